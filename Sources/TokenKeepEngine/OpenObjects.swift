@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The objects that depend on an open store, such as sessions. Holds only weak references to them.
+/// The objects that depend on an open store, such as sessions. References them weakly.
 package final class OpenObjects: Sendable {
     private struct Entry: @unchecked Sendable {
         weak var object: (any AnyObject & Sendable)?
@@ -15,6 +15,6 @@ package final class OpenObjects: Sendable {
         }
     }
 
-    /// The objects that are still open on the store, in the order in which they were opened.
+    /// The objects that still exist, in the order in which they were added.
     package var all: [any AnyObject & Sendable] { entries.withLock { $0.compactMap(\.object) } }
 }

@@ -2,25 +2,25 @@ public import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The outcome of an export.
+/// The outcome of an export: the numbers of exported items and of items left out.
 public struct ExportOutcome: Sendable {
     /// The number of items in the export file.
     public var exported = 0
-    /// The number of items left out because their level never leaves this machine.
+    /// The number of items that were left out because their level never leaves this machine.
     public var leftOut = 0
-    /// The number of locked items left out; counted only in a partial export.
+    /// The number of locked items that were left out; always 0 unless the export is partial.
     public var locked = 0
-    /// The first error of a locked module other than the vault; nil if none is locked.
+    /// The first error of a locked module other than the vault; nil if no such module is locked.
     ///
-    /// A locked module's items are left out and not counted.
+    /// The items of a locked module are left out and not counted.
     public var lockedPlace: TokenKeepError?
-    /// The modules that can list only a namespace whose name is known.
+    /// The modules that can list the items of a namespace only if they are given its name.
     ///
-    /// Their items of other namespaces are left out and not counted.
+    /// Their items of unknown namespaces are left out and not counted.
     public var modulesOfOneNamespace: [String] = []
 }
 
-/// The outcome of an import.
+/// The outcome of an import: the numbers of saved and of kept items.
 public struct ImportOutcome: Sendable {
     /// The number of items that the import saved.
     public var imported = 0
@@ -31,9 +31,9 @@ public struct ImportOutcome: Sendable {
 extension Store {
     /// Writes the store's items to a new file, encrypted under a passphrase.
     ///
-    /// The file gets the items of all namespaces and modules of the stack, except memory-only items. A module that
-    /// cannot tell its namespaces gives only the items of the store's namespace and of namespaces found in other
-    /// modules; the outcome names such a module. The store's timeout applies to each item, not to the whole export.
+    /// The file contains the items of all namespaces and modules of the stack, except memory-only items. A module that
+    /// cannot list its namespaces is asked only for the store's namespace and for namespaces found in other modules.
+    /// The outcome names such a module. The store's timeout applies to each item, not to the whole export.
     ///
     /// - Parameter isPartial: whether locked items are left out. If false, a locked item ends the export.
     /// - Throws: ``Status/locked`` if an item is locked, ``Status/duplicate`` if the file exists, and any failure to
@@ -77,8 +77,7 @@ extension Store {
         return outcome
     }
 
-    /// A copy of the call's context with the time limit for the next item. The time begins now: a prompt may have taken
-    /// long.
+    /// A copy of the call's context with the time limit of one item, which begins now: a prompt may have taken long.
     private func inTime(_ call: CallContext) -> CallContext { call.until(Deadline(milliseconds: timeoutMilliseconds)) }
 
     private func namesToExport(
@@ -97,7 +96,7 @@ extension Store {
             names.formUnion(listing.items.lazy.filter { $0.accessLevel != .memoryOnly }.map(\.name))
             bound.formUnion(listing.items.lazy.filter(\.accessLevel.needsDevice).map(\.name))
         }
-        // Left out by their listed levels, so that their locked secrets do not end the export.
+        // Leave these items out by their listed levels, so that their locked secrets do not end the export.
         outcome.leftOut += bound.count
         names.subtract(bound)
         if let problem = problems.first(where: { $0.status != .locked || !isPartial }) { throw problem }
@@ -129,11 +128,10 @@ extension Store {
     ///
     /// The store's timeout applies to each item, not to the whole import.
     ///
-    /// - Parameter isReplacing: whether an existing item is replaced; if not, the existing item is kept.
+    /// - Parameter isReplacing: whether an existing item is replaced. If false, the existing item is kept.
     /// - Throws: Before the first save: ``Status/denied`` for a wrong passphrase, ``Status/corrupt`` for an altered
-    ///   file, ``Status/policy`` if this vault cannot meet an item's protection requirement. After the first save: the
-    ///   error of a later item, or ``Status/corrupt`` if the file changes during the import; the earlier items stay
-    ///   saved.
+    ///   file, ``Status/policy`` if this vault cannot meet an item's protection requirement. Later: the failure to save
+    ///   an item, or ``Status/corrupt`` if the file changes during the import. The items saved before stay.
     public func `import`(
         from path: String, passphrase: SecretBytes, isReplacing: Bool = false, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> ImportOutcome {
@@ -169,8 +167,7 @@ extension Store {
             do throws(TokenKeepError) {
                 try checkRequirements(of: item.details)
             } catch {
-                // Throw the refusal of an item only after the whole file was read, so that a damaged file is reported
-                // as CORRUPT first.
+                // First read the whole file, so that a damaged file is reported as CORRUPT. Then throw this refusal.
                 refusal = error
             }
         }
@@ -198,9 +195,9 @@ extension Store {
         }
     }
 
-    /// The error that ended an import, with the number of items saved before.
+    /// The error that ended an import, with the numbers of items saved and kept before.
     ///
-    /// - Parameter name: the item that could not be saved; nil if the file could not be read.
+    /// - Parameter name: the item that could not be saved; nil if no item was being saved.
     private static func cutShort(
         _ error: TokenKeepError, at name: ItemName?, _ outcome: ImportOutcome
     ) -> TokenKeepError {
@@ -215,7 +212,7 @@ extension Store {
             module: error.module, hint: error.hint ?? "import it again: what was imported is kept")
     }
 
-    /// Saves one item. A password that the user enters for it also serves the following items.
+    /// Saves one item. If the user enters a password for the item, the password serves the following items too.
     private func save(_ item: TokenItem, isReplacing: Bool, _ call: inout CallContext) throws(TokenKeepError) {
         let details = item.details
         var request = try SaveRequest(

@@ -5,14 +5,13 @@ import TokenKeepRecords
 extension Store {
     /// Applies the pending writes and removals to this stack's modules on this machine, in every namespace.
     ///
-    /// The store's timeout applies to each item. Items not reached by `deadline` stay pending. If prompts are allowed,
-    /// a module may prompt before the first item.
+    /// The store's timeout applies to each item. An item that is not reached by `deadline` keeps its pending changes.
+    /// If prompts are allowed, each module may prompt before the first item.
     ///
     /// - Parameters:
     ///   - deadline: the end of the whole call; nil for the store's timeout from now.
-    ///   - progress: called with the number of finished items, on the caller's thread.
-    /// - Throws: any failure to read the vault's records of pending changes. The outcome counts the changes that stay
-    ///   pending.
+    ///   - progress: called on the caller's thread with the numbers of finished and of all items.
+    /// - Throws: any failure to read records with pending changes. The outcome counts changes that stay pending.
     public func sync(
         until deadline: Deadline? = nil, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> SyncOutcome {
@@ -27,36 +26,35 @@ extension Store {
         return outcome
     }
 
-    /// Re-encrypts the items that modules hold under the keys of a removed password.
+    /// Re-encrypts the items that modules still hold under the keys of a removed password.
     ///
-    /// An unlock usually does this, but a vault without a password is never unlocked.
+    /// For a vault with a password, an unlock does this. A vault without a password is never unlocked.
     private func resealWithoutPassword(_ call: CallContext) throws(TokenKeepError) {
         guard let vault = try withoutPassword() else { return }
         _ = try resealing.run(vault, call, progress: nil)
     }
 
-    /// The writes and removals that modules missed and that are still to be applied, on this machine and on others.
+    /// The pending writes and removals, for this machine and for others.
     public func pendingReport() throws(TokenKeepError) -> PendingReport {
         _ = try begin(.any)
         return PendingReport(records)
     }
 
-    /// The changes on this machine that wait for a module which is not in this stack.
+    /// The pending changes on this machine for modules that are not in this stack.
     ///
-    /// ``sync(until:progress:)`` does not apply these changes.
+    /// ``sync(until:progress:)`` on this store does not apply these changes.
     public func pendingElsewhere() throws(TokenKeepError) -> [PendingReport.Entry] {
         try pendingReport().entries.filter { $0.isOfThisMachine && !reconciler.pending.isOurs($0.part) }
     }
 
-    /// Forgets that a module was used on this machine, and drops the changes that are pending for it here.
+    /// Forgets that a module was used on this machine, and drops the module's pending changes.
     ///
-    /// The module need not be in this stack. If a dropped change is the write of an item, the item stays in the vault.
-    /// If it is a removal, the item reappears if the module returns.
+    /// The module need not be in this stack. The item of a dropped write stays in the vault. The item of a dropped
+    /// removal reappears if the module returns.
     ///
-    /// - Parameter onEveryMachine: whether the module is forgotten for all other machines too, because they no longer
-    ///   exist. On a machine that does exist, the module then counts as empty while absent, until it is used again.
-    /// - Throws: ``Status/invalid`` if no module can have the name; any failure to read the vault's records of pending
-    ///   changes.
+    /// - Parameter onEveryMachine: whether to forget the module on all machines, because the other machines no longer
+    ///   exist. If one does exist, the absent module counts as empty there until it is used again.
+    /// - Throws: ``Status/invalid`` if no module can have the name; any failure to read records with pending changes.
     public func forget(
         module: String, onEveryMachine: Bool = false, until deadline: Deadline? = nil
     ) throws(TokenKeepError) -> ForgetOutcome {
@@ -68,10 +66,12 @@ extension Store {
             .run(call.withoutPrompts, eachItem: timeoutMilliseconds)
     }
 
-    /// Throws if a module of the stack is reachable and still has changes pending on this machine.
+    /// Throws if a module of the stack can be reached and has pending changes on this machine.
     ///
-    /// Call this before ``forget(module:onEveryMachine:until:)``. If a reachable module is forgotten before it gets its
-    /// pending changes, its older items take precedence over the vault's, and its cleared items reappear.
+    /// Call this before ``forget(module:onEveryMachine:until:)``. Otherwise loads find the reachable module's older
+    /// items, and its cleared items reappear.
+    ///
+    /// - Throws: ``Status/policy``.
     ///
     /// - Throws: ``Status/policy`` if the module is reachable and has pending changes.
     public func checkIsAway(module name: String) throws(TokenKeepError) {
@@ -91,17 +91,17 @@ extension Store {
 extension Store {
     /// Moves the items of the store's namespace from one module of the stack to another.
     ///
-    /// The store's timeout applies to each item. An item leaves the source only after the item was read back from the
-    /// target. If the process is killed, another run completes the move, and until then every load returns the item. If
-    /// prompts are allowed, a module may prompt before the first item.
+    /// The store's timeout applies to each item. The source loses an item only after the item was read back from the
+    /// target. If the process is killed, every load still returns the item, and another run completes the move. If
+    /// prompts are allowed, each module may prompt before the first item.
     ///
     /// - Parameters:
     ///   - service: moves only items of this service; nil for all services.
-    ///   - isDryRun: whether the outcome only names the items, and none is moved.
+    ///   - isDryRun: whether to move no item, so that the outcome only names the items that would be moved.
     ///   - deadline: the end of the whole call; nil for the store's timeout from now.
-    ///   - progress: called with the number of finished items, on the caller's thread.
-    /// - Throws: ``Status/invalid`` if the stack lacks the module, ``Status/unsupported`` if the module's items cannot
-    ///   be moved, and any failure to list the source. An item that cannot be moved is a failure in the outcome.
+    ///   - progress: called on the caller's thread with the numbers of finished and of all items.
+    /// - Throws: ``Status/invalid`` if the stack lacks a module, ``Status/unsupported`` if the items of a module cannot
+    ///   be moved, any failure to list the source. The outcome has the failures of single items.
     public func migrate(
         from source: String, to target: String, service: String? = nil, isDryRun: Bool = false,
         until deadline: Deadline? = nil, progress: JournalProgress? = nil

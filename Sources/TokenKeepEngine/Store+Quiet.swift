@@ -2,8 +2,7 @@ package import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Calls that never prompt, for callers that hold a lock: while a prompt is open, other processes would wait for the
-/// lock.
+/// Calls that never prompt, for callers that hold a lock: other processes would wait for the lock during a prompt.
 extension Store {
     /// Loads an item like ``load(service:account:until:)``, but never prompts.
     package func loadWithoutPrompts(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> TokenItem {
@@ -13,8 +12,7 @@ extension Store {
 
     /// Saves an item like ``save(_:until:)``, but never prompts.
     ///
-    /// - Parameter lease: copies of the vault's keys, which encrypt the item even if the vault has been locked; nil for
-    ///   none.
+    /// - Parameter lease: copies of the vault's keys, to encrypt the item even after the vault was locked; or nil.
     @discardableResult
     package func saveWithoutPrompts(
         _ request: SaveRequest, until deadline: Deadline? = nil, _ lease: SealingLease? = nil
@@ -27,9 +25,9 @@ extension Store {
         _ = try clear(name, ifVersion: nil, begin(.clear, until: deadline).withoutPrompts)
     }
 
-    /// Copies of the keys that encrypt items of these levels, for use even after the vault is locked (a lease).
+    /// Copies of the keys for items of these levels, to be used even after the vault is locked (a lease).
     ///
-    /// nil if the vault has no password or is locked.
+    /// - Returns: nil if the vault is locked or has no password.
     package func sealingLease(of levels: Set<AccessLevel>) -> SealingLease? {
         (try? records.open())?.keys.lease(of: levels)
     }
@@ -39,7 +37,7 @@ extension Store {
     /// The caller must hold no lock.
     ///
     /// - Returns: whether the user was asked.
-    /// - Throws: ``Status/cancelled``, ``Status/denied`` and others if the vault or module stays locked.
+    /// - Throws: ``Status/cancelled``, ``Status/denied`` or another failure if the vault or module stays locked.
     package func askToOpen(
         _ name: ItemName, after error: TokenKeepError, until deadline: Deadline
     ) throws(TokenKeepError) -> Bool {

@@ -6,16 +6,13 @@ import TokenKeepRecords
 public struct UnlockOutcome: Sendable {
     /// The reason why only this store has the keys; nil if every process of the user has the keys.
     public internal(set) var reasonForMemory: String?
-    /// The reason why items of ``AccessLevel/whenUnlocked`` stay locked, for example that the screen is locked; nil if
-    /// they are open.
+    /// The reason why items of ``AccessLevel/whenUnlocked`` stay locked, such as a locked screen; nil if they are open.
     public internal(set) var screenKeyProblem: String?
-    /// The reason why items of levels that need this device stay locked; nil if they are open, or if the vault is bound to
-    /// no device.
+    /// The reason why items of levels that need the device stay locked; nil if they are open or there is no device.
     public internal(set) var deviceProblem: String?
     /// The failure to re-encrypt items in other modules under the present keys. The vault is unlocked all the same.
     public internal(set) var problem: TokenKeepError?
-    /// The number of records, and of encrypted items in other modules, that no key opens. They are kept, but stay
-    /// unreadable.
+    /// The number of records, and of sealed items in other modules, that no key opens. All of them are kept.
     public internal(set) var unreadable = 0
 }
 
@@ -30,8 +27,8 @@ public enum Locking: Sendable {
 extension Store {
     /// Unlocks the vault with its password, for every process of the user.
     ///
-    /// If the kernel's keyring cannot be used, the vault is unlocked for this store alone. Until the deadline, items
-    /// that modules hold under older keys are re-encrypted. The key of ``AccessLevel/whenUnlocked`` ends with the
+    /// If the kernel's keyring cannot be used, the vault is unlocked for this store alone. Items in other modules under
+    /// older keys are re-encrypted until the deadline. The key of ``AccessLevel/whenUnlocked`` is removed at the
     /// screen's lock if an agent runs, else after 180 seconds. The other keys stay until the vault is locked or the
     /// machine is switched off.
     ///
@@ -58,10 +55,9 @@ extension Store {
         return outcome
     }
 
-    /// The open vault, if it has no password and modules may still hold items encrypted under keys of a removed
-    /// password.
+    /// Opens a vault without a password, if modules may still hold items under keys of a removed password.
     ///
-    /// nil otherwise.
+    /// - Returns: nil if the vault has a password, or if no such keys are left.
     func withoutPassword() throws(TokenKeepError) -> UnlockedVault? {
         guard let vault = try records.open(), !vault.keys.header.hasPassword, vault.keys.header.hasRetiringKeys else {
             return nil
@@ -70,7 +66,7 @@ extension Store {
         return try UnlockedVault(withoutPassword: vault)
     }
 
-    /// - Parameter limit: the seconds after which the keys expire unless the login is confirmed; nil for no limit.
+    /// - Parameter limit: the seconds after which the keys expire if no session confirms the login; nil for no limit.
     func unlockVault(
         _ password: SecretBytes, _ call: CallContext, expiringAfter limit: UInt32? = nil
     ) throws(TokenKeepError) -> UnlockedVault {
@@ -81,7 +77,7 @@ extension Store {
         try passwords.keep(unlocked, expiringAfter: limit)
         // Notify watchers: they now see items that were hidden while the vault was locked.
         records.announceChange()
-        // Only now: the file system of another vault may hang.
+        // Last, because the file system of another vault may not answer.
         records.opener.residentKeys.dropKeysOfLostVaults()
         return unlocked
     }
@@ -89,11 +85,11 @@ extension Store {
     /// Re-encrypts items that modules of the stack hold under older keys.
     var resealing: Resealing { Resealing(records: records, reconciler: reconciler) }
 
-    /// Unlocks the vault only for the programs that this process executes.
+    /// Unlocks the vault only for the programs that this process starts.
     ///
     /// The configuration's ``StoreConfiguration/residentKeys`` must keep keys in memory only.
     ///
-    /// - Returns: the descriptor of the sealed memory file with the keys; executed programs inherit it.
+    /// - Returns: the descriptor of a sealed memory file with the keys. Executed programs inherit the descriptor.
     /// - Throws: the errors of ``unlock(_:until:progress:)``; ``Status/unsupported`` if the kernel refuses such a file.
     package func unlockForProcessTree(_ password: SecretBytes) throws(TokenKeepError) -> Int32 {
         let unlocked = try unlockVault(password, begin(.any))
@@ -102,7 +98,7 @@ extension Store {
 
     /// Locks the vault for every process of the user.
     ///
-    /// - Returns: the reason why the vault is locked for this program alone, if the kernel's keyring cannot be reached;
+    /// - Returns: the reason why the vault is locked only for this program, if the kernel's keyring cannot be reached;
     ///   nil if the vault is locked for all processes.
     /// - Throws: ``Status/unsupported`` if the vault has no password, ``Status/io`` if a key could not be removed.
     @discardableResult
@@ -114,14 +110,14 @@ extension Store {
             guard let found = try records.opener.vaultID() else { throw PasswordSlots.noPassword }
             vaultID = found
         } catch {
-            // The agent may hold keys of other vaults.
+            // The agent may hold keys of other vaults, which it must lock too.
             if locking == .screen { keys.lockAgent() }
             throw error
         }
-        // Remove the keys before the header is read: a damaged header must not prevent their removal.
+        // Remove the keys before reading the header, so that a damaged header cannot prevent the removal.
         let reason = try keys.purge(all: locking == .all, of: vaultID)
         guard try records.open()?.keys.header.hasPassword == true else { throw PasswordSlots.noPassword }
-        // Only now: the file system of another vault may hang.
+        // Last, because the file system of another vault may not answer.
         keys.dropKeysOfLostVaults()
         return reason
     }
@@ -139,17 +135,17 @@ extension Store {
         return ProtectionRequirements(dispatcher: dispatcher, sealer: VaultSealer(records)).protection(of: level, flags)
     }
 
-    /// The number of wrong passwords after which the prompt ends.
+    /// The number of wrong passwords after which the prompts end.
     private static let attempts: UInt32 = 3
 
-    /// Runs `body`. If the vault is locked, asks for its password, unlocks the vault and runs `body` again.
+    /// Runs `body`. If the vault is locked, asks for its password, unlocks it and runs `body` once more.
     func unlocking<Result>(
         _ call: CallContext, for name: ItemName, _ body: (CallContext) throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
         do throws(TokenKeepError) {
             return try body(call)
         } catch {
-            // Without a password a device is the reason, and no password opens the item.
+            // In a vault without a password, a device keeps the item locked, and no password helps.
             guard error.status == .locked, error.module == "vault",
                 (try? records.open())??.keys.header.hasPassword != false
             else { throw error }

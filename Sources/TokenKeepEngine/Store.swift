@@ -12,14 +12,13 @@ public final class Store: Sendable {
     public let namespace: String
     let dispatcher: Dispatcher
     let reconciler: Reconciler
-    /// The vault's records (items, pending changes) and files of sessions. Announces changes to watches.
+    /// The vault's records (items and pending changes) and session files. Announces changes to watches.
     package let records: Records
-    /// The random bytes by which a session notices that another process has changed its tokens or its state.
+    /// The shared bytes by which a session notices that another process changed its tokens or its state.
     package let sessionSlots: SessionSlots
-    /// The sessions that are open on the store and can ask a server.
+    /// The sessions that are open on the store and may call a server.
     package let openSessions = OpenObjects()
-    /// Cancels the calls in flight. `cancel()` then puts a new object in this place, so that later calls are not
-    /// affected.
+    /// Cancels the calls in flight. ``cancel()`` replaces it, so that later calls are not affected.
     private let present = MutexGuarded(Cancellation())
     /// The time limit of a call without its own deadline.
     package let timeoutMilliseconds: UInt32
@@ -63,10 +62,9 @@ public final class Store: Sendable {
     /// Cancels every call in flight on this store. Later calls are not affected.
     ///
     /// A cancelled call soon throws ``Status/cancelled``, unless it had already succeeded. A cancelled save or clear
-    /// happens as a whole or not at all. A change that a module may have got before the cancellation is handled as
-    /// after a timeout.
+    /// happens as a whole or not at all. If a module may already have got the change, the rules for a timeout apply.
     public func cancel() {
-        guard isUsable else { return }  // after fork(), a thread missing in the child may hold the lock
+        guard isUsable else { return }  // after fork(), a thread of the parent may hold the lock
         let ended = present.withLock { present in
             let ended = present
             present = Cancellation()
@@ -75,18 +73,17 @@ public final class Store: Sendable {
         ended.cancel()
     }
 
-    /// The cancellation of calls that begin now. Triggered by ``cancel()``.
+    /// The cancellation of calls that begin now. ``cancel()`` triggers it.
     public var cancellation: Cancellation { present.withLock { $0 } }
 
-    /// Copies a secret into the store's guarded memory, for a save. This is faster than mapping guard pages for each
-    /// secret.
+    /// Copies a secret into the process's guarded memory, for a save. Faster than guard pages for each secret.
     ///
     /// - Throws: ``Status/io`` if guarded memory is exhausted.
     public func copySecret(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> SecretBytes {
         try SecretBytes(copying: bytes)
     }
 
-    /// Saves an item and replaces an existing one. A returned save is durable, except for a memory-only item.
+    /// Saves an item, in place of an existing one. The item is durable on return, unless it is memory-only.
     ///
     /// - Throws: ``Status/duplicate`` or ``Status/conflict`` if the request's precondition is not met;
     ///   ``Status/policy`` or ``Status/unsupported`` if its level cannot be met; ``Status/invalid`` if its namespace is
@@ -141,10 +138,10 @@ public final class Store: Sendable {
 
     /// Clears every item of a service and returns the number of cleared items.
     ///
-    /// If a module that supports pending changes cannot list its items, a removal of the whole service becomes pending
-    /// for it. Its items that were not listed are not counted.
+    /// If a deferrable module cannot list its items, the removal of the whole service becomes pending for the module.
+    /// The result does not count the module's unlisted items.
     ///
-    /// - Throws: the first failure to read or clear an item. The other items are cleared all the same.
+    /// - Throws: the first failure to list or clear an item. All other items are cleared all the same.
     public func clear(service: String, until deadline: Deadline? = nil) throws(TokenKeepError) -> Int {
         let call = try begin(.clear, until: deadline)
         _ = try begin(.list, until: call.deadline)
@@ -171,7 +168,7 @@ public final class Store: Sendable {
         return cleared
     }
 
-    /// Lists the items of a service. If no module could answer, returns an empty listing with the failure.
+    /// Lists the items of a service. If no module could be asked, returns an empty listing with the failure.
     private func listToClear(_ service: String, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
         do throws(TokenKeepError) {
             return try list(service, call)
@@ -193,13 +190,13 @@ public final class Store: Sendable {
         return try list(service, call)
     }
 
-    /// The names of the modules that may receive a saved item, in the order of the stack, without the memory module.
+    /// The names of the modules that a save may ask, in the order of the stack, without the memory module.
     public var savingModules: [String] { dispatcher.places(for: .save).map(\.module.name) }
 
-    /// Whether programs other than TokenKeep may change items without a signal to this process.
+    /// Whether programs other than TokenKeep may change items unnoticed by this process.
     var hasForeignWriters: Bool { reconciler.pending.isPossible }
 
-    /// Whether items that a watch reports may be in a module other than the vault.
+    /// Whether a module other than the vault may have items that a watch reports.
     var keepsItemsElsewhere: Bool {
         dispatcher.places(for: .list).modules.contains { $0.name != "vault" && $0.name != ItemView.memory }
     }
@@ -213,39 +210,38 @@ public final class Store: Sendable {
             pending: PendingReport(records))
     }
 
-    /// Registers an observer that is called after a module signals a possible change, until it returns false.
+    /// Registers an observer that is called after each signal of a module, until the observer returns false.
     func whenChanged(_ observer: @escaping @Sendable () -> Bool) {
         for module in dispatcher.places(for: .list).modules { module.whenChanged(observer) }
     }
 
-    /// Lists items, for a watch and for callers that must not prompt.
+    /// Lists items without prompts, for watches and other callers that must not prompt.
     package func listQuietly(service: String?, until deadline: Deadline) throws(TokenKeepError) -> ItemListing {
         let call = try begin(.list, until: deadline).withoutPrompts
         if let service { _ = try name(service, "") }
         return try list(service, call)
     }
 
-    /// Applies pending changes to modules, for a watch: a pending change would hide a later change by another program.
+    /// Applies pending changes to modules, for a watch. Never prompts.
     ///
-    /// Never prompts.
+    /// A pending change would otherwise hide a later change by another program.
     ///
-    /// - Returns: false if a module was asked to apply a change, and the change stays pending.
+    /// - Returns: false if a module was asked to apply a change that then stays pending.
     func drainQuietly(until deadline: Deadline) throws(TokenKeepError) -> Bool {
         reconciler.drainQuietly(try begin(.list, until: deadline).withoutPrompts)
     }
 
-    /// Loads an item for a watch. Never prompts, and does not apply pending changes.
+    /// Loads an item for a watch. Never prompts, and drains nothing.
     ///
-    /// An attempt to apply a pending change signals a change. If the module refused the pending change, the watch would
-    /// load again and again.
+    /// Each attempt to drain signals a change. If the module kept refusing the pending change, the watch would load the
+    /// item again and again.
     func loadQuietly(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> TokenItem {
         try reconciler.load(name, begin(.load, until: deadline).withoutPrompts, drains: false)
     }
 
     /// Reads the details of an item for a watch.
     ///
-    /// If the secret cannot be opened without a prompt, or because the key of its level is locked, the details come
-    /// from the vault's record.
+    /// If the item is locked, the details come from the vault's record.
     func detailsQuietly(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> ItemDetails {
         do throws(TokenKeepError) {
             return try loadQuietly(name, until: deadline).details
@@ -277,13 +273,13 @@ public final class Store: Sendable {
 
     /// The deadline of a call that begins now.
     ///
-    /// A caller that waits before its call can pass this deadline as `until`, so that the waiting counts.
+    /// A caller that waits before its call can pass this deadline as `until`, so that its waiting counts.
     public var deadline: Deadline { Deadline(milliseconds: timeoutMilliseconds, cancellation: cancellation) }
 
     /// Whether this process opened the store. False in a child made by `fork()`.
     public var isUsable: Bool { getpid() == owner }
 
-    /// Checks that a call may begin, and makes its context.
+    /// Checks that a call may begin, and makes the call's context.
     ///
     /// - Throws: ``Status/unsupported`` if the stack has no line for the operation, so that no module can answer;
     ///   ``Status/cancelled`` if the call was cancelled before it began.
@@ -310,8 +306,8 @@ public final class Store: Sendable {
 public struct StoreStatus: Sendable {
     /// The reports of the modules, in the order of the stack.
     public let modules: [ModuleReport]
-    /// Whether the memory that holds secrets is locked, so that the system never swaps it out.
+    /// Whether the memory of secrets is locked, so that the system never swaps it out.
     public let isMemoryLocked: Bool
-    /// The writes and removals that modules missed.
+    /// The pending writes and removals.
     public let pending: PendingReport
 }

@@ -5,7 +5,7 @@ package import TokenKeepRecords
 /// Provides the key that computes item versions.
 package typealias VersionKeyProvider = @Sendable () throws(TokenKeepError) -> ItemVersionKey
 
-/// Provides the vault's password.
+/// Provides the vault's password without a prompt.
 package typealias PasswordProvider = @Sendable () throws(TokenKeepError) -> SecretBytes
 
 /// The options for opening a store.
@@ -16,38 +16,38 @@ public struct StoreConfiguration: Sendable {
     public var stackText: String?
     /// The namespace of the items that the store handles.
     public var namespace: String
-    /// The timeout of a call in milliseconds; 0 for 5000, or for 120000 if prompts are allowed.
+    /// The timeout of a call in milliseconds. 0 means 5000, or 120000 if prompts are allowed.
     public var timeoutMilliseconds: UInt32
     /// Whether the store may show prompts to the user.
     public var isInteractive: Bool
     /// Answers TokenKeep's own prompts, if prompts are allowed; nil if the program cannot answer prompts.
     public var prompt: PromptHandler?
-    /// Provides the vault's password without asking the user. Used even if the store may not show prompts.
+    /// Provides the vault's password without asking the user, even if the store may not show prompts.
     ///
-    /// If nil, the password is asked for by ``prompt``.
+    /// If nil, ``prompt`` asks for the password.
     package var password: PasswordProvider?
     /// The path of the vault, for tests; nil for the user's vault.
     package var vaultPath: String?
-    /// Keeps the keys of the unlocked vault; nil to use the kernel's keyring if possible.
+    /// Keeps the keys of an unlocked vault; nil to use the kernel's keyring if possible.
     package var residentKeys: ClassKeyStore?
     /// The address of a message bus to use instead of the session's bus, for tests.
     package var busAddress: String?
-    /// Functions that make replacement modules, by module name, for tests. Each gets the key of item versions.
+    /// Functions that make replacement modules for tests, by module name. Each gets the provider of version keys.
     package var standIns: [String: @Sendable (@escaping VersionKeyProvider) -> any Module] = [:]
     /// Provides the present time, which a pending change records. Replaced in tests.
     package var clock: @Sendable () -> UnixTime = { .now }
     /// Provides the state of the machine's clocks, which a pending change records. Replaced in tests.
     package var clocks: @Sendable () -> ClockMark = { .now }
-    /// The costs of deriving keys from new passwords. Lower in tests.
+    /// The costs of deriving keys from new passwords. Tests use lower costs.
     package var passwordCosts = PasswordCosts.standard
     /// The directories in which stack files are searched.
     package var stackDirectories = StackDirectories.standard
-    /// The path of a stack file, checked like a file in the stack directories; nil to use ``stack``.
+    /// The path of a stack file to use instead of ``stack``, with the same checks; nil to use ``stack``.
     package var stackFile: String?
-    /// Receives an event for each module's answer; nil for no trace, unless the environment asks for a trace.
+    /// Receives an event for each module's answer. If nil, `TOKENKEEP_DEBUG=1` in the environment turns on a trace.
     package var trace: StackTraceHandler?
 
-    /// Makes a configuration. Defaults: the default stack, the empty namespace, a timeout of five seconds, no prompts.
+    /// Makes a configuration. By default: the default stack, the empty namespace, five seconds, no prompts.
     public init(
         stack: String? = nil, stackText: String? = nil, namespace: String = "", timeoutMilliseconds: UInt32 = 0,
         isInteractive: Bool = false
@@ -59,7 +59,7 @@ public struct StoreConfiguration: Sendable {
         self.isInteractive = isInteractive
     }
 
-    /// Reads the stack that the options name. Opening a store reads no other file.
+    /// Reads the configured stack. Opening a store reads no other file.
     package func readStack() throws(TokenKeepError) -> Stack {
         if let stackFile { return try Stack(path: stackFile, directories: stackDirectories) }
         guard let stackText else { return try Stack(name: stack ?? "default", directories: stackDirectories) }

@@ -3,13 +3,13 @@ package import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The result of a login's call. The numbers are exit codes of `tokenkeep login`, which `pam_tokenkeep.so` reads.
+/// The result of a login's call, as an exit code of `tokenkeep login`, which `pam_tokenkeep.so` reads.
 package enum LoginResult: Int32, Sendable {
-    /// Done, or nothing was to do.
+    /// The work is done, or there was none to do.
     case done = 0
     /// There is no vault, or it has no password.
     case noVault = 1
-    /// The home, the vault's lock or the kernel's keyring cannot be used at present.
+    /// The home, the vault's lock or the kernel's keyring is unavailable at present.
     case notNow = 4
     /// The password does not open the vault.
     case wrongPassword = 5
@@ -17,17 +17,17 @@ package enum LoginResult: Int32, Sendable {
     case damaged = 7
 }
 
-/// Unlocks a vault with the password of the user's login, and changes its password with the login's (docs/login.md).
+/// Unlocks a vault with the user's login password, and changes the vault's password along with it (docs/login.md).
 ///
-/// Makes no vault. Notes each outcome in the vault's file `login`.
+/// Makes no vault. Writes each outcome into the vault's file `login`.
 package struct VaultLogin {
-    /// The seconds for which the keys stay if no session confirms the login.
+    /// The lifetime of the keys in seconds, if no session confirms the login.
     package static let unconfirmedSeconds: UInt32 = 60
 
     private let store: Store
     /// The name of the PAM service.
     private let service: String
-    /// Whether a session of the user is open.
+    /// Whether the user has an open session.
     private let hasSession: Bool
 
     package init(_ store: Store, service: String, hasSession: Bool) {
@@ -36,12 +36,13 @@ package struct VaultLogin {
         self.hasSession = hasSession
     }
 
-    /// Unlocks the vault. If no session is open, the keys expire after ``unconfirmedSeconds`` unless ``confirm()``
-    /// keeps them.
+    /// Unlocks the vault. Without an open session, the keys expire after ``unconfirmedSeconds``.
     ///
+    /// ``confirm()`` keeps the keys longer. If every key is open already, the password is not checked, because a check
+    /// takes a key derivation.
     /// If every key is there already, the password is not checked: that would derive a key.
     package func unlock(with password: SecretBytes) -> LoginResult {
-        // Waits for no lock: the module ends a derivation that takes longer than its timeout.
+        // No part of this call waits for a lock. The PAM module ends a derivation that exceeds its own timeout.
         onVault(within: VaultLogin.longestTimeout) { vault, call throws(TokenKeepError) in
             let limit = limit(of: vault)
             if vault.keys.isWhollyOpen {
@@ -65,11 +66,11 @@ package struct VaultLogin {
         }
     }
 
-    /// Lets the keys stay that a login has unlocked, because a session of the user begins.
+    /// Keeps the keys that a login has opened for good, because a session of the user begins.
     package func confirm() -> LoginResult {
         onVault { vault, call throws(TokenKeepError) in
             if keys.areTemporary(vault.keys.vaultID) {
-                // Keeping a key gives it to whatever publishes the keys of the level when-unlocked.
+                // The agent must get the keys too. It starts with the session, so it may not answer yet.
                 try keys.keepWithPatience(vault.keys.residentKeys(), of: vault.keys.vaultID, call.deadline)
             }
             if !vault.keys.isOpen(.level(.afterFirstUnlock)) { note(.noPassword) }
@@ -77,19 +78,20 @@ package struct VaultLogin {
         }
     }
 
-    /// Replaces the vault's password, if it is the login's old one, by the new one.
+    /// Replaces the vault's password by the login's new password, if the old passwords were equal.
     ///
-    /// A vault that the login's password never opened is left alone, and nothing is said about it: each failure is then
-    /// ``LoginResult/done``. So it is if the vault cannot be reached to find out.
+    /// If the login's password never opened the vault, the vault stays unchanged, and every failure is reported as
+    /// ``LoginResult/done``. A vault that cannot be reached counts as never opened, unless a note of an earlier login
+    /// says otherwise.
     ///
-    /// - Parameter old: empty if the administrator replaced the login's password without knowing it.
+    /// - Parameter old: the login's old password; empty if the administrator replaced it without knowing it.
     package func follow(from old: SecretBytes, to new: SecretBytes) -> LoginResult {
         var isLogins = [.unlocked, .notFollowed].contains(LoginNote.read(store.records)?.outcome)
         let result = onVault { vault, call throws(TokenKeepError) in
             do throws(TokenKeepError) {
                 try store.records.testify(vault)
                 guard let unlocked = try open(vault, with: old, orAlready: new, call) else { return .done }
-                // No login may have noted it, as on a full disk.
+                // An earlier login may have failed to note this, for example on a full disk.
                 isLogins = true
                 _ = try PasswordSlots(store.records.opener).change(
                     unlocked, to: new, call, expiringAfter: limit(of: vault))
@@ -112,14 +114,13 @@ package struct VaultLogin {
 
     private var keys: ClassKeyStore { store.records.opener.residentKeys }
 
-    /// The seconds after which keys expire; nil if a session is open, or other keys stay already.
+    /// The lifetime of the keys in seconds; nil for no limit, if a session or an earlier unlock keeps the keys.
     private func limit(of vault: OpenVault) -> UInt32? {
         let stay = vault.keys.isOpen(.level(.afterFirstUnlock)) && !keys.areTemporary(vault.keys.vaultID)
         return hasSession || stay ? nil : VaultLogin.unconfirmedSeconds
     }
 
-    /// Opens the vault with the login's old password. nil if the vault's password was changed before the login's, and
-    /// follows already.
+    /// Opens the vault with the login's old password; nil if the vault already has the new password.
     private func open(
         _ vault: OpenVault, with old: SecretBytes, orAlready new: SecretBytes, _ call: CallContext
     ) throws(TokenKeepError) -> UnlockedVault? {
@@ -135,7 +136,7 @@ package struct VaultLogin {
         }
     }
 
-    /// Calls `body` with the vault, and turns errors into results.
+    /// Calls `body` with the vault, and turns each error into a result.
     private func onVault(
         within milliseconds: UInt32 = VaultLogin.patience,
         _ body: (OpenVault, CallContext) throws(TokenKeepError) -> LoginResult
@@ -151,22 +152,23 @@ package struct VaultLogin {
         }
     }
 
-    /// The vault; nil if there is none or it has no password.
+    /// The vault; nil if there is no vault, or if the vault has no password.
     private func present() throws(TokenKeepError) -> OpenVault? {
         do throws(TokenKeepError) {
             guard let vault = try store.records.open(), vault.keys.header.hasPassword else { return nil }
             return vault
         } catch {
-            // A vault that is refused for its owner or mode is no wrong password.
+            // DENIED here means that the vault's owner or mode is wrong, not that the password is.
             guard error.status == .denied else { throw error }
             throw TokenKeepError(.corrupt, error.message)
         }
     }
 
-    /// The limit in milliseconds of a call that may wait for the vault's lock. Shorter than the five seconds that the PAM
-    /// module usually waits, so that the outcome is noted.
+    /// The time limit in milliseconds of a call that may wait for the vault's lock.
+    ///
+    /// Shorter than the PAM module's usual timeout of five seconds, so that the outcome can be noted.
     private static let patience: UInt32 = 4_000
-    /// The longest time in milliseconds that the PAM module can be told to wait.
+    /// The longest timeout in milliseconds that the PAM module accepts.
     private static let longestTimeout: UInt32 = 30_000
 
     private static func isWrong(_ error: TokenKeepError) -> Bool {
@@ -177,8 +179,10 @@ package struct VaultLogin {
         [.corrupt, .unsupported, .internal].contains(error.status)
     }
 
-    /// Notes an outcome, unless an earlier one says more: a password that was not followed stays noted until a login
-    /// unlocks the vault, and the outcome of an authentication until its session is a minute old.
+    /// Notes an outcome, unless the last note is more useful.
+    ///
+    /// A note that the password was not followed stays until a login unlocks the vault. A failed unlock stays noted for
+    /// a minute, even if its session then finds the vault locked.
     private func note(_ outcome: LoginNote.Outcome) {
         if outcome != .unlocked, let last = LoginNote.read(store.records) {
             if last.outcome == .notFollowed { return }

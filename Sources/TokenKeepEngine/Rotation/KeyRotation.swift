@@ -4,12 +4,12 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Replaces every key of a vault: copies the vault into a new generation of keys and files (an era, docs/format.md).
+/// Replaces every key of a vault: copies the vault into a new era (new keys and files, see docs/format.md).
 ///
-/// The items are re-encrypted into new files, while other processes go on reading and writing the old files. One rename
+/// The rotation re-encrypts the items into new files, while other processes go on using the old files. One rename
 /// then puts the new files in force.
 struct KeyRotation {
-    /// The time to wait for the items that other processes have locked, in milliseconds; afterwards the rotation fails.
+    /// The time limit for locking the whole vault, in milliseconds. After that, the rotation fails.
     private static let patience: UInt32 = 30_000
 
     let records: Records
@@ -17,15 +17,15 @@ struct KeyRotation {
     let call: CallContext
     let progress: JournalProgress?
 
-    /// Runs the whole rotation (the replacement of all keys).
+    /// Replaces all keys.
     ///
     /// - Parameters:
-    ///   - before: the vault under its old keys. The keys of all items to be re-encrypted are open.
-    ///   - newKeys: opens the new keys.
-    ///   - device: the device to which the vault is bound afterwards; nil for the present one, if there is one.
-    ///   - check: called under the lock of the whole vault, just before the new files are put in force; may throw.
-    /// - Returns: the vault under its new keys, and the number of records that no key opened. They are encrypted as a
-    ///   whole under the new keys.
+    ///   - before: the vault under its old keys, with the keys of all its items open.
+    ///   - newKeys: the way to open the new keys: the password or the keyfile.
+    ///   - device: the device to which the vault is then bound; nil to keep the present device.
+    ///   - check: called just before the new files are put in force, while the whole vault is locked. May throw.
+    /// - Returns: the vault under its new keys, and the number of records that no key opened. These records are
+    ///   encrypted unread under the new keys.
     func run(
         _ before: UnlockedVault, with newKeys: EraKeys.Opener, binding device: DeviceIdentity? = nil,
         check: (OpenVault) throws(TokenKeepError) -> Void = { _ in }
@@ -36,7 +36,7 @@ struct KeyRotation {
         if let changed = try run(before, with: newKeys, keeping: needed, binding: device, check: check) {
             return changed
         }
-        // A program has sealed the first item of a level meanwhile. No level can be missed a second time.
+        // Meanwhile a module got an item under a key that was not to be kept. So keep the keys of all levels now.
         let all = KeyRotation.sealingKeys(of: before) { _ in true }
         guard let changed = try run(before, with: newKeys, keeping: all, binding: device, check: check) else {
             throw KeyRotation.changedMeanwhile
@@ -44,8 +44,8 @@ struct KeyRotation {
         return changed
     }
 
-    /// - Parameter kept: the old keys that stay as retiring keys.
-    /// - Returns: nil if an item was sealed in a module under another old key meanwhile. Then nothing has changed.
+    /// - Parameter kept: the old keys that stay in the new era as retiring keys.
+    /// - Returns: nil, without a change, if a module meanwhile got an item under an old key that is not in `kept`.
     private func run(
         _ before: UnlockedVault, with newKeys: EraKeys.Opener, keeping kept: [OpenKey], binding device: DeviceIdentity?,
         check: (OpenVault) throws(TokenKeepError) -> Void
@@ -57,13 +57,13 @@ struct KeyRotation {
         var copy = EraCopy(from: before.vault, before.presence, to: change.after, after.presence)
         try copy.copyChanges(call, progress: progress)
         try KeyRotation.sync(change.after)
-        // Copy again before the vault is locked. The first copy takes long; while the vault is locked, only the last
-        // changes remain to be copied.
+        // Copy again before locking the vault. The first copy takes long; only the last changes are then left to copy
+        // under the lock.
         try copy.copyChanges(call)
         try KeyRotation.sync(change.after)
         guard try commit(change, &copy, Set(kept.map(\.id)), check) else { return nil }
         let changed = try change.finish()
-        // Remove what earlier, interrupted changes left. If the vault has no password, no later unlock does this.
+        // Remove the files of interrupted rotations here: a vault without a password has no later unlock.
         try? records.opener.removeRubbish(of: changed.vault)
         return (changed, copy.unreadable)
     }
@@ -79,9 +79,9 @@ struct KeyRotation {
     private static let changedMeanwhile = TokenKeepError(
         .conflict, "another process changed the vault's keys meanwhile", module: "vault", hint: "try again")
 
-    /// Under the lock of the whole vault, copies the changes made during the rotation and puts the new keys in force.
+    /// Locks the whole vault, copies the last changes and puts the new keys in force.
     ///
-    /// - Returns: false, and changes nothing, if a module holds an item under an old key that is not among those kept.
+    /// - Returns: false, without a change, if a module has an item under an old key that is not in `kept`.
     private func commit(
         _ change: borrowing EraSwitch, _ copy: inout EraCopy, _ kept: Set<UInt64>,
         _ check: (OpenVault) throws(TokenKeepError) -> Void
@@ -98,15 +98,15 @@ struct KeyRotation {
         try copy.copyCompanions()
         let log = try ChangeLog(before.directory)
         try log.append(.anything)
-        // Notify watchers even if the next line throws: the new keys may be in force then.
+        // Notify watchers even if `commit` throws, because the new keys may be in force then.
         defer { log.announce(.anything) }
         try change.commit()
         return true
     }
 
-    /// The keys under which items in other modules are encrypted.
+    /// The keys under which items in other modules are sealed.
     ///
-    /// If no readable record names such an item, the item may be encrypted under any key.
+    /// If such an item has no readable record, it may be sealed under any key: returns the keys of all levels.
     private func keysOfSealedItems(_ vault: UnlockedVault) throws(TokenKeepError) -> [OpenKey] {
         let sealed = try SealedRecords(vault.vault).all()
         let noted = Set(sealed.entries.flatMap { $0.copies.holders.flatMap(\.keyIDs) })
@@ -117,7 +117,7 @@ struct KeyRotation {
         return KeyRotation.sealingKeys(of: vault) { hasUnnoted || noted.contains($0) }
     }
 
-    /// The keys of levels that are wanted, and the key of presence, as retiring keys.
+    /// The wanted keys of levels, and the presence key, as retiring keys.
     private static func sealingKeys(of vault: UnlockedVault, where isWanted: (UInt64) -> Bool) -> [OpenKey] {
         vault.keys.filter { key in
             switch key.purpose {
@@ -128,7 +128,7 @@ struct KeyRotation {
         }.map(\.retiring)
     }
 
-    /// Throws if the disk has no room for a second copy of all records.
+    /// Throws if the disk lacks the room for a second copy of all records.
     private func checkRoom(_ vault: OpenVault) throws(TokenKeepError) {
         var needed: UInt64 = 1 << 20
         for name in try VaultFiles.names(in: vault.records) {

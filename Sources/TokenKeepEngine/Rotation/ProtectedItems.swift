@@ -2,25 +2,26 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The items that a change of keys would leave without their protection: records of the vault, and sealed items in
-/// other modules.
+/// The items that would lose their protection in a change of keys.
+///
+/// They are records of the vault, or sealed items in other modules.
 struct ProtectedItems {
-    /// The key that the vault loses, and the items with it.
+    /// The protection that the vault loses: its password, or its device.
     enum Loss {
         /// The vault's password.
         case password
-        /// The vault's device, which does not answer.
+        /// The vault's device, which does not answer any more.
         case device
     }
 
-    /// The time to wait for an item that another process has locked, in milliseconds.
+    /// The time limit for clearing one item, in milliseconds.
     private static let patience: UInt32 = 5000
 
     let store: Store
     let unlocked: UnlockedVault
     var loss = Loss.password
 
-    /// Throws ``Status/policy`` if any item requires what is lost, so that nothing is changed.
+    /// Throws ``Status/policy`` if an item would lose its protection. Changes nothing.
     func refuse() throws(TokenKeepError) {
         let elsewhere = try sealedElsewhere().count
         let count = try inRecords().count + elsewhere
@@ -36,7 +37,7 @@ struct ProtectedItems {
         }
     }
 
-    /// The names of the items, as far as they can be read.
+    /// The names of the items that would lose their protection, as far as they are readable.
     func names(_ call: CallContext) throws(TokenKeepError) -> [ItemName] {
         let protected = try inRecords()
         let named = try store.records.allItems(of: unlocked.vault, call).items
@@ -51,9 +52,9 @@ struct ProtectedItems {
         }
     }
 
-    /// Clears every such item, from the vault and from the modules.
+    /// Clears every item that would lose its protection, from the vault and from the modules.
     ///
-    /// - Throws: before the first clear, if the name of an item with pending changes is unknown; any failure of a
+    /// - Throws: before the first clear, if an item without a readable name has pending changes; any failure of a
     ///   module to clear an item.
     func destroy(_ call: CallContext) throws(TokenKeepError) {
         let protected = try inRecords()
@@ -72,7 +73,7 @@ struct ProtectedItems {
         for name in nameless { try store.records.setAside(name, of: unlocked.vault, call) }
     }
 
-    /// The file names, as 16 bytes each, of the vault's records of such items.
+    /// The file names (16 bytes each) of the vault's records that would lose their protection.
     private func inRecords() throws(TokenKeepError) -> Set<[UInt8]> {
         var found: Set<[UInt8]> = []
         try store.records.forEachPrefix(in: unlocked.vault) {
@@ -81,10 +82,10 @@ struct ProtectedItems {
         return found
     }
 
-    /// The names of such items that are sealed in other modules, and whose records have nothing else.
+    /// The names of sealed items in other modules that would lose their protection, and have no value in the vault.
     private func sealedElsewhere() throws(TokenKeepError) -> [ItemName] {
         let sealed = try SealedRecords(unlocked.vault).all()
-        // A damaged record is carried over as it is. After any other failure the record may still be read.
+        // The rotation copies a damaged record unchanged. After any other failure, a record may be readable later.
         if let problem = sealed.problem, problem.status != .corrupt { throw problem }
         return sealed.entries.filter { $0.isAlone && isProtected($0.copies.level, $0.copies.flags) }.map(\.name)
     }

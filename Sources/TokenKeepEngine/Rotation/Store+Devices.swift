@@ -2,18 +2,18 @@ package import TokenKeepCore
 package import TokenKeepKeys
 import TokenKeepRecords
 
-/// The device to which a vault is bound, for the user.
+/// The device to which a vault is bound, as `tokenkeep device` shows it.
 package struct DeviceReport: Sendable {
-    /// The device to which the vault is bound; nil if it is bound to none.
+    /// The device to which the vault is bound; nil if the vault is bound to no device.
     package let device: DeviceIdentity?
-    /// The devices of this machine, and the reason why the vault's device does not open its keys.
+    /// The devices of this machine, and the fault because of which the vault's device does not open its keys.
     package let survey: Devices.Survey
-    /// Whether a recovery code opens the levels of the device; nil if there is no recovery code.
+    /// Whether the recovery code also opens the levels that need the device; nil if there is no recovery code.
     package let isRecoverable: Bool?
 }
 
 extension Store {
-    /// Describes the device to which the vault is bound. Asks the devices of this machine.
+    /// Describes the device to which the vault is bound. Asks all devices of this machine.
     package func deviceReport() throws(TokenKeepError) -> DeviceReport {
         let header = try records.open()?.keys.header
         let device = header?.device
@@ -22,15 +22,15 @@ extension Store {
             isRecoverable: header?.isRecoverable)
     }
 
-    /// Whether a recovery code opens the levels of the device; nil if there is no recovery code. Asks no device.
+    /// Whether the recovery code opens levels that need the device; nil without a recovery code. Asks no device.
     package func recoveryOpensDevice() throws(TokenKeepError) -> Bool? { try records.open()?.keys.header.isRecoverable }
 
-    /// Binds the vault to a device of this machine, so that it keeps items of levels that never leave the machine.
+    /// Binds the vault to a device of this machine, so that the vault keeps items that never leave the machine.
     ///
     /// - Parameters:
-    ///   - provider: nil for the first that this machine has.
+    ///   - provider: the kind of device; nil for the first kind that this machine has.
     ///   - password: provides the vault's password. Called only if the vault has one.
-    /// - Returns: the provider, and the fault of a better one that this machine has.
+    /// - Returns: the provider, and the fault of a better device that was passed over.
     /// - Throws: ``Status/duplicate`` if the vault is bound to a device already, ``Status/unavailable`` if this machine
     ///   has no such device.
     package func chooseDevice(
@@ -52,12 +52,12 @@ extension Store {
 
     /// Binds the vault to another device of this machine.
     ///
-    /// While the old device answers, its levels get new keys and no item is lost. Otherwise the items of its levels are
-    /// lost.
+    /// While the old device answers, the levels that need it get new keys and no item is lost. If the old device does
+    /// not answer, the items of these levels are lost.
     ///
     /// - Parameters:
-    ///   - isDestroying: whether items that the old device alone opens are destroyed.
-    ///   - lost: called with the names of the items that are lost if the old device does not answer.
+    ///   - isDestroying: whether items that only the old device opens are destroyed.
+    ///   - lost: called with the names of the lost items and the device's fault, if the old device does not answer.
     /// - Throws: ``Status/policy`` if items would be lost and must not be destroyed.
     package func rebindDevice(
         _ provider: DeviceProvider?, isDestroying: Bool, password: () throws(TokenKeepError) -> SecretBytes,
@@ -75,10 +75,10 @@ extension Store {
         return (found.device.provider, found.passedOver, outcome)
     }
 
-    /// A vault that its password opened, or its keyfile.
+    /// A vault opened by its password or, without a password, by its keyfile.
     private struct Opened {
         let unlocked: UnlockedVault
-        /// nil if the vault has no password.
+        /// The password; nil if the vault has none.
         let password: SecretBytes?
     }
 
@@ -113,7 +113,7 @@ extension Store {
         return try finish(bound, call, progress)
     }
 
-    /// Makes the device's slots, with new keys for its levels.
+    /// Adds the device's slots (ways to open keys) to the header, with new keys for the levels that need the device.
     private func bind(
         _ opened: Opened, to device: DeviceIdentity, _ call: CallContext,
         check: () throws(TokenKeepError) -> Void = {}
@@ -125,9 +125,9 @@ extension Store {
         return try passwords.change(opened.unlocked, to: password, binding: device, call, check: check)
     }
 
-    /// The device of a provider; for nil, of the first provider that this machine has.
+    /// The device of a provider; if `provider` is nil, the first device that this machine has.
     ///
-    /// `passedOver` is the fault of a TPM that is there and does not answer, so that a weaker device takes its place.
+    /// `passedOver` is the fault of a TPM that does not answer, so that a weaker device is used instead.
     private func device(
         of provider: DeviceProvider?
     ) throws(TokenKeepError) -> (device: DeviceIdentity, passedOver: DeviceFault?) {

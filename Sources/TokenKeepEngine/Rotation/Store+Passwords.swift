@@ -5,7 +5,7 @@ import TokenKeepRecords
 extension Store {
     /// Gives the vault its first password and unlocks the vault.
     ///
-    /// Every key that the keyfile ever opened is replaced, so that an earlier backup opens no item that is saved later.
+    /// Replaces every key that the keyfile ever opened. An earlier backup then opens no item that is saved later.
     ///
     /// - Throws: ``Status/invalid`` if the vault already has a password.
     public func setPassword(
@@ -27,10 +27,10 @@ extension Store {
 
     /// Replaces the password and unlocks the vault.
     ///
-    /// - Parameter isCompromised: whether another person may know the old password. If so, every key that the old
-    ///   password ever opened is replaced, and the recovery code becomes invalid. The change then works even if the
-    ///   header was altered without the password.
-    /// - Throws: ``Status/denied`` if the old password is wrong, ``Status/unsupported`` if there is no password.
+    /// - Parameter isCompromised: whether another person may know the old password. If so, replaces every key that the
+    ///   old password ever opened, and drops the recovery code. Works even after an unauthorized change of
+    ///   the header.
+    /// - Throws: ``Status/denied`` if the old password is wrong, ``Status/unsupported`` if the vault has no password.
     public func changePassword(
         from old: SecretBytes, to new: SecretBytes, isCompromised: Bool, isDroppingUnknownSlots: Bool = false,
         progress: JournalProgress? = nil
@@ -46,15 +46,14 @@ extension Store {
         guard let vault = try records.opener.openForRotation() else { throw PasswordSlots.noPassword }
         try records.testify(vault)
         guard vault.keys.header.hasPassword else {
-            // Call `open()`, because it throws if somebody replaced the vault's header by one without a password.
+            // `open()` throws if somebody put a header without a password in place of the vault's header.
             _ = try records.open()
             throw PasswordSlots.noPassword
         }
         try checkUnknownSlots(vault, isDroppingUnknownSlots)
         let unlocked = try passwords.openUnchecked(with: old, vault, call)
         let opener = try passwordOpener(new, call)
-        // Keep the old keys for readers until the new keys are in force. The header was not verified, so do not mark it
-        // as trusted.
+        // Keep the old keys for readers until the new keys are in force. Do not mark the unverified header as trusted.
         try records.opener.residentKeys.keep(unlocked.keys, nil, of: vault.keys.vaultID)
         let (after, unreadable) = try rotation(call, progress).run(unlocked, with: opener)
         return try finish(after, unreadable: unreadable, done: "the password is changed", call, progress)
@@ -62,8 +61,8 @@ extension Store {
 
     /// Removes the password. The keyfile then opens every item, under new keys.
     ///
-    /// - Parameter isDestroying: whether items that need a password are destroyed.
-    /// - Throws: ``Status/policy`` if items need a password and must not be destroyed.
+    /// - Parameter isDestroying: whether items whose protection requires a password are destroyed.
+    /// - Throws: ``Status/policy`` if such items exist and must not be destroyed.
     public func removePassword(
         _ password: SecretBytes, isDestroying: Bool, isDroppingUnknownSlots: Bool = false,
         progress: JournalProgress? = nil
@@ -87,8 +86,7 @@ extension Store {
 
     /// Makes a recovery code, which replaces an earlier code.
     ///
-    /// The code is returned only here: it cannot be read later. It does not open items that need the password at each
-    /// use.
+    /// The code can be read only from the result. It does not open items that need the password at each use.
     public func createRecoveryCode(password: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         let call = try beginPasswordChange()
         let passwords = PasswordSlots(records.opener)
@@ -96,13 +94,13 @@ extension Store {
         return try passwords.createRecoveryCode(unlocked, call)
     }
 
-    /// Sets a new password with the recovery code and unlocks the vault.
+    /// Sets a new password with the recovery code, and unlocks the vault.
     ///
-    /// The recovery code stays valid. Items that need the password at each use are lost, and items of the level
+    /// The recovery code stays valid. Lost are items that need the password at each use, and items of the level
     /// ``AccessLevel/whenPasscodeSetThisDeviceOnly``.
     ///
-    /// - Parameter isDestroying: whether items that only an unavailable device opens are destroyed. The vault is bound to
-    ///   no device afterwards.
+    /// - Parameter isDestroying: whether items that only an unavailable device opens are destroyed. The vault is then
+    ///   no longer bound to a device.
     /// - Throws: ``Status/denied`` if the code is wrong, ``Status/unavailable`` if the vault's device does not answer.
     public func recover(
         code: SecretBytes, newPassword: SecretBytes, isDestroying: Bool = false
@@ -134,7 +132,7 @@ extension Store {
         try begin(.any, until: Deadline(milliseconds: .max)).withoutPrompts
     }
 
-    /// Opens the vault, and checks its header (the file of encrypted keys) against its records.
+    /// Opens the vault, and checks that its header (the file of wrapped keys) fits its records.
     ///
     /// - Parameter absence: the error thrown if there is no vault.
     func vault(orThrow absence: TokenKeepError) throws(TokenKeepError) -> OpenVault {
@@ -154,10 +152,9 @@ extension Store {
         return .password(try PasswordDerivation.key(of: password, by: derivation, call), derivation)
     }
 
-    /// Throws if the header has slots (ways to open the keys) of unknown types, unless the user has agreed to lose
-    /// them.
+    /// Throws if the header has slots (ways to open keys) of unknown types, unless `isDropping`.
     ///
-    /// This version cannot put the new keys into such a slot.
+    /// This version cannot put new keys into a slot of an unknown type, so the slot would be lost.
     private func checkUnknownSlots(_ vault: OpenVault, _ isDropping: Bool) throws(TokenKeepError) {
         let types = vault.keys.header.unknownTypes
         guard !types.isEmpty, !isDropping else { return }
@@ -167,15 +164,15 @@ extension Store {
             module: "vault", hint: "end them: --drop-unknown-slots; or use the version of TokenKeep that made them")
     }
 
-    /// Unlocks the vault with its new keys, and re-encrypts items that modules hold under older keys.
+    /// Unlocks the vault with its new keys, and re-encrypts items in other modules that are under older keys.
     ///
-    /// - Parameter done: the completed change, named in the error thrown if an item could not be re-encrypted. If nil,
-    ///   the keys did not change, and such an error becomes the outcome's problem, as after an unlock.
+    /// - Parameter done: the completed change, named in the error if an item could not be re-encrypted. nil if the
+    ///   keys did not change: the outcome's problem is then that error, as after an unlock.
     func finish(
         _ unlocked: UnlockedVault, unreadable: Int = 0, done: String? = nil, _ call: CallContext,
         _ progress: JournalProgress?
     ) throws(TokenKeepError) -> UnlockOutcome {
-        // Notify watchers: the vault may be unlocked now, so that they see items that were hidden.
+        // Notify watchers: if the vault is unlocked now, they see items that were hidden.
         defer { records.announceChange() }
         LoginNote.remove(records)
         if unlocked.vault.keys.header.hasPassword { try PasswordSlots(records.opener).keep(unlocked) }

@@ -2,24 +2,23 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Re-encrypts the items that other modules hold under retiring (replaced) keys, and then removes those keys.
+/// Re-encrypts items in other modules that are under retiring (replaced) keys, and then removes those keys.
 struct Resealing {
-    /// An item that a module may hold encrypted under a retiring key (replaced, and kept until no item needs it).
+    /// An item that a module may still hold under a retiring key.
     private struct Item {
         let name: ItemName
         let module: String
-        /// The hash of the machine that the vault's note about the item names; nil if there is no note.
+        /// The hash of the machine named in the vault's note about the item; nil if there is no note.
         let machine: [UInt8]?
-        /// Whether this entry is for another machine, although the vault's note also names this machine.
+        /// Whether this entry is for another machine, although a second note about the item names this machine.
         ///
-        /// If this machine finds the item in its own module, that proves nothing about the other machine's module.
+        /// An item found in the module on this machine proves nothing about the module on the other machine.
         var isOnlyElsewhere = false
     }
 
-    /// The outcome of re-encrypting one item.
+    /// The result of re-encrypting one item.
     private enum Outcome {
-        /// The module has the item encrypted under the present keys, or unencrypted if the vault need not encrypt it
-        /// any more.
+        /// The module has the item under the present keys, or unencrypted if the item needs no encryption any more.
         case done
         /// The item's record has a pending change for the module, which will replace the module's item.
         case recorded
@@ -27,7 +26,7 @@ struct Resealing {
         case absent
     }
 
-    /// The time to wait for an item that another process has locked, in milliseconds.
+    /// The time limit for locking an item that another process has locked, in milliseconds.
     private static let patience: UInt32 = 5000
     /// The time limit for writing one item back to its module, in milliseconds.
     private static let drainMilliseconds: UInt32 = 60_000
@@ -35,11 +34,10 @@ struct Resealing {
     let records: Records
     let reconciler: Reconciler
 
-    /// Re-encrypts every item under a retiring (replaced) key, and removes the keys that no item needs any more.
+    /// Re-encrypts every item under a retiring key, and removes the keys that no item needs any more.
     ///
-    /// - Returns: the vault afterwards, and the number of encrypted secrets that no key opens, which stay unchanged.
-    /// - Throws: the first failure to re-encrypt an item, after the other items were re-encrypted. Another attempt may
-    ///   succeed.
+    /// - Returns: the vault afterwards, and the number of encrypted secrets that no key opens. Those stay unchanged.
+    /// - Throws: the first failure to re-encrypt an item, after all other items were tried. A later run may succeed.
     func run(
         _ unlocked: UnlockedVault, _ call: CallContext, progress: JournalProgress?
     ) throws(TokenKeepError) -> (UnlockedVault, unreadable: Int) {
@@ -63,7 +61,7 @@ struct Resealing {
         }
         if !items.isEmpty { progress?(items.count, items.count) }
         if let obstacle { throw obstacle }
-        // An unreadable record may have named sealed items, so that their keys must stay.
+        // The unreadable record of a sealed item may need a retiring key. So keep all retiring keys.
         guard !sealed.mayBeIncomplete else { return (unlocked, unreadable) }
         let dropped = try PasswordSlots(records.opener).dropRetiringKeys(unlocked, call) { () throws(TokenKeepError) in
             let present = try SealedRecords(unlocked.vault).all()
@@ -79,9 +77,9 @@ struct Resealing {
         return (dropped, unreadable)
     }
 
-    /// Whether modules list items that this vault encrypted, and that its records do not name.
+    /// Whether modules list items that this vault encrypted, but that its records do not name.
     ///
-    /// A vault restored from an older backup lacks the records of items that were encrypted later.
+    /// For example, a vault restored from a backup lacks the records of items that were encrypted after the backup.
     func hasUnnotedItems(besides sealed: SealedRecords.Found, _ call: CallContext) -> Bool {
         !unnotedItems(besides: sealed, call).isEmpty
     }
@@ -97,7 +95,7 @@ struct Resealing {
         return items
     }
 
-    /// The items that modules hold under retiring (replaced) keys, by these records.
+    /// The items that modules hold under retiring keys, as noted in these records.
     private func notedItems(_ sealed: SealedRecords.Found, of vault: OpenVault) -> [Item] {
         let machine = records.hash(of: records.machine)
         var items: [Item] = []
@@ -117,7 +115,7 @@ struct Resealing {
 
     /// Re-encrypts one item under the vault's present key.
     ///
-    /// - Returns: false if no key opens the item, which then stays unchanged.
+    /// - Returns: false if no key opens the item. The item then stays unchanged.
     private func reseal(_ item: Item, _ call: CallContext) throws(TokenKeepError) -> Bool {
         guard !item.isOnlyElsewhere else { throw missing(item) }
         let outcome: Outcome
@@ -125,7 +123,7 @@ struct Resealing {
             outcome = try sealAnew(item.name, in: try module(item.module), call)
         } catch {
             guard error.status == .corrupt, error.module == "vault" else { throw error }
-            // The module may have another item of this name. That does not prove that the encrypted item is gone.
+            // The module may have another item of this name, which does not prove that the encrypted item is gone.
             guard try module(item.module).sealedItems(call).contains(item.name) else { throw missing(item) }
             return false
         }
@@ -135,7 +133,7 @@ struct Resealing {
             try records.begin(item.name, call.until(Deadline(milliseconds: Resealing.patience)))
                 .noteResealed(in: item.module, on: machine)
         case .recorded where item.machine == nil || item.machine == records.hash(of: records.machine):
-            // The module cannot replace its item without the item's key.
+            // The module still has the old item, because the pending change could not be applied.
             throw TokenKeepError(
                 .unavailable, "\(item.name) is not yet sealed anew in \(item.module)", module: item.module,
                 hint: "tokenkeep unlock goes on")
@@ -144,15 +142,14 @@ struct Resealing {
         return true
     }
 
-    /// Re-encrypts an item: first writes it into the vault's record, then from there into its module.
+    /// Re-encrypts an item: copies it into its record, and writes it from the record into its module.
     ///
-    /// If the write to the module is interrupted, the record keeps it as a pending write.
+    /// If the write to the module is interrupted, it stays a pending write of the record.
     private func sealAnew(
         _ name: ItemName, in module: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> Outcome {
         let soon = call.until(Deadline(milliseconds: Resealing.drainMilliseconds))
-        // If a removal of all items of the service is pending, apply it first. Otherwise an item to be removed would be
-        // written again.
+        // Drain a pending removal of the service first. Otherwise an item that it covers would be written again.
         try reconciler.drainRemoval(before: name, soon, isNeeded: true)
         guard case .recorded = try writeAhead(name, of: module, call) else {
             return try isThere(name, in: module, call) ? .done : .absent
@@ -166,7 +163,7 @@ struct Resealing {
         return item.map { !$0.details.isForeign } ?? false
     }
 
-    /// Copies the module's item into the vault's record of the item, as a pending write to this module.
+    /// Copies the module's item into the item's record, as a pending write to the same module.
     private func writeAhead(
         _ name: ItemName, of module: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> Outcome {
@@ -183,7 +180,7 @@ struct Resealing {
         let value = try module.loadIfThere(name, call)
         guard let value, !value.details.isForeign else { return .absent }
         guard item.entry.record == nil else {
-            // The item has a record already, which must stay as it is. So save directly in the module.
+            // The item's record must stay as it is, so save directly in the module.
             _ = try module.save(try SaveRequest(value), call)
             return .done
         }

@@ -1,9 +1,9 @@
 import TokenKeepCore
 
-/// A plugin module (an installed shared object or program) whose items the vault may seal (encrypt).
+/// A plugin module (an installed shared object or program), for which the vault seals (encrypts) items.
 ///
-/// If an item requires more protection than the module gives, the vault seals the item's secret. The module then stores
-/// the sealed bytes, which it cannot distinguish from an unsealed secret.
+/// If an item requires more protection than the module provides, the vault seals the item's secret. The module then
+/// stores the sealed bytes like any other secret.
 struct SealingModule: Module {
     let base: any Module
     let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey
@@ -24,7 +24,7 @@ struct SealingModule: Module {
         try opened(try base.load(name, call), call)
     }
 
-    /// Opens a sealed item. If the item should be sealed but is not, throws ``Status/corrupt``.
+    /// Opens a sealed item. Throws ``Status/corrupt`` if a plain item stands in the place of a sealed one.
     private func opened(_ item: TokenItem, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         guard let sealer = call.sealer else { return item }
         let name = item.details.name
@@ -52,8 +52,7 @@ struct SealingModule: Module {
         var details = request.details(replacing: present, module: name)
         if !request.mayLowerRequirements { try details.checkLowersNothing(of: present, module: name) }
         var plain = request
-        // The precondition was checked above. The wrapped module would compare it with the version of the encrypted
-        // item.
+        // The precondition is checked already. The wrapped module knows only the version of the sealed item.
         plain.precondition = .none
         guard Protection.isAsked(by: details.accessLevel, details.flags),
             try sealer.sealsItems(of: details.accessLevel)
@@ -76,8 +75,8 @@ struct SealingModule: Module {
 
     /// The metadata of the item that a save replaces; nil if there is none.
     ///
-    /// A save without a precondition may replace a damaged item, and an unsealed item in the place of a sealed one. An
-    /// unsealed item also stands there if the module did not answer the save that sealed the item.
+    /// A save without a precondition also replaces a damaged item, or a plain item in the place of a sealed one. Such a
+    /// plain item can be left if the module did not answer the save of the sealed one.
     private func itemToReplace(
         by request: SaveRequest, _ call: CallContext
     ) throws(TokenKeepError) -> ItemDetails? {

@@ -1,26 +1,25 @@
 import TokenKeepCore
 
 extension ItemView {
-    /// One item as a watch reads it now, and its change since the last reading.
+    /// The result of reading one item: its present state, and its change since the last reading.
     private struct Look {
         let name: ItemName
-        /// The present item, as an entry of the watch's view (the items as it last read them); nil if the item does not
-        /// exist.
+        /// The item's new entry for the view; nil if the item does not exist.
         let entry: Entry?
         /// The change since the item was last read; nil if the item is unchanged.
         let change: ItemChange?
     }
 
-    /// Reads only the items of some records, and compares them with this view (the items as the watch last read them).
+    /// Reads only the items of some records, and compares them with this view.
     ///
-    /// The time does not depend on the number of items in the store.
+    /// The time of this reading does not depend on the number of items in the store.
     ///
     /// - Parameter records: the file names of all records that may have changed.
-    /// - Returns: the changes; nil if the whole store must be read to find them, and the view is then unchanged.
+    /// - Returns: the changes; nil if only a reading of the whole store can find them. The view is then unchanged.
     mutating func update(
         _ records: [[UInt8]], from store: Store, service: String?, until deadline: Deadline
     ) -> [ItemChange]? {
-        // A list costs less for each item than a load: if many records changed, list the whole store.
+        // For each item, a list costs less than a load. If many records changed, list the whole store.
         guard records.count <= 16 + entries.count / 16, let changed = items(of: records, store, service) else {
             return nil
         }
@@ -33,7 +32,7 @@ extension ItemView {
         return looks.compactMap(\.change)
     }
 
-    /// The watched items to which some records belong; nil if the item of any record is unknown.
+    /// The watched items of some records; nil if the item of any record is unknown.
     private mutating func items(of records: [[UInt8]], _ store: Store, _ service: String?) -> [ItemName]? {
         var items: [ItemName] = []
         for record in records {
@@ -47,15 +46,13 @@ extension ItemView {
         return items
     }
 
-    /// Loads one item, and compares it with the watch's view (the items as it last read them).
-    ///
-    /// nil if it is unknown whether the item changed.
+    /// Loads one item, and compares it with this view; nil if it is unknown whether the item changed.
     private func look(at name: ItemName, _ store: Store, _ deadline: Deadline) -> Look? {
         let before = entries[name]
-        // If the last list was incomplete, it may have lacked this item. So it is unknown whether the item has changed.
+        // After an incomplete list, it is unknown whether an item that the list lacked is new.
         guard before != nil || isWhole else { return nil }
         do throws(TokenKeepError) {
-            // Read the clock before the load. A save by another program in the same second is then still noticed later.
+            // Read the clock first, so that a later reading notices another program's save in the same second.
             let now = UnixTime.now
             let item = try store.detailsQuietly(name, until: deadline)
             guard item.module != ItemView.memory else { return Look(name: name, entry: before, change: nil) }
@@ -72,19 +69,19 @@ extension ItemView {
     }
 }
 
-/// Finds the watched item of a record by the record's file name. Computes names only when they are needed.
+/// Finds the watched item of a record by the record's file name. Computes file names only if needed.
 struct RecordItems {
     enum Found {
         case named(ItemName)
         /// The record belongs to an item that is not watched.
         case unwatched
-        /// The record does not exist, and the items that the watch last read have other record files.
+        /// The record does not exist, and no item of the view has this record.
         case absent
         case unreadable
     }
 
     private var names: [[UInt8]: ItemName] = [:]
-    /// Whether ``names`` contains every item of the watch's view (the items as it last read them).
+    /// Whether ``names`` contains the record of every item in the view.
     private var isComplete = false
 
     /// Finds the item whose record has the file name `record`.
@@ -94,14 +91,13 @@ struct RecordItems {
         if let name = names[record] { return .named(name) }
         do throws(TokenKeepError) {
             if let stored = try store.records.itemName(ofRecord: record) {
-                // This record is about the removal of all items of a service, so it may concern any item.
+                // The record holds the removal of a whole service, which concerns an unknown number of items.
                 guard stored.removedService == nil else { return .unreadable }
                 guard stored.isIn(namespace: store.namespace, service: service) else { return .unwatched }
                 names[record] = stored
                 return .named(stored)
             }
-            // The record of a cleared item no longer exists. So look for its file name among the items that the watch
-            // last read.
+            // A cleared item has no record any more. Look for the file name among the items of the view.
             if !isComplete, let fileName = try store.records.fileNames() {
                 for name in entries.keys { names[fileName(name)] = name }
                 isComplete = true

@@ -1,41 +1,41 @@
 import TokenKeepCore
 
-/// The items of a store when a watch last read them. The watch compares later readings with this view.
+/// The items of a store as a watch last read them. The watch compares the next reading with this view.
 struct ItemView {
     struct Entry {
         let module: String
         let modifiedAt: UnixTime?
         /// The item's version; 0 if the version could not be read.
         var version: UInt64
-        /// Whether every later save is sure to give the item another time.
+        /// Whether every later save is sure to give the item another modification time.
         ///
-        /// Times are whole seconds, so that two saves in the same second get the same time.
+        /// Times are whole seconds, so two saves within the same second have the same time.
         let isSettled: Bool
     }
 
-    /// The pause after a failed attempt to apply a pending change, in milliseconds.
+    /// The pause before pending changes are drained again after a failure, in milliseconds.
     ///
-    /// Each attempt signals a change, which would otherwise lead to the next attempt at once.
+    /// Each attempt to drain signals a change, to which the watch would at once respond with another attempt.
     private static let drainAgain: UInt32 = 30_000
     private var drainAgainAt: Deadline?
 
-    /// The module of memory-only items. A watch ignores them, because no other process can change them.
+    /// The name of the module of memory-only items. A watch ignores them, because no other process can change them.
     static let memory = "memory"
 
     var entries: [ItemName: Entry] = [:]
     var names = RecordItems()
-    /// Whether the last list contained the items of all modules.
+    /// Whether the last list contained the items of every module.
     private(set) var isWhole = false
-    /// Whether an item could not be read, so that the watch may miss a change or the removal of the item.
+    /// Whether an item could not be read, so that the watch may miss its change or its removal.
     private var hidesSome = true
 
     /// The reason why a watch reads the store again.
     enum Occasion {
-        /// The reason is that the time between two regular readings has passed.
+        /// The time between two regular readings has passed.
         case clock
-        /// The reason is a module's signal: an item may have changed, or the module can be reached again.
+        /// A module signalled that an item may have changed, or that the module can be reached again.
         case module
-        /// The reason is a signal by a process that uses TokenKeep, or that the vault was moved.
+        /// A process that uses TokenKeep signalled a change, or the vault was moved.
         case signal
     }
 
@@ -49,7 +49,7 @@ struct ItemView {
 
     /// Reads a store for the first time.
     ///
-    /// - Throws: only a failure that every later attempt would meet too. Any other failure is the result's `problem`.
+    /// - Throws: a failure that every later reading would meet too. Any other failure is the result's `problem`.
     static func first(
         of store: Store, service: String?, until deadline: Deadline
     ) throws(TokenKeepError) -> Beginning {
@@ -67,9 +67,9 @@ struct ItemView {
 
     /// Reads the store again and compares its items with this view.
     ///
-    /// If an item cannot be read now or could not before, its changes are not visible. A signalled change is then also
-    /// reported as ``ItemChange/listAgain``. A regular reading does not report this: if a module is gone for good,
-    /// every reading would report it.
+    /// The changes of an item that cannot be read are not visible. After a signal, ``ItemChange/listAgain`` then stands
+    /// for them. A regular reading reports no ``ItemChange/listAgain``: if a module is gone for good, every reading
+    /// would report one.
     ///
     /// - Returns: the changes since the last reading, and whether the store could be read.
     mutating func update(
@@ -81,8 +81,7 @@ struct ItemView {
             let mayHaveMissed =
                 switch occasion {
                 case .clock: false
-                // The outage of a module changes none of its items. But its items may have changed when the module
-                // returns.
+                // An outage changes no item of the module. But the module's items may have changed when it returns.
                 case .module: hidSome && !hidesSome
                 case .signal: hidSome || hidesSome
                 }
@@ -96,7 +95,7 @@ struct ItemView {
 
     private struct Reading {
         var changes: [ItemChange] = []
-        /// Whether some item may have changed, but it is unknown which.
+        /// Whether the reading shows that an item may have changed, but not which item.
         var isUncertain = false
         var problem: TokenKeepError?
     }
@@ -119,7 +118,7 @@ struct ItemView {
             found[item.name] = entry
             switch ItemView.compare(before, entry) {
             case .same: break
-            // If the last list was incomplete, it may have lacked this item. So the item need not be new.
+            // After an incomplete list, an item that this list lacked need not be new.
             case .different where before != nil || isWhole: reading.changes.append(.saved(item.name))
             case .different, .unknown: reading.isUncertain = true
             }
@@ -132,7 +131,7 @@ struct ItemView {
         return reading
     }
 
-    /// Loads each item that the new list lacks. A list can miss an item that moves between modules meanwhile.
+    /// Loads each known item that the new list lacks: a list can miss an item that moves between modules meanwhile.
     ///
     /// - Returns: false if any of these items could not be read.
     private func look(
@@ -159,11 +158,9 @@ struct ItemView {
         return isAllLookedAt
     }
 
-    /// Makes the entry of a listed item, with the item's version, for the watch's view (the items as it last read
-    /// them).
+    /// Makes the entry of a listed item, with the item's version.
     ///
-    /// A list contains no versions of items in modules other than the vault. Such an item is loaded if its value may
-    /// have changed.
+    /// A list contains versions only for the vault's items. Any other item is loaded if its value may have changed.
     private func entry(
         _ item: ItemDetails, _ before: Entry?, _ now: UnixTime, _ store: Store, _ deadline: Deadline
     ) -> Entry {
@@ -190,8 +187,7 @@ struct ItemView {
     static func compare(_ before: Entry?, _ now: Entry) -> Comparison {
         guard let before else { return .different }
         if before.version != 0, now.version != 0 { return before.version == now.version ? .same : .different }
-        // If the versions are unknown, equal times prove an unchanged item only if a later save would have had another
-        // time.
+        // Without versions, equal times prove that an item is unchanged only if every later save gets another time.
         let isSame = before.module == now.module && before.modifiedAt == now.modifiedAt && before.isSettled
         return isSame ? .same : .unknown
     }

@@ -7,12 +7,12 @@ import TokenKeepRecords
 ///
 /// A watch compares the present list of items with the previous list:
 ///
-/// - An item that moves between modules, or is saved unchanged, is not reported.
+/// - A move of an item between modules is not reported, nor is a save of an unchanged item.
 /// - Several changes of one item may be reported as one.
 /// - Memory-only items are not watched.
-/// - While a module cannot be read, a signalled change is reported as ``ItemChange/listAgain``. This is reported once
-///   more when every module can be read again.
-/// - After a change by TokenKeep, only the changed item is read, whatever the number of items.
+/// - While a module cannot be read, a signalled change is reported as ``ItemChange/listAgain``. Once every module can
+///   be read again, ``ItemChange/listAgain`` is reported one more time.
+/// - After a change by TokenKeep, the watch reads only the changed item, whatever the number of items.
 /// - A change by another program in the Secret Service is found when the service signals it, or by a regular reading
 ///   every ``lookAgainMilliseconds`` while ``next()`` is called.
 ///
@@ -33,16 +33,16 @@ public final class StoreWatch: Sendable {
     private let signal: VaultWatch
     private let cancellation: Cancellation
     private let state: MutexGuarded<State>
-    /// The failure that left the first reading incomplete; nil if everything was read.
+    /// The failure that left the first reading incomplete; nil if every item was read.
     public let problem: TokenKeepError?
 
     /// Begins to watch the items of a service, or of all services if `service` is nil.
     ///
-    /// Reads the present items, within the store's timeout. If an item cannot be read now, ``ItemChange/listAgain`` is
-    /// reported later.
+    /// Reads the present items, within the store's timeout. If an item cannot be read now, the watch later reports
+    /// ``ItemChange/listAgain``.
     ///
     /// - Parameter cancellation: ends a reading early, for example while a module does not answer. ``Store/cancel()``
-    ///   does not affect a watch.
+    ///   does not end a watch's reading.
     /// - Throws: ``Status/invalid`` if the service's name exceeds its limits, ``Status/io`` if the system allows no
     ///   more watches, ``Status/unsupported`` if the stack has no line for `list`.
     public init(
@@ -73,18 +73,18 @@ public final class StoreWatch: Sendable {
     /// The namespace of the watched items.
     public var namespace: String { store.namespace }
 
-    /// A descriptor that is readable (poll(2)) while ``next()`` may return a change. Owned by the watch.
+    /// A descriptor that is readable (see poll(2)) while ``next()`` may return a change. Owned by the watch.
     public var descriptor: Int32 { signal.descriptor }
 
-    /// The longest time to wait for ``descriptor`` before ``next()`` must be called anyway; -1 for no limit.
+    /// The longest time to wait for ``descriptor`` before the caller must call ``next()``; -1 for no limit.
     public var lookAgainMilliseconds: Int32 {
         if state.withLock({ $0.mustRead }) { return Int32(StoreWatch.retry) }
         return store.hasForeignWriters ? Int32(StoreWatch.lookAgain) : -1
     }
 
-    /// Returns the next change; nil if there is none.
+    /// Returns the next change; nil if there is none. Never waits for a change.
     ///
-    /// Never waits for a change. If something changed, reads the items, within the store's timeout.
+    /// If a change was signalled, reads the items, within the store's timeout.
     ///
     /// - Throws: ``Status/forked``.
     public func next() throws(TokenKeepError) -> ItemChange? {
@@ -101,8 +101,7 @@ public final class StoreWatch: Sendable {
         let notice = signal.take()
         let isTime = (store.hasForeignWriters || state.mustRead) && state.listAgainAt.hasPassed
         guard notice.hasChanged || notice.hasLost || isTime else { return }
-        // The first reading that succeeds after a failed one must report the missed changes, as if a change had been
-        // signalled.
+        // After a failed reading, the next successful one must report the missed changes like signalled ones.
         if let records = notice.records, !notice.hasLost, !isTime, !state.mustRead,
             let changes = state.view.update(
                 records, from: store, service: service, until: StoreWatch.deadline(store, cancellation))
@@ -114,8 +113,7 @@ public final class StoreWatch: Sendable {
             notice.isSignalled || state.mustRead ? .signal : notice.hasChanged ? .module : .clock
         let (changes, isRead) = state.view.update(
             from: store, service: service, on: occasion, until: StoreWatch.deadline(store, cancellation))
-        // Report a failed reading only once, and repeat the reading until it succeeds. Report a signalled change in any
-        // case.
+        // Report a failed reading once, and repeat it until it succeeds. Always report a signalled change.
         let isToldAlready = !isRead && state.mustRead && !notice.isSignalled
         state.pending = notice.hasLost ? [.listAgain] : isToldAlready ? [] : changes
         state.mustRead = !isRead
