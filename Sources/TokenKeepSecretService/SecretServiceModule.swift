@@ -1,19 +1,19 @@
 public import TokenKeepCore
 
-/// The module `secret-service`: items in the desktop's Secret Service.
+/// The module `secret-service`: keeps items in the desktop's Secret Service.
 ///
 /// The service may be gnome-keyring, KWallet, KeePassXC, oo7 or another program.
 ///
-/// The service owns `org.freedesktop.secrets` on the user's session bus. Nothing is loaded or connected before the
-/// first call. Every call uses the caller's own thread and returns by its deadline. A service that did not answer gets
-/// no calls until the ``CircuitBreaker`` closes. If there is no service, the error is an absence
+/// The service owns the name `org.freedesktop.secrets` on the user's session bus. Before the first call, nothing is
+/// loaded or connected. Every call uses the caller's thread and returns by the call's deadline. After a service did not
+/// answer, it gets no calls until the ``CircuitBreaker`` closes. If there is no service, the error is an absence
 /// (``TokenKeepError/isAbsence``). In a child made by `fork()` of a process that used the module, every call fails with
 /// ``Status/unavailable``.
 ///
-/// The service has no transactions: a precondition is checked right before the save. A caller that must exclude other
-/// processes holds a lock around the call.
+/// The service has no transactions, so a precondition is checked right before the save. A caller that must exclude
+/// other processes holds a lock around the call.
 public final class SecretServiceModule: Module {
-    /// `secret-service`
+    /// Always `secret-service`.
     public let name = "secret-service"
 
     private struct Links {
@@ -29,11 +29,11 @@ public final class SecretServiceModule: Module {
     private let observers = ChangeObservers()
     private let links = MutexGuarded(Links())
 
-    /// Makes an unused module.
+    /// Makes a module that connects to the service at its first call.
     ///
     /// - Parameters:
     ///   - timeoutMilliseconds: the longest time of a call, within its own deadline. Only prompts may take longer.
-    ///   - versionKey: returns the key of item versions; called whenever a call needs the key.
+    ///   - versionKey: provides the key that computes item versions. Called whenever a call needs the key.
     public convenience init(
         timeoutMilliseconds: UInt32 = 5000,
         versionKey: @escaping @Sendable () throws(TokenKeepError) -> ItemVersionKey
@@ -42,7 +42,7 @@ public final class SecretServiceModule: Module {
             timeoutMilliseconds: timeoutMilliseconds, address: nil, versionKey: versionKey)
     }
 
-    /// Makes an unused module.
+    /// Makes a module that connects to the service at its first call.
     ///
     /// - Parameter address: the bus to use instead of the session bus.
     package init(
@@ -54,22 +54,22 @@ public final class SecretServiceModule: Module {
         self.versionKey = versionKey
     }
 
-    /// True: changes that the service missed are drained later.
+    /// True: the vault keeps changes that the service missed, and applies them later.
     public let supportsPendingWrites = true
 
-    /// True.
+    /// True: the service reports when an item was last changed.
     public let reportsModificationTime = true
 
-    /// False if there is no session bus, or while the service is known not to answer.
+    /// False without a session bus, or while the service is known not to answer.
     public var mayAnswer: Bool {
-        // In a child of fork, a thread of the parent may hold the breaker's lock.
+        // In a child made by `fork()`, a thread of the parent may hold the breaker's lock: ask `ForkGuard` first.
         ForkGuard.allows && (try? breaker.check()) != nil && (address != nil || (try? BusAddress.find()) != nil)
     }
 
-    /// Calls the observer on the service's signals, from the next call on. Services do not signal every change.
+    /// Calls the observer at the service's signals, from the next call on. Not every change is signalled.
     public func whenChanged(_ observer: @escaping @Sendable () -> Bool) { observers.add(observer) }
 
-    /// Opens the default collection, which may prompt the user.
+    /// Unlocks the default collection (keyring), which may prompt the user.
     public func prepare(_ call: CallContext) throws(TokenKeepError) {
         try withServiceCall(call) { serviceCall throws(TokenKeepError) in
             guard try serviceCall.isDefaultCollectionLocked(for: "the default keyring") else { return }
@@ -77,14 +77,14 @@ public final class SecretServiceModule: Module {
         }
     }
 
-    /// Loads the item with its secret. In the common namespace a foreign item counts too.
+    /// Loads an item. In the empty namespace, the item may be another program's (a foreign item).
     public func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         try withServiceCall(call, of: name) { serviceCall throws(TokenKeepError) in
             try serviceCall.load(name, try versionKey())
         }
     }
 
-    /// Saves an item. If TokenKeep has no item of the name, a foreign item is overwritten.
+    /// Saves an item. If TokenKeep has no item of this name, overwrites a foreign item of the same name.
     public func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         let version = try change(request.name, call, isConditional: request.precondition != .none) {
             serviceCall, key, mark throws(TokenKeepError) in
@@ -94,7 +94,7 @@ public final class SecretServiceModule: Module {
         return version
     }
 
-    /// Saves an item if one message is enough: a new item, or a new secret with the same label and attributes.
+    /// Saves an item if one message to the service is enough: a new item, or only a new secret.
     public func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
         try change(request.name, call.withoutPrompts, isConditional: request.precondition != .none) {
             serviceCall, key, mark throws(TokenKeepError) in
@@ -102,7 +102,7 @@ public final class SecretServiceModule: Module {
         }
     }
 
-    /// Removes an item, and foreign items of the same name.
+    /// Removes an item and the foreign items of the same name.
     public func clear(
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
@@ -118,7 +118,7 @@ public final class SecretServiceModule: Module {
         }
     }
 
-    /// The foreign items under the name, which only the common namespace has.
+    /// The foreign items of this name. Only the empty namespace has foreign items.
     public func foreignItems(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [TokenItem] {
         try withServiceCall(call) { serviceCall throws(TokenKeepError) in
             try serviceCall.foreignItems(name, try versionKey())
@@ -136,18 +136,18 @@ public final class SecretServiceModule: Module {
         return listing
     }
 
-    /// The namespaces of TokenKeep's items.
+    /// The namespaces in which TokenKeep has items.
     public func namespaces(_ call: CallContext) throws(TokenKeepError) -> Set<String>? {
         try withServiceCall(call) { serviceCall throws(TokenKeepError) in try serviceCall.namespaces() }
     }
 
-    /// True.
+    /// True: the service stores a sealed secret like any other.
     public let supportsSealing = true
 
-    /// The protection of any service.
+    /// The protection that every Secret Service provides.
     public func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? { ItemSealing.ofService }
 
-    /// See ``Module``.
+    /// The names of the items that this vault sealed for the service; empty after a failure.
     public func sealedItems(_ call: CallContext) -> [ItemName] {
         guard let vaultID = (try? call.sealer?.vaultID()) ?? nil else { return [] }
         let names = try? withServiceCall(call) { serviceCall throws(TokenKeepError) in
@@ -156,7 +156,7 @@ public final class SecretServiceModule: Module {
         return names ?? []
     }
 
-    /// Whether the service can be reached and its default collection is open.
+    /// Reports whether the service can be reached, and whether its default collection is locked.
     public func report(_ call: CallContext) -> ModuleReport {
         let place = "the Secret Service on the session bus"
         do throws(TokenKeepError) {
@@ -171,8 +171,9 @@ public final class SecretServiceModule: Module {
         }
     }
 
-    /// Changes an item while no other thread does. Prompts are shown outside the lock, so that no thread waits for a
-    /// person.
+    /// Changes an item while no other thread of this process changes it.
+    ///
+    /// Prompts are shown without the lock, so that no thread waits for the user's answer.
     private func change<Result>(
         _ name: ItemName, _ call: CallContext, isConditional: Bool,
         _ body: (ServiceCall, ItemVersionKey, WriteMark) throws(TokenKeepError) -> Result
@@ -200,11 +201,11 @@ public final class SecretServiceModule: Module {
         }
     }
 
-    /// Runs `body` over the present link.
+    /// Runs `body` with the present link to the service.
     ///
-    /// Runs it once more over a new link if the service went away meanwhile, or if the session's key was doubted.
+    /// Runs `body` once more with a new link if the service went away meanwhile, or if the session's key was doubted.
     ///
-    /// - Parameter item: the item that `body` searches for first; nil if it searches for none.
+    /// - Parameter item: the item that `body` searches for first; nil if `body` begins with something else.
     private func withServiceCall<Result>(
         _ call: CallContext, of item: ItemName? = nil, unless isFinal: () -> Bool = { false },
         _ body: (ServiceCall) throws(TokenKeepError) -> Result
@@ -231,7 +232,7 @@ public final class SecretServiceModule: Module {
         }
     }
 
-    /// The present link, or a new one. Makes it once more if the service ended meanwhile, as the search may have made it.
+    /// The present link or a new one. Tries once more if the service ended meanwhile.
     private func firstLink(
         searching search: EarlySearch?, until deadline: Deadline
     ) throws(TokenKeepError) -> ServiceLink {
@@ -244,7 +245,7 @@ public final class SecretServiceModule: Module {
         }
     }
 
-    /// Tells the user's other processes that the service did not answer, unless the time went elsewhere.
+    /// Notes for the user's other processes that the service did not answer, if the breaker is open.
     private func leaveMark(after milliseconds: UInt32) {
         guard (try? breaker.check()) == nil else { return }
         links.withLock { $0.connection }?.leaveMark(after: milliseconds)
@@ -257,15 +258,15 @@ public final class SecretServiceModule: Module {
         ServiceCall(link: link, call: call, budget: budget, module: name, doubt: doubt, early: early)
     }
 
-    /// Drops a link whose session was doubted. Its connection stays.
+    /// Drops a link whose session was doubted. Keeps the link's connection.
     private func drop(_ doubted: ServiceLink) {
         doubted.refuse()
         replaceLinks { $0.link === doubted ? Links(connection: $0.connection) : $0 }
     }
 
-    /// The present link, or a new one. Concurrent threads may make several links; the last one is kept.
+    /// The present link or a new one. If several threads make links at once, the last link is kept.
     ///
-    /// - Parameter search: sent while a new link is made. A present link leaves it unsent.
+    /// - Parameter search: sent while a new link is made. Not sent if there is a present link.
     private func link(
         searching search: EarlySearch? = nil, until deadline: Deadline
     ) throws(TokenKeepError) -> ServiceLink {
@@ -297,10 +298,10 @@ public final class SecretServiceModule: Module {
             links = change(links)
             return before
         }
-        _ = consume before  // released here, outside the lock
+        _ = consume before  // the old objects are released here, outside the lock
     }
 
-    /// The present connection and link, unless lost. Releasing a lost link also closes the breaker.
+    /// The present connection and link; nil if lost. Drops lost ones, and then closes the breaker.
     private func present() -> (BusConnection?, ServiceLink?) {
         let (lost, connection, link) = links.withLock { links -> (Links?, BusConnection?, ServiceLink?) in
             guard let connection = links.connection else { return (nil, nil, nil) }
@@ -315,7 +316,7 @@ public final class SecretServiceModule: Module {
 }
 
 extension TokenKeepError {
-    /// A copy that notes whether a change was sent.
+    /// A copy that notes whether a change was sent to the service.
     fileprivate func noting(_ mark: WriteMark) -> TokenKeepError {
         var copy = self
         copy.changedNothing = !mark.hasWritten

@@ -2,11 +2,11 @@ internal import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// A note for the user's other processes: the service on this bus did not answer.
+/// A mark for the user's other processes: the service on this bus did not answer.
 ///
-/// The note is the file `tokenkeep/breaker-BUS` in the runtime directory. It has one line: the service's unique bus
-/// name and the time of the boot clock in milliseconds. Its content is not trusted: a forged note costs one question
-/// to the service. A failure to read or write it is not reported.
+/// The mark is the file `tokenkeep/breaker-BUS` in the runtime directory. Its one line has the service's unique bus
+/// name and the time of the boot clock in milliseconds. The content is not trusted: a forged mark costs one question to
+/// the service. Failures to read or write the file are ignored.
 struct BreakerMark: Sendable {
     private static let folder = "tokenkeep"
     private static let longest = 200
@@ -14,10 +14,10 @@ struct BreakerMark: Sendable {
     private let runtimeDirectory: String
     private let name: String
 
-    /// Finds the place of a bus's note, in `XDG_RUNTIME_DIR`. Touches no file.
+    /// Computes the path of a bus's mark, in `XDG_RUNTIME_DIR`. Accesses no file.
     ///
     /// - Parameter bus: the bus's GUID.
-    /// - Returns: nil if the GUID is malformed, there is no such directory, or the environment cannot be trusted.
+    /// - Returns: nil if the GUID is malformed, the directory is not set, or the environment cannot be trusted.
     init?(bus: String) {
         let isWellFormed =
             bus.utf8.count == 32 && bus.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
@@ -28,10 +28,10 @@ struct BreakerMark: Sendable {
         name = "breaker-" + bus
     }
 
-    /// Whether there may be a note. One system call.
+    /// Whether there may be a mark. Takes one system call.
     var mayExist: Bool { access("\(runtimeDirectory)/\(BreakerMark.folder)/\(name)", F_OK) == 0 }
 
-    /// The unique bus name of the service that did not answer; nil without a valid note.
+    /// The unique bus name of the service that did not answer; nil if there is no valid mark.
     func owner() -> String? {
         inFolder { folder in
             let file = tokenkeep_openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0)
@@ -47,7 +47,7 @@ struct BreakerMark: Sendable {
         }
     }
 
-    /// Leaves a note about a service, in place of an earlier one.
+    /// Leaves a mark about a service, in place of an earlier mark.
     func leave(owner: String) {
         inFolder(making: true) { folder -> Void? in
             let draft = "\(name).\(getpid())"
@@ -62,10 +62,10 @@ struct BreakerMark: Sendable {
         }
     }
 
-    /// Removes the note, whatever it says.
+    /// Removes the mark, whatever its content.
     func remove() { inFolder { unlinkat($0, name, 0) } }
 
-    /// Runs `body` in the folder of notes; nil if the folder is missing, or open to others.
+    /// Runs `body` with the folder of marks; nil if the folder is missing or accessible to other users.
     @discardableResult
     private func inFolder<Result>(making isMade: Bool = false, _ body: (Int32) -> Result?) -> Result? {
         let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
@@ -80,7 +80,7 @@ struct BreakerMark: Sendable {
         return BreakerMark.isOwn(folder, kind: S_IFDIR) ? body(folder) : nil
     }
 
-    /// Whether an open file is of this kind and of this user, and no other user has any right to it.
+    /// Whether an open file is of this kind, belongs to this user, and gives no right to any other user.
     private static func isOwn(_ descriptor: Int32, kind: mode_t) -> Bool {
         var status = stat()
         guard tokenkeep_fstat(descriptor, &status) == 0 else { return false }

@@ -1,9 +1,9 @@
 import Glibc
 import TokenKeepCore
 
-/// Finds the user's session bus. Does not use GLib, which is never loaded if there is no bus.
+/// Finds the address of the user's session bus, without GLib: GLib is not loaded if there is no bus.
 enum BusAddress {
-    /// The address from the environment: `DBUS_SESSION_BUS_ADDRESS`, else the socket `bus` in `XDG_RUNTIME_DIR`.
+    /// The address in `DBUS_SESSION_BUS_ADDRESS`; if that is not set, the socket `bus` in `XDG_RUNTIME_DIR`.
     ///
     /// - Throws: ``Status/unavailable``, as an absence, if there is no address or the environment cannot be trusted.
     static func find() throws(TokenKeepError) -> String {
@@ -27,13 +27,13 @@ enum BusAddress {
         return "unix:path=" + escaped(socket)
     }
 
-    /// The entries of an address that name a socket; nil if there is none. Other entries may start programs.
+    /// The entries of an address that name a socket; nil if none does. Other kinds of entries may start programs.
     static func sockets(of address: String) -> String? {
         let entries = address.split(separator: ";").filter { $0.hasPrefix("unix:") || $0.hasPrefix("tcp:") }
         return entries.isEmpty ? nil : entries.joined(separator: ";")
     }
 
-    /// A value escaped for an address: every byte as %xx, except those that the D-Bus specification allows unescaped.
+    /// Escapes a value for an address: every byte as %xx, except the bytes that the D-Bus specification exempts.
     static func escaped(_ value: String) -> String {
         var escaped = ""
         for byte in value.utf8 {

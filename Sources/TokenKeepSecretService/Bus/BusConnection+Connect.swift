@@ -3,11 +3,11 @@ import Glibc
 import TokenKeepCore
 
 extension BusConnection {
-    /// Connects to the first reachable bus of an address that belongs to this user or root.
+    /// Connects to the first reachable bus of an address. The bus must belong to this user or to root.
     ///
-    /// - Parameter address: entries separated by `;`.
-    /// - Throws: ``Status/unavailable`` if no bus accepts this process or can be trusted; as an absence if nothing
-    ///   listens at any entry. ``Status/timedOut`` if a bus does not answer; ``Status/cancelled``.
+    /// - Parameter address: the entries of the address, separated by `;`.
+    /// - Throws: ``Status/unavailable`` if no bus accepts this process or can be trusted, as an absence if nothing
+    ///   listens at any entry; ``Status/timedOut`` if a bus does not answer; ``Status/cancelled``.
     static func connect(
         to address: String, breaker: CircuitBreaker, observers: ChangeObservers, until deadline: Deadline
     ) throws(TokenKeepError) -> BusConnection {
@@ -20,7 +20,7 @@ extension BusConnection {
                 return connection
             } catch {
                 guard error.status == .unavailable else { throw error }
-                // A bus that was refused may hold items: a following entry without a bus does not make an absence.
+                // A refused bus may lead to items. So a later entry without a bus does not make this an absence.
                 if failure.isAbsence { failure = error }
             }
         }
@@ -40,9 +40,9 @@ extension BusConnection {
         try BusPeer.check(glib.pointee.g_socket_get_fd(socket))
     }
 
-    /// Connects to one entry. Every signal is blocked in the threads that this starts.
+    /// Connects to one entry of an address. The threads that this starts block all signals.
     ///
-    /// - Throws: ``Status/io`` if the system refuses a thread; ``Status/unavailable`` if too few descriptors are free.
+    /// - Throws: ``Status/io`` if the system starts no thread; ``Status/unavailable`` if too few descriptors are free.
     private static func connect(
         toEntry address: String, breaker: CircuitBreaker, observers: ChangeObservers, until deadline: Deadline
     ) throws(TokenKeepError) -> BusConnection {
@@ -81,9 +81,9 @@ extension BusConnection {
         }
     }
 
-    /// The error for a failed connection: an absence only if nothing listens.
+    /// The error for a failed connection, which is an absence only if nothing listens.
     ///
-    /// GLib's message is repeated only for an absence: other messages may quote the bus.
+    /// Contains GLib's message only for an absence, because other messages may quote the bus.
     private static func failure(_ error: UnsafeMutablePointer<GError>?) -> TokenKeepError {
         defer { GLibrary.drop(error) }
         let (notFound, invalidAddress, tooManyOpenFiles, connectionRefused): (Int32, Int32, Int32, Int32) = (

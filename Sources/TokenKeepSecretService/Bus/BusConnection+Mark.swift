@@ -1,28 +1,28 @@
 import TokenKeepCore
 
-/// The part of the breaker that all processes of the user share.
+/// The part of the circuit breaker that all processes of the user share: a mark about a silent service.
 extension BusConnection {
-    /// The longest wait for a service that did not answer an earlier call, in milliseconds.
+    /// The maximum wait for a service that did not answer an earlier call, in milliseconds.
     static let longestProbe: UInt32 = 250
 
-    /// The longest time of a call that leaves no mark: a healthy service may take so long on a busy machine.
+    /// A call of at most this many milliseconds leaves no mark: a healthy service on a busy machine may need them.
     private static let hastyCall: UInt32 = 500
 
-    /// Leaves a mark after a call that the service did not answer within its time.
+    /// Leaves a mark, because the service did not answer a call in time.
     ///
-    /// - Parameter milliseconds: the time that the call had.
+    /// - Parameter milliseconds: the time limit that the call had.
     func leaveMark(after milliseconds: UInt32) {
         guard milliseconds > BusConnection.hastyCall, let owner = watch.usedOwner else { return }
         mark?.leave(owner: owner)
     }
 
-    /// Asks the service for a sign of life if a process has left a mark, and removes the mark if it answers.
+    /// If there is a mark, asks the service for a property, and removes the mark if the service answers.
     ///
-    /// The question is for a property, not a Ping: libraries answer a Ping on a thread of their own while the service's
-    /// main loop hangs. An error counts as an answer, and so does the end of the service.
+    /// A Ping would not suffice: libraries answer it on a thread of their own while the service's main loop hangs. An
+    /// error counts as an answer, and so does the end of the service.
     ///
-    /// - Throws: ``Status/unavailable`` if the service does not answer within ``longestProbe``, which opens this
-    ///   process's breaker and leaves the mark. ``Status/cancelled``.
+    /// - Throws: ``Status/unavailable`` if the service does not answer within ``longestProbe``. This process's breaker
+    ///   then opens, and the mark stays. ``Status/cancelled``.
     func checkMark(of owner: String, until deadline: Deadline) throws(TokenKeepError) {
         guard let mark, mark.mayExist else { return }
         guard mark.owner() == owner else { return mark.remove() }

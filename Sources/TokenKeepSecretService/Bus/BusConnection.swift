@@ -3,19 +3,21 @@ import Glibc
 import Synchronization
 import TokenKeepCore
 
-/// A connection to the message bus for this module alone.
+/// A connection to the message bus that only this module uses.
 ///
-/// Closing it or changing its settings does not affect a connection of the program itself. Callers send from their own
-/// threads and wait on them, so that a caller that has returned sends nothing more.
+/// The program's own connections are not affected if this one is closed or configured. Callers send on their own
+/// threads and wait there, so a caller that has returned sends nothing more.
 final class BusConnection: @unchecked Sendable {
     let pointer: OpaquePointer
     let watch: BusWatch
-    /// The note about this bus that all processes share; nil if there is no place for it.
+    /// The note about an unresponsive service, which all processes share; nil if there is no place for the file.
     let mark: BreakerMark?
     private let breaker: CircuitBreaker
     private let filter: UInt32
     private let lost = Atomic<Bool>(false)
-    /// The context in which GLib reports the connection's end. Connection and context hold each other until then.
+    /// The context in which GLib reports that the connection was closed.
+    ///
+    /// The connection and the context hold references to each other until then.
     private let construction: OpaquePointer?
     private let end = ConnectionEnd()
 
@@ -41,8 +43,8 @@ final class BusConnection: @unchecked Sendable {
         do {
             let context = MainContext(entering: construction)
             glib.pointee.g_dbus_connection_remove_filter(pointer, filter)
-            // GLib's undelivered events hold the connection, which holds the context. If the bus closed the
-            // connection, this end may be reported before the closing completes.
+            // GLib's undelivered events hold the connection, and the connection holds the context. If the bus closed
+            // the connection, GLib may report the end before this close completes.
             let closing = Pending<Bool> { _, _ in true }
             glib.pointee.g_dbus_connection_close(pointer, nil, pendingCallback, closing.callbackData)
             _ = context.run(until: Deadline(milliseconds: BusConnection.longestEnd)) {
@@ -53,16 +55,16 @@ final class BusConnection: @unchecked Sendable {
         glib.pointee.g_main_context_unref(construction)
     }
 
-    /// The longest wait for closing, in milliseconds. Closing waits for a thread of GLib, not for the bus.
+    /// The maximum wait for closing, in milliseconds. Closing waits for a thread of GLib, not for the bus.
     private static let longestEnd: UInt32 = 200
 
-    /// Whether the connection, or the service at its other end, is known to be gone.
+    /// Whether the connection is closed, or the service at its other end is gone.
     var isLost: Bool {
         lost.load(ordering: .relaxed) || watch.ownerHasChanged
             || glib.pointee.g_dbus_connection_is_closed(pointer) != 0
     }
 
-    /// Opens the breaker because libsecret's request for a session was not answered.
+    /// Opens the breaker, because the service did not answer libsecret's request for a session.
     func noteSilence(of destination: String) {
         breaker.open(unanswered: watch.openSessionSerial.map { [$0] } ?? []) { ping(destination) }
     }
@@ -76,34 +78,34 @@ final class BusConnection: @unchecked Sendable {
         try exchange([call], until: deadline).first ?? .disconnected
     }
 
-    /// Sends calls without waiting in between, and returns the replies in the same order.
+    /// Sends several calls at once, and returns their replies in the same order.
     ///
     /// Sends nothing if the deadline has passed or the call was cancelled.
     ///
-    /// - Throws: ``Status/timedOut`` if the deadline passes first, which opens the breaker. ``Status/cancelled``, which
-    ///   leaves the breaker as it is.
+    /// - Throws: ``Status/timedOut`` if the deadline passes first, which opens the breaker; ``Status/cancelled``, which
+    ///   does not open the breaker.
     func exchange(_ calls: [MethodCall], until deadline: Deadline) throws(TokenKeepError) -> [Reply] {
         guard !deadline.hasPassed else { throw BusConnection.late(deadline) }
         let context = try MainContext()
         return try replies(to: start(calls), in: context, until: deadline)
     }
 
-    /// Calls that were sent, and whose replies come in the context in which they were sent.
+    /// A call that was sent. Its reply arrives in the context in which the call was sent.
     struct Sent {
         fileprivate let call: MethodCall
         fileprivate let serial: UInt32
         fileprivate let pending: Pending<Reply>
     }
 
-    /// Sends calls without waiting. The thread must be in a context; ``replies(to:in:until:)`` waits there.
+    /// Sends calls without waiting. The thread must be in the context in which ``replies(to:in:until:)`` then waits.
     func start(_ calls: [MethodCall]) -> [Sent] { calls.map(send) }
 
-    /// Gives up calls that were sent. The caller delivers what is left in the context.
+    /// Cancels calls that were sent. The caller must then let the context deliver their results.
     func cancel(_ sent: [Sent]) {
         for one in sent where !one.pending.isDone { glib.pointee.g_cancellable_cancel(one.pending.cancellable) }
     }
 
-    /// Waits for the replies to calls, in the context in which they were sent. See ``exchange(_:until:)``.
+    /// Waits for the replies to calls, in the context in which the calls were sent. See ``exchange(_:until:)``.
     func replies(
         to sent: [Sent], in context: borrowing MainContext, until deadline: Deadline
     ) throws(TokenKeepError) -> [Reply] {
@@ -138,7 +140,7 @@ final class BusConnection: @unchecked Sendable {
         return Sent(call: call, serial: serial, pending: pending)
     }
 
-    /// Sends a message without waiting for an answer. Returns its serial; nil if it could not be sent.
+    /// Sends a message that needs no answer. Returns its serial number; nil if the message could not be sent.
     @discardableResult
     func post(_ call: MethodCall) -> UInt32? {
         let message = BusConnection.message(call)

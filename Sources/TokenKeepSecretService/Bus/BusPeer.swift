@@ -2,13 +2,12 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// The process at the other end of a bus's socket. The owner of the bus can read every message.
+/// Checks the process that owns the bus at the other end of a socket: it can read every message.
 enum BusPeer {
     /// Refuses a socket whose other end belongs neither to `user` nor to root.
     ///
-    /// - Parameter user: the expected user, if the bus is not root's.
-    /// - Throws: ``Status/unavailable``, naming the other user. A socket without a known user, such as a TCP socket, is
-    ///   refused too.
+    /// - Parameter user: the user to whom the bus may belong besides root.
+    /// - Throws: ``Status/unavailable``, naming the other user. Also for a TCP socket, whose user is unknown.
     static func check(_ socket: Int32, user: uid_t = geteuid()) throws(TokenKeepError) {
         var peer = uid_t.max
         guard tokenkeep_socket_peer(socket, &peer) == 0 else {

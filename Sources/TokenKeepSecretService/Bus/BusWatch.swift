@@ -1,22 +1,24 @@
 internal import CLibsecret
 import TokenKeepCore
 
-/// Watches every incoming message, on the connection's own thread: late answers, and changes of the service's owner.
+/// Reads every incoming message for late answers, item changes and a new owner of the service's name.
+///
+/// Runs on the connection's own thread.
 final class BusWatch: Sendable {
     /// The service's name on the bus.
     static let serviceName = "org.freedesktop.secrets"
 
-    /// The match rule for changes of the service's owner.
+    /// The match rule for a change of the service's owner.
     static let ownerRule =
         "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',"
         + "member='NameOwnerChanged',arg0='\(serviceName)'"
 
     /// The match rule for the service's signals about items.
     ///
-    /// Services need not signal every change: gnome-keyring signals neither a new secret nor a deletion.
+    /// Not every change is signalled: gnome-keyring signals neither a new secret nor a deletion.
     static let itemsRule =
         "type='signal',sender='\(serviceName)',interface='org.freedesktop.Secret.Collection'"
-    /// The match rule for the service's signals about collections. An opened collection shows other items.
+    /// The match rule for the service's signals about collections. An unlocked collection shows further items.
     static let collectionsRule =
         "type='signal',sender='\(serviceName)',interface='org.freedesktop.Secret.Service'"
     static let rules: Set<String> = [ownerRule, itemsRule, collectionsRule]
@@ -24,26 +26,26 @@ final class BusWatch: Sendable {
     private static let changes: Set<String> = [
         "ItemCreated", "ItemChanged", "ItemDeleted", "CollectionCreated", "CollectionChanged", "CollectionDeleted",
     ]
-    /// A service that has sent both signals is known to signal every change of a known item.
+    /// The signals that prove, once both were received, that the service signals every change of a known item.
     private static let proof: Set<String> = ["ItemCreated", "ItemChanged"]
 
     private struct Owner {
         var used: String?
         var announced: String?
-        /// Whether the owner in use is known to signal that an item was made or changed.
+        /// Whether the owner in use is known to signal every new and every changed item.
         var tells = false
         /// The signals received from the owner in use.
         var heard: Set<String> = []
-        /// The number of change signals from any owner. Never decreases.
+        /// The number of change signals from the owners in use so far. Never decreases.
         var itemChanges: UInt64 = 0
     }
 
     private struct RuleState {
         /// The rules that the bus has not accepted yet.
         var missing = BusWatch.rules
-        /// Whether the missing rules were sent and the replies did not come: the bus may have stored them.
+        /// Whether the rules were sent but the replies did not come, so that the bus may have stored the rules.
         var mayBeStored = false
-        /// Whether a thread has sent rules and waits for the replies.
+        /// Whether a thread has sent the rules and is waiting for the replies.
         var isInFlight = false
     }
 
@@ -52,7 +54,7 @@ final class BusWatch: Sendable {
     private let openSession = MutexGuarded<UInt32?>(nil)
     private let ruleState = MutexGuarded(RuleState())
 
-    /// The serial of the last message that requested a session.
+    /// The serial number of the last message that requested a session.
     var openSessionSerial: UInt32? { openSession.withLock { $0 } }
 
     private let observers: ChangeObservers
@@ -65,8 +67,10 @@ final class BusWatch: Sendable {
     /// The match rules that the bus has not accepted yet.
     var missingRules: Set<String> { ruleState.withLock { $0.missing } }
 
-    /// The rules to send: first those to remove, which the bus may have stored and would store twice, then those to add.
-    /// None while another thread waits for the replies. The caller calls ``endRequest(accepted:)``.
+    /// The rules to send: first those to remove, then those to add.
+    ///
+    /// Rules are removed that the bus may have stored already, because it would store them twice. Both are empty while
+    /// another thread waits for the replies. The caller must then call ``endRequest(accepted:)``.
     func beginRequest() -> (remove: [String], add: [String]) {
         ruleState.withLock { state in
             guard !state.isInFlight, !state.missing.isEmpty else { return ([], []) }
@@ -76,7 +80,7 @@ final class BusWatch: Sendable {
         }
     }
 
-    /// Notes the rules that the bus has accepted; nil if the replies did not come.
+    /// Notes the rules that the bus has accepted. nil means that the replies did not come.
     func endRequest(accepted: [String]?) {
         ruleState.withLock { state in
             state.isInFlight = false
@@ -85,12 +89,12 @@ final class BusWatch: Sendable {
         }
     }
 
-    /// The owner that the connection talks to; nil before the first one.
+    /// The unique bus name of the service in use; nil before the first one.
     var usedOwner: String? { owner.withLock { $0.used } }
 
-    /// Notes the owner that the connection talks to from now on.
+    /// Notes the service that the connection uses from now on.
     ///
-    /// - Parameter tells: whether the owner is known to signal that an item was made or changed.
+    /// - Parameter tells: whether the service is known to signal every new and every changed item.
     func use(owner name: String, tells: Bool) {
         owner.withLock {
             if $0.used != name { $0.heard = [] }
@@ -99,15 +103,15 @@ final class BusWatch: Sendable {
         }
     }
 
-    /// The number of the service's change signals; nil if the service is not known to signal every change.
+    /// The number of the service's change signals; nil unless the service is known to signal every change.
     ///
-    /// Signals sent before a reply are counted by the time the reply has arrived.
+    /// A signal that was sent before a reply is counted when the reply has arrived.
     var itemChanges: UInt64? {
         guard missingRules.isEmpty else { return nil }
         return owner.withLock { $0.tells || $0.heard.isSuperset(of: BusWatch.proof) ? $0.itemChanges : nil }
     }
 
-    /// Whether the bus has announced another owner than the owner in use.
+    /// Whether the bus has announced another owner than the one in use.
     var ownerHasChanged: Bool {
         owner.withLock { owner in
             guard let used = owner.used, let announced = owner.announced else { return false }
@@ -123,7 +127,7 @@ final class BusWatch: Sendable {
         return message
     }
 
-    /// Notes the serial of the message that opens a session: libsecret does not report it.
+    /// Notes the serial number of the message that opens a session, because libsecret does not report it.
     private func seeOutgoing(_ message: OpaquePointer) {
         guard let member = glib.pointee.g_dbus_message_get_member(message), String(cString: member) == "OpenSession"
         else { return }

@@ -1,15 +1,15 @@
 import TokenKeepCore
 
-/// Rejects this process's calls early while the service is known not to answer.
+/// Makes this process's calls fail at once while the service is known not to answer.
 ///
-/// The breaker opens when a deadline passes without an answer. Three events close it:
+/// The breaker opens when a call's deadline passes without an answer. Three events close it:
 ///
-/// - the late answer arrives
-/// - the bus reports that the service changed
-/// - the service has answered a Ping and the rest period has passed; the Ping alone is not enough, because libraries
-///   answer it for a program whose main loop hangs
+/// - The late answer arrives.
+/// - The bus reports that the service has another owner.
+/// - The rest period has passed, and the service has answered a Ping. The Ping alone is not enough: libraries answer it
+///   even if the main loop of their program hangs.
 ///
-/// ``BreakerMark`` tells other processes.
+/// ``BreakerMark`` is the breaker's note for other processes.
 final class CircuitBreaker: Sendable {
     private struct Silence {
         var unanswered: Set<UInt32>
@@ -22,7 +22,7 @@ final class CircuitBreaker: Sendable {
 
     init(restMilliseconds: UInt32 = 5000) { self.restMilliseconds = restMilliseconds }
 
-    /// Throws while the breaker is open.
+    /// Throws if the breaker is open.
     ///
     /// - Throws: ``Status/unavailable``.
     func check() throws(TokenKeepError) {
@@ -41,18 +41,18 @@ final class CircuitBreaker: Sendable {
     /// Opens the breaker, unless it is open already.
     ///
     /// - Parameters:
-    ///   - unanswered: the serials of the unanswered messages.
-    ///   - ping: sends a Ping and returns its serial; nil if the Ping cannot be sent.
+    ///   - unanswered: the serial numbers of the unanswered messages.
+    ///   - ping: sends a Ping and returns its serial number; nil if the Ping could not be sent.
     func open(unanswered: some Sequence<UInt32>, ping: () -> UInt32?) {
         silence.withLock { silence in
             guard silence == nil else { return }
-            // Sent under the lock: the Ping's answer may arrive before `ping` returns.
+            // Send the Ping while holding the lock, because its answer may arrive before `ping` returns.
             silence = Silence(
                 unanswered: Set(unanswered), ping: ping(), rest: Deadline(milliseconds: restMilliseconds))
         }
     }
 
-    /// Notes the answer to a message. Called on the connection's own thread.
+    /// Notes the answer to a message. Called on the thread of the connection.
     func heard(_ serial: UInt32) {
         silence.withLock { silence in
             guard let present = silence else { return }
@@ -64,6 +64,6 @@ final class CircuitBreaker: Sendable {
         }
     }
 
-    /// Closes the breaker: the silent service is gone.
+    /// Closes the breaker, because the silent service no longer exists.
     func close() { silence.withLock { $0 = nil } }
 }

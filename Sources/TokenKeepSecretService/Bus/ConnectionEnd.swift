@@ -1,10 +1,10 @@
 internal import CLibsecret
 
-/// Notes that a connection was closed.
+/// Notes that GLib has closed a connection.
 final class ConnectionEnd {
     private(set) var hasCome = false
 
-    /// The signal handler. Called in the context in which the connection was made, on the thread that releases it.
+    /// The signal handler. GLib calls it in the context where the connection was made, on the thread that releases it.
     static let closed: GCallback = unsafeBitCast(hear, to: GCallback.self)
 
     private static let hear: @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void =

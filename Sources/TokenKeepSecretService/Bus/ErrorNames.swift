@@ -1,9 +1,9 @@
-/// The names of D-Bus errors that a message may contain.
+/// The names of D-Bus errors that a message to the user may contain.
 enum ErrorNames {
-    /// Replaces every name that is not ``known``.
+    /// The text that stands for every name that is not in ``known``.
     static let other = "an error of its own"
 
-    /// The names specified by D-Bus and the Secret Service, and GLib's own.
+    /// The names that D-Bus and the Secret Service specify, and GLib's own name.
     static let known = Set(
         bus.map { "org.freedesktop.DBus.Error." + $0 } + service.map { "org.freedesktop.Secret.Error." + $0 }
             + ["org.gtk.GDBus.Failed"])

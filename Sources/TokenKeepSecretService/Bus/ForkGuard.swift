@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 import TokenKeepCore
 
-/// Keeps a child of `fork()` from using a library whose threads exist only in the parent.
+/// Keeps a child made by `fork()` from using GLib, whose threads exist only in the parent.
 enum ForkGuard {
     private static let user = Atomic<Int32>(0)
 
@@ -12,7 +12,7 @@ enum ForkGuard {
         return user == 0 || user == getpid()
     }
 
-    /// Throws in a child of the process that used the bus first.
+    /// Throws in a child of the process that first used the bus.
     ///
     /// - Throws: ``Status/unavailable``.
     static func check() throws(TokenKeepError) {
@@ -23,7 +23,7 @@ enum ForkGuard {
         }
     }
 
-    /// Notes this process as the user of the bus, before it connects.
+    /// Notes that this process uses the bus. Must be called before the process connects.
     static func enter() throws(TokenKeepError) {
         _ = user.compareExchange(expected: 0, desired: getpid(), ordering: .acquiringAndReleasing)
         try check()

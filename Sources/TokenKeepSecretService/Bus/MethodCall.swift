@@ -5,7 +5,7 @@ struct MethodCall {
     let interface: String
     let member: String
     var body = Variant.tuple([])
-    /// The D-Bus type of a well-formed answer, as in `(ao)`.
+    /// The D-Bus type of a well-formed answer, for example `(ao)`.
     let answerType: String
 }
 
@@ -13,11 +13,11 @@ struct MethodCall {
 enum Reply {
     /// An answer of the requested type.
     case answer(Variant)
-    /// An error with this name. The text is foreign and is dropped.
+    /// An error of this name. Its message is dropped, because another program wrote it.
     case error(String)
     /// An answer of another type.
     case malformed
-    /// No answer: the connection is gone.
+    /// No answer, because the connection is gone.
     case disconnected
 
     var isAnswer: Bool {
@@ -25,11 +25,10 @@ enum Reply {
         return true
     }
 
-    /// The error with this name. Unspecified names are replaced by ``ErrorNames/other``: a service can put a secret
-    /// into them.
+    /// The error of this name. Replaces an unspecified name by ``ErrorNames/other``, because it could contain a secret.
     static func error(named name: String) -> Reply { .error(ErrorNames.known.contains(name) ? name : ErrorNames.other) }
 
-    /// Whether the service or the bus went away. A new connection may find its successor.
+    /// Whether the service or the bus went away. A new connection may reach a new service.
     var isLoss: Bool {
         switch self {
         case .disconnected: true
@@ -54,8 +53,7 @@ enum Reply {
         "org.freedesktop.Secret.Error.NoSuchObject", "org.freedesktop.DBus.Error.UnknownObject",
     ]
 
-    /// Whether the object may be missing. GLib's services give this reply for a missing object and for a missing
-    /// method.
+    /// Whether the object may be missing: GLib's services send the same error for a missing method.
     var mayMeanMissing: Bool {
         guard case .error(let name) = self else { return false }
         return Reply.perhapsMissing.contains(name)

@@ -1,12 +1,13 @@
 import Glibc
 import TokenKeepCore
 
-/// Checks for free file descriptors before GLib needs them: GLib ends the program if it gets none for a thread's
-/// wake-up.
+/// Checks for free file descriptors before GLib needs them.
+///
+/// Without a descriptor for a thread's wake-up, GLib ends the program.
 enum DescriptorSupply {
-    /// The most descriptors that an exchange of messages needs.
+    /// The maximum number of descriptors that an exchange of messages needs.
     static let forExchange = 4
-    /// The most descriptors that connecting needs.
+    /// The maximum number of descriptors that a new connection needs.
     static let forConnection = 16
 
     /// Checks that `count` descriptors are free.
@@ -24,7 +25,7 @@ enum DescriptorSupply {
         }
     }
 
-    /// The error if too few descriptors are free.
+    /// The error for too few free descriptors.
     static let isShort = TokenKeepError(
         .unavailable, "too many open files to talk to the Secret Service",
         hint: "close some, or raise the limit of open files")

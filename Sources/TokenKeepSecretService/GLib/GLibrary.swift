@@ -15,9 +15,9 @@ enum GLibrary {
 
     private static let state = MutexGuarded(State.notLoaded(DescriptorSupply.isShort))
 
-    /// Initialises GLib's socket class now and restores the program's handler of SIGPIPE.
+    /// Initialises GLib's socket class now, and then restores the program's handler of SIGPIPE.
     ///
-    /// On its first use the class ignores SIGPIPE for the whole process, although it sends without that signal.
+    /// At its first use, the class makes the whole process ignore SIGPIPE, although GLib sends without that signal.
     private static func keepSignalHandler() {
         var handler = sigaction()
         guard sigaction(SIGPIPE, nil, &handler) == 0 else { return }
@@ -27,8 +27,8 @@ enum GLibrary {
 
     /// Loads the libraries.
     ///
-    /// - Throws: ``Status/unavailable``: as an absence, and from then on, if a library is not installed or too old;
-    ///   if too few descriptors are free, or the loader lacks something else. Then the next call tries again.
+    /// - Throws: ``Status/unavailable``. The error is an absence, and final, if a library is not installed or too old.
+    ///   If descriptors or memory are short, the next call tries again.
     static func load() throws(TokenKeepError) {
         let outcome = state.withLock { state in
             if case .notLoaded = state { state = attempt() }
@@ -54,13 +54,12 @@ enum GLibrary {
         }
     }
 
-    /// Frees an error of GLib without reading its message. The message may come from a service, which can echo a
-    /// secret.
+    /// Frees an error of GLib without reading its message, which a service may have written with a secret in it.
     static func drop(_ error: UnsafeMutablePointer<GError>?) {
         if let error { glib.pointee.g_error_free(error) }
     }
 
-    /// A foreign text without control characters, cut to the length of a line in a message.
+    /// Another program's text for a message: without control characters, cut to 200 characters.
     static func printable(_ text: UnsafePointer<CChar>?) -> String {
         guard let text else { return "" }
         let scalars = String(cString: text).unicodeScalars.prefix(200)

@@ -1,22 +1,22 @@
 internal import CLibsecret
 import TokenKeepCore
 
-/// A main context for one call, on the calling thread. Operations begun in it are completed in it or not at all.
+/// A main context (event loop) of GLib for one call, on the calling thread.
 ///
-/// GLib delivers each answer to the thread's default context at the time of the call. A separate context keeps the
-/// program's own main loop out of the call, and needs no thread that could outlive the caller.
+/// GLib delivers each answer to the context that is the thread's default when the call is sent. A context of its own
+/// keeps the program's main loop out of the call, and needs no thread that could outlive the caller.
 struct MainContext: ~Copyable {
     private let context: OpaquePointer?
 
-    /// Makes a context.
+    /// Makes a context, and makes it the thread's default.
     ///
-    /// - Throws: ``Status/unavailable`` if the process has too few free descriptors: GLib would end the process.
+    /// - Throws: ``Status/unavailable`` if too few descriptors are free, because GLib would end the process.
     init(leaving count: Int = DescriptorSupply.forExchange) throws(TokenKeepError) {
         try DescriptorSupply.check(count)
         self.init(taking: glib.pointee.g_main_context_new())
     }
 
-    /// Enters an existing context again.
+    /// Makes an existing context the thread's default again.
     init(entering other: OpaquePointer?) { self.init(taking: glib.pointee.g_main_context_ref(other)) }
 
     private init(taking context: OpaquePointer?) {
@@ -24,7 +24,7 @@ struct MainContext: ~Copyable {
         glib.pointee.g_main_context_push_thread_default(context)
     }
 
-    /// A reference to the context for ``init(entering:)``. The caller releases it with `g_main_context_unref`.
+    /// A reference for ``init(entering:)``. The caller releases it with `g_main_context_unref`.
     borrowing func retained() -> OpaquePointer? { glib.pointee.g_main_context_ref(context) }
 
     deinit {
@@ -32,7 +32,7 @@ struct MainContext: ~Copyable {
         glib.pointee.g_main_context_unref(context)
     }
 
-    /// Delivers answers until `isDone`, the deadline or its cancellation. Returns the result of `isDone`.
+    /// Delivers answers until `isDone` is true, the deadline passes or the call is cancelled. Returns `isDone`.
     borrowing func run(until deadline: Deadline, _ isDone: () -> Bool) -> Bool {
         if isDone() { return true }
         let context = context
@@ -58,7 +58,7 @@ struct MainContext: ~Copyable {
         return true
     }
 
-    /// Delivers available answers without waiting, at most `limit` times.
+    /// Delivers the answers that are already there, at most `limit`, without waiting.
     borrowing func deliver(atMost limit: Int, until isDone: () -> Bool) {
         for _ in 0..<limit where !isDone() {
             _ = glib.pointee.g_main_context_iteration(context, 0)
@@ -66,9 +66,9 @@ struct MainContext: ~Copyable {
     }
 }
 
-/// An operation of GLib that ends with a callback on this thread.
+/// An operation of GLib that ends with a callback on the thread that began it.
 ///
-/// The object holds itself until the callback, so that a late callback finds it alive.
+/// The object holds a reference to itself until the callback, so that a late callback finds it alive.
 final class Pending<Result> {
     private var result: Result?
     private var finish: ((OpaquePointer?, OpaquePointer?) -> Result)?
@@ -87,7 +87,7 @@ final class Pending<Result> {
         finish = nil
     }
 
-    /// The data for ``pendingCallback``. The callback must run exactly once.
+    /// The data for ``pendingCallback``. GLib must call that callback exactly once.
     var callbackData: UnsafeMutableRawPointer {
         Unmanaged<AnyObject>.passRetained(Callback { [self] in complete($0, $1) }).toOpaque()
     }
@@ -98,7 +98,7 @@ private final class Callback {
     init(_ body: @escaping (OpaquePointer?, OpaquePointer?) -> Void) { self.body = body }
 }
 
-/// The callback for GLib that completes a ``Pending``.
+/// The callback for GLib that completes the ``Pending`` object in its data.
 let pendingCallback: GAsyncReadyCallback = { source, result, data in
     guard let data else { return }
     let callback = Unmanaged<AnyObject>.fromOpaque(data).takeRetainedValue()

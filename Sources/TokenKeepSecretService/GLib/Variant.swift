@@ -1,18 +1,18 @@
 internal import CLibsecret
 import TokenKeepCore
 
-/// A D-Bus value, owned by this object. Values never change, so any thread may read them.
+/// A D-Bus value. Owns its GVariant. Values are immutable, so any thread may read them.
 final class Variant: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    /// Takes over a full or floating reference. Other references are not allowed.
+    /// Takes ownership of a full or floating reference. Fails for NULL.
     init?(taking pointer: OpaquePointer?) {
         guard let pointer else { return nil }
         self.pointer = glib.pointee.g_variant_take_ref(pointer) ?? pointer
     }
 
     private init(new pointer: OpaquePointer?) {
-        // GLib's constructors never return NULL: without memory they end the process.
+        // GLib's constructors never return NULL: if memory runs out, they end the process.
         self.pointer = glib.pointee.g_variant_take_ref(pointer).unsafelyUnwrapped
     }
 
@@ -35,15 +35,15 @@ final class Variant: @unchecked Sendable {
             })
     }
 
-    /// `ao`
+    /// A value of the D-Bus type `ao`.
     static func paths(_ paths: [ObjectPath]) -> Variant { array(of: "o", paths.map { .path($0) }) }
 
-    /// `a{ss}`
+    /// A value of the D-Bus type `a{ss}`.
     static func strings(_ pairs: some Sequence<(key: String, value: String)>) -> Variant {
         array(of: "{ss}", pairs.map { entry(.string($0.key), .string($0.value)) })
     }
 
-    /// `a{sv}`
+    /// A value of the D-Bus type `a{sv}`.
     static func properties(_ pairs: [(String, Variant)]) -> Variant {
         array(of: "{sv}", pairs.map { entry(.string($0.0), .variant($0.1)) })
     }
@@ -62,14 +62,14 @@ final class Variant: @unchecked Sendable {
         }
     }
 
-    /// Whether the value has this type. Check the type before reading a foreign value.
+    /// Whether the value has this D-Bus type. Check the type before reading another program's value.
     func isOf(type: String) -> Bool {
         type.withCString { glib.pointee.g_variant_is_of_type(pointer, OpaquePointer($0)) != 0 }
     }
 
     var count: Int { glib.pointee.g_variant_n_children(pointer) }
 
-    /// A child of a container; `index` is below ``count``.
+    /// A child of a container. `index` must be less than ``count``.
     subscript(index: Int) -> Variant {
         Variant(new: glib.pointee.g_variant_get_child_value(pointer, index))
     }
@@ -87,13 +87,13 @@ final class Variant: @unchecked Sendable {
     var boolean: Bool? { isOf(type: "b") ? glib.pointee.g_variant_get_boolean(pointer) != 0 : nil }
     var number: UInt64? { isOf(type: "t") ? glib.pointee.g_variant_get_uint64(pointer) : nil }
 
-    /// The content of a variant; nil for any other value.
+    /// The value inside a variant (D-Bus type `v`); nil for any other type.
     var content: Variant? {
         isOf(type: "v") ? Variant(new: glib.pointee.g_variant_get_variant(pointer)) : nil
     }
 }
 
-/// A checked object path on the bus.
+/// A valid object path on the bus.
 struct ObjectPath: Hashable, Sendable, Comparable {
     let text: String
 
@@ -109,7 +109,7 @@ struct ObjectPath: Hashable, Sendable, Comparable {
     static let service = ObjectPath(unchecked: "/org/freedesktop/secrets")
     static let defaultCollection = ObjectPath(unchecked: "/org/freedesktop/secrets/aliases/default")
 
-    /// Whether the path means "no object" in an answer.
+    /// Whether the path is "/", which means "no object" in an answer.
     var isNone: Bool { text == "/" }
 
     static func < (left: ObjectPath, right: ObjectPath) -> Bool { left.text < right.text }

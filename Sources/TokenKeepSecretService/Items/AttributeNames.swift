@@ -4,36 +4,37 @@ enum AttributeNames {
     static let service = "service"
     static let username = "username"
     static let namespace = "tokenkeep:namespace"
-    /// Replace ``service`` and ``username`` for an item outside the common namespace, and for a sealed item.
+    /// Replaces ``service`` in a sealed item, and in every item outside the empty namespace.
     ///
-    /// Other programs search only for that pair. They would use a namespace's item or ciphertext as their own, and
-    /// overwrite it.
+    /// Other programs search only for the attributes `service` and `username`. They would use such an item as their own
+    /// password, and overwrite it.
     static let ownService = "tokenkeep:service"
+    /// Replaces ``username`` wherever ``ownService`` replaces ``service``.
     static let ownAccount = "tokenkeep:account"
     static let access = "tokenkeep:access"
-    /// The label of an adopted item, whose own label stays the other program's.
+    /// TokenKeep's label of an item that another program made. The item's own label stays unchanged.
     static let label = "tokenkeep:label"
     static let expires = "tokenkeep:expires"
     static let flags = "tokenkeep:flags"
     static let encoding = "tokenkeep:encoding"
-    /// The id of the vault whose key seals the secret.
+    /// The ID of the vault whose key seals the secret.
     static let sealed = "tokenkeep:sealed"
-    /// The prefix of the names of an item's own attributes.
+    /// The prefix of the attributes that the user of TokenKeep gave to the item.
     static let ownPrefix = "tokenkeep:a:"
-    /// The prefix of all names that only this project writes.
+    /// The prefix of all attributes that only TokenKeep writes.
     static let prefix = "tokenkeep:"
 
-    /// The attributes for service and account in a namespace, for sealed or plain items.
+    /// The names of the attributes for service and account.
     static func names(in namespace: String, areSealed: Bool) -> (service: String, account: String) {
         namespace.isEmpty && !areSealed ? (service, username) : (ownService, ownAccount)
     }
 
-    /// The schema of TokenKeep's items.
+    /// The schema of the items that TokenKeep makes.
     static let ourSchema = "org.tokenkeep.Item"
-    /// The schema without a meaning.
+    /// The schema of items without a particular schema.
     static let genericSchema = "org.freedesktop.Secret.Generic"
 
-    /// The attributes that other programs may give to items named by service and username.
+    /// The attributes that other programs may give to an item with a service and a username.
     static let ofOthers: Set<String> = [schema, service, username, "application", "target"]
     /// The attributes that KeePassXC adds to every item.
     static let ofKeePassXC: Set<String> = ["Title", "UserName", "URL", "Notes", "Uuid", "Path"]

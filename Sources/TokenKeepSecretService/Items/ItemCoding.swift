@@ -2,9 +2,9 @@ import TokenKeepCore
 
 /// Converts between the attributes of a stored item and an item's details.
 enum ItemCoding {
-    /// The searches that together find an item and, in the common namespace, its foreign twins.
+    /// The searches that together find an item and, in the empty namespace, foreign items of the same name.
     static func searches(for name: ItemName, maybeSealed: Bool) -> [[String: String]] {
-        // Outside the common namespace, sealed and plain items have the same names.
+        // Outside the empty namespace, sealed and plain items have the same attributes for service and account.
         let forms = name.namespace.isEmpty && maybeSealed ? [false, true] : [false]
         return forms.map { areSealed in
             let names = AttributeNames.names(in: name.namespace, areSealed: areSealed)
@@ -16,7 +16,8 @@ enum ItemCoding {
 
     /// The searches that together find TokenKeep's items of a namespace.
     ///
-    /// In the common namespace there are two marks: either may be lost if another program overwrites an item.
+    /// In the empty namespace, the schema or the namespace attribute marks an item. Another program that overwrites the
+    /// item may remove either mark.
     static func searches(namespace: String, service: String?, maybeSealed: Bool) -> [[String: String]] {
         let byNamespace = [AttributeNames.namespace: namespace]
         guard namespace.isEmpty else {
@@ -31,7 +32,7 @@ enum ItemCoding {
     /// The search for all items that a vault sealed.
     static func search(sealedBy vaultID: String) -> [String: String] { [AttributeNames.sealed: vaultID] }
 
-    /// The attributes of an item of TokenKeep's.
+    /// The attributes of an item that TokenKeep makes.
     static func attributes(of details: ItemDetails, as form: StoredForm) -> [String: String] {
         var attributes = metadata(of: details, as: form)
         attributes[AttributeNames.schema] = AttributeNames.ourSchema
@@ -46,9 +47,10 @@ enum ItemCoding {
 
     /// The new attributes of an item that another program made.
     ///
-    /// The item keeps its own attributes. TokenKeep's are added only if information would be lost without them.
+    /// The item keeps its own attributes. A TokenKeep attribute is added only if information would be lost without it.
     ///
-    /// - Parameter isAdopting: whether the item is TokenKeep's from then on: listed, and cleared with its service.
+    /// - Parameter isAdopting: whether the item counts as TokenKeep's from now on, so that lists show it and a clear of
+    ///   its service removes it.
     static func attributes(
         of details: ItemDetails, as form: StoredForm, over foreign: StoredItem, isAdopting: Bool
     ) -> [String: String] {
@@ -71,12 +73,12 @@ enum ItemCoding {
         return attributes
     }
 
-    /// The attributes of a stored item after a save. Attributes added by other programs stay.
+    /// The attributes of a stored item after a save. Attributes that other programs added stay.
     static func merged(_ wanted: [String: String], over stored: StoredItem) -> [String: String] {
         stored.attributes.filter { !$0.key.hasPrefix(AttributeNames.prefix) }.merging(wanted) { _, new in new }
     }
 
-    /// The details of a stored item. The version is 0.
+    /// The details of a stored item, with the version 0.
     ///
     /// - Throws: ``Status/corrupt`` if an attribute is unreadable or outside its limits.
     static func details(of item: StoredItem, name: ItemName, module: String) throws(TokenKeepError) -> ItemDetails {
@@ -96,13 +98,13 @@ enum ItemCoding {
             details.isForeign = !item.isOurs(name)
             return details
         } catch {
-            // The error's message may quote the service, which can echo a secret.
+            // The message of this error may quote the service, which could quote a secret. So make a new message.
             throw TokenKeepError(
                 .corrupt, "the Secret Service holds \(name) with a label or an attribute that cannot be read")
         }
     }
 
-    /// The name of a listed item of TokenKeep's.
+    /// The name of a listed item that TokenKeep made.
     ///
     /// - Throws: ``Status/corrupt`` if the item has no name within the limits.
     static func name(of item: StoredItem, namespace: String) throws(TokenKeepError) -> ItemName {

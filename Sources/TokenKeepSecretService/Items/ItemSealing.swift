@@ -1,12 +1,13 @@
 import TokenKeepCore
 
-/// Decides which secrets are sealed for the service, and by which vault.
+/// Decides which secrets are sealed (encrypted by the vault) for the service, and by which vault.
 struct ItemSealing: Sendable {
-    /// The sealer of the call; nil if nothing is sealed.
+    /// Encrypts secrets with the vault's keys; nil if no secret is sealed in this call.
     let sealer: (any SecretSealer)?
 
-    /// The protection of any service. The module sees neither which service answers nor whether its collection has a
-    /// password.
+    /// The protection that every Secret Service provides.
+    ///
+    /// The module sees neither which service answers nor whether the service's collection has a password.
     static let ofService = Protection { axis in
         switch axis {
         case .otherUser: Protection.Axis(.advisory, "the Secret Service answers on the user's own bus")
@@ -17,26 +18,26 @@ struct ItemSealing: Sendable {
         }
     }
 
-    /// Whether a note says that any module may hold the item sealed.
+    /// Whether the vault notes that any module may hold the item sealed.
     func isNoted(_ name: ItemName) -> Bool { sealer?.hasNote(of: name) ?? false }
 
-    /// The searches that together find an item.
+    /// The searches that together find an item, sealed or not.
     func searches(for name: ItemName) -> [[String: String]] {
         ItemCoding.searches(for: name, maybeSealed: name.namespace.isEmpty && isNoted(name))
     }
 
-    /// Whether the service may hold sealed items, noted or not. True if the vault cannot be read.
+    /// Whether the service may hold sealed items, even without a note. True if the vault cannot be read.
     var mayBeThere: Bool { sealer?.mayHaveSealed ?? false }
 
-    /// Whether the service got the item sealed, so that only a sealed item counts.
+    /// Whether the service got the item sealed. If so, a plain item of this name does not count.
     func isHeldSealed(_ name: ItemName, in module: String) throws(TokenKeepError) -> Bool {
         try sealer?.isHeldSealed(name, by: module) ?? false
     }
 
-    /// The id of the vault that seals the item in a save; nil if the item is not sealed.
+    /// The ID of the vault that seals the item in a save; nil if the item is not sealed.
     ///
-    /// - Throws: ``Status/policy`` if the protection requirements cannot be met with or without sealing, unless the
-    ///   item was acknowledged elsewhere. Also throws if the vault is unreadable.
+    /// - Throws: ``Status/policy`` if the item's protection requirement is not met, sealed or not. Not checked if
+    ///   `isAcknowledged` and the item is sealed. Any failure to read the vault.
     func vaultID(for details: ItemDetails, isAcknowledged: Bool) throws(TokenKeepError) -> String? {
         let (level, flags) = (details.accessLevel, details.flags)
         guard Protection.isAsked(by: level, flags), let sealer else { return nil }
@@ -45,7 +46,7 @@ struct ItemSealing: Sendable {
             try sealer.protection(of: level, flags).checkRequirements(of: details)
         }
         guard isSealed else {
-            // Without the vault's key for the level, the item would arrive elsewhere.
+            // Without the vault's key for the level, the item could be copied to another machine.
             guard !level.needsDevice else { throw ItemSealing.noVault }
             return nil
         }
@@ -53,17 +54,17 @@ struct ItemSealing: Sendable {
         return vaultID
     }
 
-    /// Whether another vault sealed the item. This store neither opens nor replaces such an item.
+    /// Whether another vault sealed the item. This store then neither opens nor replaces the item.
     ///
-    /// - Throws: if the vault is unreadable: the item may be this vault's.
+    /// - Throws: an error if the vault is unreadable, because the item may be this vault's.
     func isAnothers(_ item: StoredItem) throws(TokenKeepError) -> Bool {
         guard let sealedBy = item.sealedBy else { return false }
         return try sealer?.vaultID() != sealedBy
     }
 
-    /// Notes that the service no longer holds an item sealed.
+    /// Removes the note that the service holds an item sealed.
     ///
-    /// A failure is ignored: the note that stays only keeps old keys in the header.
+    /// A failure is ignored: a note that stays only keeps old keys in the vault's header.
     func forget(_ name: ItemName, in module: String, everywhere: Bool) {
         try? sealer?.forget(name, in: module, everywhere: everywhere)
     }

@@ -1,10 +1,10 @@
 import TokenKeepCore
 
 extension ServiceCall {
-    /// Removes every visible copy of an item.
+    /// Removes every copy of an item that is not locked.
     ///
-    /// - Parameter sparesOthers: whether foreign items under the name stay.
-    /// - Throws: ``Status/locked`` if copies may be locked; the visible copies are removed all the same.
+    /// - Parameter sparesOthers: whether foreign items of the same name stay.
+    /// - Throws: ``Status/locked`` if copies may be locked. All other copies are removed all the same.
     func clear(
         _ name: ItemName, ifVersion version: UInt64?, sparesOthers: Bool = false, _ key: ItemVersionKey,
         _ mark: WriteMark
@@ -31,7 +31,7 @@ extension ServiceCall {
 
     /// Deletes items. An item that is already gone is not an error.
     ///
-    /// - Parameter mark: reset if the service only asks its user, because nothing is deleted yet.
+    /// - Parameter mark: set back if the service only made prompts, because nothing is deleted before the answers.
     func remove(_ items: [StoredItem], _ name: ItemName, _ mark: WriteMark? = nil) throws(TokenKeepError) {
         guard !items.isEmpty else { return }
         let replies = try exchange(items.map { item($0.path, "Delete", answerType: "(o)") })
@@ -45,7 +45,7 @@ extension ServiceCall {
         }
     }
 
-    /// Whether a reply leaves the request to a prompt.
+    /// Whether a reply names a prompt, which must be answered before the item is deleted.
     private static func asks(_ reply: Reply) -> Bool {
         guard case .answer(let body) = reply, let prompt = body[0].text.flatMap(ObjectPath.init) else { return false }
         return !prompt.isNone

@@ -1,7 +1,7 @@
 import TokenKeepCore
 
 extension ServiceCall {
-    /// Makes an item. Returns its path; nil if a prompt made the item and its result lacks the path.
+    /// Makes an item. Returns its path; nil if a prompt made the item without reporting the path.
     func create(_ writing: Writing, _ secret: Variant) throws(TokenKeepError) -> ObjectPath? {
         let details = writing.details
         let subject = details.name.description
@@ -28,14 +28,13 @@ extension ServiceCall {
         return try complete(prompt, for: subject, reason: reason)?.text.flatMap(ObjectPath.init)
     }
 
-    /// Whether the service makes a new item through a prompt that shows nothing. KeePassXC does while its database is
-    /// open.
+    /// Whether the service makes a new item through a prompt that shows nothing, as KeePassXC does while unlocked.
     private func createsUnasked(_ subject: String) throws(TokenKeepError) -> Bool {
         guard !call.promptsAllowed, try link.isKeePassXC(until: deadline) else { return false }
         return try !isDefaultCollectionLocked(for: subject)
     }
 
-    /// Makes the default collection if the service has none. The service asks the user for a password.
+    /// Makes a default collection, because the service has none. The service asks the user for a password.
     private func createDefaultCollection() throws(TokenKeepError) {
         guard call.promptsAllowed else { throw ServiceCall.noDefaultCollection }
         let properties = Variant.properties([("\(ServiceCall.collectionInterface).Label", .string("Default keyring"))])

@@ -1,10 +1,10 @@
 import TokenKeepCore
 
 extension ServiceCall {
-    /// The number of calls sent together.
+    /// The maximum number of calls that are sent together.
     private static let batch = 128
 
-    /// Lists TokenKeep's items of a namespace. The listing's problem names locked or unreadable items.
+    /// Lists TokenKeep's items of a namespace. The listing's problem is a locked or unreadable item.
     func list(namespace: String, service: String?) throws(TokenKeepError) -> ItemListing {
         let what = service.map { "the items of \($0)" } ?? "the items"
         let maybeSealed = namespace.isEmpty && service != nil && sealing.mayBeThere
@@ -14,7 +14,7 @@ extension ServiceCall {
         }
     }
 
-    /// The names of all items that a vault sealed, in every namespace, as far as readable.
+    /// The names of the items that a vault sealed, in every namespace, as far as they are readable.
     func names(sealedBy vaultID: String) throws(TokenKeepError) -> [ItemName] {
         let searches = [ItemCoding.search(sealedBy: vaultID)]
         return try list(searches, "the sealed items") { item throws(TokenKeepError) in
@@ -24,10 +24,10 @@ extension ServiceCall {
         }.items.map(\.name)
     }
 
-    /// The namespaces of TokenKeep's items, as far as readable.
+    /// The namespaces in which TokenKeep has items, as far as they are readable.
     func namespaces() throws(TokenKeepError) -> Set<String> {
         var found: Set<String> = []
-        // The marks of the common namespace find the items of every other namespace, too, by their schema.
+        // The schema, which marks the items of the empty namespace, finds the items of every other namespace too.
         let searches = ItemCoding.searches(namespace: "", service: nil, maybeSealed: false)
         _ = try list(searches, "the items") { item throws(TokenKeepError) in
             let namespace = item.attributes[AttributeNames.namespace] ?? ""
@@ -37,7 +37,7 @@ extension ServiceCall {
         return found
     }
 
-    /// Lists the items found by any of these searches. The listing's problem names locked or unreadable items.
+    /// Lists the items that any of these searches finds. The listing's problem is a locked or unreadable item.
     ///
     /// - Parameter details: reads one item; returns nil if the item does not belong to the list.
     private func list(
@@ -57,7 +57,7 @@ extension ServiceCall {
             do throws(TokenKeepError) {
                 replies = try exchange(batch.map(getAll))
             } catch {
-                // Some services take a second for a few hundred items: the items read so far are returned.
+                // Some services need a second for a few hundred items. Return the items that were read so far.
                 guard error.status == .timedOut, !newest.isEmpty else { throw error }
                 listing.problem = TokenKeepError(
                     .timedOut, "the Secret Service did not tell of all items in time", hint: "give the call more time")
@@ -80,7 +80,7 @@ extension ServiceCall {
     private func details(
         of item: StoredItem, namespace: String, service: String?
     ) throws(TokenKeepError) -> ItemDetails? {
-        // Some services return more items than requested.
+        // Some services return more items than the search asked for.
         guard item.isOurs(namespace: namespace), try !sealing.isAnothers(item) else { return nil }
         let name = try ItemCoding.name(of: item, namespace: namespace)
         guard name.isIn(namespace: namespace, service: service) else { return nil }

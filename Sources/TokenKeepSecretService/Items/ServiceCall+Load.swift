@@ -1,7 +1,7 @@
 import TokenKeepCore
 
 extension ServiceCall {
-    /// Loads the item with its secret.
+    /// Loads an item from the cache if it is unchanged, otherwise from the service.
     func load(_ name: ItemName, _ key: ItemVersionKey) throws(TokenKeepError) -> TokenItem {
         if let unchanged = try loadUnchanged(name, key), unchanged.details.isSealed || !sealing.isNoted(name) {
             return unchanged
@@ -25,8 +25,8 @@ extension ServiceCall {
 
     /// The item that a load returns; nil if there is none.
     ///
-    /// If the service got the item sealed, only the sealed item counts: a plain item beside it is ignored, and a plain
-    /// item in its place counts as damage.
+    /// If the service got the item sealed, only a sealed item counts. A plain item beside the sealed one is ignored. A
+    /// plain item without the sealed one is an error.
     func answer(_ findings: Findings, _ name: ItemName) throws(TokenKeepError) -> StoredItem? {
         guard try sealing.isHeldSealed(name, in: module) else { return findings.best }
         if let sealed = findings.ours.first(where: { $0.sealedBy != nil }) { return sealed }
@@ -36,7 +36,7 @@ extension ServiceCall {
             hint: "nothing was deleted; save the item anew, or clear it")
     }
 
-    /// The foreign items under the name, whether or not a load would return them.
+    /// The foreign items of this name, whether or not a load would return one.
     func foreignItems(_ name: ItemName, _ key: ItemVersionKey) throws(TokenKeepError) -> [TokenItem] {
         guard name.namespace.isEmpty else { return [] }
         let findings = try searchEverywhere(name, secret: true)
@@ -46,14 +46,14 @@ extension ServiceCall {
         return items
     }
 
-    /// The life of a cached label and cached dates while secret and attributes are unchanged, in milliseconds.
+    /// The lifetime in milliseconds of a cached label and cached dates, while secret and attributes are unchanged.
     private static let unchangedMilliseconds: UInt32 = 2000
-    /// The life of cached label, dates and attributes while the service signals no change, in milliseconds.
+    /// The lifetime in milliseconds of cached label, dates and attributes, while the service signals no change.
     ///
-    /// The time is limited because a service may signal some changes but not others.
+    /// The lifetime is limited, because a service may signal some changes but not others.
     static let untouchedMilliseconds: UInt32 = 10000
 
-    /// The item from the cache, if secret and attributes are unchanged; nil if the item must be read anew.
+    /// The item from the cache, if its secret and attributes are unchanged; nil if it must be read again.
     ///
     /// Reading all properties of an item, or searching for it, takes longer the more items the service has.
     private func loadUnchanged(_ name: ItemName, _ key: ItemVersionKey) throws(TokenKeepError) -> TokenItem? {
@@ -76,9 +76,9 @@ extension ServiceCall {
         properties(path, "Get", [.string(ServiceCall.itemInterface), .string("Attributes")], answerType: "(v)")
     }
 
-    /// The item from the cache if the service signals changes of items; nil if the item must be read anew.
+    /// The item from the cache, if the service has signalled no change of items; nil if it must be read again.
     ///
-    /// Reads only the secret: a service need not signal its change.
+    /// Reads only the secret, because a service need not signal that a secret was changed.
     private func loadUntouched(
         _ name: ItemName, _ entry: PathCache.Entry, _ item: StoredItem, _ key: ItemVersionKey
     ) throws(TokenKeepError) -> TokenItem? {
@@ -88,7 +88,7 @@ extension ServiceCall {
         return link.isUntouched(entry) ? try loaded(item, as: name, of: entry, reply, key) : nil
     }
 
-    /// Joins a cached item and its secret; nil if the item's version has changed.
+    /// Joins a cached item with its secret; nil if the item's version has changed.
     private func loaded(
         _ item: StoredItem, as name: ItemName, of entry: PathCache.Entry, _ secrets: Reply, _ key: ItemVersionKey
     ) throws(TokenKeepError) -> TokenItem? {
@@ -96,7 +96,7 @@ extension ServiceCall {
         return loaded.details.version == entry.version ? loaded : nil
     }
 
-    /// Joins a stored item and its secret, which is fetched unless `fetched` contains it.
+    /// Joins a stored item with its secret. Fetches the secret unless `fetched` contains it.
     func read(
         _ item: StoredItem, as name: ItemName, _ fetched: Reply?, _ key: ItemVersionKey
     ) throws(TokenKeepError) -> TokenItem {
@@ -110,8 +110,7 @@ extension ServiceCall {
         return TokenItem(details: details, secret: secret)
     }
 
-    /// Opens a sealed secret. After a failure the secret is fetched once more: its keys may have been replaced
-    /// meanwhile.
+    /// Opens a sealed secret. After a failure, fetches the secret once more, because its key may have been replaced.
     private func opened(
         _ sealed: SecretBytes, _ item: StoredItem, _ details: ItemDetails
     ) throws(TokenKeepError) -> SecretBytes {
@@ -131,7 +130,7 @@ extension ServiceCall {
 
     /// The encoded secret of an item.
     ///
-    /// - Parameter fetched: the reply to ``getSecrets(_:)``. If it lacks the secret, the secret is fetched alone.
+    /// - Parameter fetched: the reply to ``getSecrets(_:)``. A secret that the reply lacks is fetched alone.
     private func encodedSecret(
         of item: StoredItem, as name: ItemName, _ fetched: Reply?
     ) throws(TokenKeepError) -> Variant {
@@ -151,13 +150,13 @@ extension ServiceCall {
     }
 
     private func plain(_ stored: SecretBytes, of item: StoredItem) throws(TokenKeepError) -> SecretBytes {
-        // An empty secret of TokenKeep's is encoded. KWallet loses secrets when it is killed, but not their attributes.
+        // TokenKeep encodes an empty secret, so this one was lost: a killed KWallet loses secrets but not attributes.
         if stored.count == 0, item.attributes[AttributeNames.namespace] != nil {
             throw TokenKeepError(.corrupt, "the Secret Service lost the secret of this item", hint: "save it anew")
         }
         switch item.attributes[AttributeNames.encoding] {
         case nil where StoredValue.isEncoded(stored):
-            // A save was interrupted before it set the attribute.
+            // A save was interrupted before it set the attribute for the encoding.
             return (try? StoredValue.decode(stored)) ?? stored
         case StoredValue.base64 where StoredValue.isEncoded(stored): return try StoredValue.decode(stored)
         case nil, StoredValue.base64: return stored

@@ -1,11 +1,10 @@
 import TokenKeepCore
 
 extension ServiceCall {
-    /// Overwrites TokenKeep's item, or the newest foreign item if there is none. Foreign twins of TokenKeep's item get
-    /// the same value.
+    /// Overwrites TokenKeep's item, or the newest foreign item if TokenKeep has none.
     ///
-    /// The twins are written first, because the item written last counts. If a twin refuses the value, the save still
-    /// succeeds, and the twin stays the older item.
+    /// Foreign items beside TokenKeep's item (twins) get the same value. They are written first, because the item
+    /// written last is the newest. If a twin refuses the value, the save still succeeds.
     ///
     /// - Returns: the reply to ``modified(_:)`` if the save takes one step.
     func replace(
@@ -14,7 +13,7 @@ extension ServiceCall {
     ) throws(TokenKeepError) -> Reply? {
         let details = writing.details
         let name = details.name
-        // Other programs have no use for a sealed secret.
+        // Other programs cannot use a sealed secret, so do not write it into their items.
         let twins = findings.ours.isEmpty || writing.form.sealedBy != nil ? [] : findings.foreign
         for twin in twins {
             let attributes = ItemCoding.attributes(of: details, as: writing.form, over: twin, isAdopting: false)
@@ -34,7 +33,7 @@ extension ServiceCall {
         return dated
     }
 
-    /// Overwrites one item. The secret is written first: a new expiry must never stand beside an old token.
+    /// Overwrites one item, its secret first: a new expiry time must never stand beside an old token.
     private func overwrite(
         _ target: StoredItem, _ secret: Variant, _ attributes: [String: String], label: String, of name: ItemName,
         mayBeGone: Bool, isDated: Bool = false

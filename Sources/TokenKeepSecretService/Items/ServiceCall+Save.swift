@@ -1,31 +1,33 @@
 import TokenKeepCore
 
-/// Whether the call has sent a change. A change that may have happened must not be repeated blindly.
+/// Notes whether a call has sent a change, which must not be repeated if it may have happened.
 final class WriteMark {
     var hasWritten = false
 }
 
-/// The number of steps that a save may take.
+/// The number of messages that a save may take.
 enum SaveSteps {
     case any
-    /// One step: after a crash the old or the new item is left. `mayAskLater` says whether a later save may prompt.
+    /// One message, so that a crash leaves the old or the new item.
+    ///
+    /// `mayAskLater` tells whether a later save of the same item may prompt.
     case one(mayAskLater: Bool)
 }
 
-/// The content of a save.
+/// The item that a save writes, and the stored item that it overwrites.
 struct Writing {
     var details: ItemDetails
     let form: StoredForm
-    /// The item to be replaced; nil for a new item.
+    /// The stored item that the save overwrites; nil for a new item.
     let target: StoredItem?
-    /// The new attributes of the target; nil if there is no target, or if it must be made anew.
+    /// The target's new attributes; nil if there is no target, or if a new item must replace the target.
     let attributes: [String: String]?
 }
 
 extension ServiceCall {
-    /// Saves an item, replacing the present one. Returns its version; nil if the save needs more steps.
+    /// Saves an item, in place of the present one. Returns its version; nil if the save needs more steps.
     ///
-    /// If the service refuses the secret in a session that nothing has proven, the doubt about the session is raised.
+    /// If the service refuses a secret in a session that is not yet proven, raises the doubt about the session.
     func save(
         _ request: SaveRequest, in steps: SaveSteps, _ key: ItemVersionKey, _ mark: WriteMark
     ) throws(TokenKeepError) -> UInt64? {
@@ -43,7 +45,7 @@ extension ServiceCall {
         if let version = try saveOverUntouched(request, key, mark) { return version }
         let name = request.name
         let changes = link.itemChanges
-        // A repetition replaces what the first session left of this save, whose precondition was met.
+        // A repetition overwrites the item that the first attempt saved. The precondition was met in the first attempt.
         let needsPresent = request.precondition != .none && !(doubt.isRepetition && mark.hasWritten)
         let findings = try find(name, secret: needsPresent, copies: true)
         if needsPresent {
@@ -77,7 +79,7 @@ extension ServiceCall {
         return version
     }
 
-    /// Notes whether the service holds the saved item sealed.
+    /// Notes whether the service now holds the item sealed.
     private func noteForm(of writing: Writing) {
         if writing.form.sealedBy == nil {
             sealing.forget(writing.details.name, in: module, everywhere: false)
@@ -86,9 +88,9 @@ extension ServiceCall {
         }
     }
 
-    /// Sets only the secret of a recently read item; nil if the item must be searched for.
+    /// Sets only the secret of an item from the cache; nil if a search must find the item first.
     ///
-    /// Requires that the service has signalled no change since, and that the save changes nothing else.
+    /// Possible only if the service has signalled no change of items, and if the save changes nothing but the secret.
     private func saveOverUntouched(
         _ request: SaveRequest, _ key: ItemVersionKey, _ mark: WriteMark
     ) throws(TokenKeepError) -> UInt64? {
@@ -107,17 +109,18 @@ extension ServiceCall {
             mark.hasWritten = false  // the item is gone or locked by now
             return nil
         }
-        // Something changed meanwhile: wherever the message arrived, a search finds the item that the save must write.
+        // An item changed meanwhile. The caller now searches for the item, and saves it there.
         guard link.isUntouched(entry) else { return nil }
         let version = key.version(of: writing.details, secret: request.secret)
         remember(target, name, version, entry.changes, modified: replies[1], until: entry.freshUntil)
         return version
     }
 
-    /// Whether an item is unchanged.
+    /// Whether an item from the cache still exists, with the same attributes.
     ///
-    /// The service signals a new item at the path of a deleted one, but this process may not have read the signal yet.
-    /// Unless the item was read very recently, a call is sent: signals sent before its reply have arrived by then.
+    /// The service may have deleted the item and made another item at the same path. This process may not have read
+    /// those signals yet. Unless the item was read a moment ago, sends a call: signals sent before the reply have then
+    /// arrived.
     private func isStillThere(_ item: StoredItem, _ entry: PathCache.Entry) throws(TokenKeepError) -> Bool {
         guard entry.heardUntil.hasPassed else { return true }
         let reply = try exchange(attributes(item.path))
@@ -127,12 +130,12 @@ extension ServiceCall {
         return present == item.attributes && link.isUntouched(entry)
     }
 
-    /// The call for the time at which an item was last modified.
+    /// The call for the time of an item's last change.
     func modified(_ path: ObjectPath) -> MethodCall {
         properties(path, "Get", [.string(ServiceCall.itemInterface), .string("Modified")], answerType: "(v)")
     }
 
-    /// Caches an item after its secret, and nothing else, was set.
+    /// Caches an item after a save that set only its secret.
     private func remember(
         _ target: StoredItem, _ name: ItemName, _ version: UInt64, _ changes: UInt64?, modified reply: Reply?,
         until end: Deadline = Deadline(milliseconds: ServiceCall.untouchedMilliseconds)
@@ -146,9 +149,9 @@ extension ServiceCall {
             path: target.path, item: item, version: version, freshUntil: end, changes: changes)
     }
 
-    /// Prepares the content of a save.
+    /// Prepares a save: the item's details, its stored form, and the item to overwrite.
     ///
-    /// - Throws: ``Status/policy`` if the item's or the present item's protection requirements would not be met.
+    /// - Throws: ``Status/policy`` if a protection requirement of the new or of the present item would not be met.
     private func writing(
         _ request: SaveRequest, over present: StoredItem?, isOurs: Bool
     ) throws(TokenKeepError) -> Writing {
@@ -156,7 +159,7 @@ extension ServiceCall {
         let details = request.details(replacing: known, module: module)
         if isOurs, !request.mayLowerRequirements { try details.checkLowersNothing(of: known, module: module) }
         let vaultID = try sealing.vaultID(for: details, isAcknowledged: request.mayLowerRequirements)
-        // A foreign item gets no sealed secret, and stays unchanged.
+        // A sealed secret is never written into a foreign item, so that item stays unchanged.
         let target = vaultID != nil && !isOurs ? nil : present
         let isEncoded = if vaultID != nil { true } else { try needsEncoding(request.secret) }
         let form = StoredForm(isEncoded: isEncoded, sealedBy: vaultID)
@@ -165,7 +168,7 @@ extension ServiceCall {
             attributes: target?.attributes(for: details, as: form, isOurs: isOurs))
     }
 
-    /// Whether the service would change a secret that is stored as it is, or damage other items by it.
+    /// Whether a secret must be encoded, because the service would change it or let it damage other items.
     private func needsEncoding(_ secret: SecretBytes) throws(TokenKeepError) -> Bool {
         let (isRisky, isRiskyInKeePassXC) = (
             StoredValue.needsEncoding(secret), StoredValue.needsEncodingInKeePassXC(secret)
@@ -174,14 +177,14 @@ extension ServiceCall {
         return try link.isKeePassXC(until: deadline) ? isRiskyInKeePassXC : isRisky
     }
 
-    /// The bytes that the service stores for a secret.
+    /// The bytes that the service stores for a secret: sealed or plain, in base64 or not.
     private func stored(_ secret: SecretBytes, _ writing: Writing) throws(TokenKeepError) -> SecretBytes {
         let isSealed = writing.form.sealedBy != nil
         let stored = isSealed ? try sealing.seal(secret, of: writing.details, call) : secret
         return writing.form.isEncoded ? try StoredValue.encode(stored) : stored
     }
 
-    /// Refuses a new item beside an old item that cannot be deleted without a prompt.
+    /// Throws if a save must delete the old item and make a new one, but the deletion needs a forbidden prompt.
     private func checkLeaveToReplace(
         _ target: StoredItem, _ name: ItemName, _ steps: SaveSteps
     ) throws(TokenKeepError) {
@@ -195,7 +198,7 @@ extension ServiceCall {
         }
     }
 
-    /// Whether one message is enough: for a new item, or if only the secret changes.
+    /// Whether one message is enough for the save: for a new item, or if only the secret changes.
     private func isOneStep(_ writing: Writing, _ findings: Findings) -> Bool {
         guard let target = writing.target else { return true }
         let hasTwins = !findings.ours.isEmpty && !findings.foreign.isEmpty && writing.form.sealedBy == nil
@@ -204,8 +207,9 @@ extension ServiceCall {
         return target.hasExactly(attributes) && label.utf8.elementsEqual(target.label.utf8)
     }
 
-    /// The details from which a save may keep level, flags and date; nil if unreadable. An unreadable item is replaced
-    /// too.
+    /// The details of the present item, from which a save may keep level, flags and date.
+    ///
+    /// nil if they are unreadable: the save replaces an unreadable item too.
     private func presentDetails(of item: StoredItem, for request: SaveRequest) -> ItemDetails? {
         try? ItemCoding.details(of: item, name: request.name, module: module)
     }

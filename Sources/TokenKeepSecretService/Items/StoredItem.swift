@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// An item as described by the service. Types are checked, values are not.
+/// An item as the service describes it. The types of its properties are checked, their values are not.
 struct StoredItem {
     let path: ObjectPath
     var attributes: [String: String]
@@ -38,18 +38,18 @@ struct StoredItem {
         return strings
     }
 
-    /// The id of the vault whose key seals the secret; nil if the secret is not sealed.
+    /// The ID of the vault whose key seals the secret; nil if the secret is not sealed.
     var sealedBy: String? { attributes[AttributeNames.sealed] }
 
-    /// Whether the item is TokenKeep's and has this name.
+    /// Whether TokenKeep made or adopted the item, and the item has this name.
     func isOurs(_ name: ItemName) -> Bool { isOurs(namespace: name.namespace) && names(name) }
 
-    /// Whether the item is TokenKeep's and in a namespace.
+    /// Whether TokenKeep made or adopted the item, in this namespace.
     ///
     /// The attribute for the namespace decides, because no other program writes it; the schema may have changed. A
-    /// program that replaces an item of the common namespace by service and username removes the attributes it does not
-    /// know. If gnome-keyring keeps the schema then, which depends on chance, the item still counts as TokenKeep's,
-    /// otherwise as foreign.
+    /// program that replaces an item of the empty namespace, by service and username, removes the attributes it does
+    /// not know. gnome-keyring may or may not keep the schema then. With the schema, the item still counts as
+    /// TokenKeep's, otherwise as foreign.
     func isOurs(namespace: String) -> Bool {
         let schema = attributes[AttributeNames.schema] ?? AttributeNames.genericSchema
         guard attributes[AttributeNames.namespace] != nil else {
@@ -59,21 +59,21 @@ struct StoredItem {
             && (schema == AttributeNames.ourSchema || schema == AttributeNames.genericSchema)
     }
 
-    /// Whether another program made the item and TokenKeep saved over it since.
+    /// Whether another program made the item and TokenKeep saved over it later.
     ///
-    /// The item keeps its schema and its label, by which the other program knows it.
+    /// The item keeps the schema and the label by which the other program knows it.
     var isAdopted: Bool {
         attributes[AttributeNames.namespace] != nil && attributes[AttributeNames.label] != nil
     }
 
-    /// The label after a save. An item that another program made keeps its label.
+    /// The label that the item has after a save. An item that another program made keeps its label.
     func label(for details: ItemDetails, isOurs: Bool) -> String {
         isOurs && !isAdopted ? details.label : label
     }
 
-    /// Whether the item is a foreign item with this name: service and username match, and no attribute contradicts.
+    /// Whether the item is foreign and has this name: service and username match, and no other attribute contradicts.
     ///
-    /// Only the common namespace has foreign items.
+    /// Only the empty namespace has foreign items.
     func isForeign(_ name: ItemName) -> Bool {
         name.namespace.isEmpty && names(name) && attributes[AttributeNames.namespace] == nil
             && (attributes[AttributeNames.schema] ?? AttributeNames.genericSchema) == AttributeNames.genericSchema
@@ -83,19 +83,19 @@ struct StoredItem {
             }
     }
 
-    /// Whether the attributes equal `wanted`, byte by byte. Swift's `==` would ignore different spellings of a letter.
+    /// Whether the attributes equal `wanted`, byte by byte. Swift's `==` would treat canonically equal texts as equal.
     func hasExactly(_ wanted: [String: String]) -> Bool {
         attributes.count == wanted.count
             && wanted.allSatisfy { name, value in attributes[name]?.utf8.elementsEqual(value.utf8) ?? false }
     }
 
-    /// Whether the item is an entry of KeePassXC, which never removes an attribute and asks before it deletes an entry.
+    /// Whether the item is an entry of KeePassXC, which never removes attributes and asks before it deletes an entry.
     var isKeePassXCs: Bool { attributes["Uuid"] != nil && attributes["Path"] != nil }
 
-    /// The attributes that the item needs for these details; nil if the item must be made anew.
+    /// The attributes that the item needs after a save; nil if the save must make a new item instead.
     func attributes(for details: ItemDetails, as form: StoredForm, isOurs: Bool) -> [String: String]? {
-        // Sealed and plain items have different attributes for the search. A secret must never stand beside the
-        // attributes of the other form.
+        // Sealed and plain items are found by different attributes. A secret of one form must never have the attributes
+        // of the other form.
         guard sealedBy == form.sealedBy else { return nil }
         let wanted =
             isOurs && !isAdopted
@@ -104,7 +104,7 @@ struct StoredItem {
         return isKeePassXCs && !attributes.keys.allSatisfy({ wanted[$0] != nil }) ? nil : wanted
     }
 
-    /// The attributes that can be set. KeePassXC refuses some of those that it adds itself.
+    /// The attributes that a save can set. KeePassXC refuses some attributes that it adds itself.
     func settable(_ wanted: [String: String]) -> [String: String] {
         isKeePassXCs ? wanted.filter { !AttributeNames.ofKeePassXC.contains($0.key) } : wanted
     }

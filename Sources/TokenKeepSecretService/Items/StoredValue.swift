@@ -1,32 +1,32 @@
 import CSodium
 import TokenKeepCore
 
-/// The form in which the service gets a secret.
+/// The form in which the service stores a secret: plain or in base64, sealed or not.
 struct StoredForm {
     let isEncoded: Bool
-    /// The id of the vault whose key seals the secret; nil if the secret is not sealed.
+    /// The ID of the vault whose key seals the secret; nil if the secret is not sealed.
     let sealedBy: String?
 }
 
-/// The encoding of secrets in the service: plain if the service keeps the secret as it is, else base64 with a prefix.
+/// The encoding of secrets: as they are if the service keeps them unchanged, else in base64 with a prefix.
 ///
-/// gnome-keyring writes a keyring without a password as lines of text. A value with a line break would destroy the
-/// whole keyring; backslashes and outer spaces would be changed. KeePassXC keeps lines of text. The prefix
-/// distinguishes base64 from plain text that another program may write over it.
+/// gnome-keyring writes a keyring without a password as lines of text. A secret with a line break would destroy the
+/// whole keyring, and backslashes and outer spaces would be changed. KeePassXC keeps several lines of text. The prefix
+/// distinguishes base64 from a plain secret that another program wrote over it.
 enum StoredValue {
     /// The value of the attribute that marks a secret in base64.
     static let base64 = "base64"
     /// The prefix of every secret in base64.
     private static let prefix = Array("tokenkeep-base64:".utf8)
-    /// The longest sealed secret.
+    /// The maximum length of a sealed secret, in bytes.
     static let largestSealed = Limits.secret + 256
-    /// The longest stored form of a secret.
+    /// The maximum length of a secret as the service stores it, in bytes.
     static let largest = prefix.count + (largestSealed + 2) / 3 * 4
 
     /// Whether a secret must be stored in base64 in a service that may be gnome-keyring.
     ///
-    /// True if it has control characters or backslashes, is not UTF-8, begins or ends with a space, begins with a byte
-    /// order mark or like an encoded secret, or is empty.
+    /// True if the secret is empty, is not UTF-8, has control characters or backslashes, or begins or ends with a
+    /// space. Also true if it begins with a byte order mark or with the prefix of encoded secrets.
     static func needsEncoding(_ secret: SecretBytes) -> Bool {
         guard secret.count > 0, !isEncoded(secret), !hasByteOrderMark(secret), isText(secret) else { return true }
         let (space, backslash) = (UInt8(ascii: " "), UInt8(ascii: "\\"))
@@ -35,19 +35,20 @@ enum StoredValue {
 
     /// Whether a secret must be stored in base64 in KeePassXC.
     ///
-    /// True if it has control characters other than tabs and line feeds, is not UTF-8, begins with a byte order mark or
-    /// like an encoded secret, may hold a placeholder, or is empty. KeePassXC refuses some placeholders, such as `{REF:P@T:title}`.
+    /// True if the secret is empty, is not UTF-8, has control characters other than tabs and line feeds, or may contain
+    /// a placeholder. Also true if it begins with a byte order mark or with the prefix of encoded secrets. KeePassXC
+    /// refuses some placeholders, such as `{REF:P@T:title}`.
     static func needsEncodingInKeePassXC(_ secret: SecretBytes) -> Bool {
         secret.count == 0 || isEncoded(secret) || hasByteOrderMark(secret) || !isText(secret, mayHaveLines: true)
             || mayHoldPlaceholder(secret)
     }
 
-    /// Whether a secret begins with U+FEFF. Qt's conversion from UTF-8 drops it.
+    /// Whether a secret begins with the byte order mark U+FEFF, which Qt drops when it reads UTF-8.
     private static func hasByteOrderMark(_ secret: SecretBytes) -> Bool {
         secret.withUnsafeBytes { $0.starts(with: [0xEF, 0xBB, 0xBF]) }
     }
 
-    /// Whether a brace and a letter follow each other in a secret.
+    /// Whether a secret contains an opening brace followed by a letter, like a placeholder of KeePassXC.
     private static func mayHoldPlaceholder(_ secret: SecretBytes) -> Bool {
         secret.withUnsafeBytes { bytes in
             zip(bytes, bytes.dropFirst()).contains { brace, letter in
@@ -56,7 +57,7 @@ enum StoredValue {
         }
     }
 
-    /// Whether a secret is UTF-8 without control characters; tabs and line feeds are allowed if it may have lines.
+    /// Whether a secret is UTF-8 without control characters. `mayHaveLines` allows tabs and line feeds.
     static func isText(_ secret: SecretBytes, mayHaveLines: Bool = false) -> Bool {
         secret.withUnsafeBytes { bytes in
             var iterator = bytes.makeIterator()
@@ -77,14 +78,14 @@ enum StoredValue {
     /// Whether a stored text begins with the prefix of encoded secrets.
     static func isEncoded(_ stored: SecretBytes) -> Bool { stored.withUnsafeBytes { $0.starts(with: prefix) } }
 
-    /// The prefix followed by a secret in base64.
+    /// Encodes a secret: the prefix, followed by the secret in base64.
     static func encode(_ secret: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         let count = (secret.count + 2) / 3 * 4
         return try SecretBytes(count: prefix.count + count) { text in
             text.copyBytes(from: prefix)
             guard let text = text.bindMemory(to: CChar.self).baseAddress?.advanced(by: prefix.count) else { return }
             secret.withUnsafeBytes { bytes in
-                // Every secret has room for a NUL behind its bytes, which sodium_bin2base64 writes.
+                // `SecretBytes` has room for the NUL that sodium_bin2base64 writes after the text.
                 _ = sodium_bin2base64(
                     text, count + 1,
                     bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count, sodium_base64_VARIANT_ORIGINAL)
@@ -92,7 +93,7 @@ enum StoredValue {
         }
     }
 
-    /// Decodes the base64 behind the prefix.
+    /// Decodes the base64 after the prefix.
     ///
     /// - Throws: ``Status/corrupt`` if the text is not valid base64.
     static func decode(_ text: SecretBytes) throws(TokenKeepError) -> SecretBytes {

@@ -1,13 +1,13 @@
 import TokenKeepCore
 
-/// The service's total time for one call. Time spent waiting for a person does not count.
+/// The time that the service has for one call. The time in which a prompt waits for the user does not count.
 final class Budget {
     private(set) var deadline: Deadline
 
-    /// At most `milliseconds`, within a call that must end at `end`.
+    /// A budget of `milliseconds`, which ends at the latest when the call ends (`end`).
     init(milliseconds: UInt32, until end: Deadline) { deadline = end.within(milliseconds: milliseconds) }
 
-    /// Restores the time left before a wait for a person, limited by `end`.
+    /// Starts the clock again after a prompt, with the time that was left before the prompt, until `end` at the latest.
     func resume(with milliseconds: UInt32, until end: Deadline) {
         deadline = end.within(milliseconds: milliseconds)
     }

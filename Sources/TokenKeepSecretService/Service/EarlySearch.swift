@@ -2,7 +2,7 @@ import TokenKeepCore
 
 /// The search for a call's item, sent while the service opens the session of a new link.
 ///
-/// A one-shot program would otherwise wait for the session first and for the search afterwards.
+/// A program that makes a single call then waits for the session and the search at the same time.
 final class EarlySearch {
     private let name: ItemName
     private let sealing: ItemSealing
@@ -16,14 +16,14 @@ final class EarlySearch {
         self.sealing = sealing
     }
 
-    /// Sends the search; once, if the session is asked for again.
+    /// Sends the search. Does nothing if it was sent already, for example because the session is requested again.
     func start(over connection: BusConnection, of owner: String) {
         guard sent == nil else { return }
         searches = sealing.searches(for: name)
         sent = connection.start(searches.map { ServiceCall.searchItems($0, of: owner) })
     }
 
-    /// Waits for the replies, in the context in which the search was sent.
+    /// Waits for the replies. Must run in the context in which the search was sent.
     func finish(
         over connection: BusConnection, in context: borrowing MainContext, until deadline: Deadline
     ) throws(TokenKeepError) {
@@ -33,7 +33,7 @@ final class EarlySearch {
 
     func cancel(over connection: BusConnection) { connection.cancel(sent ?? []) }
 
-    /// The replies, if these are the searches. Returns them once: a later search must see later changes.
+    /// The replies to these searches. Returned only once, because a later search must see later changes.
     func take(_ searches: [[String: String]]) -> [Reply]? {
         defer { replies = nil }
         return searches == self.searches ? replies : nil

@@ -1,18 +1,18 @@
 import TokenKeepCore
 
-/// The last known paths and properties of items, for the life of one service. Every use verifies them.
+/// The last known paths and properties of items on one running service. Each use of an entry checks it.
 final class PathCache: Sendable {
     struct Entry {
         let path: ObjectPath
         /// The item as last read at the path; nil if only the path is known.
         var item: StoredItem?
-        /// The item's version when it was read.
+        /// The item's version when the item was read.
         var version: UInt64 = 0
-        /// The time until which properties count as fresh without a signal.
+        /// The time until which the cached properties count as fresh.
         var freshUntil = Deadline(milliseconds: 0)
-        /// The value of ``BusWatch/itemChanges`` before the item was read.
+        /// The value of ``BusWatch/itemChanges`` before the item was read; nil if the service does not signal changes.
         var changes: UInt64?
-        /// The time until which a write needs no check that the item still exists.
+        /// The time until which a save need not check that the item still exists.
         let heardUntil = Deadline(milliseconds: Entry.heardMilliseconds)
 
         private static let heardMilliseconds: UInt32 = 100

@@ -1,38 +1,38 @@
 import TokenKeepCore
 
-/// The items on the service under one name.
+/// The items on the service that have one name.
 struct Findings {
     /// TokenKeep's items, newest first.
     var ours: [StoredItem] = []
     /// Foreign items, newest first.
     var foreign: [StoredItem] = []
-    /// Locked items that may have this name.
+    /// The paths of locked items that may have this name.
     var locked: [ObjectPath] = []
-    /// Whether other items with the same attributes exist.
+    /// Whether a search found several items with the same attributes.
     var hasCopies = false
-    /// The reply to ``ServiceCall/getSecrets(_:)``; nil if it was not sent together with the other calls.
+    /// The reply to ``ServiceCall/getSecrets(_:)``; nil if that call was not sent together with the others.
     var secrets: Reply?
 
-    /// The item that a load returns: TokenKeep's, unless a foreign item is newer.
+    /// The item that a load returns: TokenKeep's item, unless a foreign item is newer.
     var best: StoredItem? {
         guard let ours = ours.first, let theirs = foreign.first else { return ours.first ?? foreign.first }
-        // A foreign item never hides a sealed item: the other program cannot know the sealed item.
+        // A foreign item never hides a sealed item, because the other program cannot have read the sealed item.
         guard ours.sealedBy == nil else { return ours }
         return theirs.modified > ours.modified ? theirs : ours
     }
 }
 
 extension ServiceCall {
-    /// Looks for an item at its last path, then by its attributes.
+    /// Looks for an item at its last known path, then by its attributes.
     ///
     /// - Parameters:
     ///   - secret: whether to fetch the secret too.
     ///   - copies: whether to search for copies at other paths too.
-    /// - Throws: ``Status/locked`` if the item may be behind a lock that was not opened. ``Status/unavailable``, as an
+    /// - Throws: ``Status/locked`` if the item may be in a collection that stayed locked. ``Status/unavailable``, as an
     ///   absence, if no item was found and there is no default collection.
     func find(_ name: ItemName, secret: Bool, copies: Bool = false) throws(TokenKeepError) -> Findings {
         if let path = link.paths[name]?.path {
-            // Another program may write a newer item beside TokenKeep's.
+            // In the empty namespace, another program may have written a newer item beside TokenKeep's item.
             let isBeside = copies || name.namespace.isEmpty
             let finding = searches(for: name)
             let findings = try describe(
@@ -51,9 +51,9 @@ extension ServiceCall {
         return findings
     }
 
-    /// Searches for an item by its attributes alone, which finds every copy.
+    /// Searches for an item by its attributes alone, which finds every copy of the item.
     ///
-    /// If no plain item of TokenKeep's is found, the search includes sealed items without a note.
+    /// If the search finds no plain item of TokenKeep, it is repeated for sealed items, even if no note names one.
     func search(_ name: ItemName, secret: Bool) throws(TokenKeepError) -> Findings {
         let searches = searches(for: name)
         let findings = try search(name, by: searches, secret: secret)
@@ -66,7 +66,7 @@ extension ServiceCall {
         return try search(name, by: both, secret: secret)
     }
 
-    /// Searches for an item by its attributes alone, and always includes sealed items.
+    /// Searches for an item by its attributes alone, including sealed items that no note names.
     func searchEverywhere(_ name: ItemName, secret: Bool) throws(TokenKeepError) -> Findings {
         let maybeSealed = name.namespace.isEmpty && (sealing.isNoted(name) || sealing.mayBeThere)
         return try search(name, by: ItemCoding.searches(for: name, maybeSealed: maybeSealed), secret: secret)
@@ -87,21 +87,21 @@ extension ServiceCall {
         return findings
     }
 
-    /// The most items under one service and username. More are an error of the service.
+    /// The maximum number of items of one service and username. More items are an error of the service.
     private static let mostCopies = 1000
-    /// The most items whose secrets are fetched together. Most names have one item, or one item and a twin.
+    /// The maximum number of items whose secrets are fetched in one call. Most names have one or two items.
     private static let mostSecrets = 4
 
-    /// The searches that together find an item.
+    /// The attributes to search for, one dictionary for each search. Only all searches together find the item.
     func searches(for name: ItemName) -> [[String: String]] { sealing.searches(for: name) }
 
-    /// Whether a stored item is TokenKeep's, has this name and is not sealed by another vault.
+    /// Whether a stored item is TokenKeep's, has this name, and was not sealed by another vault.
     func isOurs(_ item: StoredItem, _ name: ItemName) throws(TokenKeepError) -> Bool {
         guard item.isOurs(name) else { return false }
         return try !sealing.isAnothers(item)
     }
 
-    /// The distinct paths of the items that match any of these searches, unlocked and locked.
+    /// The paths of the unlocked and of the locked items that match any of these searches, without repetitions.
     func search(
         anyOf searches: [[String: String]], for subject: String
     ) throws(TokenKeepError) -> (unlocked: [ObjectPath], locked: [ObjectPath]) {
@@ -129,7 +129,7 @@ extension ServiceCall {
             body: .tuple([.strings(attributes)]), answerType: "(aoao)")
     }
 
-    /// The paths of found items.
+    /// The object paths in a search's reply.
     ///
     /// - Throws: ``Status/corrupt`` for the path "/", which no item has.
     private static func paths(_ value: Variant) throws(TokenKeepError) -> [ObjectPath] {
@@ -140,7 +140,7 @@ extension ServiceCall {
         return paths
     }
 
-    /// Reads the items at these paths. An item that is gone, or does not match the name, is left out.
+    /// Reads the items at these paths. Leaves out an item that is gone, or that does not have the name.
     ///
     /// - Parameter searches: sent together with the reads, to find copies at other paths.
     private func describe(
@@ -165,14 +165,14 @@ extension ServiceCall {
         if !searches.isEmpty, let path = paths.first {
             findings.hasCopies = hasCopies(replies.dropFirst(paths.count).prefix(searches.count), of: path)
         }
-        // One unreadable item must not hide another: after an error the wanted secret is fetched alone.
+        // One unreadable item must not hide another. After an error, the caller fetches the wanted secret alone.
         if secret, let reply = replies.last, paths.count == 1 || reply.isAnswer { findings.secrets = reply }
         findings.ours.sort(by: ServiceCall.isNewer)
         findings.foreign.sort(by: ServiceCall.isNewer)
         return findings
     }
 
-    /// Whether the searches found other items than the item at a path.
+    /// Whether the searches found other items than the one at this path.
     func hasCopies(_ replies: some Sequence<Reply>, of path: ObjectPath) -> Bool {
         var found: Set<ObjectPath> = []
         for reply in replies {
@@ -182,7 +182,7 @@ extension ServiceCall {
         return found != [path]
     }
 
-    /// Whether a reply says that an item is gone. If the reply is ambiguous, a search decides.
+    /// Whether a reply says that the item no longer exists. If the reply is ambiguous, a search decides.
     func isGone(
         _ reply: Reply, _ path: ObjectPath, of searches: [[String: String]], subject: String
     ) throws(TokenKeepError) -> Bool {
@@ -208,7 +208,7 @@ extension ServiceCall {
         properties(path, "GetAll", [.string(ServiceCall.itemInterface)], answerType: "(a{sv})")
     }
 
-    /// The call for several secrets. It is faster than ``getSecret(_:)``, but does not say why a secret is missing.
+    /// The call for several secrets. Faster than ``getSecret(_:)``, but the reply does not say why a secret is missing.
     func getSecrets(_ paths: [ObjectPath]) -> MethodCall {
         service("GetSecrets", [.paths(paths), .path(link.session)], answerType: "(a{o(oayays)})")
     }
@@ -217,7 +217,7 @@ extension ServiceCall {
         item(path, "GetSecret", [.path(link.session)], answerType: "((oayays))")
     }
 
-    /// Whether an item is newer. Times are whole seconds: within one second, the path with the higher number is newer.
+    /// Whether `left` is newer than `right`. Within the same second, the path with the higher number is newer.
     private static func isNewer(_ left: StoredItem, _ right: StoredItem) -> Bool {
         if left.modified != right.modified { return left.modified > right.modified }
         if left.created != right.created { return left.created > right.created }
@@ -225,7 +225,7 @@ extension ServiceCall {
         return left.path > right.path
     }
 
-    /// The numbers at the ends of two paths with the same parent; nil for other paths.
+    /// The numbers at the ends of two paths that differ only in the number; nil for other paths.
     private static func numbers(_ left: ObjectPath, _ right: ObjectPath) -> (UInt64, UInt64)? {
         guard let left = split(left), let right = split(right), left.parent == right.parent else { return nil }
         return (left.number, right.number)

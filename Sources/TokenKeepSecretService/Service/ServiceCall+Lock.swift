@@ -1,9 +1,9 @@
 import TokenKeepCore
 
 extension ServiceCall {
-    /// Unlocks the objects that hide an item: matching locked items, else the default collection.
+    /// Unlocks the matching locked items; if there are none, the default collection, which may hide the item.
     ///
-    /// - Returns: whether anything was unlocked, so that another search makes sense.
+    /// - Returns: whether anything was unlocked, so that the caller should search again.
     /// - Throws: ``Status/locked`` if a prompt is needed but not allowed, ``Status/cancelled``. ``Status/unavailable``,
     ///   as an absence, if there is no default collection.
     func unlock(_ findings: Findings, for name: ItemName) throws(TokenKeepError) -> Bool {
@@ -16,21 +16,21 @@ extension ServiceCall {
         return true
     }
 
-    /// Unlocks items or collections. The request alone shows no prompt: a collection without a password opens at once.
+    /// Unlocks items or collections. A collection without a password opens without a prompt.
     func unlock(_ paths: [ObjectPath], subject: String) throws(TokenKeepError) {
         let body = try answer(service("Unlock", [.paths(paths)], answerType: "(aoo)"), to: "unlock", subject)
         guard let prompt = body[1].text.flatMap(ObjectPath.init) else { throw ServiceFailure.locked(subject) }
         _ = try complete(prompt, for: subject)
     }
 
-    /// Unlocks the objects that may hide items of a search, as far as possible.
+    /// Unlocks everything that may hide items of a search, as far as possible.
     ///
     /// - Parameters:
-    ///   - asksCollection: whether to unlock the default collection too: some services show no items of a locked
-    ///     collection.
-    ///   - found: whether the search found anything. If it did, a missing default collection is not an error.
-    /// - Returns: whether anything was unlocked, so that another search makes sense, and the error for objects that
-    ///   stay locked.
+    ///   - asksCollection: whether to unlock the default collection too, because some services hide the items of a
+    ///     locked collection.
+    ///   - found: whether the search found any item. If so, a missing default collection is not an error.
+    /// - Returns: whether anything was unlocked, so that the caller should search again, and the error if anything
+    ///   stayed locked.
     func unlockHidden(
         _ locked: [ObjectPath], asksCollection: Bool, found: Bool, subject: String
     ) throws(TokenKeepError) -> (opened: Bool, problem: TokenKeepError?) {
@@ -49,7 +49,7 @@ extension ServiceCall {
         }
     }
 
-    /// Whether the default collection is locked. False if it is missing but items were found elsewhere.
+    /// Whether the default collection is locked. False if there is none, but `found` says that items exist elsewhere.
     private func isDefaultCollectionLocked(for subject: String, found: Bool) throws(TokenKeepError) -> Bool {
         do throws(TokenKeepError) {
             return try isDefaultCollectionLocked(for: subject)
@@ -59,7 +59,7 @@ extension ServiceCall {
         }
     }
 
-    /// Whether a reply means that there is no default collection. An unknown method alone does not mean that.
+    /// Whether a reply means that there is no default collection. If the reply is ambiguous, the alias decides.
     func lacksDefaultCollection(_ reply: Reply) throws(TokenKeepError) -> Bool {
         guard reply.mayMeanMissing else { return reply.isMissingObject }
         let alias = try exchange(service("ReadAlias", [.string("default")], answerType: "(o)"))
@@ -67,7 +67,7 @@ extension ServiceCall {
         return body[0].text == "/"
     }
 
-    /// Whether the collection for new items is locked.
+    /// Whether the default collection, which gets new items, is locked.
     func isDefaultCollectionLocked(for subject: String) throws(TokenKeepError) -> Bool {
         let reply = try exchange(
             properties(

@@ -1,17 +1,17 @@
 internal import CLibsecret
 import TokenKeepCore
 
-/// The reason of a prompt.
+/// The reason for a prompt of the service.
 enum PromptReason {
     case unlocking, deleting
-    /// No reason: the service makes every call of this kind a prompt, and shows nothing.
+    /// No reason: some services show nothing, but use a prompt object for every call of this kind.
     case nothing
 }
 
 extension ServiceCall {
-    /// Completes a request that the service left to a prompt; the path "/" means no prompt.
+    /// Completes a request for which the service made a prompt. The path "/" means that there is no prompt.
     ///
-    /// If the user does not answer in time, or the call is cancelled, the prompt is dismissed.
+    /// Dismisses the prompt if the user does not answer in time, or if the call is cancelled.
     ///
     /// - Returns: the prompt's result; nil if there was no prompt.
     /// - Throws: ``Status/locked`` if prompts are not allowed or the user did not answer in time. ``Status/cancelled``
@@ -44,7 +44,7 @@ extension ServiceCall {
         link.connection.post(ask(prompt, "org.freedesktop.Secret.Prompt", "Dismiss", [], "()"))
     }
 
-    /// Shows a prompt and waits for its result until the call's deadline; nil if the deadline passes first.
+    /// Shows a prompt and waits for its result; nil if the call's deadline passes first.
     private func show(_ prompt: ObjectPath, for subject: String) throws(TokenKeepError) -> Variant? {
         let listener = PromptListener()
         let context = try MainContext()
@@ -61,7 +61,7 @@ extension ServiceCall {
         let left = budget.deadline.remainingMilliseconds
         defer { budget.resume(with: left, until: call.deadline) }
         while listener.outcome == nil, !call.deadline.hasPassed {
-            // A service that ends while its prompt is open sends nothing: check for its end regularly.
+            // A service that ends during its prompt sends no result, so check regularly whether it has ended.
             let glance = call.deadline.within(milliseconds: 250)
             if context.run(until: glance, { listener.outcome != nil }) { break }
             guard !link.isLost else {
@@ -72,7 +72,7 @@ extension ServiceCall {
     }
 }
 
-/// Keeps the result of a prompt.
+/// Receives the result of a prompt.
 private final class PromptListener {
     var outcome: Variant?
 

@@ -1,22 +1,22 @@
 import TokenKeepCore
 
-/// One call's exchange with the service.
+/// One call of the module, with everything that its messages to the service need.
 struct ServiceCall {
     let link: ServiceLink
     let call: CallContext
-    /// The service's share of the call's time.
+    /// The time that the service has in this call.
     let budget: Budget
-    /// The module's name, for an item's details.
+    /// The module's name, which becomes part of an item's details.
     let module: String
-    /// This call's doubt about the session's key.
+    /// Whether this call doubts the session's key.
     let doubt: SessionDoubt
-    /// The search of the call's item, which was sent with the request for the session if the link is new.
+    /// The search for the call's item that was sent together with the request for the session; nil if it was not sent.
     var early: EarlySearch?
 
     /// Seals and opens secrets with the call's sealer.
     var sealing: ItemSealing { ItemSealing(sealer: call.sealer) }
 
-    /// The deadline for the service's next answer.
+    /// The end of the wait for the service's next answer.
     var deadline: Deadline { budget.deadline }
 
     func exchange(_ calls: [MethodCall]) throws(TokenKeepError) -> [Reply] {
@@ -27,7 +27,7 @@ struct ServiceCall {
         try exchange([call]).first ?? .disconnected
     }
 
-    /// Sends a call and returns the answer. Any other reply is thrown as an error.
+    /// Sends one call and returns the answer. Throws an error for any other reply.
     func answer(_ call: MethodCall, to action: String, _ subject: String) throws(TokenKeepError) -> Variant {
         let reply = try exchange(call)
         guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, action, subject) }

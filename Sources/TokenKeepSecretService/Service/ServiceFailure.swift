@@ -1,8 +1,8 @@
 import TokenKeepCore
 
-/// Errors for replies other than answers.
+/// Makes the errors for replies that are not answers.
 enum ServiceFailure {
-    /// The error for a failed request; `action` is a verb such as "load" or "save".
+    /// The error for a failed request. `action` is a verb such as "load" or "save".
     static func error(_ reply: Reply, _ action: String, _ subject: String) -> TokenKeepError {
         switch reply {
         case .error(let name): named(name, action, subject)

@@ -2,40 +2,40 @@ internal import CLibsecret
 import Synchronization
 import TokenKeepCore
 
-/// A session with one running Secret Service, identified by its unique bus name.
+/// A session with one running Secret Service, which is identified by its unique bus name.
 ///
-/// libsecret encrypts the secrets in transit.
+/// libsecret encrypts the secrets on the bus.
 ///
-/// When the service ends, the link is lost; a new service needs a new link.
+/// When the service ends, the link is lost. A new service needs a new link.
 final class ServiceLink: @unchecked Sendable {
     let connection: BusConnection
     /// The service's unique name on the bus.
     let owner: String
-    /// The session's path, which is part of every secret.
+    /// The session's object path, which is part of every secret on the bus.
     let session: ObjectPath
-    /// Whether secrets travel encrypted. Otherwise there is no key to disagree about.
+    /// Whether secrets are encrypted on the bus. If not, the two ends have no session key that could differ.
     let isEncrypted: Bool
     private let service: OpaquePointer
     private let coding = MutexGuarded<Void>(())
     private let proven = Atomic<Bool>(false)
     private let refused = Atomic<Bool>(false)
     private let keePassXC = MutexGuarded<Bool?>(nil)
-    /// The context in which GLib reports the owner's end to the service object. Object and context hold each other
-    /// until then.
+    /// The context in which GLib reports to the service object that the service ended. The object and the context hold
+    /// references to each other until then.
     private let construction: OpaquePointer?
 
-    /// The paths of items.
+    /// The known paths of items on this service.
     let paths = PathCache()
 
     var isLost: Bool { connection.isLost }
 
-    /// Whether a secret has shown that both ends have the same key.
+    /// Whether a decrypted secret has proven that both ends have the same session key.
     var isProven: Bool { !isEncrypted || proven.load(ordering: .relaxed) }
 
-    /// Notes that both ends have the same key.
+    /// Notes that both ends have the same session key.
     func prove() { proven.store(true, ordering: .relaxed) }
 
-    /// Closes the session at its end, because the two ends have different keys.
+    /// Makes `deinit` close the session, because the two ends have different keys.
     func refuse() { refused.store(true, ordering: .relaxed) }
 
     /// See ``BusWatch/itemChanges``.
@@ -43,16 +43,17 @@ final class ServiceLink: @unchecked Sendable {
 
     /// Whether no item was made or changed since this entry was read, according to the service's signals.
     ///
-    /// The item is then unchanged or deleted, and has no new twin. False if the service does not signal changes.
+    /// The item is then unchanged or deleted, and no second item of its name was made. False if the service does not
+    /// signal changes.
     func isUntouched(_ entry: PathCache.Entry) -> Bool {
         entry.item != nil && entry.changes != nil && entry.changes == itemChanges && !entry.freshUntil.hasPassed
     }
 
-    /// Finds the service, starts it if the bus can, and opens a session.
+    /// Finds the service, or lets the bus start it, and opens a session.
     ///
-    /// - Parameter search: sent while the service opens the session, so that the first call need not wait for both.
-    /// - Throws: ``Status/unavailable`` if the service cannot be used, as an absence if there is none;
-    ///   ``Status/timedOut``, ``Status/cancelled``.
+    /// - Parameter search: sent while the service opens the session, so that the first call waits only once.
+    /// - Throws: ``Status/unavailable`` if the service cannot be used, as an absence if there is no service;
+    ///   ``Status/timedOut``; ``Status/cancelled``.
     init(
         over connection: BusConnection, searching search: EarlySearch?, until deadline: Deadline
     ) throws(TokenKeepError) {
@@ -108,7 +109,7 @@ final class ServiceLink: @unchecked Sendable {
         } finish: { result, error in
             glib.pointee.g_async_initable_init_finish(service, result, error)
         }
-        // KWallet before 6.25 refuses a client's key that begins with a zero byte. Each negotiation has new keys.
+        // KWallet before 6.25 refuses a client key that begins with a zero byte. A second attempt has new keys.
         var hasSession = false
         for _ in 0..<2 where isInitialised && !hasSession {
             hasSession = try complete(context, until: deadline, connection, owner) { pending in
@@ -129,7 +130,7 @@ final class ServiceLink: @unchecked Sendable {
         return session
     }
 
-    /// Runs one of libsecret's asynchronous functions. Returns whether it succeeded.
+    /// Runs one asynchronous function of libsecret. Returns whether the function succeeded.
     private static func complete(
         _ context: borrowing MainContext, until deadline: Deadline, _ connection: BusConnection, _ owner: String,
         start: (Pending<Bool>) -> Void,
@@ -151,7 +152,7 @@ final class ServiceLink: @unchecked Sendable {
         return pending.take() == true
     }
 
-    /// Encodes a secret for the service. Copies in libsecret's memory are wiped.
+    /// Encodes a secret for the service. Wipes the copies in libsecret's memory.
     func encode(_ secret: SecretBytes) throws(TokenKeepError) -> Variant {
         let encoded = coding.withLock { _ -> Variant? in
             secret.withUnsafeBytes { bytes in
@@ -165,7 +166,7 @@ final class ServiceLink: @unchecked Sendable {
         return encoded
     }
 
-    /// Decodes a secret from the service, of type `(oayays)`. Copies in libsecret's memory are wiped.
+    /// Decodes a secret from the service, a value of type `(oayays)`. Wipes the copies in libsecret's memory.
     ///
     /// - Throws: ``Status/corrupt`` if the secret belongs to another session, is cut off or exceeds the limit.
     func decode(_ encoded: Variant) throws(TokenKeepError) -> SecretBytes {
@@ -190,7 +191,7 @@ final class ServiceLink: @unchecked Sendable {
             copying: UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : length))
     }
 
-    /// Whether the service is KeePassXC. Asks the bus once for each link: KeePassXC takes this name before the service's.
+    /// Whether the service is KeePassXC, which also owns another bus name. Asks the bus once for each link.
     func isKeePassXC(until deadline: Deadline) throws(TokenKeepError) -> Bool {
         if let known = keePassXC.withLock({ $0 }) { return known }
         let answer = try ServiceOwner.isNamed(
@@ -199,7 +200,7 @@ final class ServiceLink: @unchecked Sendable {
         return answer
     }
 
-    /// Sends calls to the service.
+    /// Sends calls to the service and waits for the replies.
     func exchange(_ calls: [MethodCall], until deadline: Deadline) throws(TokenKeepError) -> [Reply] {
         try connection.exchange(calls, until: deadline)
     }

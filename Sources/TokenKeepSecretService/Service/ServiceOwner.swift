@@ -1,16 +1,16 @@
 import TokenKeepCore
 
-/// Finds the owner of the service's name on the bus.
+/// Finds the process that owns the service's name on the bus.
 enum ServiceOwner {
-    /// The destination for calls to the bus itself.
+    /// The bus name of the message bus itself.
     static let bus = "org.freedesktop.DBus"
 
-    /// Another bus name of the services that signal that an item was made or changed.
+    /// A further bus name of services that signal every new and every changed item.
     private static let telling = "org.gnome.keyring"
 
-    /// The unique name of the service, and whether it signals that an item was made or changed.
+    /// The unique bus name of the service, and whether the service signals every new and every changed item.
     ///
-    /// The bus starts the service if it can.
+    /// If no service runs, the bus starts one if it can.
     ///
     /// - Throws: ``Status/unavailable``, as an absence, if nothing owns the name and nothing can be started;
     ///   ``Status/timedOut``.
@@ -36,7 +36,7 @@ enum ServiceOwner {
             hint: "install and start a keyring, for example gnome-keyring", isAbsence: true)
     }
 
-    /// Sends calls behind the match rules that the bus has not accepted yet. The replies to the calls are the last ones.
+    /// Sends calls after the match rules that the bus has not accepted yet. The last replies belong to the calls.
     private static func exchangeWithRules(
         _ calls: [MethodCall], over connection: BusConnection, until deadline: Deadline
     ) throws(TokenKeepError) -> [Reply] {
@@ -57,12 +57,12 @@ enum ServiceOwner {
         }
     }
 
-    /// Reads the last two replies: the owners of ``telling`` and of the service's name.
+    /// Reads the last two replies: the owner of ``telling``, and the owner of the service's name.
     private static func owner(_ replies: [Reply]) -> (name: String, tells: Bool)? {
         replies.last.flatMap(text).map { ($0, replies.dropLast().last.flatMap(text) == $0) }
     }
 
-    /// Whether the owner of the service also owns this name.
+    /// Whether the service's owner also owns the bus name `name`.
     static func isNamed(
         _ name: String, owner: String, over connection: BusConnection, until deadline: Deadline
     ) throws(TokenKeepError) -> Bool {

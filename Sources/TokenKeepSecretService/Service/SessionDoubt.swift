@@ -1,25 +1,25 @@
 import TokenKeepCore
 
-/// One call's doubt that both ends of the session have the same key.
+/// The doubt of one call whether both ends of the session have the same key.
 ///
-/// Nothing in the protocol authenticates a secret. KWallet before 6.25 derives another key than libsecret in some
-/// sessions: then it sends secrets that do not decrypt, and it refuses or garbles the secrets that it gets.
+/// The protocol does not authenticate secrets. In some sessions, KWallet before 6.25 derives another key than
+/// libsecret. It then sends secrets that do not decrypt, and refuses or garbles the secrets that it gets.
 final class SessionDoubt {
-    /// Whether the call is repeated in a fresh session, after the first session was doubted.
+    /// Whether the call is being repeated in a fresh session, because the first session was doubted.
     let isRepetition: Bool
     private(set) var isRaised = false
 
     init(isRepetition: Bool) { self.isRepetition = isRepetition }
 
-    /// Notes that the call should be repeated in a fresh session.
+    /// Asks for a repetition of the call in a fresh session.
     func raise() { isRaised = true }
 }
 
 extension ServiceCall {
-    /// Decodes a secret. Raises the doubt if the secret does not decrypt.
+    /// Decodes a secret. If the secret does not decrypt, raises the doubt about the session.
     ///
-    /// A secret that decrypts by chance in a session with different keys is no text. Such a secret counts only once a
-    /// second session yields it, too.
+    /// In a session with different keys, a secret may decrypt by chance to bytes that are not text. Bytes that are not
+    /// text count only if a second session yields them too.
     func decode(_ encoded: Variant) throws(TokenKeepError) -> SecretBytes {
         let stored: SecretBytes
         do throws(TokenKeepError) {
@@ -36,10 +36,10 @@ extension ServiceCall {
         return stored
     }
 
-    /// Reads a saved secret back, unless an earlier secret proved the session.
+    /// Reads a saved secret back, unless an earlier secret has proven the session.
     ///
-    /// - Throws: ``Status/corrupt`` if the service has another secret: its session has another key. A difference in a
-    ///   fresh session is accepted: another program wrote meanwhile.
+    /// - Throws: ``Status/corrupt`` if the service has another secret, because the session's keys differ. In a fresh
+    ///   session a difference is accepted: another program wrote meanwhile.
     func verify(_ stored: SecretBytes, at path: ObjectPath) throws(TokenKeepError) {
         guard !link.isProven, case .answer(let body) = try exchange(getSecrets([path])),
             let entry = body[0].children.first(where: { $0[0].text == path.text })

@@ -2,7 +2,7 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// Serialises changes of an item within this process: two threads that find no item would both create it.
+/// Serialises the changes of an item within this process. Otherwise two threads could both create the item.
 final class WriteGate: @unchecked Sendable {
     private static let count = 16
     private let mutexes = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: WriteGate.count)
@@ -16,7 +16,7 @@ final class WriteGate: @unchecked Sendable {
         mutexes.deallocate()
     }
 
-    /// Runs `body` while no other thread changes the item.
+    /// Runs `body` while no other thread of this process changes the item.
     ///
     /// - Throws: ``Status/busy`` if another thread holds the item past the deadline, ``Status/cancelled``, and the
     ///   errors of `body`.
