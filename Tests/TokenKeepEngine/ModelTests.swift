@@ -2,15 +2,16 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Random histories of stores on one vault, with a service that comes, goes, locks, hangs and is changed by others.
+/// Random histories of stores on one vault, with a service that stops, returns, locks, hangs, and has other users.
 ///
-/// `TOKENKEEP_MODEL_COUNT` says how many, `TOKENKEEP_MODEL_SEED` which is the first: a failure prints its own.
+/// `TOKENKEEP_MODEL_COUNT` is the number of histories, `TOKENKEEP_MODEL_SEED` the first seed. A failure prints its
+/// seed.
 @Suite struct ModelTests {
     private static let workers = 4
     private static let count = environmentNumber("TOKENKEEP_MODEL_COUNT") ?? 2000
     private static let firstSeed = environmentNumber("TOKENKEEP_MODEL_SEED") ?? 1
 
-    /// Most of them in the first world.
+    /// Plays all histories in the world `oneService`, and a quarter of them in each other world.
     @Test(arguments: 0..<workers, HistoryWorld.allCases)
     func noHistoryLosesOrRevivesAToken(worker: Int, world: HistoryWorld) throws {
         let directory = TemporaryDirectory(inMemory: true)
@@ -33,11 +34,11 @@ import Testing
         }
     }
 
-    /// What the history broke, and what happened until then.
+    /// Plays one history. Returns what the history broke and its log; nil for success.
     private func play(
         _ steps: [HistoryStep], _ world: HistoryWorld, in directory: TemporaryDirectory
     ) -> (broken: String, log: [String])? {
-        // Each history has a vault of its own.
+        // Each history starts without a vault.
         try? FileManager.default.removeItem(atPath: directory.path + "/vault")
         do {
             let name = "\(UUID())"
@@ -53,7 +54,7 @@ import Testing
         }
     }
 
-    /// Leaves out step after step as long as what remains fails.
+    /// Removes steps one by one, as long as the shorter history still fails.
     private func shorten(
         _ steps: [HistoryStep], _ world: HistoryWorld, in directory: TemporaryDirectory
     ) -> (steps: [HistoryStep], broken: String, log: [String]) {

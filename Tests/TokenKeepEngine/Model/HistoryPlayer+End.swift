@@ -6,7 +6,7 @@ import TokenKeepRecords
 @testable import TokenKeepEngine
 
 extension HistoryPlayer {
-    /// Everything comes back: nothing is owed any more, and every store sees the same.
+    /// Ends every outage and doubt, then checks that nothing is pending and that all stores see the same items.
     func end() throws {
         world.fault = nil
         world.become(.up)
@@ -48,21 +48,21 @@ extension HistoryPlayer {
     }
 }
 
-/// What is known of an item, and what may be expected of it.
+/// Questions about the real vault and services, which the model cannot answer.
 extension HistoryPlayer {
-    /// Since when the record that governs the item owes something; nil where none does.
+    /// The time of the latest change that is pending for the item; nil if nothing is pending.
     func governing(_ account: Int) throws -> UnixTime? {
         let parts = try (record(account)?.pending ?? []) + (removal(account)?.pending ?? [])
         return parts.map(\.since).max()
     }
 
-    /// Whether no service is asked for the item.
+    /// Whether a load of the item asks no service: its record governs, or every service has a pending removal.
     func isGoverned(_ account: Int) throws -> Bool {
         let removed = try Set(removal(account)?.pending.map(\.module) ?? [])
         return try record(account)?.pending.isEmpty == false || removed.count == (second == nil ? 1 : 2)
     }
 
-    /// The pending removal of the service.
+    /// The record of a pending removal of the item's whole service; nil if there is none.
     func removal(_ account: Int) throws -> JournalRecord? {
         try records.record(
             of: ItemName(removalOf: serviceName, in: name(account).namespace),
@@ -75,7 +75,7 @@ extension HistoryPlayer {
 
     var isAnyLocked: Bool { world.condition == .locked || second?.condition == .locked }
 
-    /// Whether the store can know that the service has items at all: one without a bus knows it by the marker alone.
+    /// Whether the store knows that the service may have items. Without a bus, only the marker "used" tells it.
     func isSeen(_ step: HistoryStep) throws -> Bool {
         guard kind.hasOtherPrograms else { return true }
         if isConnected[step.store], world.condition != .down, world.fault == nil { return true }
@@ -86,7 +86,7 @@ extension HistoryPlayer {
         [.unavailable, .timedOut, .locked].contains(status) || isCut(status)
     }
 
-    /// Whether the caller gave up, so that it need not know what became of its call.
+    /// Whether the caller cancelled the call, so that it need not learn the call's result.
     func isCut(_ status: Status) -> Bool { status == .cancelled && world.wasCut }
 
     func known(_ account: Int, isStale: Bool) -> (version: UInt64, value: String)? {
@@ -98,14 +98,14 @@ extension HistoryPlayer {
         versions[account].append((version, value))
     }
 
-    /// What is said of a place must be so.
+    /// Checks that the module named by a save's outcome has the value.
     func checkPlace(of value: String, _ step: HistoryStep, _ outcome: SaveOutcome) throws {
         let first = step.store == 1 ? second ?? world : world
         let isThere = try self.value(step.account, in: first) == value
         if outcome.pendingModules.isEmpty, outcome.module == "vault" {
             let isHome = try record(step.account)?.holdsValue == true
             let mayBeHome = try items[step.account].mayStayInVault || !records.hasUsed(first.name)
-            // What was sent before the service failed goes again.
+            // A value that the service got before it failed is sent again.
             let mayGo = try !isThere || governing(step.account) != nil
             try require(isHome && mayGo && mayBeHome, step, "said to be in the vault")
             items[step.account].isInVault()

@@ -5,7 +5,7 @@ import TokenKeepRecords
 
 @testable import TokenKeepEngine
 
-/// What happens to items, and what their calls must answer.
+/// The steps that change or read items, with checks of their results.
 extension HistoryPlayer {
     func save(
         _ step: HistoryStep, _ precondition: SaveRequest.Precondition, expecting: String?, _ deadline: Deadline,
@@ -41,9 +41,9 @@ extension HistoryPlayer {
                 items[step.account].mayBeShadowed(by: try self.value(step.account, in: world))
             }
         }
-        // A value that was sent may arrive, although the vault could not note that it is on its way.
+        // A value that was sent may arrive later, although the locked vault could not note it as sent.
         let isLate = wasClosed && mayArriveLater && (status == .locked || isOutage(status))
-        // The vault notes a sealed copy before the service gets it, and keeps the note if no answer came.
+        // The vault notes a sealed copy before the service gets it, and keeps the note if no answer comes.
         if isLate || kind == .sealed && isCut(status) { toRetry.insert(step.account) }
         if isCut(status) || isLate { return items[step.account].mayBe(value) }
         switch (precondition, status) {
@@ -73,8 +73,7 @@ extension HistoryPlayer {
         try acknowledgeClear(step.account, mayMiss)
     }
 
-    /// Where it is not known that there ever was a service, what others keep in it is out of reach: unless a record that
-    /// owes the service something says what was saved since.
+    /// Whether a clear may miss another program's item: the store does not know of the service, and nothing is pending.
     func mayMissTheirs(_ step: HistoryStep, _ account: Int) throws -> Bool {
         try !isSeen(step) && governing(account) == nil
     }
@@ -100,7 +99,7 @@ extension HistoryPlayer {
     func clear(_ step: HistoryStep, if known: (version: UInt64, value: String), _ deadline: Deadline) throws {
         let (before, wasCalm) = (items[step.account].possible, isCalm(step))
         let (mayBeUnseen, mayMiss) = (try !isSeen(step), try mayMissTheirs(step, step.account))
-        // What is pending is drained first, which needs the value's key.
+        // Pending changes are drained first, and that needs the key of the pending value.
         let wasHidden = try isHidden(step.account)
         let wasClosed = try locking == .all || wasHidden || locking != nil && governing(step.account) != nil
         let (_, status) = attempt {
@@ -132,7 +131,7 @@ extension HistoryPlayer {
                 try acknowledgeClear(account, mayMiss[account])
             } else {
                 items[account].mayBe(nil)
-                // A pending removal that was recorded all the same is judged as any other.
+                // The removal may have been recorded although the call failed. Such a removal is judged like any other.
                 try meetUnseen(account)
             }
         }
@@ -151,7 +150,7 @@ extension HistoryPlayer {
         guard status == .ok || status == .notFound else {
             let isOut = !wasCalm && isOutage(status) && (!isRecorded || step.interlude != nil)
             let isClosed = status == .locked && (wasHidden || locking != nil && step.interlude != nil)
-            // A record answers alone, but the call may be cut while it drains.
+            // The record answers the load, but the call may be cancelled during the drain that follows.
             return try require(isOut || isClosed || isCut(status), step, "\(status.name) without a cause")
         }
         if wasHidden, step.interlude == nil, !isInterlude {
@@ -191,8 +190,8 @@ extension HistoryPlayer {
 
     /// Another program saves an item.
     ///
-    /// - Parameter again: a value that the item had before; nil for a new one. The vault knows such a value: while a
-    ///   change is pending, nobody can tell it from the one that the vault gave the service.
+    /// - Parameter again: a value that the item had before; nil for a new value. While a change is pending, the vault
+    ///   cannot tell whether it gave such a value to the service itself.
     func otherProgram(_ step: HistoryStep, saving again: String?) throws {
         guard let since = try reach(step) else { return }
         let name = try name(step.account)
@@ -202,7 +201,7 @@ extension HistoryPlayer {
         let isLater = since.map { again == nil && world.now > $0 }
         items[step.account].change(
             to: value, at: world.now, clockOffset: world.clockOffset, laterThanRecord: isLater)
-        // Its version may be another one: the item lost what else it had.
+        // The version may differ: the other program's item has no label, level or attributes of ours.
         if again != nil { versions[step.account].removeAll { $0.value == value } }
         note(step, "\(value)\(isLater == false ? ", no later than the record" : "")")
     }
@@ -214,7 +213,7 @@ extension HistoryPlayer {
         note(step, "")
     }
 
-    /// Since when the record governs, or nil; nothing if no other program reaches the item.
+    /// The time of the item's latest pending change, or nil; `.none` if no other program can change the item.
     func reach(_ step: HistoryStep) throws -> UnixTime?? {
         guard kind.hasOtherPrograms, world.condition == .up, !items[step.account].mayStayInVault,
             try name(step.account).namespace.isEmpty

@@ -5,7 +5,7 @@ import TokenKeepRecords
 
 @testable import TokenKeepEngine
 
-/// Passwords, and what they lock.
+/// The steps that set, change or remove the password, and that lock or unlock the vault.
 extension HistoryPlayer {
     func changeKeys(_ step: HistoryStep) throws {
         passwords += 1
@@ -20,7 +20,7 @@ extension HistoryPlayer {
             guard !isLate || done == total else { return }
             let steps = waiting
             waiting = []
-            // Whoever writes items anew has opened the vault for all.
+            // A change of keys unlocks the vault for all stores.
             if !steps.isEmpty { locking = nil }
             do {
                 for step in steps {
@@ -51,7 +51,7 @@ extension HistoryPlayer {
         case (_, .cancelled): return try require(wasCut, step, "CANCELLED by nobody")
         case (_, .ok): try require(password != nil, step, "no password to change")
         case (_, let status) where kind == .sealed && isOutage(status) && !(wasCalm && isCalm(step)):
-            // Items that the module holds sealed stay under the earlier keys.
+            // The change failed in the module: its sealed items stay under the earlier keys.
             password = try present(password, or: new)
             if try isOpen { locking = nil }
             return
@@ -72,7 +72,7 @@ extension HistoryPlayer {
     }
 
     func unlock(_ step: HistoryStep) throws {
-        // An interrupted removal of the password goes on without one.
+        // An earlier removal of the password may be unfinished. Then an unlock without a password continues it.
         let isUnfinished =
             try password == nil && records.opener.open(fresh: true)?.keys.header.hasRetiringKeys == true
         let (_, wrong) = attempt { try store(step).unlock(SecretBytes("wrong")) }
@@ -92,7 +92,7 @@ extension HistoryPlayer {
         if password != nil, locking != .all { locking = extent }
     }
 
-    /// Whether the vault has a value of the item that a lock hides.
+    /// Whether a lock hides the value that the vault has of the item.
     func isHidden(_ account: Int) throws -> Bool {
         guard let locking else { return false }
         guard let record = try record(account) else { return try isHiddenSealed(account, locking) }

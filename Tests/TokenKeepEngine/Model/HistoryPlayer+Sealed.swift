@@ -6,14 +6,14 @@ import TokenKeepCore
 @testable import TokenKeepKeys
 @testable import TokenKeepRecords
 
-/// Items that the vault seals for the service, and what must be true of them.
+/// Checks of items that the vault seals for the service.
 extension HistoryPlayer {
     private var call: CallContext { CallContext(deadline: Deadline(milliseconds: 5000)) }
 
-    /// The value that a service has of an item, opened if the vault sealed it.
+    /// The item's value in a service, opened if the vault sealed it; nil if the service lacks the item.
     func value(_ account: Int, in service: ScriptedService?) throws -> String? {
         guard let item = try service?.items[name(account)] else { return nil }
-        // An earlier vault would lack the keys of a change.
+        // Open the vault afresh: a cached one would lack keys that were made since.
         guard isSealed(item), let vault = try records.opener.open(fresh: true) else { return item.secret.utf8String }
         let keys = try password.map {
             try PasswordSlots(records.opener).open(.password, with: SecretBytes($0), vault, call).vault.keys
@@ -23,7 +23,7 @@ extension HistoryPlayer {
 
     private func isSealed(_ item: TokenItem) -> Bool { SealedSecret.vaultID(of: item.secret) != nil }
 
-    /// Whether a lock hides an item that the service has, and that no record governs.
+    /// Whether a lock hides the service's item, because the item is sealed and no record answers in its place.
     func isHiddenSealed(_ account: Int, _ locking: Locking) throws -> Bool {
         guard let item = try world.items[name(account)], isSealed(item), try removal(account) == nil else {
             return false
@@ -31,14 +31,14 @@ extension HistoryPlayer {
         return locking == .all || item.details.accessLevel == .whenUnlocked
     }
 
-    /// The password of the vault after a change that may have failed before or after the keys were replaced.
+    /// The vault's password after a change that failed either before or after the keys were replaced.
     func present(_ old: String?, or new: String) throws -> String? {
         guard let vault = try records.opener.open(), vault.keys.header.hasPassword else { return nil }
         let isNew = (try? PasswordSlots(records.opener).open(.password, with: SecretBytes(new), vault, call)) != nil
         return isNew ? new : old
     }
 
-    /// Everything is settled: the records name the sealed items that the service has, and no others, and no older key.
+    /// Checks at the end that the records name exactly the sealed items of the service, and that no older key is left.
     func checkSealedCopies() throws {
         guard kind == .sealed else { return }
         let step = HistoryStep(action: .unlock, store: 1, account: 0)
@@ -59,7 +59,7 @@ extension HistoryPlayer {
     }
 }
 
-/// Exports.
+/// The step that exports items.
 extension HistoryPlayer {
     func export(_ step: HistoryStep, isPartial: Bool) throws {
         let path = vaultPath + ".export"

@@ -5,24 +5,24 @@ import TokenKeepRecords
 
 @testable import TokenKeepEngine
 
-/// What a history did that it must not.
+/// The error that ends a history: a step had a result that the model forbids.
 struct BrokenPromise: Error, CustomStringConvertible {
     let description: String
 }
 
-/// In what world a history is played.
+/// The kind of stack and modules with which a history is played.
 enum HistoryWorld: CaseIterable {
     /// The default stack.
     case oneService
-    /// The same; a save over an item takes several steps, which are written ahead.
+    /// The default stack, with a service that needs several steps to save over an item.
     case inSteps
-    /// A service that dates nothing, which no other program uses.
+    /// A service that reports no modification times. No other program uses it.
     case undated
-    /// Two services, which no other program uses: one of the stores has them in the other order.
+    /// Two services, which one of the stores has in the reverse order. No other program uses them.
     case twoServices
-    /// The machine only ever loaded: an item of another program, and one that is not there. It has no vault.
+    /// The machine loaded one item of another program and one missing item. It has no vault yet.
     case onlyLoaded
-    /// The items have one name in two namespaces.
+    /// One item name in two namespaces.
     case twoNamespaces
     /// A module whose items the vault seals.
     case sealed
@@ -30,29 +30,28 @@ enum HistoryWorld: CaseIterable {
     var hasOtherPrograms: Bool { self != .undated && self != .twoServices }
 }
 
-/// Plays one history with stores on one vault, and compares every answer with the model.
+/// Plays one history with several stores on one vault, and compares every result with the model.
 final class HistoryPlayer: @unchecked Sendable {
     let vaultPath: String
     let records: Records
-    /// Stands in for the kernel's keyring, which all stores share.
+    /// Simulates the kernel's keyring, which all stores share.
     let keys = ClassKeyStore(simulatingKernelAt: { 0 })
-    /// The vault's password; nil while it has none.
+    /// The vault's password; nil if the vault has none.
     var password: String?
-    /// What was locked since the last unlock; nil for nothing.
+    /// The keys that were locked since the last unlock; nil if none.
     var locking: Locking?
     var passwords = 0
-    /// The accounts of saves that failed because the vault was locked, or were cancelled, although their values may
-    /// arrive.
+    /// The accounts of failed saves whose value the service may still save.
     var toRetry: Set<Int> = []
     let serviceName: String
     let kind: HistoryWorld
     let world = ScriptedService()
     let second: ScriptedService?
-    /// The stores of each place, one for each namespace.
+    /// The stores, first by the index in a step, then by namespace.
     var stores: [[Store]] = []
     var isConnected = [true, true, false]
     var items = [ItemModel](repeating: ItemModel(), count: HistoryStep.accounts)
-    /// The values by the versions under which they were acknowledged or read, the earliest first.
+    /// Each account's known versions with their values, the earliest first.
     var versions: [[(version: UInt64, value: String)]]
     var saved = 0
     var log: [String] = []
@@ -90,13 +89,13 @@ final class HistoryPlayer: @unchecked Sendable {
         }
     }
 
-    /// The store in which a step takes place.
+    /// The store of a step, for the namespace of the step's account.
     func store(_ step: HistoryStep) -> Store { stores[step.store][namespace(step.account)] }
 
-    /// The index of an account's namespace.
+    /// The index of an account's namespace in `HistoryStep.namespaces`.
     func namespace(_ account: Int) -> Int { kind == .twoNamespaces ? account : 0 }
 
-    /// The accounts in the namespace of an account.
+    /// The accounts that share a namespace with an account.
     func accounts(beside account: Int) -> [Int] {
         items.indices.filter { namespace($0) == namespace(account) }
     }
@@ -107,7 +106,7 @@ final class HistoryPlayer: @unchecked Sendable {
             account: kind == .twoNamespaces ? "both" : "\(account)")
     }
 
-    /// Plays the steps, then lets everything come back and checks what remains.
+    /// Plays the steps, ends all outages, and checks the items that remain.
     func play(_ steps: [HistoryStep]) throws {
         for step in steps { try play(step, isInterlude: false) }
         try end()

@@ -2,14 +2,14 @@ import TestSupport
 import TokenKeepCore
 import TokenKeepEngine
 
-/// One thing that happens in a history.
+/// One step of a history: a call of a store, or an event around the stores.
 struct HistoryStep: CustomStringConvertible {
-    /// What the store does, or what happens around it.
+    /// The kind of a step.
     enum Action {
         case save, saveIfAbsent
-        /// With a level, and perhaps a requirement, of its own.
+        /// A save with a level and flags of its own.
         case saveAt(AccessLevel, ItemFlags)
-        /// A condition on the version read last, or on one read long before.
+        /// A call with a precondition on the last known version or, if stale, on the first known version.
         case saveIfVersion(isStale: Bool), clearIfVersion(isStale: Bool)
         case load, clear, clearService, list
         case export(isPartial: Bool)
@@ -17,7 +17,7 @@ struct HistoryStep: CustomStringConvertible {
         case service(ScriptedService.Condition)
         case fault(ScriptedService.Fault, calls: Int)
         case otherProgramSaves, otherProgramClears
-        /// Another program stores a value that the item had.
+        /// Another program saves a value that the item had before.
         case otherProgramSavesAgain
         case secondsPass
         case clockIsSet(by: Int64)
@@ -26,7 +26,7 @@ struct HistoryStep: CustomStringConvertible {
         case unlock
         case lock(Locking)
 
-        /// Whether every key of the vault may be replaced.
+        /// Whether the step can replace every key of the vault.
         var replacesKeys: Bool {
             switch self {
             case .setPassword, .removePassword, .changePassword(isCompromised: true): true
@@ -35,7 +35,7 @@ struct HistoryStep: CustomStringConvertible {
         }
     }
 
-    /// Another store's step that happens while a load or a list is on its way, or while items are written under new keys.
+    /// Steps that other stores take in the middle of this step, after so many calls or at a progress report.
     struct Interlude {
         let step: [HistoryStep]
         let calls: Int
@@ -57,11 +57,11 @@ extension HistoryStep {
     static let accounts = 2
     static let namespaces = ["", "team"]
 
-    /// The history of a seed.
+    /// Makes the history of a seed: 4 to 19 random steps.
     static func history(seed: UInt64) -> [HistoryStep] {
         var numbers = SeededNumbers(seed: seed)
         let count = numbers.number(4..<20)
-        // In half of them the vault has a password from the start.
+        // In half of the histories, the vault has a password from the start.
         let first = numbers.number(0..<2) == 0 ? [HistoryStep(action: .setPassword, store: 0, account: 0)] : []
         return first + (0..<count).map { _ in random(&numbers) }
     }
@@ -82,7 +82,7 @@ extension HistoryStep {
                     action: [.save, .clear, .load, .saveIfAbsent][numbers.number(0..<4)],
                     store: numbers.number(0..<stores), account: numbers.number(0..<accounts))
             }
-            // Before the items are copied, or when all are.
+            // Before the items are copied, or after all of them.
             step.interlude = Interlude(step: others, calls: numbers.number(0..<2))
         default: break
         }

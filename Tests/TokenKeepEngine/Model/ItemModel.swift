@@ -1,38 +1,38 @@
 import TokenKeepCore
 
-/// What must be true of one item, whatever a history did to it.
+/// The model of one item: the values that a load may return after the history so far.
 struct ItemModel {
-    /// What a load may answer; nil is "no item". More than one where another program came between or it cannot be told.
+    /// The values that a load may return; nil means that there is no item. Several if the history leaves a doubt.
     private(set) var possible: Set<String?> = [nil]
-    /// What another program saved later than what a store was acknowledged: it stands once everything is settled.
+    /// Another program's value that is later than the last acknowledged change. A drain must keep it.
     private(set) var theirs: String?
-    /// The same, where it cannot be told whether it still stands.
+    /// Another program's value that may be later than the last acknowledged change.
     private var perhapsTheirs: String?
-    /// What another program saved last, until a store has seen it.
+    /// The last change by another program; nil once a store has seen it.
     private var unseen: (value: String?, at: UnixTime, clockOffset: Int64)?
-    /// Whether it may ask for protection that the vault alone gives: then it may stay there.
+    /// Whether the item may require protection that only the vault gives, and so may stay in the vault.
     private(set) var mayStayInVault = false
-    /// Whether it may ask for enforced protection, which only a password gives.
+    /// Whether the item may require enforced protection, which needs a password.
     private(set) var mayBeEnforced = false
-    /// Whether the vault may keep it below another program's item: the service was never seen when it was saved.
+    /// Whether another program's item may hide the vault's: no store knew the service when the item was saved.
     private(set) var mayBeShadowed = false
-    /// Whether it asks for enforced protection for certain.
+    /// Whether the item certainly requires enforced protection.
     private(set) var isEnforced = false
 
-    /// A save or a clear was acknowledged: nothing earlier may be seen any more.
+    /// Notes that a save or clear was acknowledged, after which no earlier value may be seen.
     mutating func acknowledge(_ value: String?) {
         possible = [value]
         theirs = nil
         perhapsTheirs = nil
     }
 
-    /// A store was acknowledged, without a look at what another program saved before.
+    /// Notes that a change was acknowledged while another program's last change was unseen.
     ///
-    /// In the same second nobody can tell which was earlier, nor when the clock was set back meanwhile.
+    /// Nobody can tell which of the two is later if both happened in the same second, or if the clock was set back.
     ///
     /// - Parameters:
-    ///   - present: what the service has now.
-    ///   - isPending: whether the change waits for the service.
+    ///   - present: the value that the service has now; nil if it has no item.
+    ///   - isPending: whether the acknowledged change is still pending for the service.
     mutating func meetUnseen(_ present: String?, at now: UnixTime, clockOffset: Int64, isPending: Bool) {
         if let unseen, unseen.value != present { self.unseen = nil }
         guard isPending, let unseen, let value = unseen.value, unseen.at >= now || clockOffset < unseen.clockOffset
@@ -41,42 +41,42 @@ struct ItemModel {
         perhapsTheirs = value
     }
 
-    /// The clock was set back: what another program saved unseen may count as later than what is pending.
+    /// Notes that the clock was set back: an unseen change may now count as later than the pending one.
     mutating func clockWasSetBack(isPending: Bool) {
         guard isPending, let value = unseen?.value, theirs == nil else { return }
         possible.insert(value)
         perhapsTheirs = value
     }
 
-    /// A save asks for a level, or keeps the item's for nil.
+    /// Notes the level and flags of a save. Without a level, the save keeps those of the item.
     ///
-    /// - Parameter isAcknowledged: false before its answer came: it may have happened.
+    /// - Parameter isAcknowledged: whether the save succeeded. If false, it may have happened all the same.
     mutating func ask(_ level: AccessLevel?, _ flags: ItemFlags, isAcknowledged: Bool) {
         guard let level else { return }
         let isMore = level == .whenUnlocked || flags.contains(.requireEnforced)
-        // A store that saw it keeps that in mind, whatever others do to the item.
+        // A store that saw the item remembers its level, even after another program changed the item.
         mayStayInVault = isMore || mayStayInVault
         mayBeEnforced = flags.contains(.requireEnforced) || mayBeEnforced
         isEnforced = isAcknowledged && flags.contains(.requireEnforced)
     }
 
-    /// A save was acknowledged that stays in the vault, because no service was ever used.
+    /// Notes that the item stays in the vault, because no service was ever used.
     mutating func isInVault() { mayStayInVault = true }
 
-    /// A save into the vault was acknowledged, and it cannot be told whether the service has another program's item.
+    /// Notes that the service may hide the vault's item behind another program's `value`.
     mutating func mayBeShadowed(by value: String?) {
         guard let value else { return }
         mayBe(value)
         mayBeShadowed = true
     }
 
-    /// A clear was acknowledged: what the item asked for went with it.
+    /// Notes that a clear was acknowledged, which also ends the item's protection requirement.
     mutating func acknowledgeClear() {
         acknowledge(nil)
         (isEnforced, mayBeShadowed) = (false, false)
     }
 
-    /// It cannot be told whether this is what became of it.
+    /// Notes that a change to this value may have happened.
     mutating func mayBe(_ value: String?) {
         possible.insert(value)
         if value == nil { isEnforced = false }
@@ -84,19 +84,19 @@ struct ItemModel {
         theirs = nil
     }
 
-    /// Everything is settled: what is loaded from now on is what there is.
+    /// Ends all doubts about other programs' values, because every pending change has been drained.
     mutating func endDoubt() { perhapsTheirs = nil }
 
-    /// A load answered.
+    /// Notes the value that a load returned.
     mutating func see(_ value: String?) {
         if let unseen, unseen.value == value { self.unseen = nil }
         guard let later = theirs ?? perhapsTheirs, value != later else { return acknowledge(value) }
         possible = [value, later]
     }
 
-    /// Another program saved a value, or cleared it with nil.
+    /// Notes that another program saved a value, or cleared the item if the value is nil.
     ///
-    /// - Parameter owing: what a record that governs says: whether the change is certainly later; nil without a record.
+    /// - Parameter owing: whether the change is certainly later than the pending change; nil if nothing is pending.
     mutating func change(
         to value: String?, at now: UnixTime, clockOffset: Int64, laterThanRecord owing: Bool?
     ) {
@@ -105,8 +105,8 @@ struct ItemModel {
         if let replaced = theirs ?? perhapsTheirs { possible.remove(replaced) }
         theirs = nil
         perhapsTheirs = nil
-        // What is gone from a module is put there anew; a second is the unit of time.
-        // Nobody can tell a value that the item may have already.
+        // A pending write puts a cleared item back. Another program's value that equals a possible one changes nothing.
+        // Times are whole seconds.
         guard let value, possible.insert(value).inserted else { return }
         if isLater { theirs = value } else { perhapsTheirs = value }
     }

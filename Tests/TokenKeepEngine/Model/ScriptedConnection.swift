@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// A store's own connection to the scripted service, which behaves as the module `secret-service` does.
+/// One store's connection to the scripted service. Behaves like the module `secret-service`.
 final class ScriptedConnection: Module, @unchecked Sendable {
     let name: String
     let supportsPendingWrites = true
@@ -8,7 +8,7 @@ final class ScriptedConnection: Module, @unchecked Sendable {
     private let service: ScriptedService
     private let isConnected: Bool
     private let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey
-    /// Whether the service did not answer and was not heard of since.
+    /// Whether the service did not answer and has not been heard of since, so that calls fail at once.
     private var isLeftAlone = false
 
     init(
@@ -78,7 +78,7 @@ final class ScriptedConnection: Module, @unchecked Sendable {
 
     private func versioned(_ item: TokenItem) throws(TokenKeepError) -> TokenItem {
         var details = item.details
-        details.module = name  // one that stands in for its items may call itself otherwise
+        details.module = name  // a connection may have another name than the module that saved the item
         details.version = try versionKey().version(of: details, secret: item.secret)
         return TokenItem(details: details, secret: item.secret)
     }

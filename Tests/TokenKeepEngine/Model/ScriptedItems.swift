@@ -3,23 +3,23 @@ import TestSupport
 import TokenKeepCore
 import TokenKeepPlugin
 
-/// Where the items of a scripted service are.
+/// Stores the items of a scripted service.
 protocol ScriptedItems: AnyObject {
     var items: [ItemName: TokenItem] { get }
     func put(_ item: TokenItem, _ now: UnixTime)
     func remove(_ name: ItemName) -> Bool
 }
 
-/// In a dictionary.
+/// Stores the items in a dictionary.
 final class ItemsInMemory: ScriptedItems {
     private(set) var items: [ItemName: TokenItem] = [:]
     func put(_ item: TokenItem, _ now: UnixTime) { items[item.details.name] = item }
     func remove(_ name: ItemName) -> Bool { items.removeValue(forKey: name) != nil }
 }
 
-/// In a module: the suite's script decides when it can be reached, the module keeps the items.
+/// Stores the items in the real example module `keyctl`. The script still decides whether the service answers.
 ///
-/// With `TOKENKEEP_MODEL_MODULE=keyctl` the example `keyctl` takes the place of the dictionary in every history.
+/// Used in every history if the environment has `TOKENKEEP_MODEL_MODULE=keyctl`.
 final class RealItems: ScriptedItems {
     private static let built = Result { try BuiltModule.keyctl() }
     private let module: PluginModule
@@ -67,7 +67,7 @@ final class RealItems: ScriptedItems {
 
     func remove(_ name: ItemName) -> Bool { attempt { try module.clear(name, ifVersion: nil, call) } }
 
-    /// The script alone makes the module fail: anything else ends the test.
+    /// Runs a call of the module. Any failure ends the test, because only the script may make calls fail.
     private func attempt<Answer>(_ body: () throws -> Answer) -> Answer {
         do { return try body() } catch { fatalError("keyctl: \(error)") }
     }

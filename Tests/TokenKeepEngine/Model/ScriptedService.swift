@@ -4,55 +4,56 @@ import TokenKeepRecords
 
 @testable import TokenKeepEngine
 
-/// A Secret Service in memory that does what a script says: it is away, locked, hangs, or is lost in the middle of a
-/// call. All connections to it see the same items. Used by one thread at a time.
+/// A Secret Service that obeys a script: it is unavailable, locked or hung, or fails in the middle of a call.
+///
+/// All connections to it see the same items. Only one thread at a time may use it.
 final class ScriptedService: @unchecked Sendable {
-    /// How the service is.
+    /// The state of the service, which decides how it answers calls.
     enum Condition: CaseIterable {
         case up, locked, hung, down
     }
 
-    /// What befalls the service at the next write, or at a read before it.
+    /// A failure at the next write, or at a read before it.
     enum Fault: CaseIterable {
-        /// The write arrives; then the service is gone.
+        /// The write is applied, then the service goes away.
         case vanishesAfter
-        /// The service hangs; what was sent waits in its queue.
+        /// The service hangs before the write. The write waits in its queue.
         case hangsBefore
-        /// The write arrives; then the service hangs.
+        /// The write is applied, then the service hangs before it answers.
         case hangsAfter
-        /// The service hangs, and the caller cancels; what was sent waits in its queue.
+        /// The service hangs before the write, and the caller cancels. The write waits in the service's queue.
         case cutBefore
-        /// The write arrives, and the caller cancels before it hears of it.
+        /// The write is applied, and the caller cancels before the answer.
         case cutAfter
 
-        /// Those that the caller does nothing for.
+        /// The faults in which the caller does not cancel.
         static let losses: [Fault] = [.vanishesAfter, .hangsBefore, .hangsAfter]
     }
 
-    /// The name of the module that reaches it.
+    /// The name of the module that connects to the service.
     let name: String
-    /// Whether it says since when it has an item.
+    /// Whether items have a modification time.
     var reportsModificationTime = true
-    /// Cancels the calls of the store whose turn it is.
+    /// Cancels the calls of the store that takes the present step.
     var cancel: () -> Void = {}
-    /// Whether a call was cancelled since this was last forgotten.
+    /// Whether a call was cancelled since the player last reset this.
     var wasCut = false
 
     private(set) var condition = Condition.up
-    /// What the service has.
+    /// The items that the service has.
     var items: [ItemName: TokenItem] { kept.items }
     private let kept: any ScriptedItems
-    /// What happens after so many calls more.
+    /// The next fault, and the number of calls before it.
     var fault: (fault: Fault, calls: Int)?
-    /// What another program or store does while a call is on its way, after so many calls more.
+    /// Runs at the beginning of a call, after so many further calls: another program's or store's action.
     var interlude: (body: () -> Void, calls: Int)?
-    /// What another program or store does as soon as the next call was answered.
+    /// Runs once after the next call was answered: another program's or store's action.
     var afterward: (() -> Void)?
-    /// Whether a save over an item takes several steps.
+    /// Whether a save over an item needs several steps.
     var takesSteps = false
-    /// The time, in whole seconds.
+    /// The present time, in whole seconds.
     var now = UnixTime(3_000_000_000)
-    /// The wall clock less the time since the machine's start, in seconds.
+    /// The wall clock minus the time since the machine's start, in seconds.
     private(set) var clockOffset: Int64 = 1_000
 
     /// Sets the clock forward or back.
@@ -61,9 +62,9 @@ final class ScriptedService: @unchecked Sendable {
         clockOffset += seconds
     }
 
-    /// The clocks now.
+    /// The state of the machine's clocks, as a pending change records it.
     var clocks: ClockMark { ClockMark(boot: Array(repeating: 1, count: 16), offset: clockOffset * 1000) }
-    /// Sent to a service that hangs, in this order.
+    /// The writes in the queue of a hung service, in the order in which they were sent.
     private var waiting: [() -> Void] = []
 
     init(name: String = "secret-service") {
@@ -71,10 +72,10 @@ final class ScriptedService: @unchecked Sendable {
         kept = RealItems.fromEnvironment ?? ItemsInMemory()
     }
 
-    /// Whether every call is answered now.
+    /// Whether the service answers every call at present.
     var isCalm: Bool { condition == .up && fault == nil }
 
-    /// Changes how the service is. One that hung does what waits, later than it was sent; one that ends does not.
+    /// Changes the state. A hung service that answers again applies its waiting writes; one that ends drops them.
     func become(_ new: Condition) {
         if condition == .hung, new != .hung {
             let waiting = self.waiting
@@ -84,17 +85,17 @@ final class ScriptedService: @unchecked Sendable {
         condition = new
     }
 
-    /// Saves an item now.
+    /// Saves an item at the present time.
     func put(_ details: ItemDetails, _ secret: SecretBytes) {
         var details = details
         details.modifiedAt = reportsModificationTime ? now : nil
         kept.put(TokenItem(details: details, secret: secret), now)
     }
 
-    /// Removes an item now.
+    /// Removes an item. Returns whether the item existed.
     func remove(_ name: ItemName) -> Bool { kept.remove(name) }
 
-    /// Answers a call, which may change something.
+    /// Answers a call by the state and the script. `body` reads or changes the items.
     func answer<Answer>(
         isWrite: Bool = false, _ body: @escaping () -> Answer
     ) throws(TokenKeepError) -> Answer {
@@ -144,7 +145,7 @@ final class ScriptedService: @unchecked Sendable {
         next.body()
     }
 
-    /// The fault whose turn it is; what concerns a write waits for one.
+    /// The fault that now happens. A fault that concerns writes waits for the next write.
     private func strike(isWrite: Bool) -> Fault? {
         guard let next = fault else { return nil }
         guard next.calls == 0 else {
@@ -158,10 +159,10 @@ final class ScriptedService: @unchecked Sendable {
 }
 
 extension ScriptedService {
-    /// The default stack.
+    /// The stack of secret-service and vault, which is the default.
     static let stack = "any sufficient secret-service\nany required vault"
 
-    /// A store that has this service, or no bus.
+    /// A store with a connection to this service; without a bus if `isConnected` is false.
     func store(
         vaultPath: String, isConnected: Bool, stack: String = ScriptedService.stack, prompt: PromptHandler? = nil,
         beside other: ScriptedService? = nil, keys: ClassKeyStore? = nil, namespace: String = "", seals: Bool = false
@@ -188,6 +189,6 @@ extension ScriptedService {
 }
 
 extension PasswordCosts {
-    /// The least that the format allows.
+    /// The lowest costs that the format allows.
     static let least = PasswordCosts(passes: 1, memoryKiB: 8)
 }
