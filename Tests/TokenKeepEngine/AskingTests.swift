@@ -4,12 +4,12 @@ import TokenKeepCore
 
 @testable import TokenKeepEngine
 
-/// What happens to an item while a service asks its user whether it may delete it.
+/// Changes of an item while the service asks its user whether it may delete the item.
 @Suite struct AskingTests {
     private let world = ScriptedService()
     private let directory = TemporaryDirectory(inMemory: true)
 
-    /// - Parameter meanwhile: what others do while the user is asked.
+    /// - Parameter meanwhile: runs while the user is asked, as another process's action.
     private func open(
         isInteractive: Bool = false, isLocked: Bool = false, meanwhile: @escaping @Sendable () -> Void = {}
     ) throws -> Store {
@@ -35,7 +35,7 @@ import TokenKeepCore
         try open().load(service: "example.com", account: "ann").secret.utf8String
     }
 
-    /// The user confirms that the old item may go; he was not asked about the newer one.
+    /// The user allowed the deletion of the old item only, so a newer item stays.
     @Test func whatIsSavedWhileTheUserThinksIsNotDeleted() throws {
         try save("old")
         let asked = MutexGuarded(0)
@@ -52,7 +52,7 @@ import TokenKeepCore
         #expect(world.items[try name()]?.secret.utf8String == "newer")
     }
 
-    /// What is locked asks for nothing by itself.
+    /// A locked service shows no prompt. Only a deletion that the service wants its user to confirm leads to one.
     @Test func onlyWhatAsksIsAsked() throws {
         try save("old")
         let asked = MutexGuarded(0)
@@ -76,7 +76,7 @@ import TokenKeepCore
     }
 }
 
-/// A connection to a service that asks its user before it deletes anything.
+/// A connection to a service that asks its user before each deletion.
 private struct AskingConnection: Module {
     let base: ScriptedConnection
     var isLocked = false

@@ -8,7 +8,7 @@ import TokenKeepRecords
 
 @testable import TokenKeepEngine
 
-/// Calls that are ended before their time, with a real gnome-keyring that stands still and with other processes' locks.
+/// Calls that are cancelled while a real gnome-keyring hangs, or while another process holds a lock.
 @Suite struct CancellationTests {
     private let vault = TemporaryDirectory()
     private static let longest: UInt32 = 60_000
@@ -51,7 +51,7 @@ import TokenKeepRecords
         }
     }
 
-    /// Runs calls on threads, waits until they wait, cancels; returns what they came to and how long that took.
+    /// Runs operations on threads, cancels them once all wait, and returns their statuses and duration.
     private func cancelled(_ operations: [String], _ store: Store) throws -> (statuses: [Status], duration: Duration) {
         let outcomes = MutexGuarded<[Status]>([])
         var threads: [Background] = []
@@ -65,7 +65,7 @@ import TokenKeepRecords
         var busy = ContinuousClock.now
         try wait {
             if !threads.allSatisfy(\.isAsleep) { busy = .now }
-            return ContinuousClock.now - busy > .milliseconds(30)  // nothing to do: they wait for somebody else
+            return ContinuousClock.now - busy > .milliseconds(30)  // all threads wait for another process
         }
         let start = ContinuousClock.now
         store.cancel()
@@ -89,13 +89,13 @@ import TokenKeepRecords
         #expect(statuses == [.cancelled])
         #expect(duration < Patience.limit, "\(duration)")
         keyring.freeze(false)
-        // A save over a known item sends it first of all: it may land. Nothing else was sent that changes anything.
+        // A save over a known item sends the value at once. No other operation has sent a change.
         try expectWhole(keyring, store, mayBeNew: operation == "save" && isConnected)
         try save(store, "newer")
         #expect(try load(open(keyring)) == "newer")
     }
 
-    /// Every call in flight, on many threads; those that come later are not concerned.
+    /// A cancellation ends every call in flight on many threads, and no later call.
     @Test func everyCallInFlightEnds() throws {
         let keyring = try PrivateKeyring()
         try save(open(keyring), "old")
@@ -110,7 +110,7 @@ import TokenKeepRecords
         try expectWhole(keyring, store, mayBeNew: true)
     }
 
-    /// What a cancelled call left is one of the values, everybody sees the same, and it stays.
+    /// Checks that a cancelled call left the old or the new value, that every store sees it, and that it stays.
     private func expectWhole(_ keyring: PrivateKeyring, _ store: Store, mayBeNew: Bool) throws {
         let value = try load(store)
         #expect(value == "old" || mayBeNew && value == "new")
@@ -137,7 +137,7 @@ import TokenKeepRecords
         #expect(run("save", store) == .ok)
     }
 
-    /// A prompt that nobody answers: it is dismissed, and nothing was saved. A clear was durable before it asked.
+    /// A cancellation dismisses an unanswered prompt, and saves nothing. A clear is durable before it prompts.
     @Test(arguments: ["load", "save", "clear", "list"]) func aPromptHoldsNobody(operation: String) throws {
         try save(open(nil, stack: "any required vault"), "x", "other")
         let bus = try PrivateBus()
@@ -167,7 +167,7 @@ import TokenKeepRecords
         #expect(vault.names(in: "vault/current/records").count == (operation == "clear" ? 2 : 1))
     }
 
-    /// Whether the fake was told this since it was asked last.
+    /// Whether the fake service got a call of this name since the last question.
     private func isTold(_ member: String, _ bus: PrivateBus) -> Bool {
         let program = """
             import dbus
@@ -187,7 +187,7 @@ import TokenKeepRecords
                 SaveRequest(name: ItemName(service: "s", account: "a"), secret: SecretBytes("x")), until: deadline)
         }
         #expect(vault.names().isEmpty)
-        // The store itself was not cancelled.
+        // The cancellation of one call does not cancel the store.
         try save(store, "token")
     }
 
@@ -205,7 +205,7 @@ import TokenKeepRecords
     }
 }
 
-/// A thread of a test.
+/// A thread that runs a closure.
 final class Background: @unchecked Sendable {
     private var thread = pthread_t()
     private let body: @Sendable () -> Void
@@ -225,7 +225,7 @@ final class Background: @unchecked Sendable {
             }, Unmanaged.passRetained(self).toOpaque())
     }
 
-    /// Whether it has begun and waits for something.
+    /// Whether the thread runs and is waiting.
     var isAsleep: Bool {
         guard let path = folder.withLock({ $0 }), let text = try? String(contentsOfFile: path, encoding: .utf8)
         else { return false }

@@ -4,7 +4,7 @@ import TokenKeepRecords
 
 @testable import TokenKeepEngine
 
-/// Rows of docs/journal.md about one event: for each evidence exactly one row applies, and the decision is the row's.
+/// The rows of docs/journal.md about one event. Exactly one row applies to each evidence, and names the decision.
 private struct DecisionTable<Evidence, Action: Equatable> {
     private struct Row {
         let name: String
@@ -34,7 +34,7 @@ private struct DecisionTable<Evidence, Action: Equatable> {
     }
 }
 
-/// The table of docs/journal.md, for every state, event and evidence.
+/// Compares the decisions with the table of docs/journal.md, for every state, event and evidence.
 @Suite struct DecisionsTests {
     private static let bools = [false, true]
 
@@ -232,7 +232,7 @@ private struct DecisionTable<Evidence, Action: Equatable> {
         var found: Decisions.Found
         var isLocked: Bool
 
-        /// Neither a removal nor a locked value is compared with the record's value, and a cleared item has none.
+        /// Whether this combination can occur: a removal or a locked value is never compared with the record's value.
         var isPossible: Bool {
             if state == .removing, kind == .write || isLocked { return false }
             return found != .same || kind == .write && !isLocked
@@ -285,10 +285,10 @@ private struct DecisionTable<Evidence, Action: Equatable> {
         var isLeft: Bool { !isOver && ends.contains(.left) }
         var isElsewhere: Bool { !isLeft && (isOver || hasWrite || ends.contains(.overtaken)) }
 
-        /// The ends among these that the drain had.
+        /// The members of `stays` that are among this drain's ends.
         func having(_ stays: Set<Decisions.End>) -> Set<Decisions.End> { stays.intersection(ends) }
 
-        /// Every end of a drain of up to three changes.
+        /// All combinations of ends for one to three changes.
         static var all: [Drained] {
             let kinds = Decisions.End.allCases
             let two = kinds.flatMap { first in kinds.map { [first, $0] } }
@@ -299,7 +299,7 @@ private struct DecisionTable<Evidence, Action: Equatable> {
         }
     }
 
-    /// What a drain leaves of a record.
+    /// The parts of a record that a drain leaves.
     private struct Rest: Equatable {
         var keepsValue: Bool
         var stays: Set<Decisions.End>
@@ -329,7 +329,7 @@ private struct DecisionTable<Evidence, Action: Equatable> {
         }
     }
 
-    /// The state is computed from the record's value and from the changes that are pending here.
+    /// A record's state depends on its value, and on the changes that are pending for this stack.
     @Test func state() {
         let records = Records(at: "/nonexistent")
         let pending = PendingWrites(records: records, deferrable: [], clock: { .now }, clocks: { .now })

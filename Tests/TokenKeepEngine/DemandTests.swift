@@ -6,7 +6,7 @@ import TokenKeepRecords
 
 @testable import TokenKeepEngine
 
-/// Items that ask more than the Secret Service gives, and a vault that is locked while the service is there.
+/// Items that require more protection than the service provides, and a locked vault beside an unlocked service.
 @Suite final class DemandTests: Sendable {
     private let world = ScriptedService()
     private let directory = TemporaryDirectory(inMemory: true)
@@ -19,7 +19,7 @@ import TokenKeepRecords
         _ = try store.setPassword(password)
     }
 
-    /// Its keys must not stay in the kernel: a user may have 200.
+    /// Removes the vault's keys from the kernel, which allows a user only 200 keys.
     deinit { _ = try? store.lock() }
 
     private func name(_ account: String = "ann") throws -> ItemName {
@@ -43,11 +43,11 @@ import TokenKeepRecords
     @Test func theServiceNeverGetsAnItemThatRequiresMore() throws {
         try save("plain")
         #expect(isInService)
-        // The older value leaves the service with the save that demands more.
+        // A save with a higher requirement removes the older value from the service.
         #expect(try save("one", flags: .requireEnforced).module == "vault")
         #expect(!isInService)
         #expect(try load() == "one")
-        // A save with defaults keeps the demand; one without it is refused.
+        // A save without a level keeps the requirement; a save that drops it is refused.
         #expect(try save("two").module == "vault")
         #expect(!isInService)
         #expect(throws: TokenKeepError(.policy, "")) { try save("three", level: .afterFirstUnlock) }
@@ -88,7 +88,7 @@ import TokenKeepRecords
     }
 
     @Test func aPendingWriteWaitsForTheKeyAndIsClearedWithoutIt() throws {
-        #expect(throws: TokenKeepError(.notFound, "")) { try load() }  // the service is used from then on
+        #expect(throws: TokenKeepError(.notFound, "")) { try load() }  // marks the service as used
         world.become(.down)
         try save("owed")
         try store.lock()
@@ -150,7 +150,7 @@ import TokenKeepRecords
         }
         let outcome = try store.export(to: directory.path + "/one", passphrase: passphrase, isPartial: true)
         #expect(outcome.exported == 0 && outcome.lockedPlace != nil)
-        // What is away is not merely locked, though the vault is.
+        // An unavailable module does not count as locked, even if the vault is locked.
         world.become(.up)
         try save("vault", level: .whenUnlocked)
         try store.lock()
@@ -160,10 +160,10 @@ import TokenKeepRecords
         }
     }
 
-    /// The least of the places where a save may end.
+    /// The report is the weakest protection among the modules where a save may end.
     @Test func theReportIsThatOfTheStack() throws {
         let plain = try store.protection(of: .afterFirstUnlock)
-        #expect(plain[.diskTheft].strength == .none)  // the scripted service states nothing
+        #expect(plain[.diskTheft].strength == .none)  // the scripted service states no protection
         let demanded = try store.protection(of: .afterFirstUnlock, .requireEnforced)
         #expect(demanded[.otherUser].strength == .enforced && demanded[.diskTheft].strength == .enforced)
         #expect(try store.protection(of: .whenUnlocked)[.screenLock].strength == .advisory)

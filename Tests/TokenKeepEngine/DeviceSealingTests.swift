@@ -6,7 +6,7 @@ import TokenKeepCore
 @testable import TokenKeepEngine
 @testable import TokenKeepKeys
 
-/// Items of levels that never leave the machine, in a Secret Service: the vault seals them, with a password or without.
+/// Items of levels that never leave the machine: the vault seals them for a Secret Service, even without a password.
 @Suite(.enabled(if: geteuid() == 0, "a machine key must be root's")) struct DeviceSealingTests {
     @Test(arguments: [true, false])
     func theServiceGetsCiphertext(hasPassword: Bool) throws {
@@ -15,14 +15,14 @@ import TokenKeepCore
         #expect(try world.save("token", level: level).module == "secret-service")
         #expect(try world.plain() == "" && world.sealed() != "")
         #expect(try world.load(in: world.open()) == "token")
-        // A save without a level keeps it; a lower one is refused.
+        // A save without a level keeps the level; a save with a lower level is refused.
         #expect(try world.save("later").module == "secret-service")
         #expect(try world.plain() == "")
         for lower in [AccessLevel.afterFirstUnlock, .whenUnlocked] {
             #expect(throws: TokenKeepError(.policy, "")) { try world.save("lower", level: lower) }
         }
         #expect(try world.load() == "later")
-        // On a machine without the key the item stays locked.
+        // On a machine without the key, the item stays locked.
         try elsewhere(world, hasPassword)
         #expect(throws: TokenKeepError(.locked, "")) { try world.load(in: world.open()) }
         _ = world.directory.writeMachineKey([UInt8](repeating: 1, count: 32))
@@ -38,7 +38,7 @@ import TokenKeepCore
         #expect(try world.store.unlock(world.password).deviceProblem != nil)
     }
 
-    /// An item of a level without a device is as it was: plain in the service if the vault has no password.
+    /// Items of other levels stay plain in the service, if the vault has no password.
     @Test func otherLevelsAreNotSealedWithoutAPassword() throws {
         let world = try SealingWorld(hasPassword: false, isBound: true)
         try world.save("plain", level: .whenUnlocked)
@@ -54,7 +54,7 @@ import TokenKeepCore
         #expect(try world.plain() == "" && world.sealed() != "" && world.load() == "token")
     }
 
-    /// A rotation seals the service's item anew under the new key of its level.
+    /// A rotation re-encrypts the service's item under the new key of the item's level.
     @Test func aChangeOfKeysReachesTheService() throws {
         let world = try SealingWorld(isBound: true)
         try world.save("token", level: .afterFirstUnlockThisDeviceOnly)

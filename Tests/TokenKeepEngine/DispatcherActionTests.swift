@@ -3,7 +3,7 @@ import TokenKeepCore
 
 @testable import TokenKeepEngine
 
-/// What the operations make of the actions of a stack.
+/// The effect of a stack's actions on each operation.
 @Suite struct DispatcherActionTests {
     private let call = CallContext(deadline: Deadline(milliseconds: 1000))
     private let item: ItemName
@@ -28,7 +28,7 @@ import TokenKeepCore
             name: item, secret: SecretBytes(secret), accessLevel: .afterFirstUnlock, precondition: precondition)
     }
 
-    /// Saving past a module that is out of reach would let its older value come back, unless it is owed the new one.
+    /// A save goes on after an outage only if a pending write can replace the failed module's older value later.
     @Test(arguments: [Status.unavailable, .timedOut, .notFound])
     func aSavePassesOnlyDeferrableModules(status: Status) throws {
         first.fail(.save, with: status)
@@ -38,7 +38,7 @@ import TokenKeepCore
         #expect(!second.calls.contains("save"))
         _ = try stack(text, canRecordPending: true).save(request("x"), call)
         #expect(try second.load(item, call).secret.utf8String == "x")
-        // The stack may say that the module does not count.
+        // A line may ignore every failure of its module.
         _ = try stack("any [default=ignore] first\nany required second").save(request("y"), call)
         #expect(try second.load(item, call).secret.utf8String == "y")
     }
@@ -50,7 +50,7 @@ import TokenKeepCore
         #expect(try second.load(item, call).secret.utf8String == "x")
     }
 
-    /// What may hold the item and could not take it has not judged the condition.
+    /// A module that could not be asked has not checked the precondition, so the save must not go on.
     @Test(arguments: ["any required first", "any optional first", "any [default=ignore] first"])
     func aConditionNeverPassesAModule(line: String) throws {
         first.fail(.save, with: .unavailable)
@@ -67,7 +67,7 @@ import TokenKeepCore
         _ = try stack.save(request("2", if: .version(version)), call)
         #expect(try first.load(item, call).secret.utf8String == "2")
         #expect(try second.load(item, call).secret.utf8String == "2")
-        // One that does not take it loses its older copy.
+        // A module that fails the save loses its older copy.
         second.fail(.save, with: .locked)
         _ = try stack.save(request("3"), call)
         #expect(try first.load(item, call).secret.utf8String == "3")
@@ -81,7 +81,7 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.unavailable, "")) { try stack.clear(item, ifVersion: 7, call) }
     }
 
-    /// Nothing was asked, so nothing is known.
+    /// If no line applies to an operation, no module is asked, and the result is no answer.
     @Test func aStackWithoutALineForTheOperationSaysSo() throws {
         let saves = try stack("save required first")
         #expect(throws: TokenKeepError(.unsupported, "")) { try saves.load(item, call) }

@@ -4,13 +4,13 @@ import TokenKeepCore
 
 @testable import TokenKeepEngine
 
-/// A module that does as it is told: it fails with a status, or keeps items in memory.
+/// A module that fails with the statuses it is told, or else keeps items in memory.
 final class ScriptedModule: Module {
     let name: String
     private let memory = MemoryModule()
     private let failures: Mutex<[StackLine.Operation: Status]>
     private let asked = Mutex<[String]>([])
-    /// What happens before the next removal.
+    /// Runs once before the next removal.
     let beforeClear = Mutex<(@Sendable () -> Void)?>(nil)
 
     init(_ name: String, failing failures: [StackLine.Operation: Status] = [:]) {
@@ -79,7 +79,7 @@ final class ScriptedModule: Module {
         return Dispatcher(programs: programs, memory: MemoryModule())
     }
 
-    /// Between the judgement and the removal another process may save.
+    /// Another process may save between the check of the version and the removal.
     @Test(arguments: [false, true])
     func aConditionalClearIsJudgedAgainByThePlaceThatHasTheItem(isFirst: Bool) throws {
         let (place, item, call) = (isFirst ? first : second, item, call)
@@ -107,7 +107,7 @@ final class ScriptedModule: Module {
         #expect(try stack().load(item, call).details.module == "first")
     }
 
-    /// A locked or absent place never looks like "no token".
+    /// A locked or unavailable module must never look like "no token".
     @Test(arguments: [
         (Status.notFound, Status.notFound, Status.notFound),
         (.locked, .notFound, .locked), (.notFound, .locked, .locked),
@@ -200,7 +200,7 @@ final class ScriptedModule: Module {
         #expect(throws: TokenKeepError(.conflict, "")) { try stack.clear(item, ifVersion: version, call) }
     }
 
-    /// What cannot be asked may hold the item: a condition fails rather than passes.
+    /// A module that cannot be asked may have the item, so a precondition fails.
     @Test func conditionsDoNotPassAModuleThatCannotBeAsked() throws {
         second.fail(.load, with: .unavailable)
         let stack = try stack()
@@ -223,7 +223,7 @@ final class ScriptedModule: Module {
         _ = try stack.save(request("123456", level: .memoryOnly), call)
         #expect(try stack.load(item, call).secret.utf8String == "123456")
         #expect(try first.load(item, call).secret.utf8String == "kept")
-        // Defaults keep the level, another level replaces it.
+        // A save without a level keeps the level memory-only. A save with another level ends it.
         _ = try stack.save(request("654321", level: nil), call)
         #expect(try stack.load(item, call).details.accessLevel == .memoryOnly)
         #expect(try first.load(item, call).secret.utf8String == "kept")

@@ -6,7 +6,7 @@ import TokenKeepRecords
 
 @testable import TokenKeepEngine
 
-/// Another program changes an item of the service while a change of ours is pending, or the clock is set.
+/// Another program changes an item of the service while our change is pending, or after the clock was set.
 @Suite struct ForeignChangeTests {
     private let world = ScriptedService()
     private let directory = TemporaryDirectory(inMemory: true)
@@ -43,7 +43,7 @@ import TokenKeepRecords
         world.put(ItemDetails(name: name, label: "x", module: "secret-service"), try SecretBytes(secret))
     }
 
-    /// Another program saves while the service is hidden from us, for example behind a lock of its collection.
+    /// Another program saves while the service is unavailable to us, for example because its collection is locked.
     private func otherProgramSavesDuringOutage(_ secret: String) throws {
         try otherProgramSaves(secret)
         world.become(.up)
@@ -71,7 +71,7 @@ import TokenKeepRecords
         #expect(stored == "theirs")
     }
 
-    /// Another program's item never destroys one with more protection requirements.
+    /// Another program's newer item never replaces an item with more protection requirements.
     @Test(arguments: [true, false]) func aProtectedItemSurvivesAnotherProgramsNewerOne(isLocked: Bool) throws {
         let password = try SecretBytes("horse")
         try save(open(), "old")
@@ -139,7 +139,7 @@ import TokenKeepRecords
         #expect(stored == "new")
     }
 
-    // MARK: A machine that only ever loaded
+    // MARK: A machine that has only loaded
 
     @Test func aModuleThatOnlyAnsweredLoadsIsNoEmptyOneWhenItIsAway() throws {
         try otherProgramSaves("theirs")
@@ -195,14 +195,14 @@ import TokenKeepRecords
         let watch = try StoreWatch(open())
         secondsPass()
         try otherProgramSaves("theirs")
-        Records(at: directory.path + "/vault").announceChange()  // any signal: the scripted service gives none
+        Records(at: directory.path + "/vault").announceChange()  // the scripted service sends no signal
         #expect(try watch.all() == [.saved(try name())])
         #expect(try load(open()) == "theirs")
     }
 
     // MARK: Clocks
 
-    /// Each call is a process of its own.
+    /// Each call opens a store of its own, like another process.
     @Test(arguments: [-3600, -315_360_000, 3600, 315_360_000] as [Int64])
     func aSaveSurvivesAClockThatWasSet(by seconds: Int64) throws {
         try save(open(), "old")
@@ -235,7 +235,7 @@ import TokenKeepRecords
         #expect(stored == nil)
     }
 
-    /// A conditional save looks at the item while the item is locked: the look alone notes nothing.
+    /// A conditional save looks at the item while it holds the item's lock. The look alone does not note the value.
     @Test func aValueThatAConditionalSaveMetIsKnown() throws {
         try otherProgramSaves("theirs")
         let store = try open()
@@ -249,7 +249,7 @@ import TokenKeepRecords
         #expect(stored == "ours")
     }
 
-    /// The clock is set back while our write is pending: another program's later value has an earlier time.
+    /// The clock is set back while our write is pending, so another program's later value has an earlier time.
     @Test func aNewerValueStandsAlthoughTheClockWasSetBack() throws {
         try save(open(), "old")
         world.become(.down)
@@ -260,7 +260,7 @@ import TokenKeepRecords
         #expect(stored == "theirs")
     }
 
-    /// What we knew of the module was replaced: in the same second the other program was the later.
+    /// Another program replaced a value that we knew. In the same second, its change counts as the later one.
     @Test func anotherProgramsWriteInTheSecondOfOursStands() throws {
         try save(open(), "old")
         world.become(.down)
@@ -270,7 +270,7 @@ import TokenKeepRecords
         #expect(stored == "theirs")
     }
 
-    /// It wrote after we looked, but certainly before our save.
+    /// Another program's change came after our last look, but certainly before our save.
     @Test func anEarlierWriteOfAnotherProgramLosesAgainstOurSave() throws {
         try save(open(), "old")
         try otherProgramSaves("theirs")

@@ -6,8 +6,7 @@ import TokenKeepRecords
 
 @testable import TokenKeepEngine
 
-/// What a watch tells while part of the store cannot be read: each change of another process, by name or as something to
-/// read again.
+/// Watches while part of the store cannot be read. They report each change by name or as ``ItemChange/listAgain``.
 @Suite final class HiddenChangeTests: Sendable {
     private let directory = TemporaryDirectory(inMemory: true)
     private let password: SecretBytes
@@ -20,7 +19,7 @@ import TokenKeepRecords
         _ = try store.setPassword(password)
     }
 
-    /// Its keys must not stay in the kernel: a user may have 200.
+    /// Removes the vault's keys from the kernel, which allows a user only 200 keys.
     deinit { _ = try? store.lock() }
 
     private static func open(_ directory: TemporaryDirectory) throws -> Store {
@@ -50,7 +49,7 @@ import TokenKeepRecords
         #expect(try self.watch().problem?.status == .locked)
     }
 
-    /// The clear was not looked at before the vault was unlocked again.
+    /// The item was cleared, and the watch reads only after the vault was unlocked again.
     @Test func whatWasClearedBetweenTwoLooks() throws {
         try store.lock()
         let watch = try watch()
@@ -87,7 +86,7 @@ import TokenKeepRecords
     }
 }
 
-/// The same where a module is out of the watch's reach, and not out of another process's.
+/// The same for a module that the watch's store cannot reach, but that another process can.
 @Suite struct UnreachedChangeTests {
     private let service = ScriptedService()
     private let directory = TemporaryDirectory(inMemory: true)
@@ -120,7 +119,7 @@ import TokenKeepRecords
         try covers("known saved from afar") { try far.put("2", "known") }
     }
 
-    /// A module that stays away is no news, however often it is looked for.
+    /// A watch does not report a module that stays unavailable more than once.
     @Test func anOutageAloneIsNotToldAgainAndAgain() throws {
         try open(isConnected: true).put("0", "ann")
         try open(isConnected: false).put("0", "bob")
@@ -134,11 +133,11 @@ import TokenKeepRecords
             }
         }
         #expect(view.update(from: far, service: nil, on: .signal, until: deadline).changes == [.listAgain])
-        // It is back.
+        // The module can be reached again.
         let near = try open(isConnected: true)
         _ = view.update(from: near, service: nil, on: .module, until: deadline)
         #expect(view.update(from: near, service: nil, on: .signal, until: deadline).changes == [])
-        // A known item that is out of reach.
+        // A known item becomes unreadable.
         #expect(view.update(from: far, service: nil, on: .clock, until: deadline).changes == [])
         #expect(view.update(from: near, service: nil, on: .clock, until: deadline).changes == [])
         #expect(view.update(from: far, service: nil, on: .signal, until: deadline).changes == [.listAgain])

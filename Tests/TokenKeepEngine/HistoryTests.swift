@@ -6,7 +6,7 @@ import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// What becomes of items while a real gnome-keyring comes and goes.
+/// Histories of items while a real gnome-keyring stops, hangs, locks and returns.
 @Suite struct HistoryTests {
     private let keyring: PrivateKeyring
     private let vault = TemporaryDirectory()
@@ -14,7 +14,7 @@ import TokenKeepRecords
 
     init() throws { keyring = try PrivateKeyring() }
 
-    /// The default stack; without a bus where `isConnected` is false.
+    /// A store with the default stack, without a bus if `isConnected` is false.
     private func open(
         isConnected: Bool = true, timeout: UInt32 = 5000, stack: String? = nil
     ) throws -> Store {
@@ -48,7 +48,7 @@ import TokenKeepRecords
         }
     }
 
-    /// What `secret-tool` finds.
+    /// The value that `secret-tool` finds; empty if it finds none.
     private func lookUp(_ account: String = "ann") throws -> String {
         try keyring.bus.secretTool("lookup", "service", "example.com", "username", account).output
     }
@@ -58,7 +58,7 @@ import TokenKeepRecords
             of: ItemName(service: "example.com", account: account), call)
     }
 
-    /// Loads until nothing is owed: a load gives the service a quarter of a second and no more.
+    /// Loads until no change is pending. Each load drains for at most 250 ms.
     private func settle(_ account: String = "ann") throws {
         let deadline = Deadline(milliseconds: 20_000)
         while try record(account) != nil, !deadline.hasPassed { _ = try? load(open(), account) }
@@ -90,7 +90,7 @@ import TokenKeepRecords
         #expect(try store.list().items.map(\.module) == ["vault"])
         try keyring.restart()
         #expect(try lookUp() == "old")
-        #expect(try load(open()) == "new")  // and so the service gets it
+        #expect(try load(open()) == "new")  // the load drains, so the service gets the value
         try settle()
         #expect(try lookUp() == "new")
         #expect(try record() == nil)
@@ -114,7 +114,7 @@ import TokenKeepRecords
         #expect(status { _ = try load(open()) } == .notFound)
     }
 
-    /// What another program saved later than we did is newer: it stays.
+    /// Another program's value that is later than the pending write stays.
     @Test func aLaterChangeByAnotherProgramStays() throws {
         try save(open(), "old")
         try save(open(isConnected: false), "ours")
@@ -127,7 +127,7 @@ import TokenKeepRecords
         #expect(try record() == nil)
     }
 
-    /// The version of an outage holds after the drain, although the item keeps the other program's label.
+    /// The version of a save during an outage stays after the drain, although the item keeps the other program's label.
     @Test func aSaveOverAnotherProgramsItemHasOneVersion() throws {
         _ = try keyring.bus.secretTool(
             "store", "--label=theirs", "service", "example.com", "username", "ann", input: "theirs")
@@ -175,7 +175,7 @@ import TokenKeepRecords
         #expect(status { _ = try load(store) } == .locked)
         #expect(status { try save(store, "new") } == .locked)
         #expect(try record() == nil)
-        // A clear is owed: signing out must not fail because nobody is there to unlock.
+        // A clear becomes pending, because a sign-out must not fail if no user is there to unlock the service.
         #expect(status { try store.clear(service: "example.com", account: "ann") } == .ok)
         #expect(status { _ = try load(store) } == .notFound)
         try keyring.restart()
@@ -198,7 +198,7 @@ import TokenKeepRecords
         #expect(try store.pendingReport().entries.isEmpty)
     }
 
-    /// Once the service was used, its absence is an outage and no proof that there is nothing.
+    /// Once the service was used on this machine, its absence is an outage: the items may still exist.
     @Test func whereTheServiceWasUsedItsAbsenceIsAnOutage() throws {
         try save(open(), "token")
         let store = try open(isConnected: false)
@@ -224,7 +224,7 @@ import TokenKeepRecords
         #expect(try lookUp() == "newer")
     }
 
-    /// Another program may have changed the item in the service, so the service is asked first.
+    /// Another program may have changed the service's item, so a precondition is checked in the service.
     @Test func conditionsAreJudgedByTheService() throws {
         let old = try save(open(), "old").version
         let store = try open(isConnected: false)
@@ -244,7 +244,7 @@ import TokenKeepRecords
         #expect(try lookUp() == "anew")
     }
 
-    /// An item that lives in the vault moves to the service when it is saved by a stack that has one before.
+    /// A save moves an item from the vault to the service, if the service comes first in the stack.
     @Test func anItemOfTheVaultMovesWhenItIsSaved() throws {
         try save(open(stack: "any required vault"), "old")
         #expect(try load(open()) == "old")
@@ -254,7 +254,7 @@ import TokenKeepRecords
         #expect(status { _ = try load(open(stack: "any required vault")) } == .notFound)
     }
 
-    /// And back: the copy in the service goes.
+    /// A save moves an item from the service to the vault, if the vault comes first in the stack.
     @Test func anItemOfTheServiceMovesToAVaultThatStandsBefore() throws {
         try save(open(), "old")
         let reversed = "any sufficient vault\nany required secret-service"
@@ -281,7 +281,7 @@ import TokenKeepRecords
         #expect(status { try save(store, "token") } != .ok)
     }
 
-    /// Two stores, one of them without a bus, change one item in turns: each reads what was acknowledged last.
+    /// Two stores, one without a bus, change one item in turns. Each load returns the value that was acknowledged last.
     @Test func storesWithAndWithoutABusSeeOneItem() throws {
         let (desktop, cron) = (try open(), try open(isConnected: false))
         for round in 0..<10 {

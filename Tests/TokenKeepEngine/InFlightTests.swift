@@ -7,7 +7,7 @@ import TokenKeepRecords
 
 @testable import TokenKeepEngine
 
-/// Values on their way to a service when their sender gives up or dies, and clocks that go back.
+/// Values in flight to a service whose sender gives up or dies, and clocks that are set back.
 @Suite struct InFlightTests {
     private let world = ScriptedService()
     private let directory = TemporaryDirectory(inMemory: true)
@@ -16,7 +16,7 @@ import TokenKeepRecords
         try world.store(vaultPath: directory.path + "/vault", isConnected: isConnected, stack: stack)
     }
 
-    /// A store whose calls are cancelled as soon as a write to the service hangs.
+    /// A store whose calls are cancelled as soon as a call to the service hangs.
     private func openCut(isSent: Bool = true) throws -> Store {
         let held = MutexGuarded(WeakStore())
         var configuration = StoreConfiguration(stackText: ScriptedService.stack)
@@ -59,7 +59,7 @@ import TokenKeepRecords
         }
     }
 
-    /// What was sent to the service and not acknowledged.
+    /// The fingerprints of values that were sent to the service and not acknowledged.
     private var sent: [[UInt8]] {
         get throws {
             try Records(at: directory.path + "/vault")
@@ -69,7 +69,7 @@ import TokenKeepRecords
 
     // MARK: Cancelled
 
-    /// What a cancelled save sent arrives after what another store was acknowledged.
+    /// A cancelled save's value arrives after another store's later save was acknowledged.
     @Test func whatACancelledSaveSentReplacesNothingNewer() throws {
         try save(open(), "old")
         world.fault = (.hangsBefore, 1)
@@ -78,13 +78,13 @@ import TokenKeepRecords
         try save(open(isConnected: false), "acknowledged")
         secondsPass()
         world.become(.up)
-        #expect(stored == "cut")  // later than what was acknowledged
+        #expect(stored == "cut")  // modified later than the acknowledged value
         #expect(try load(open()) == "acknowledged")
         #expect(try load(open()) == "acknowledged")
         #expect(stored == "acknowledged")
     }
 
-    /// Alone it has happened, as a whole.
+    /// A cancelled save whose value was sent has happened as a whole, if no other change follows.
     @Test func whatACancelledSaveSentStandsWhereNothingFollowed() throws {
         try save(open(), "old")
         world.fault = (.hangsBefore, 1)
@@ -104,7 +104,7 @@ import TokenKeepRecords
         #expect(try sent.isEmpty)
     }
 
-    /// A save of several steps looks at the item before it sends anything.
+    /// A save in several steps looks at the item before it sends anything.
     @Test func aSaveOfSeveralStepsThatWasCancelledWhileItLookedHasNotHappened() throws {
         try save(open(), "old")
         world.takesSteps = true
@@ -132,7 +132,7 @@ import TokenKeepRecords
 
     // MARK: Killed
 
-    /// As if a process were killed when its value was sent and nothing was recorded.
+    /// Leaves the state of a process that was killed after it had sent its value, before it recorded anything.
     private func killedWhileSending(_ secret: String) throws {
         let item = try Records(at: directory.path + "/vault")
             .begin(name(), CallContext(deadline: Deadline(milliseconds: 1000)))
@@ -168,11 +168,11 @@ import TokenKeepRecords
         #expect(stored == nil)
     }
 
-    /// However many saves follow during an outage, what the service was sent before it hung is known when it arrives.
+    /// A value that was sent before the service hung is still known when it arrives after many further saves.
     @Test func aLongOutageForgetsNothingThatIsOnItsWay() throws {
         try save(open(), "old")
         world.takesSteps = true
-        world.fault = (.hangsBefore, 4)  // after three looks, and one of the save itself
+        world.fault = (.hangsBefore, 4)  // after three looks at the item, and one of the save itself
         try save(open(), "first")
         #expect(world.condition == .hung)
         for number in 2...40 { try save(open(), "value \(number)") }
@@ -184,14 +184,14 @@ import TokenKeepRecords
         #expect(stored == "value 40")
     }
 
-    /// Messages keep their order: what is answered later has seen what came before.
+    /// Messages keep their order: once a save is acknowledged, all earlier messages have arrived.
     @Test func aSaveThatArrivesForgetsWhatWasSentBefore() throws {
         try save(open(), "old")
         #expect(try sent.isEmpty)
         try killedWhileSending("late")
         try killedValueArrives("late")
         _ = try open().sync()
-        #expect(try sent.count == 1)  // nobody knows yet that it came
+        #expect(try sent.count == 1)  // no process knows yet that the value has arrived
         try save(open(), "new")
         #expect(try sent.isEmpty)
         #expect(try record == nil)
@@ -218,7 +218,7 @@ import TokenKeepRecords
 
     // MARK: Clocks
 
-    /// The service's value was seen: it is older than what is saved now, whatever its time says.
+    /// A value that was seen in the service is older than the present save, whatever its modification time.
     @Test(arguments: ["saved", "loaded", "judged"]) func aClockSetBackLetsNoOlderValueWin(how: String) throws {
         let store = try open()
         let version = try save(open(), "old").version
@@ -250,14 +250,14 @@ import TokenKeepRecords
         #expect(stored == nil)
     }
 
-    /// What a drain saw is remembered in the record, by which another process knows it.
+    /// The record keeps the value that a drain saw in the service, so that another process knows it.
     @Test func whatADrainSawStandsInTheRecord() throws {
         try save(open(), "old")
         try save(open(isConnected: false), "new")
-        world.fault = (.hangsBefore, 1)  // it is looked at, and not written
+        world.fault = (.hangsBefore, 1)  // the drain looks at the item, and writes nothing
         #expect(try load(open()) == "new")
         #expect(try record?.pending.first?.base != nil)
-        world.become(.down)  // what hung is lost
+        world.become(.down)  // the hung service's queue is lost
         world.setClock(by: -1000)
         try save(open(isConnected: false), "newer")
         world.become(.up)
@@ -265,7 +265,7 @@ import TokenKeepRecords
         #expect(stored == "newer")
     }
 
-    /// What was seen is no excuse to overwrite what another program saved since.
+    /// A value that was seen does not excuse overwriting another program's later value.
     @Test func anotherProgramsLaterValueStays() throws {
         let store = try open()
         try save(store, "old")
@@ -279,7 +279,7 @@ import TokenKeepRecords
 
     // MARK: Levels
 
-    /// A save that leaves the level open keeps the one that this process saw; what it never saw it cannot know.
+    /// A save without a level keeps the level that this process saw. It cannot keep a level that it never saw.
     @Test func aFallbackKeepsTheLevelThatWasSeen() throws {
         let store = try open()
         try save(store, "old", level: .whenUnlocked)
@@ -295,7 +295,7 @@ import TokenKeepRecords
         #expect(try other.load(service: "example.com", account: "ann").details.accessLevel == .afterFirstUnlock)
     }
 
-    /// What one step saved was seen: its value is the base of what is owed later, and its level is kept.
+    /// A value saved in one step is known: it becomes the base of a later pending write, and its level is kept.
     @Test func whatWasSavedAtOnceIsKnown() throws {
         let store = try open()
         try save(store, "v1", level: .whenUnlocked)
@@ -318,13 +318,13 @@ import TokenKeepRecords
     @Test func aClearObeysItsLines() throws {
         try save(open(stack: "any required vault"), "kept")
         world.put(ItemDetails(name: try name(), label: "x", module: "secret-service"), try SecretBytes("theirs"))
-        // The service has no line for clear: what it holds stays.
+        // The service has no `clear` line, so its item stays.
         let half = "load required secret-service\nlist required secret-service\nany required vault"
         #expect(try open(stack: half).clear(service: "example.com", account: "ann"))
         #expect(stored == "theirs")
         #expect(try record == nil)
         try save(open(stack: "any required vault"), "kept")
-        // The vault has none.
+        // The vault has no `clear` line, so its item stays.
         let other = "clear required secret-service\nload required vault\nlist required vault"
         #expect(try open(stack: other).clear(service: "example.com", account: "ann"))
         #expect(stored == nil)
@@ -348,7 +348,7 @@ import TokenKeepRecords
         }
     }
 
-    /// Nothing can be owed to the second place: it is cleared though the call was cancelled when the first had lost the item.
+    /// The second module cannot have a pending removal, so it is cleared although the call was cancelled.
     @Test(arguments: [true, false]) func aClearThatWasCancelledHalfwayIsDoneWhole(hasVault: Bool) throws {
         let records = Records(at: directory.path + "/vault")
         if hasVault { try save(open(stack: "any required vault"), "other") }
@@ -369,7 +369,7 @@ import TokenKeepRecords
         #expect(modules.map { $0.isCleared.withLock { $0 } } == [true, true])
     }
 
-    /// What is out of reach is owed the removal whatever its line says: a cleared item must not rise.
+    /// An unavailable module gets a pending removal whatever its line says, so that a cleared item does not reappear.
     @Test(arguments: ["required", "optional", "[default=ignore]", "[default=die]"])
     func anUnreachableModuleHasAPendingRemoval(control: String) throws {
         try save(open(), "token")
@@ -382,7 +382,7 @@ import TokenKeepRecords
     }
 }
 
-/// A connection whose caller gives up when the service does not answer.
+/// A connection that cancels its store's call when the service does not answer.
 private struct CutConnection: Module {
     let base: ScriptedConnection
     let isSent: Bool
@@ -427,7 +427,7 @@ private struct CutConnection: Module {
     }
 }
 
-/// A place whose item can be cleared, and nothing else; a call that is over does nothing.
+/// A module that can only clear its item. A cancelled call changes nothing.
 private final class ClearedPlace: Module {
     let name: String
     let supportsPendingWrites: Bool
@@ -458,7 +458,7 @@ private final class ClearedPlace: Module {
     func report(_ call: CallContext) -> ModuleReport { ModuleReport(module: name, place: "a test") }
 }
 
-/// A connection to a service that lets nobody clear.
+/// A connection to a service that refuses every removal.
 private struct RefusingConnection: Module {
     let base: ScriptedConnection
     var name: String { base.name }
@@ -477,7 +477,7 @@ private struct RefusingConnection: Module {
     func report(_ call: CallContext) -> ModuleReport { base.report(call) }
 }
 
-/// A store that its own module knows: it must not hold it.
+/// A weak reference to a store, for the store's own module: a strong one would keep the store alive.
 private struct WeakStore {
     weak var store: Store?
 }

@@ -6,7 +6,7 @@ import TokenKeepRecords
 
 @testable import TokenKeepEngine
 
-/// Single histories that once went wrong, with a scripted service.
+/// Single histories that once failed, played with a scripted service.
 @Suite struct JournalTests {
     private let world = ScriptedService()
     private let directory = TemporaryDirectory(inMemory: true)
@@ -40,12 +40,12 @@ import TokenKeepRecords
         world.put(ItemDetails(name: name, label: "x", module: "secret-service"), try SecretBytes(secret))
     }
 
-    /// Seed 172: the save failed, and yet its value was in the service in the end.
+    /// The save failed, and yet the service had its value in the end (seed 172 of the model).
     @Test(arguments: ScriptedService.Fault.losses)
     func aConditionalSaveThatIsLostOnItsWayIsSaved(fault: ScriptedService.Fault) throws {
         let store = try open()
         let old = try save(store, "old").version
-        world.fault = (fault, 2)  // after the condition was judged and the item was looked for
+        world.fault = (fault, 2)  // after the check of the precondition and the search for the item
         let outcome = try save(store, "new", if: .version(old))
         #expect(outcome.pendingModules == ["secret-service"])
         world.become(.up)
@@ -65,7 +65,7 @@ import TokenKeepRecords
         #expect(stored == nil)
     }
 
-    /// The value of a record that was replaced may have been sent by a process that ended before it could say so.
+    /// A process may have sent the value of a replaced record, and have ended before it could note this.
     @Test(arguments: [false, true])
     func whatARecordHeldBeforeDoesNotComeBackLate(isCleared: Bool) throws {
         let cron = try open(isConnected: false)
@@ -93,7 +93,7 @@ import TokenKeepRecords
         try transaction.apply(.parts(value: item, pending: pending))
     }
 
-    /// The service is listed before the item comes there, and the vault after it left.
+    /// The item moves to the service after the service was listed, and out of the vault before the vault is listed.
     @Test func aListSeesAnItemThatMovesMeanwhile() throws {
         let (lister, other) = (try open(), try open())
         try save(open(), "old")
@@ -120,7 +120,7 @@ import TokenKeepRecords
             try store.list().items.map(\.module) == [store.load(service: "example.com", account: "ann").details.module])
     }
 
-    /// Where the stack passes a locked place, the older value there must not come back.
+    /// If the stack lets a save pass a locked module, the module's older value must not reappear.
     @Test func aSavePastALockedModuleIsPending() throws {
         let stack = "any optional secret-service\nany required vault"
         let store = try open(stack: stack)
@@ -133,7 +133,7 @@ import TokenKeepRecords
         #expect(stored == "new")
     }
 
-    /// A machine that never had a service does not begin to miss one because something was saved.
+    /// A save on a machine without a service does not mark the service as used.
     @Test func anAbsentServiceIsNotUsedBySaving() throws {
         let store = try open(isConnected: false)
         try save(store, "new")
@@ -141,7 +141,7 @@ import TokenKeepRecords
         #expect(try store.list().problem == nil)
     }
 
-    /// Seed 107765: a program without a bus took the absence of the service for its answer.
+    /// A program without a bus must not take the absence of the service for an answer (seed 107765 of the model).
     @Test(arguments: [ScriptedService.Condition.locked, .hung])
     func theAbsenceOfAServiceThatIsThereDrainsNothing(condition: ScriptedService.Condition) throws {
         try otherProgramSaves("old")
@@ -155,10 +155,10 @@ import TokenKeepRecords
         #expect(stored == nil)
     }
 
-    /// From then on an absent service is an outage.
+    /// Marks the service as used: its absence is an outage from now on.
     private func useService() throws { _ = try? open().load(service: "example.com", account: "nobody") }
 
-    /// Whether a service is there cannot be told without a bus: what another program keeps in it must not come back.
+    /// Without a bus, a program cannot know whether the service has another program's item, which must not reappear.
     @Test func aRemovalFromAnAbsentServiceStaysPending() throws {
         try useService()
         try otherProgramSaves("old")
@@ -171,7 +171,7 @@ import TokenKeepRecords
         #expect(stored == nil)
     }
 
-    /// What another program saved between two saves in the vault is older than the second of them.
+    /// Another program's value from between two saves into the vault is older than the second save.
     @Test func aSaveByTheVaultAloneRenewsPendingWrites() throws {
         try useService()
         try save(open(isConnected: false), "first")
@@ -182,18 +182,18 @@ import TokenKeepRecords
         #expect(stored == "second")
     }
 
-    /// A clear on the condition of a version takes nothing that another program saved while it was judged.
+    /// Another program saves after a clear checked the version. The clear must not remove the other program's value.
     @Test func aConditionalClearTakesNothingNewer() throws {
         let store = try open()
         let version = try save(store, "old").version
-        world.interlude = ({ try? otherProgramSaves("theirs") }, 1)  // after the condition was judged
+        world.interlude = ({ try? otherProgramSaves("theirs") }, 1)  // after the check of the version
         #expect(throws: TokenKeepError(.conflict, "")) {
             try store.clear(service: "example.com", account: "ann", ifVersion: version)
         }
         #expect(try load(store) == "theirs")
     }
 
-    /// A crash between two steps must leave the whole item: the record has it before the first.
+    /// A save in several steps writes the record before the first step, so that a crash leaves the whole item.
     @Test func aSaveInSeveralStepsIsWrittenAhead() throws {
         let store = try open()
         try save(store, "old")
@@ -205,7 +205,7 @@ import TokenKeepRecords
                 let call = CallContext(deadline: Deadline(milliseconds: 1000))
                 let record = (try? name()).flatMap { name in (try? records.record(of: name, call)) ?? nil }
                 recorded.append(((try? record?.item()) ?? nil)?.secret.utf8String)
-            }, 4  // between the look at what is there and the write
+            }, 4  // between the look at the present item and the write
         )
         let outcome = try save(store, "new")
         #expect(recorded == ["new"])
@@ -228,7 +228,7 @@ import TokenKeepRecords
         #expect(stored == "new")
     }
 
-    /// What was there when it was written ahead is no other program's newer value, whatever its date says.
+    /// A value that was there before the save counts as older, even if its modification time is in the future.
     @Test func aSaveInSeveralStepsCountsOverALaterDate() throws {
         let store = try open()
         world.now = UnixTime(world.now.rawValue + 1000)

@@ -4,7 +4,7 @@ import TokenKeepCore
 
 @testable import TokenKeepEngine
 
-/// What a real KeePassXC does only after asking its user: it is owed until the user may be asked.
+/// Changes for which a real KeePassXC asks its user: they stay pending until a prompt is allowed.
 @Suite(.enabled(if: PrivateKeePassXC.isInstalled, "keepassxc is not installed: apt-get install keepassxc"))
 struct KeePassXCStoreTests {
     private let keePassXC: PrivateKeePassXC
@@ -36,7 +36,7 @@ struct KeePassXCStoreTests {
         }
     }
 
-    /// What secret-tool finds.
+    /// The value that `secret-tool` finds; empty if it finds none.
     private func inService() throws -> String {
         try keePassXC.bus.secretTool("lookup", "service", "example.com", "username", "ann").output
     }
@@ -69,7 +69,7 @@ struct KeePassXCStoreTests {
         #expect(try owed() == 0)
     }
 
-    /// It never takes an attribute away: the entry has to be made anew.
+    /// KeePassXC never removes an attribute of an entry, so the save must make a new entry.
     @Test func aSaveThatMustRemoveAnAttributeAsks() throws {
         let expires = UnixTime(2_000_000_000)
         #expect(try save(open(), "old", expiresAt: expires).pendingModules.isEmpty)
@@ -93,7 +93,7 @@ struct KeePassXCStoreTests {
         #expect(try owed() == 0)
     }
 
-    /// To unseal an item it must be made anew, for which KeePassXC asks: until then its record answers.
+    /// Unsealing an item needs a new entry, and KeePassXC asks before it deletes the old one.
     @Test func aChangeOfKeysWaitsForNoQuestion() throws {
         let store = try open()
         let name = try ItemName(service: "example.com", account: "ann")

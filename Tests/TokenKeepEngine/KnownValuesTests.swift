@@ -4,7 +4,7 @@ import TokenKeepRecords
 
 @testable import TokenKeepEngine
 
-/// Every kind of evidence about a module's value, beside a change that is pending since second 10 000.
+/// Judgements of a module's value by all kinds of evidence. The pending change is from second 10 000.
 @Suite struct KnownValuesTests {
     private static let (ours, sent, theirs): ([UInt8], [UInt8], [UInt8]) = ([1], [2], [3])
     private static let change: Int64 = 10_000
@@ -18,7 +18,7 @@ import TokenKeepRecords
         var testDescription: String { "\(value) at \(modifiedAt ?? 0), seen \(isSeenBefore), clocks \(order)" }
     }
 
-    /// A known value is ours, whatever its time and the clocks say.
+    /// A known value is judged ours, whatever its time and the clocks.
     private static let known = [ours, sent].flatMap { value in
         [nil, 0, change, change * 2].flatMap { time in
             [ClockMark.Order.kept, .unknown, .setBack].map {

@@ -6,11 +6,11 @@ import TokenKeepRecords
 
 @testable import TokenKeepEngine
 
-/// A save while the first module is locked and must still lose the item, so that the module cannot get the value now.
+/// Saves while the first module is locked and has a pending removal, so that the module cannot get the value now.
 ///
-/// The value must not wait under the keyfile for a module that the user has locked.
+/// Such a value must not wait under the keyfile, because the user has locked the module meant for it.
 @Suite struct LockedSaveTests {
-    /// The removal that is pending for the locked module.
+    /// The kind of removal that is pending for the locked module.
     enum Removal: CaseIterable {
         case item, service
     }
@@ -77,7 +77,7 @@ import TokenKeepRecords
         #expect(world.items.values.map(\.secret.utf8String) == ["new"])
     }
 
-    /// A module that is away is no locked one.
+    /// An unavailable module is not locked, so the vault keeps the value for it.
     @Test(arguments: Removal.allCases, [ScriptedService.Condition.down, .hung])
     func anOutageKeepsTheValue(removal: Removal, condition: ScriptedService.Condition) throws {
         try leavePending(removal, condition)
@@ -88,7 +88,7 @@ import TokenKeepRecords
         #expect(world.items.values.map(\.secret.utf8String) == ["new"])
     }
 
-    /// The vault has a value of the item already: the newer one takes its place.
+    /// The vault already keeps a value of the item, so the newer value replaces it.
     @Test func aValueThatWaitsIsReplaced() throws {
         _ = try save("one")
         world.become(.down)

@@ -7,16 +7,16 @@ import TokenKeepRecords
 
 @testable import TokenKeepEngine
 
-/// A place that can be owed something, and that does as it is told.
+/// A deferrable module with scripted faults.
 private final class ScriptedPlace: Module {
-    /// What it does wrong.
+    /// The faults of the module.
     struct Faults {
         var failing: Set<StackLine.Operation> = []
-        /// Saves something else than it was given.
+        /// Whether it saves another secret than it was given.
         var garbles = false
-        /// Saves another label.
+        /// Whether it saves another label than it was given.
         var relabels = false
-        /// What another program saves in it when a load has answered.
+        /// Another program's save, which happens once after the next load.
         var changesAfterLoad: SaveRequest?
     }
 
@@ -71,14 +71,14 @@ private final class ScriptedPlace: Module {
 }
 
 extension Optional {
-    /// What was there; nil stays behind.
+    /// Returns the value and leaves nil.
     fileprivate mutating func take() -> Wrapped? {
         defer { self = nil }
         return self
     }
 }
 
-/// What a move does when its modules fail at each of its steps.
+/// Moves whose modules fail at each of their steps.
 @Suite struct MigrationRulesTests {
     private let directory = TemporaryDirectory()
     private let call = CallContext(deadline: Deadline(milliseconds: 20_000))
@@ -131,7 +131,7 @@ extension Optional {
         #expect(try records.record(of: name, call) == nil)
     }
 
-    /// The garbage goes from where a load would find it, and the item stays.
+    /// The target loses the altered secret, which a load might find, and the source keeps the item.
     @Test(arguments: ["one", "vault"])
     func whatDoesNotReadBackIsNotMoved(source: String) throws {
         let first: any Module = source == "vault" ? VaultModule(records) : one
@@ -148,7 +148,7 @@ extension Optional {
         #expect(try records.record(of: name, call) == nil)
     }
 
-    /// What has the item's secret loses nothing, whatever else it keeps of it; nor does the item leave the source.
+    /// A target with the right secret but other metadata loses nothing, and the source keeps the item.
     @Test(arguments: ["one", "vault"], [true, false])
     func whatReadsBackWithOtherMetadataIsNotMovedNorDeleted(source: String, wasThere: Bool) throws {
         let first: any Module = source == "vault" ? VaultModule(records) : one
@@ -168,14 +168,14 @@ extension Optional {
         #expect(secret(in: one) == nil && secret(in: two) == "token")
     }
 
-    /// Wherever a module fails, the item is seen, and another run completes the move.
+    /// Whichever module fails at whichever step, a load finds the item, and another run completes the move.
     @Test(arguments: [("one", "two"), ("one", "vault"), ("vault", "two")], [StackLine.Operation.save, .clear, .load])
     func aFailureAtAnyStepLosesNothing(way: (String, String), operation: StackLine.Operation) throws {
         let (source, target) = way
         let first: any Module = source == "vault" ? VaultModule(records) : one
         _ = try first.save(request("token"), call)
         for place in [one, two] { place.faults.withLock { $0.failing = [operation] } }
-        // The vault does not fail, and nothing is removed from another place when it is the source.
+        // A save into the vault does not fail. A move out of the vault clears no other module.
         let succeeds = operation == .save && target == "vault" || operation == .clear && source == "vault"
         #expect(try move(source, target).failures.count == (succeeds ? 0 : 1))
         if source == "one", operation != .load { #expect(secret(in: one) == (succeeds ? nil : "token")) }
@@ -189,7 +189,7 @@ extension Optional {
         #expect(try records.record(of: name, call)?.isHome == (target == "vault" ? true : nil))
     }
 
-    /// What another program saves in the source after it was read is newer than what is moved.
+    /// Another program's change in the source, after the move read the item, is newer than the moved value.
     @Test func aChangeMeanwhileStays() throws {
         _ = try one.save(request("token"), call)
         one.faults.withLock { $0.changesAfterLoad = try? request("theirs") }
@@ -202,7 +202,7 @@ extension Optional {
         #expect(try seen() == "theirs")
     }
 
-    /// A third module's older copy would rise.
+    /// After the move, a load could find the third module's older copy first.
     @Test func aCopyElsewhereKeepsAnItemWhereItIs() throws {
         _ = try one.save(request("token"), call)
         _ = try two.save(request("older"), call)
@@ -211,7 +211,7 @@ extension Optional {
         #expect(try records.record(of: name, call) == nil)
     }
 
-    /// What is to go to a third module is not the source's.
+    /// The item is pending for a third module, so it is not an item of the source.
     @Test func anItemOfAThirdModuleIsNotMoved() throws {
         let stack = "any sufficient three\nany sufficient one\nany required vault"
         three.faults.withLock { $0.failing = [.save, .load] }

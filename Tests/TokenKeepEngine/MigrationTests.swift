@@ -6,7 +6,7 @@ import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Moving items between the vault and a real gnome-keyring.
+/// Moves of items between the vault and a real gnome-keyring.
 @Suite struct MigrationTests {
     private let keyring: PrivateKeyring
     private let vault = TemporaryDirectory()
@@ -50,7 +50,7 @@ import TokenKeepRecords
         try journal.record(of: ItemName(service: "example.com", account: account), call)
     }
 
-    /// Leaves a record as a move that was cut short does.
+    /// Leaves the record that an interrupted move leaves.
     private func begin(_ item: TokenItem, pending: [PendingWrite]) throws {
         var transaction = try journal.begin(item.details.name, call)
         try transaction.apply(.parts(value: item, pending: pending))
@@ -108,7 +108,7 @@ import TokenKeepRecords
         #expect(vault.names(in: "vault/current/records").isEmpty)
     }
 
-    /// What a kill after the record was written leaves, in either direction, another run completes.
+    /// A move was killed after it had written the record. Another run completes the move, in either direction.
     @Test(arguments: ["vault", "secret-service"])
     func anotherRunCompletesWhatWasBegun(target: String) throws {
         let source = target == "vault" ? "secret-service" : "vault"
@@ -126,7 +126,7 @@ import TokenKeepRecords
         #expect(vault.names(in: "vault/current/pending").isEmpty)
     }
 
-    /// The removal at the source was done, and the record not yet told.
+    /// A move was killed after the source had lost the item, but before the record had changed.
     @Test func aMoveIsCompletedWhoseSourceIsEmptyAlready() throws {
         try save(open("any required vault"), "token")
         let item = try load(open())
@@ -138,7 +138,7 @@ import TokenKeepRecords
         #expect(try load(open()).secret.utf8String == "token")
     }
 
-    /// An item that waits in the vault for a service that is back moves there, or stays here, as is asked.
+    /// An item that is pending for the service can be moved to the service, or back to the vault.
     @Test func pendingItemsMoveToo() throws {
         try save(open(isConnected: false), "a", "ann")
         #expect(try open().migrate(from: "vault", to: "secret-service").moved == 1)
@@ -150,7 +150,7 @@ import TokenKeepRecords
         #expect(try load(open("any required vault"), "bob").secret.utf8String == "new")
     }
 
-    /// The value that a load shows is the item: an older one behind it replaces nothing.
+    /// An older item that a load does not show must not replace the item that a load shows.
     @Test func aHiddenCopyReplacesNothing() throws {
         try save(open("any required vault"), "hidden")
         _ = try keyring.bus.secretTool(
@@ -194,7 +194,7 @@ import TokenKeepRecords
         #expect(try lookUp() == "token")
     }
 
-    /// A service that was never used here is not taken for an empty one.
+    /// A service that was never used here, and is absent, does not count as an empty source or target.
     @Test func aServiceThatIsAbsentTakesNothing() throws {
         try save(open("any required vault"), "token")
         #expect(throws: TokenKeepError(.unavailable, "")) {
@@ -233,9 +233,9 @@ import TokenKeepRecords
         }
     }
 
-    // MARK: other programs' items
+    // MARK: Other programs' items
 
-    /// Stores an item as another program does that names it by service and username.
+    /// Stores an item as another program does, named only by service and username.
     private func storeForeign(_ secret: String, _ account: String = "ann", _ more: String...) throws {
         let names = ["service", "example.com", "username", account] + more
         let done = try ChildProcess.run(
@@ -257,7 +257,7 @@ import TokenKeepRecords
                 expiresAt: expires ? UnixTime(2_000_000_000) : nil))
     }
 
-    /// What another program has too is saved over in place: it keeps its item and its label.
+    /// The target's item of another program, with the same value, is overwritten in place and keeps its label.
     @Test(arguments: [serviceFirst, vaultFirst], [false, true])
     func anItemMovesOntoAnotherProgramsOfTheSameValue(stack: String, expires: Bool) throws {
         try saveWithoutLabel("token", expires: expires)
@@ -274,7 +274,7 @@ import TokenKeepRecords
         #expect(after.details.expiresAt == (expires ? UnixTime(2_000_000_000) : nil))
     }
 
-    /// Whether it is newer or older, and whichever a load shows: nobody else's value is replaced by a move.
+    /// A move never replaces another program's value, whether it is newer or older, and whichever a load shows.
     @Test(arguments: [serviceFirst, vaultFirst], [true, false])
     func anItemDoesNotMoveOntoAnotherProgramsOtherValue(stack: String, isNewer: Bool) throws {
         if !isNewer { try storeForeign("theirs") }
@@ -290,7 +290,7 @@ import TokenKeepRecords
         #expect(try load(open("any required vault")).secret.utf8String == "token")
     }
 
-    /// Nor is that of a twin below our own item, which a load does not show.
+    /// A move does not replace the value of another program's item that lies hidden behind TokenKeep's item.
     @Test func anItemDoesNotMoveOntoATwinOfAnotherValue() throws {
         try storeForeign("theirs", "ann", "application", "Python keyring library")
         _ = try keyring.bus.secretTool(
@@ -302,7 +302,7 @@ import TokenKeepRecords
         #expect(try lookUpTwin() == "theirs")
     }
 
-    /// A value that the target got later than the source is not replaced, wherever a load looks first.
+    /// A move replaces no later value in the target, whichever module a load asks first.
     @Test func aNewerHiddenCopyReplacesNothingAndIsNotReplaced() throws {
         try save(open(), "old")
         awaitNextSecond()
@@ -315,7 +315,7 @@ import TokenKeepRecords
         #expect(try load(open("any required vault")).secret.utf8String == "newer")
     }
 
-    /// What another program keeps beside our item would go with it, or answer in its place.
+    /// The move would delete another program's item in the source, or a load would find that item afterwards.
     @Test(arguments: ["ours", "theirs"], [false, true])
     func anItemWithAnotherProgramsTwinIsNotMoved(theirs: String, isNewer: Bool) throws {
         try save(open(), "ours")
@@ -334,7 +334,7 @@ import TokenKeepRecords
         #expect(vault.names(in: "vault/current/pending").isEmpty)
     }
 
-    /// A value that the service is owed is not moved either while another program has an item there.
+    /// An item with a write pending is not moved while another program has an item of the same name in the source.
     @Test func aPendingWriteOverAnotherProgramsItemStaysPending() throws {
         try storeForeign("theirs")
         #expect(try load(open()).secret.utf8String == "theirs")
@@ -345,7 +345,7 @@ import TokenKeepRecords
         #expect(try record()?.pending.map(\.kind) == [.write])
     }
 
-    /// As `list` does not show it, so is it left where it is.
+    /// An item that only another program has is neither listed nor moved.
     @Test func whatOnlyAnotherProgramHasIsNotMoved() throws {
         try storeForeign("theirs")
         let outcome = try open().migrate(from: "secret-service", to: "vault")
@@ -353,7 +353,7 @@ import TokenKeepRecords
         #expect(try lookUp() == "theirs")
     }
 
-    /// Another program's readers see the item at every moment of a move there and back.
+    /// Concurrent readers see the item at every moment of a move there and back.
     @Test func aMoveIsNeverSeen() async throws {
         try save(open(), "token")
         let moved = try await withThrowingTaskGroup(of: Bool.self) { group in

@@ -6,7 +6,7 @@ import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Settling, forgetting and moving, with a real gnome-keyring.
+/// Draining, forgetting and moving, with a real gnome-keyring.
 @Suite struct MovingTests {
     private let keyring: PrivateKeyring
     private let vault = TemporaryDirectory()
@@ -14,7 +14,7 @@ import TokenKeepRecords
 
     init() throws { keyring = try PrivateKeyring() }
 
-    /// The default stack; without a bus where `isConnected` is false.
+    /// A store with the default stack, without a bus if `isConnected` is false.
     private func open(
         isConnected: Bool = true, namespace: String = "", stack: String? = nil, trace: StackTraceHandler? = nil,
         clock: @escaping @Sendable () -> UnixTime = { .now }
@@ -51,7 +51,7 @@ import TokenKeepRecords
             of: ItemName(namespace: namespace, service: "example.com", account: account), call)
     }
 
-    // MARK: sync
+    // MARK: Sync
 
     @Test func syncDrainsEveryNamespace() throws {
         try save(open(), "old", "bob")
@@ -96,11 +96,11 @@ import TokenKeepRecords
         #expect(try lookUp() == "new")
     }
 
-    /// Who reads the trace learns why something is still owed, and what became of it.
+    /// The trace says why a change is still pending, and what became of it.
     @Test func theAnswersOfModulesToADrainAreTraced() throws {
         try save(open(), "old")
         keyring.stop()
-        // Its clock is slow, so that what another program saves after it is newer in whole seconds too.
+        // This store's clock is slow. So another program's later change is later in whole seconds too.
         let cron = try open(isConnected: false, clock: { UnixTime(UnixTime.now.rawValue - 60) })
         try save(cron, "new")
         try cron.clear(service: "example.com", account: "bob")
@@ -121,7 +121,7 @@ import TokenKeepRecords
             ])
     }
 
-    /// Where another program saved its own item beside ours later, it stays; ours, which is older, goes.
+    /// Another program's later item stays beside TokenKeep's older item, which the drain removes.
     @Test(arguments: [false, true]) func whatLiesBelowANewerTwinDoesNotRise(isCleared: Bool) throws {
         try save(open(), "old")
         let cron = try open(isConnected: false, clock: { UnixTime(UnixTime.now.rawValue - 60) })
@@ -149,7 +149,7 @@ import TokenKeepRecords
         return lines.withLock { $0 }
     }
 
-    /// From then on an absent service is an outage.
+    /// Marks the service as used: its absence is an outage from now on.
     private func useService() throws { _ = try? open().load(service: "example.com", account: "nobody") }
 
     @Test func syncKeepsItsDeadline() throws {
@@ -161,7 +161,7 @@ import TokenKeepRecords
         #expect(try open().sync().drained == 3)
     }
 
-    /// One damaged record is named and counted, and keeps nobody else from being settled.
+    /// A damaged record is named and counted. All other records are drained.
     @Test func syncNamesWhatItCannotRead() throws {
         try useService()
         try save(open(isConnected: false), "x")
@@ -175,7 +175,7 @@ import TokenKeepRecords
         #expect(try lookUp("bob") == "y")
     }
 
-    /// A crash between a record and its hint leaves the hint: it is taken away, and no other.
+    /// A hint without pending changes, left by a crash, is removed. All other hints stay.
     @Test func syncRemovesStaleHints() throws {
         try useService()
         try save(open(stack: "any required vault"), "home", "home")
@@ -189,7 +189,7 @@ import TokenKeepRecords
         #expect(!vault.names(in: "vault/current/pending").contains(home))
     }
 
-    // MARK: what is owed
+    // MARK: Pending changes
 
     @Test func theStatusListsPendingWrites() throws {
         #expect(try open().status().pending.entries.isEmpty)
@@ -205,7 +205,7 @@ import TokenKeepRecords
         #expect(pending.entries.allSatisfy { $0.since >= before })
     }
 
-    // MARK: forget
+    // MARK: Forgetting
 
     @Test func forgettingAModuleKeepsItsItemsInTheVault() throws {
         try save(open(), "old", "bob")
@@ -230,7 +230,7 @@ import TokenKeepRecords
         #expect(throws: TokenKeepError(.invalid, "")) { try offline.forget(module: "../used") }
     }
 
-    /// Forgotten, a service that is there would give the old item in place of the one that it is owed.
+    /// A reachable service that was forgotten would return its old item in place of the pending value.
     @Test func aReachableModuleWithPendingWritesIsNotForgotten() throws {
         try save(open(), "old")
         try open().checkIsAway(module: "secret-service")
@@ -246,7 +246,7 @@ import TokenKeepRecords
         #expect(try load(open()) == "new")
     }
 
-    /// Pending writes of the module on another machine, and of other modules here, stay.
+    /// Pending writes for the module on another machine, and for other modules on this one, stay.
     @Test func forgettingAModuleLeavesThePendingWritesOfOthers() throws {
         try useService()
         try save(open(isConnected: false), "a")

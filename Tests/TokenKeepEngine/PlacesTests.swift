@@ -7,7 +7,7 @@ import TokenKeepRecords
 
 @testable import TokenKeepEngine
 
-/// What is owed where a stack has several modules to owe it to, or one that says little.
+/// Pending changes for several modules of one stack, or for a module without modification times.
 @Suite struct PlacesTests {
     private let directory = TemporaryDirectory(inMemory: true)
     private let one = Place("one")
@@ -23,7 +23,7 @@ import TokenKeepRecords
         return try Store(configuration)
     }
 
-    /// Both places, then the vault.
+    /// A store with both modules, then the vault.
     private func open() throws -> Store {
         try open("any sufficient one", "any sufficient two", "any required vault")
     }
@@ -50,7 +50,7 @@ import TokenKeepRecords
         for place in [one, two] { place.secondsPass() }
     }
 
-    // MARK: Which modules lose an item
+    // MARK: The modules that lose an item
 
     @Test func aPlaceThatNoLineClearsKeepsWhatOthersPutThere() throws {
         let store = try open("load sufficient one", "any required vault")
@@ -76,7 +76,7 @@ import TokenKeepRecords
         #expect(two.value == nil && one.value == "new")
     }
 
-    /// What another program keeps there beside ours is its own.
+    /// Another program's item beside TokenKeep's copy stays when the copy is removed.
     @Test func aSaveElsewhereTakesNothingFromOtherPrograms() throws {
         try save(open("any sufficient two", "any required vault"), "old")
         try two.put(name(), "theirs")
@@ -86,7 +86,7 @@ import TokenKeepRecords
         #expect(try load(open()) == "new")
     }
 
-    /// What another program saved is a copy too, once it was seen.
+    /// Another program's value counts as a copy of the item, once a load has returned it.
     @Test func aCopyThatWasOnlyReadIsRemoved() throws {
         try save(open("any required vault"), "x")
         try clear(open("any required vault"))
@@ -99,9 +99,9 @@ import TokenKeepRecords
         #expect(two.value == nil)
     }
 
-    // MARK: What is older
+    // MARK: Older values
 
-    /// A module need not date its items: what we gave it is ours all the same.
+    /// A module need not report modification times. The values that it got from TokenKeep are still known.
     @Test(arguments: [false, true]) func whatAnUndatedPlaceHasOfOursIsOlder(isCleared: Bool) throws {
         one.isDated = false
         try save(open(), "old")
@@ -114,7 +114,7 @@ import TokenKeepRecords
         #expect(one.value == expected)
     }
 
-    /// The same once it was settled: what was owed is ours too.
+    /// The values that a module got in a drain are known too.
     @Test func whatAnUndatedPlaceWasGivenLaterIsOursToo() throws {
         one.isDated = false
         let down: [StackLine.Operation: Status] = [.load: .unavailable, .save: .unavailable]
@@ -127,7 +127,7 @@ import TokenKeepRecords
         }
     }
 
-    /// What one module was given says nothing of another's.
+    /// A value that one module got is not known of another module.
     @Test func whatAnotherStackSavesIsNotTakenForAnotherPrograms() throws {
         one.isDated = false
         let (first, other) = (
@@ -142,7 +142,7 @@ import TokenKeepRecords
         #expect(one.value == "second")
     }
 
-    /// What another program saved before a stack without the module saved, or cleared, is older.
+    /// Another program's value is older than a later save or clear by a stack without the module.
     @Test(arguments: [false, true]) func aSaveByAnotherStackRenewsPendingWrites(isCleared: Bool) throws {
         let first = try open("any sufficient one", "any required vault")
         one.fails = [.load: .unavailable, .save: .unavailable]
@@ -159,7 +159,7 @@ import TokenKeepRecords
         #expect(one.value != "theirs")
     }
 
-    /// What another program changed in one module does not free another from losing its older copy.
+    /// Another program's newer value in one module does not end the pending removal from another module.
     @Test func aNewerValueInOnePlaceLeavesNoOlderOneInAnother() throws {
         try save(open("any sufficient two", "any required vault"), "old")
         one.fails = [.load: .unavailable, .save: .unavailable]
@@ -175,7 +175,7 @@ import TokenKeepRecords
         #expect(two.value == nil)
     }
 
-    /// Where the vault comes first its item stands, whatever another program saved further down.
+    /// If the vault comes first, its item stays, whatever another program saved in a later module.
     @Test func theVaultsItemStaysWhatAnotherPlaceHas() throws {
         let lines = ["any sufficient vault", "any required one"]
         try save(open("any required one"), "old")
@@ -189,7 +189,7 @@ import TokenKeepRecords
         #expect(one.value == "theirs")
     }
 
-    // MARK: What a line passes
+    // MARK: Lines that let a save pass
 
     @Test(arguments: [Status.denied, .io, .locked, .corrupt, .unsupported])
     func aPlaceThatIsPassedHasAPendingWrite(status: Status) throws {
@@ -211,7 +211,7 @@ import TokenKeepRecords
         #expect(try load(open("any required vault")) == nil)
     }
 
-    /// A record that owes something answers: nothing is acknowledged beside it.
+    /// The record has a pending write, so it answers loads. A save that cannot change the record must fail.
     @Test func aJournalThatTakesNothingIsNotPassed() throws {
         let lines = ["any optional one", "any required vault"]
         one.fails = [.save: .unavailable, .load: .unavailable]
@@ -233,7 +233,7 @@ import TokenKeepRecords
 
     // MARK: Without a journal
 
-    /// Who cannot write his vault can sign out all the same.
+    /// A user whose vault cannot be read can still sign out of the modules.
     @Test func aClearReachesTheModulesWithoutAVault() throws {
         try save(open(), "old")
         unlink(directory.path + "/vault/current/keyfile")
@@ -241,12 +241,12 @@ import TokenKeepRecords
         #expect(one.value == nil)
     }
 
-    /// A line that passes an outage does not make a clear of what may be left there.
+    /// A clear leaves a pending removal, even if the action of the module's line ignores the outage.
     @Test func aClearIsPendingWhateverTheLinePasses() throws {
         let lines = ["any optional one", "any required two"]
         try one.put(name(), "old")
         one.fails = [.load: .unavailable, .clear: .unavailable]
-        try clear(open(lines[0], lines[1]))  // no vault was made yet
+        try clear(open(lines[0], lines[1]))  // no vault exists before this clear
         one.fails = [:]
         #expect(try load(open(lines[0], lines[1])) == nil)
         #expect(one.value == nil)
@@ -261,22 +261,22 @@ import TokenKeepRecords
     }
 }
 
-/// A place that can be owed something, and that does as it is told. Stores share it, one thread at a time.
+/// A deferrable module that fails as it is told. Several stores may share it, one thread at a time.
 private final class Place: Module, @unchecked Sendable {
     let name: String
     let supportsPendingWrites = true
-    /// What its operations answer instead of what they should.
+    /// The statuses with which operations fail.
     var fails: [StackLine.Operation: Status] = [:]
-    /// Whether what it has is another program's.
+    /// Whether its items are other programs' items.
     var keepsOthers = false
-    /// Whether it says since when it has an item.
+    /// Whether its items have modification times.
     var isDated = true
     private var now = UnixTime(1_000_000)
     private var items: [ItemName: TokenItem] = [:]
 
     init(_ name: String) { self.name = name }
 
-    /// The only value that it has.
+    /// The value of its only item.
     var value: String? { items.values.first?.secret.utf8String }
 
     func secondsPass() { now = UnixTime(now.rawValue + 5) }

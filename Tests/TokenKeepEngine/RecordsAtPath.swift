@@ -2,15 +2,15 @@ import TokenKeepKeys
 import TokenKeepRecords
 
 extension Records {
-    /// The records of the vault at a path, as another process opens them.
+    /// The records of the vault at a path, opened like in another process.
     convenience init(at path: String, machine: MachineID = .current) {
         self.init(VaultOpener(path: path, residentKeys: ClassKeyStore()), machine: machine)
     }
 }
 
 extension JournalRecord {
-    /// Whether it has a value, and nothing is pending anywhere.
+    /// Whether the record has a value, and no change is pending on any machine.
     var isHome: Bool { holdsValue && pending.isEmpty }
-    /// Whether it has a value, and changes are pending.
+    /// Whether the record has a value, and changes are pending.
     var isPending: Bool { holdsValue && !pending.isEmpty }
 }

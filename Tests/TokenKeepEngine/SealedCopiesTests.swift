@@ -7,7 +7,7 @@ import TokenKeepCore
 @testable import TokenKeepKeys
 @testable import TokenKeepRecords
 
-/// The sealed copies that records name, if they are no longer there, or another program's item stands in their place.
+/// Sealed copies that records name, but that are gone, or replaced by another program's item.
 @Suite struct SealedCopiesTests {
     private let world: SealingWorld
 
@@ -21,7 +21,7 @@ import TokenKeepCore
         _ = try (store ?? world.store).removePassword(world.password, isDestroying: isDestroying)
     }
 
-    /// Another program's item under the same names, newer than everything before.
+    /// Saves another program's item of the same name, later than every item before.
     private func saveTwin(_ secret: String, after time: UnixTime = UnixTime(0)) throws {
         repeat {
             _ = try world.keyring.bus.secretTool(
@@ -40,13 +40,13 @@ import TokenKeepCore
         world.stopService()
         _ = try world.clear()
         try world.keyring.restart()
-        try world.tamper("item.delete_sync(None)")  // as a removal that arrives late does
+        try world.tamper("item.delete_sync(None)")  // as if a removal arrived late
         #expect(try world.store.sync().left == 0)
         #expect(world.directory.names(in: "vault/current/records").isEmpty)
         try change(to: "new")
     }
 
-    /// What was noted of an earlier item is no demand of the one that is there.
+    /// A note about an earlier sealed item does not make the present plain item require protection.
     @Test func aPlainItemIsNotDestroyedForAnEarlierRequirement() throws {
         try world.save("one", flags: .requireEnforced)
         try world.tamper("item.delete_sync(None)")
@@ -83,7 +83,7 @@ import TokenKeepCore
         try world.save("two")
         let present = SealedRecords(try #require(try world.store.records.open()))
         #expect(try present.copies(of: name)?.holders.contains { $0.machine == machine } == true)
-        // Who clears it means it.
+        // A clear by the user gives up the missing item.
         #expect(try world.clear())
         #expect(try world.store.unlock(SecretBytes("new")).problem == nil)
         #expect(try !world.hasRetiringKeys())
@@ -100,11 +100,11 @@ import TokenKeepCore
         #expect(try world.sealed() == "")
     }
 
-    /// It is no proof that ours is gone: its key must stay.
+    /// Another program's item does not prove that TokenKeep's item is gone, so the item's key must stay.
     @Test func anotherProgramsItemStandsForNoSealedOne() throws {
         try world.save("one", level: .whenUnlocked)
         let sealed = try world.sealed()
-        try world.tamper("item.delete_sync(None)")  // it is in another collection, say
+        try world.tamper("item.delete_sync(None)")  // the sealed item may be in another collection, for example
         try saveTwin("theirs")
         #expect(throws: TokenKeepError(.unavailable, "")) { try change(to: "new") }
         #expect(try world.hasRetiringKeys())
@@ -126,7 +126,7 @@ import TokenKeepCore
         #expect(try world.load() == "one" && world.plain() == "theirs" && world.sealed() != "")
     }
 
-    /// Only the module then tells the requirement: nothing is saved before the module answers.
+    /// The record is damaged, so only the module knows the requirement. Nothing is saved before the module answers.
     @Test func aDamagedRecordLowersNoRequirement() throws {
         try world.save("one", flags: .requireEnforced)
         world.stopService()

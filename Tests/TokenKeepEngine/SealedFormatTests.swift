@@ -7,14 +7,13 @@ import TokenKeepRecords
 
 @testable import TokenKeepEngine
 
-/// Sealed items in a real keyring, and the vault's notes of them, are what docs/format.md says: a second implementation, in
-/// Python, finds and opens them.
+/// A second implementation, in Python, finds and opens sealed items in a real keyring as docs/format.md specifies.
 @Suite struct SealedFormatTests {
     private let world: SealingWorld
 
     init() throws { world = try SealingWorld() }
 
-    /// What the second reader prints; it looks at the vault's files too.
+    /// The output of the second implementation, which also reads the vault's files.
     private func read(password: String = "horse") throws -> (output: String, status: Int32) {
         let vectors = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../Vectors")
         return try ChildProcess.run(
@@ -56,7 +55,7 @@ import TokenKeepRecords
         let before = try read()
         #expect(before.output == expected && before.status == 0)
         #expect(try read(password: "another").status == 1)
-        // Keys that are replaced leave them as they were; the notes name the new ones alone.
+        // A change of keys re-encrypts the items, and the vault's notes then name only the new keys.
         _ = try world.store.changePassword(from: password, to: SecretBytes("new"), isCompromised: true)
         let after = try read(password: "new")
         #expect(after.output == expected && after.status == 0)

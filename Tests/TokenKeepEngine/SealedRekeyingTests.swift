@@ -7,7 +7,7 @@ import TokenKeepCore
 @testable import TokenKeepKeys
 @testable import TokenKeepRecords
 
-/// What the vault sealed for the Secret Service follows when its keys are replaced.
+/// Sealed items in the Secret Service while the vault's keys are replaced.
 @Suite struct SealedRekeyingTests {
     private let world: SealingWorld
 
@@ -36,7 +36,7 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.locked, "")) { try world.load() }
         try other.unlock(SecretBytes("new"))
         #expect(try world.load(in: other) == "one" && world.load("bob", in: other) == "two")
-        // What somebody kept of it from before no key opens any more.
+        // No key opens a copy of the sealed item that somebody kept from before.
         try world.tamper("item.set_secret_sync(Secret.Value.new('\(before)', -1, 'text/plain'), None)")
         #expect(throws: TokenKeepError(.corrupt, "")) { try world.load() }
     }
@@ -79,7 +79,7 @@ import TokenKeepCore
         #expect(try !world.hasRetiringKeys() && world.load() == "one")
     }
 
-    /// Records an item's copies for another machine, as in a home that was moved, or is shared.
+    /// Changes an item's notes to another machine, as in a home that was moved or is shared.
     private func moveCopies(of account: String, to machine: MachineID) throws {
         let opened = try #require(try world.store.records.open())
         try SealedRecords(opened).change(of: ItemName(service: "example.com", account: account)) { copies in
@@ -108,7 +108,7 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.unavailable, "")) { try change(to: "new") }
         #expect(try world.hasRetiringKeys() && world.load("bob") == "two")
         #expect(try world.store.unlock(SecretBytes("new")).problem?.status == .unavailable)
-        // It comes to light there, under the old key.
+        // The item reappears on this machine, under the old key.
         _ = try world.keyring.bus.secretTool(
             "store", "--label", "ann", "tokenkeep:service", "example.com", "tokenkeep:account", "ann",
             "tokenkeep:namespace", "", "tokenkeep:access", "when-unlocked", "tokenkeep:encoding", "base64",
@@ -118,7 +118,7 @@ import TokenKeepCore
         #expect(try !world.hasRetiringKeys() && world.load() == "one")
     }
 
-    /// Whether it is gone for good only the user knows.
+    /// Only the user knows whether the missing item is gone for good.
     @Test func whatIsMissingIsWaitedForUntilItIsCleared() throws {
         try world.tamper("item.delete_sync(None)")
         let text = errorText { try change(to: "new") }
@@ -129,7 +129,7 @@ import TokenKeepCore
         #expect(try !world.hasRetiringKeys() && world.load("bob") == "two")
     }
 
-    /// A vault restored from before its first sealed item has no note of it.
+    /// A vault restored from before its first sealed item has no note of the item.
     @Test func whatIsNotNotedFollowsWhereTheServiceTellsOfIt() throws {
         for record in world.directory.names(in: "vault/current/records") {
             try #require(unlink(world.directory.path + "/vault/current/records/" + record) == 0)
@@ -139,7 +139,7 @@ import TokenKeepCore
         #expect(try !world.hasRetiringKeys() && world.load() == "one" && world.load("bob") == "two")
     }
 
-    /// Nothing is saved under the keys of an era that is over.
+    /// A header of an earlier era is refused, so that nothing is saved under its keys.
     @Test func anEarlierErasHeaderIsRefusedUntilTheRightOneIsBack() throws {
         let headers = ["vault/current/header", "vault/current/header.2"]
         let earlier = headers.map { world.directory.read($0) ?? [] }
@@ -153,11 +153,11 @@ import TokenKeepCore
         #expect(try world.load() == "one" && world.load("bob") == "two")
     }
 
-    /// While a change waits for a module the password can be replaced, and a recovery code be made and used.
+    /// While a change of keys waits for a module, the user can still change the password and use a recovery code.
     @Test func aPendingChangeLeavesTheUserHisPassword() throws {
         world.stopService()
         #expect(throws: TokenKeepError(.unavailable, "")) { try change(to: "new") }
-        // Its keys are replaced; what the service holds waits.
+        // The password changes, while the keys of the service's items stay as they are.
         let changed = try world.store.changePassword(
             from: SecretBytes("new"), to: SecretBytes("newer"), isCompromised: false)
         #expect(changed.problem?.status == .unavailable)
@@ -223,7 +223,7 @@ import TokenKeepCore
         #expect(try world.plain() == "one" && !world.hasRetiringKeys() && world.sealed("bob") == "")
     }
 
-    /// The keyfile's slot has the old keys meanwhile.
+    /// Meanwhile the keyfile's slot keeps the old keys.
     @Test func aPasswordThatIsRemovedAndSetAgainWhileTheServiceIsAwayLosesNothing() throws {
         world.stopService()
         #expect(throws: TokenKeepError(.unavailable, "")) { try remove(isDestroying: true) }
@@ -250,7 +250,7 @@ import TokenKeepCore
         #expect(try !world.hasRetiringKeys())
     }
 
-    /// Readers find the item at every moment.
+    /// Concurrent readers find each item at every moment of a change of keys.
     @Test func noReaderMissesItMeanwhile() throws {
         for number in 0..<20 { try world.save("token \(number)", account: "user\(number)", level: .whenUnlocked) }
         let reader = try world.open()

@@ -4,7 +4,7 @@ import TokenKeepCore
 
 @testable import TokenKeepEngine
 
-/// Items that ask more than a Secret Service gives: it gets what only the vault's key opens.
+/// Items that require more protection than a Secret Service provides: the service gets sealed secrets.
 @Suite struct SealingTests {
     private let world: SealingWorld
 
@@ -21,7 +21,7 @@ import TokenKeepCore
         #expect(item.secret.utf8String == "token one" && item.details.version == outcome.version)
         #expect(item.details.accessLevel == level && item.details.flags == flags)
         #expect(item.details.module == "secret-service")
-        // A save that leaves the level open keeps it, and the seal.
+        // A save without a level keeps the level, and the secret stays sealed.
         #expect(try world.save("token two").module == "secret-service")
         #expect(try world.plain() == "")
         #expect(try world.sealed() != stored)
@@ -54,7 +54,7 @@ import TokenKeepCore
             }
         }
         #expect(try world.load() == "one" && world.plain() == "")
-        // Also while the service is away, by who never saw the item.
+        // The same during an outage, in a store that never saw the item.
         world.stopService()
         let other = try world.open()
         #expect(throws: TokenKeepError(.policy, "")) { try world.save("three", level: .afterFirstUnlock, in: other) }
@@ -66,7 +66,7 @@ import TokenKeepCore
         #expect(item.secret.utf8String == "four" && item.details.flags == .requireEnforced)
     }
 
-    /// The requirement of a sealed item is unknown if its record cannot be read: the item is not saved without it.
+    /// If the record of a sealed item is unreadable, its requirement is unknown, and the item is not saved.
     @Test func aDamagedRecordOfASealedItemLowersNoRequirement() throws {
         try world.save("one", flags: .requireEnforced)
         let record = "vault/current/records/" + (try #require(world.directory.names(in: "vault/current/records").first))
@@ -91,13 +91,13 @@ import TokenKeepCore
         for store in [world.store, try world.open()] {
             #expect(throws: TokenKeepError(.locked, "")) { try world.load(in: store) }
             #expect(throws: TokenKeepError(.locked, "")) { try world.save("two", in: store) }
-            // What takes several steps keeps the level as well.
+            // A save in several steps keeps the level as well.
             #expect(throws: TokenKeepError(.locked, "")) { try world.save("two", label: "another", in: store) }
         }
         #expect(try world.plain() == "")
         #expect(try world.load("bob") == "other", "the level after-first-unlock is open still")
         #expect(try world.store.list().items.count == 2)
-        // Whoever gives up the level needs no key, and a sign-out none either.
+        // A save with a lower level needs no key, nor does a clear.
         try world.save("three", level: .afterFirstUnlock)
         #expect(try world.plain() == "three" && world.sealed() == "")
         try world.store.lock()
@@ -108,7 +108,7 @@ import TokenKeepCore
         #expect(try world.load() == "three")
     }
 
-    /// Whatever another program keeps under the same names: it cannot know the sealed one.
+    /// Another program's item never hides a sealed item, because the other program cannot have read the sealed item.
     @Test func anotherProgramsItemHidesNoSealedOne() throws {
         try world.save("ours", level: .whenUnlocked)
         let theirs = try world.keyring.bus.secretTool(
@@ -122,7 +122,7 @@ import TokenKeepCore
         for store in [world.store, try world.open()] {
             #expect(throws: TokenKeepError(.locked, "")) { try world.load(in: store) }
         }
-        // A cleared token must not rise from it.
+        // The clear also removes the other program's item, so that no load finds a cleared token again.
         #expect(try world.clear())
         #expect(try world.plain() == "")
         #expect(throws: TokenKeepError(.notFound, "")) { try world.load() }
@@ -144,13 +144,13 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.locked, "")) { try world.save("two") }
         #expect(throws: TokenKeepError(.locked, "")) { try world.save("two", label: "another") }
         #expect(try world.plain() == "" && world.sealed() != "")
-        // Its presence is known without it, and a removal needs nobody.
+        // A list and a clear need no presence of the user.
         #expect(try world.store.list().items.map(\.flags) == [.userPresence])
         #expect(try world.clear())
     }
 
     @Test func aPendingWriteArrivesSealed() throws {
-        _ = try? world.load()  // from then on an absent service is an outage
+        _ = try? world.load()  // marks the service as used
         world.stopService()
         let outcome = try world.save("one", level: .whenUnlocked)
         #expect(outcome.module == "vault" && outcome.pendingModules == ["secret-service"])
@@ -161,7 +161,7 @@ import TokenKeepCore
         #expect(try world.load() == "one" && world.open().pendingReport().entries.isEmpty)
     }
 
-    /// Nobody but us writes sealed items: a removal that is owed needs no look into them.
+    /// Only TokenKeep writes sealed items, so a pending removal need not open them.
     @Test func aPendingRemovalIsAppliedWhileTheVaultIsLocked() throws {
         try world.save("one", level: .whenUnlocked)
         world.stopService()
@@ -191,7 +191,7 @@ import TokenKeepCore
         #expect(try other.load(service: "example.com", account: "ann").secret.utf8String == "of work")
     }
 
-    /// What a process that stood still sent arrives after a newer value was saved without the service.
+    /// A stopped process's value arrives after a newer value was saved without the service.
     @Test func whatArrivesLateIsOlder() throws {
         try world.save("one", level: .whenUnlocked)
         let first = try world.sealed()
@@ -208,7 +208,7 @@ import TokenKeepCore
         #expect(try world.load() == "two" && world.open().pendingReport().entries.isEmpty)
     }
 
-    /// The keys could be replaced before the service has the secret.
+    /// The save waits for the item's lock: the keys may be replaced before the service has the secret.
     @Test func nothingIsSealedWhileAnotherHoldsTheItem() throws {
         var configuration = StoreConfiguration(
             stackText: "any [ok=done default=ignore] shelf\n" + world.stack, timeoutMilliseconds: 20_000)
@@ -260,9 +260,10 @@ import TokenKeepCore
         #expect(records() == 0)
     }
 
-    // MARK: What others do to it
+    // MARK: Changes by other programs
 
-    /// Whether an item is the vault's own cannot be told: that is no reason to miss it, or to write beside it.
+    /// The vault is unreadable, so nobody knows whose the item is. A load must not miss it, nor a save add a second
+    /// one.
     @Test(arguments: ["any required secret-service", "any sufficient secret-service\nany required vault"])
     func aVaultThatCannotBeReadHidesNothing(stack: String) throws {
         try world.save("one", flags: .requireEnforced)
@@ -294,7 +295,7 @@ import TokenKeepCore
             #expect(throws: TokenKeepError(.corrupt, "")) { try world.load(in: store) }
         }
         #expect(try world.load("bob") == "two")
-        // What is wanted anew is saved all the same.
+        // A new save of the item succeeds all the same.
         try world.save("three", level: .whenUnlocked)
         #expect(try world.load() == "three" && world.open().list().items.count == 2)
     }
@@ -333,14 +334,14 @@ import TokenKeepCore
         #expect(try world.plain() == "one")
         #expect(throws: TokenKeepError(.policy, "")) { try world.save("two", flags: .requireEnforced) }
         #expect(try world.load() == "one")
-        // The next save after the first password seals it.
+        // The first save after the first password seals the item.
         try world.setPassword()
         try world.save("three")
         #expect(try world.plain() == "" && world.load() == "three")
     }
 }
 
-/// A first place to which nothing can be owed, and which refuses what it is given.
+/// A first module that cannot have pending writes, and refuses every save.
 private struct ShelfThatTakesNothing: Module {
     let name = "shelf"
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {

@@ -5,7 +5,7 @@ import TokenKeepRecords
 
 @testable import TokenKeepEngine
 
-/// A vault with a password beside a real gnome-keyring, for items that it seals before the keyring gets them.
+/// A vault with a password beside a real gnome-keyring, for tests of items that the vault seals for the keyring.
 final class SealingWorld: @unchecked Sendable {
     let keyring: PrivateKeyring
     let directory = TemporaryDirectory(inMemory: true)
@@ -13,7 +13,7 @@ final class SealingWorld: @unchecked Sendable {
     let store: Store
     let stack: String
 
-    /// - Parameter isBound: whether the vault is bound to a machine key of the test's own.
+    /// - Parameter isBound: whether the vault is bound to a machine key that only this test has.
     init(
         stack: String = "any sufficient secret-service\nany required vault", hasPassword: Bool = true,
         isBound: Bool = false
@@ -28,14 +28,14 @@ final class SealingWorld: @unchecked Sendable {
         _ = try store.chooseDevice(.machineKey) { () throws(TokenKeepError) in try SecretBytes("horse") }
     }
 
-    /// Its keys must not stay in the kernel: a user may have 200.
+    /// Removes the vault's keys from the kernel, which allows a user only 200 keys.
     deinit { _ = try? store.lock() }
 
     func setPassword() throws {
         _ = try store.setPassword(password)
     }
 
-    /// A store as another process opens it.
+    /// Opens a further store on the vault, like another process.
     func open(vault: String = "vault", stack: String? = nil, prompt: PromptHandler? = nil) throws -> Store {
         var configuration = SealingWorld.configuration(keyring, directory, vault: vault, stack: stack ?? self.stack)
         configuration.isInteractive = prompt != nil
@@ -75,19 +75,19 @@ final class SealingWorld: @unchecked Sendable {
         try store.clear(service: "example.com", account: account)
     }
 
-    /// What other programs find.
+    /// The value that other programs find for the item; empty if they find none.
     func plain(_ account: String = "ann") throws -> String {
         try keyring.bus.secretTool("lookup", "service", "example.com", "username", account).output
     }
 
-    /// What stands in the keyring for a sealed item.
+    /// The sealed text that the keyring has for an item.
     func sealed(_ account: String = "ann") throws -> String {
         try keyring.bus.secretTool(
             "lookup", "tokenkeep:service", "example.com", "tokenkeep:account", account
         ).output
     }
 
-    /// Other programs' hands on a sealed item: `change` is Python that sees it as `item`.
+    /// Changes a sealed item as another program could. `change` is Python code with the item in `item`.
     func tamper(_ change: String, account: String = "ann") throws {
         let outcome = try keyring.bus.python(
             """
@@ -104,10 +104,10 @@ final class SealingWorld: @unchecked Sendable {
         guard outcome.status == 0 else { throw HarnessFailure(message: outcome.output) }
     }
 
-    /// Ends the service, so that nothing reaches it; ``keyring``'s `restart()` brings it back.
+    /// Stops the service, so that no call reaches it. `keyring.restart()` starts it again.
     func stopService() { keyring.stop() }
 
-    /// Whether modules hold items under older keys.
+    /// Whether modules still hold items under older keys of the vault.
     func hasRetiringKeys() throws -> Bool {
         let report = try open().status().modules.first { $0.module == "vault" }
         return report?.notes.contains { $0.hasPrefix("other modules hold items under older keys") } ?? true

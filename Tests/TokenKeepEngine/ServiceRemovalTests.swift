@@ -6,7 +6,7 @@ import TokenKeepRecords
 
 @testable import TokenKeepEngine
 
-/// A service is cleared as a whole while a module that may have more of its items cannot be asked.
+/// Clears of a whole service, while a module that may have more of its items cannot be asked.
 @Suite struct ServiceRemovalTests {
     private let world = ScriptedService()
     private let directory = TemporaryDirectory(inMemory: true)
@@ -35,7 +35,7 @@ import TokenKeepRecords
 
     private var isNothingPending: Bool { (try? open().pendingReport().entries.isEmpty) == true }
 
-    /// Two items in the service, which then is away.
+    /// Saves two items in the service, which then becomes unavailable.
     private func serviceGoes(_ condition: ScriptedService.Condition = .down) throws {
         for account in ["ann", "bob"] { try open().put("old", account) }
         world.become(condition)
@@ -54,7 +54,7 @@ import TokenKeepRecords
         #expect(isNothingPending)
     }
 
-    /// A list drains nothing, and shows nothing that is cleared.
+    /// A list drains nothing, and does not show items that a pending removal covers.
     @Test func aListBeforeTheDrainShowsNone() throws {
         try serviceGoes()
         try open().put("other", "carl", service: "example.org")
@@ -78,7 +78,7 @@ import TokenKeepRecords
         #expect(isNothingPending)
     }
 
-    /// The removal goes first, so that it cannot take the newer value with it.
+    /// A save after the clear drains the removal first, so that the removal cannot delete the newer value.
     @Test(arguments: [true, false]) func aLaterSaveStands(arrivesAtOnce: Bool) throws {
         try serviceGoes()
         _ = try open().clear(service: "example.com")
@@ -94,7 +94,7 @@ import TokenKeepRecords
         #expect(try load("ann") == "new")
     }
 
-    /// In the second of the removal, and with a clock that is set back.
+    /// The save happens within the second of the clear, also if the clock was set back before the clear.
     @Test(arguments: [0, -3600] as [Int64]) func aSaveIsNotTakenForAnOlderItem(clock: Int64) throws {
         try serviceGoes()
         world.setClock(by: clock)
@@ -128,7 +128,7 @@ import TokenKeepRecords
         #expect(isNothingPending)
     }
 
-    /// A drain that fails after it met another program's later item judges that item again: it is later still.
+    /// A drain fails after it found another program's later item. The next drain must still judge that item as later.
     @Test(arguments: ScriptedService.Fault.losses, 0..<8)
     func anotherProgramsLaterItemStaysInEveryDrain(fault: ScriptedService.Fault, calls: Int) throws {
         try serviceGoes()
@@ -160,7 +160,7 @@ import TokenKeepRecords
         }
     }
 
-    /// A kill in the middle of a drain leaves the removal.
+    /// A process that is killed in the middle of a drain leaves the removal pending.
     @Test(arguments: ScriptedService.Fault.losses, 0..<6)
     func aDrainThatIsInterruptedGoesOn(fault: ScriptedService.Fault, calls: Int) throws {
         try serviceGoes()
@@ -177,7 +177,7 @@ import TokenKeepRecords
         #expect(isNothingPending)
     }
 
-    /// A save that drains the removal itself comes between another drain's list and its removals.
+    /// Another process saves between a drain's list of the items and its removals. The save also drains the removal.
     @Test(arguments: 0..<4) func aDrainThatWasOvertakenTakesNothingNewer(calls: Int) throws {
         try serviceGoes()
         _ = try open().clear(service: "example.com")
@@ -185,7 +185,7 @@ import TokenKeepRecords
         let other = try open()
         let request = try SaveRequest(
             name: ItemName(service: "example.com", account: "bob"), secret: SecretBytes("new"))
-        // BUSY while the drain holds this very item.
+        // the save is BUSY while the drain holds the same item's lock
         var isSaved = false
         world.interlude = (
             { isSaved = (try? other.save(request, until: Deadline(milliseconds: 1000))) != nil }, calls
@@ -197,7 +197,7 @@ import TokenKeepRecords
         if calls == 0 { #expect(isSaved) }
     }
 
-    /// The removal leaves an item that has a record of its own: a load asks that record again.
+    /// During the drain of a load, another process clears an item into its own record. The load asks that record again.
     @Test(arguments: 0..<4) func aClearDuringALoadsDrainRevivesNothing(calls: Int) throws {
         try serviceGoes()
         _ = try open().clear(service: "example.com")
@@ -252,7 +252,7 @@ import TokenKeepRecords
         #expect(isNothingPending)
     }
 
-    /// The removal belongs to the journal, whether or not a line names the vault.
+    /// The journal keeps the removal even if no line of the stack names the vault.
     @Test func aStackWithoutTheVaultHasOne() throws {
         try serviceGoes()
         let stack = "any required secret-service"

@@ -4,7 +4,7 @@ import TokenKeepCore
 
 @testable import TokenKeepEngine
 
-/// The files of stacks in a temporary directory: the user's, and those of the system.
+/// A temporary directory with the user's and the system's stack files.
 final class StackDirectory {
     private let directory = TemporaryDirectory()
 
@@ -15,13 +15,13 @@ final class StackDirectory {
 
     var path: String { directory.path }
 
-    /// Reads the stack of a name.
+    /// Reads the stack of this name.
     func stack(named name: String) throws(TokenKeepError) -> Stack {
         defer { withExtendedLifetime(self) {} }
         return try Stack(name: name, directories: directories)
     }
 
-    /// Reads a text that may include the stacks here.
+    /// Reads a stack's text, which may include the stacks of this directory.
     func stack(_ text: String) throws(TokenKeepError) -> Stack {
         defer { withExtendedLifetime(self) {} }
         return try Stack(text: text, source: "test", directories: directories)

@@ -70,9 +70,9 @@ import TokenKeepCore
         expect("a.conf: expected UTF-8") { _ = try directory.stack(named: "a") }
     }
 
-    /// Who may write to the directory may put another file in the place of one that only its owner may write.
+    /// A user who may write to the directory could replace a file in it, even one that only its owner may write.
     @Test(arguments: [0o770, 0o702, 0o1777] as [mode_t]) func directoriesAreUntrusted(mode: mode_t) throws {
-        guard mode != 0o770 || geteuid() == 0 else { return }  // whose group this is, is not known
+        guard mode != 0o770 || geteuid() == 0 else { return }  // the members of this group are unknown
         for place in ["user", "system"] {
             let directory = StackDirectory(["a": "any required vault\n"], system: ["b": "any required vault\n"])
             let folder = "\(directory.path)/\(place)"
@@ -84,7 +84,7 @@ import TokenKeepCore
         }
     }
 
-    /// Who may write to a directory above may put another `stack.d` there.
+    /// A user who may write to a directory above could replace `stack.d`.
     @Test func aDirectoryAboveIsCheckedToo() throws {
         let directory = StackDirectory(["a": "any required vault\n"])
         chmod(directory.path, 0o707)
@@ -103,7 +103,7 @@ import TokenKeepCore
         }
     }
 
-    /// Whatever stands in the file's place, opening it returns.
+    /// Opening never blocks, whatever kind of file has the name.
     @Test func onlyRegularFilesAreRead() throws {
         let directory = StackDirectory(["x": ""])
         let path = directory.path + "/user/"
@@ -131,7 +131,7 @@ import TokenKeepCore
             ["inner": "any required b\nsave required c\n"], system: ["deep": "include inner\nload optional d\n"])
         let stack = try directory.stack("any required a\nload include deep\nany substack inner\n")
         #expect(modules(stack) == ["a", "b", "d", "b", "c"])
-        // What is included for one operation applies to nothing else.
+        // A line that is included for one operation applies only to this operation.
         #expect(stack.lines.map(\.operation) == [.any, .load, .load, .any, .save])
         #expect(stack.lines[1].place.description == directory.path + "/user/inner.conf:1")
         expect("test:1: expected a stack that exists") { _ = try directory.stack("include nowhere") }
@@ -153,7 +153,7 @@ import TokenKeepCore
         expect("expected stacks at most 16 deep: s0 -> s1") { _ = try StackDirectory(files).stack(named: "s0") }
     }
 
-    /// Sixteen levels of files that include the next one ten times would be 10^16 lines.
+    /// Sixteen levels of files that each include the next file ten times would give 10^16 lines.
     @Test func theNumberOfLinesIsBounded() throws {
         var files = ["s16": "any required x"]
         for depth in 0..<16 {
@@ -173,7 +173,7 @@ import TokenKeepCore
         expect("system/bad.conf:2: expected a control") { _ = try Store(bad) }
     }
 
-    /// A module that is not there is passed over where its line says so; any other fault of the line is not.
+    /// A missing module is skipped if its line allows this. Any other error of the line is reported.
     @Test func modulesThatMayBeMissing() throws {
         func open(_ text: String) throws -> [String] {
             var configuration = StoreConfiguration(stackText: text)
@@ -194,7 +194,7 @@ import TokenKeepCore
 }
 
 extension ConfigurationFile {
-    /// The text of a file that is installed as an example.
+    /// The text of a file that is installed as an example; nil if there is none.
     fileprivate static func shipped(_ name: String) throws(TokenKeepError) -> String? {
         let here = "\(#filePath)".split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
         return try ConfigurationFile(path: "\(here)/data/stack.d/\(name)")?.text

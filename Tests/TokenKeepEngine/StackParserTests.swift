@@ -76,7 +76,7 @@ import TokenKeepCore
         saysWhereAndWhatWasExpected(text: text, words: expected)
     }
 
-    /// Whatever bytes come, there is a stack or an error, and no trap.
+    /// Any bytes give a stack or an error, and never a trap.
     @Test func readsAnyText() {
         let pieces = [
             "any", "load", "-", "[", "]", "\\", "\n", "\r", " ", "#", "=", "ok", "done", "1", "include", "a", "ä", "\0",
@@ -135,7 +135,7 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.invalid, "")) { try Store(isolated) }
     }
 
-    /// A message is a line for people, whatever was given.
+    /// A message cuts a long word, so that the message stays one readable line.
     @Test func repeatsNoLongWord() {
         let word = String(repeating: "ä", count: 30_000)
         let short = String(repeating: "ä", count: 32) + "…"

@@ -26,7 +26,7 @@ import TokenKeepRecords
         ).version
     }
 
-    /// A machine with a bus and no service: nothing is missing, and nobody is waited for.
+    /// On a machine with a bus but without a service, calls do not wait for a service.
     @Test func aBusWithoutAServiceIsNotWaitedFor() throws {
         let bus = try PrivateBus()
         var configuration = StoreConfiguration(stackText: ScriptedService.stack, timeoutMilliseconds: 30_000)
@@ -77,7 +77,7 @@ extension StoreTests {
         #expect(errorText { _ = try one.save(foreign) } == "the item's namespace is not that of the store")
     }
 
-    /// A pending write of a module that this stack does not have stays pending, whatever happens to the item.
+    /// A pending write for a module that is not in this stack stays pending, whatever happens to the item.
     @Test func keepsPendingWritesOfModulesThatAreNotHere() throws {
         let store = try open()
         _ = try save(store, "a", "1")
@@ -97,7 +97,7 @@ extension StoreTests {
         let kept = try #require(try records.record(of: name, call))
         #expect(kept.isPending)
         #expect(kept.pending.map(\.kind) == [.write] && kept.pending.map(\.base) == [part.base])
-        // What was there may be on its way; what others did before now is older.
+        // The saved value may still arrive, so it counts as in flight. Other programs' earlier changes count as older.
         #expect(kept.pending.first?.inFlight.count == 2 && kept.pending.first?.inFlight.first == part.inFlight.first)
         #expect(kept.pending.allSatisfy { $0.since > part.since })
         try store.clear(service: "example.com", account: "a")
@@ -147,7 +147,7 @@ extension StoreTests {
         #expect(try store.load(service: "example.com", account: "a").details.accessLevel == .afterFirstUnlock)
     }
 
-    /// The version is the same from whichever store it is read, and changes with the secret alone.
+    /// Every store computes the same version of an item. Only a change of the secret changes the version.
     @Test func versionsAreStableBetweenStores() throws {
         let version = try save(open(), "a", "1")
         #expect(try open().load(service: "example.com", account: "a").details.version == version)
@@ -175,7 +175,7 @@ extension StoreTests {
         #expect(try store.load(service: "example.com", account: "shared").secret.utf8String?.hasSuffix("-19") == true)
     }
 
-    /// Many stores make one vault at once: one set of keys comes out, and every item can be read.
+    /// Many stores make one vault at once. They must agree on one set of keys, so that every item can be read.
     @Test func storesThatMakeTheVaultAtOnceAgree() async throws {
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<8 {
@@ -201,7 +201,7 @@ extension StoreTests {
         #expect(try store.list().items.map(\.name.service) == ["other"])
     }
 
-    /// Two spellings of é that look alike name two services and two namespaces, for a list and a clear too.
+    /// Two spellings of é that look alike are different services and namespaces, also in a list and a clear.
     @Test(arguments: ["any required vault", "any required memory"])
     func doesNotConfuseSpellings(stack: String) throws {
         let (composed, decomposed) = ("\u{E9}", "e\u{301}")
@@ -219,7 +219,7 @@ extension StoreTests {
         #expect(try one.list().items.count == 1)
     }
 
-    /// Asking nobody is no answer.
+    /// If no module was asked, the answer is UNSUPPORTED, and never NOT_FOUND.
     @Test func anOperationWithoutALineIsUnsupported() throws {
         _ = try save(open(), "a", "1")
         let saving = try open("save required vault")

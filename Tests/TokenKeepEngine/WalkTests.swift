@@ -5,39 +5,39 @@ import TokenKeepCore
 
 private typealias Outcome = WalkTable.Outcome
 
-/// What each control makes of each status, written down apart from the code: `docs/stack.md` says the same.
+/// The effect of each control on each status, written down apart from the code. `docs/stack.md` has the same table.
 private enum WalkTable {
     enum Outcome: Equatable {
-        /// The walk ends, and this answer or failure is the result.
+        /// The walk ends, and the answer or failure is the result.
         case ends
         /// The walk goes on, and the answer or failure counts.
         case countsAndGoesOn
-        /// The walk goes on as if the module were not there.
+        /// The walk goes on, and the answer or failure does not count.
         case isForgotten
     }
 
-    /// Statuses that speak of the call.
+    /// The statuses that concern the call and not the module.
     static let always: Set<Status> = [.invalid, .duplicate, .conflict, .forked]
 
     static func outcome(_ operation: String, _ control: String, _ status: Status) -> Outcome {
         if always.contains(status) { return .ends }
         switch (operation, control, status) {
-        // A success: the first place that has or takes an item is the answer; clearing and listing visit all.
+        // Success: the first module that has or saves the item ends the walk. A clear or list asks every module.
         case ("load", _, .ok), ("save", _, .ok): return .ends
         case (_, _, .ok): return .countsAndGoesOn
-        // The user said no.
+        // The user cancelled the call.
         case (_, _, .cancelled): return .ends
-        // Elsewhere there may be an item.
+        // Failure of a load: a later module may have the item.
         case ("load", "optional", _): return .isForgotten
         case ("load", "requisite", .notFound): return .countsAndGoesOn
         case ("load", "requisite", _): return .ends
         case ("load", _, _): return .countsAndGoesOn
-        // Only what is owed the value may be passed.
+        // Failure of a save: the walk may go on only if the failed module can have a pending write.
         case ("save", "optional", _): return .isForgotten
         case ("save", "requisite", _): return .ends
         case ("save", _, .notFound), ("save", _, .unavailable), ("save", _, .timedOut): return .countsAndGoesOn
         case ("save", _, _): return .ends
-        // Every place is visited; one that has nothing is no failure.
+        // Failure of a clear or list: every module is asked, and a module without the item has not failed.
         case (_, "optional", _), (_, _, .notFound): return .isForgotten
         case ("list", "requisite", _): return .ends
         default: return .countsAndGoesOn
@@ -49,7 +49,7 @@ private enum WalkTable {
     static let operations = ["load", "save", "clear", "list"]
     static let controls = ["required", "requisite", "sufficient", "optional"]
 
-    /// Walks over modules that answer with a status each, and says who was asked and what counts.
+    /// Walks a stack whose modules answer with given statuses. Returns the asked modules, and what counts.
     private func walk(
         files: [String: String] = [:], _ text: String, _ answers: [String: Status] = [:],
         _ operation: StackLine.Operation = .load, passes: Bool = true
@@ -84,7 +84,7 @@ private enum WalkTable {
         }
     }
 
-    /// An action stands for the same in every operation.
+    /// An action has the same effect in every operation.
     @Test(arguments: operations)
     func actionsSayThemselvesWhatFollows(operation: String) throws {
         let parsed = try #require(StackLine.Operation(rawValue: operation))
@@ -127,7 +127,7 @@ private enum WalkTable {
         }
     }
 
-    /// Each of a row hides those behind it, in whichever order they are met; of equal ones the first counts.
+    /// A worse failure counts whichever module is asked first. Of two equally bad failures, the first counts.
     @Test func theWorstFailureCounts() throws {
         let order: [Status] = [.locked, .timedOut, .unavailable, .corrupt, .notFound]
         for (index, worse) in order.enumerated() {
@@ -172,7 +172,7 @@ private enum WalkTable {
         }
     }
 
-    /// A save must not pass what nothing can be owed to, whatever confines the end.
+    /// A save that must not go on ends the whole walk, even if its line is in a substack.
     @Test func heldBackWalksEnd() throws {
         let files = ["sub": "save [default=ignore] a\n"]
         for line in ["substack sub", "include sub"] {
@@ -184,7 +184,7 @@ private enum WalkTable {
     }
 }
 
-/// A module that nobody asks: the walk's own closure answers.
+/// A module that is never asked, because the walk's own closure answers.
 private struct NamedModule: Module {
     let name: String
     private var refusal: TokenKeepError { TokenKeepError(.internal, "not to be asked") }
@@ -216,7 +216,7 @@ extension WalkTests {
         let die = try walk(files: files, "any substack sub\nany required c", ["a": .locked])
         #expect(die.asked == ["a", "c"])
         #expect(die.failure == .locked)
-        // What is about the call ends everything.
+        // A failure that concerns the call ends the whole walk.
         #expect(try walk(files: files, "any substack sub\nany required c", ["a": .conflict]).asked == ["a"])
     }
 

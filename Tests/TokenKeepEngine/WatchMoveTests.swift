@@ -4,7 +4,7 @@ import Testing
 import TokenKeepCore
 import TokenKeepEngine
 
-/// What a watch tells while items move between the vault and a real gnome-keyring.
+/// Watches while items move between the vault and a real gnome-keyring.
 @Suite struct WatchMoveTests {
     private let keyring: PrivateKeyring
     private let vault = TemporaryDirectory()
@@ -19,7 +19,7 @@ import TokenKeepEngine
         return try Store(configuration)
     }
 
-    /// The service's times are whole seconds: several saves in one are told apart all the same.
+    /// Several saves within one second are reported, although the service's times are whole seconds.
     @Test func tellsEachSaveInTheService() throws {
         let watch = try StoreWatch(open())
         let other = try open()
@@ -32,12 +32,12 @@ import TokenKeepEngine
     }
 
     @Test func aDrainIsNoChange() throws {
-        _ = try? open().load(service: "example.com", account: "nobody")  // the service is used from then on
+        _ = try? open().load(service: "example.com", account: "nobody")  // marks the service as used
         try open(isConnected: false).put("1", "ann")
         let watch = try StoreWatch(open())
         let store = try open()
         #expect(try store.list().items.map(\.module) == ["vault"])
-        // Settles, where a busy machine lets it in time; else this store takes the service for silent until it hears of it.
+        // Drains, unless a busy machine takes too long. The store then does not ask the service until it hears from it.
         _ = try store.load(service: "example.com", account: "ann")
         #expect(try open().sync().left == 0)
         #expect(try store.list().items.map(\.module) == ["secret-service"])
@@ -56,7 +56,7 @@ import TokenKeepEngine
                 #expect(try watch.all() == [], "round \(round), into the service")
             }
             for account in ["ann", "bob"] {
-                // What a move does: there first, then away.
+                // Moves the item as a migration does: first the new place gets the item, then the old one loses it.
                 try inVault.put("1", account)
                 #expect(try watch.all() == [], "round \(round), into the vault")
                 _ = try keyring.bus.secretTool("clear", "service", "example.com", "username", account)
@@ -67,7 +67,7 @@ import TokenKeepEngine
         #expect(try both.list().items.map(\.module) == ["vault", "vault", "vault"])
     }
 
-    /// While another thread moves items to and fro nothing is cleared.
+    /// A watch reports no removal while another thread moves items to and fro.
     @Test func nothingIsClearedThatOnlyMoves() throws {
         let accounts = (1...5).map { "account-\($0)" }
         for account in accounts { try open(isConnected: false).put("1", account) }
@@ -100,17 +100,17 @@ import TokenKeepEngine
         let watch = try StoreWatch(open())
         keyring.stop()
         try open().put("1", "bob")
-        // The service may have been changed by somebody who reaches it.
+        // A process that reaches the service may have changed items there.
         #expect(try watch.all() == [.saved(name("bob")), .listAgain])
         try open().clear(service: "example.com", account: "ann")
-        // This change is of TokenKeep, which names the item.
+        // This change was made by TokenKeep, which names the item.
         #expect(try watch.all() == [.cleared(name("ann"))])
         try keyring.restart()
         for account in ["ann", "bob"] { _ = try? open().load(service: "example.com", account: account) }
         #expect(try watch.all().allSatisfy { $0 == .listAgain })
     }
 
-    /// The service tells what other programs make and remove, and nothing of what they change.
+    /// The service signals items that other programs make or remove, but not those that they change.
     @Test func whatAnotherProgramDoesIsTold() throws {
         let store = try open()
         try store.put("1", "ann")
@@ -136,7 +136,7 @@ import TokenKeepEngine
         #expect(try watch.all() == [])
         try keyring.restart()
         #expect(watch.waits())
-        // Read again, once it can be read.
+        // The service is readable again, which may be reported as one change.
         #expect(try watch.all().count <= 1)
         #expect(try keyring.bus.secretTool("clear", "service", "example.com", "username", "ann").status == 0)
         #expect(try watch.wait().contains(.cleared(name("ann"))))
@@ -150,13 +150,13 @@ import TokenKeepEngine
 }
 
 extension StoreWatch {
-    /// Waits until there may be something to tell; false where that takes too long.
+    /// Waits until the watch may have a change; false after twenty seconds.
     fileprivate func waits() -> Bool {
         var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&poller, 1, 20_000) == 1
     }
 
-    /// Waits until there is something to tell.
+    /// Waits for the next changes, and returns them; empty after twenty seconds without one.
     fileprivate func wait() throws(TokenKeepError) -> [ItemChange] {
         while waits() {
             let changes = try all()
@@ -166,7 +166,7 @@ extension StoreWatch {
     }
 }
 
-/// Work on a thread, and how it ended.
+/// Runs work on a thread of its own, and keeps its result.
 private final class Mover: @unchecked Sendable {
     private let work: @Sendable () throws -> Void
     private var thread = pthread_t()
@@ -200,7 +200,7 @@ private final class Mover: @unchecked Sendable {
         return outcome != nil
     }
 
-    /// Waits for its end; what went wrong.
+    /// Waits for the end of the work. Returns the failure; nil for success.
     func finish() throws -> String? {
         pthread_join(thread, nil)
         guard case .failure(let error) = outcome else { return nil }

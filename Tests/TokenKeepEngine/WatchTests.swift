@@ -4,7 +4,7 @@ import Testing
 import TokenKeepCore
 import TokenKeepEngine
 
-/// What a watch tells of a vault. A save that has returned has been signalled: nothing here waits.
+/// Watches of a vault. Nothing here waits: when a save returns, its change has been signalled.
 @Suite struct WatchTests {
     private let directory = TemporaryDirectory()
     private var vault: String { directory.path + "/not/yet/vault" }
@@ -26,12 +26,12 @@ import TokenKeepEngine
         #expect(try watch.all() == [.saved(name("ann"))])
         try other.clear(service: "example.com", account: "bob")
         #expect(try watch.all() == [.cleared(name("bob"))])
-        try other.put("2", "ann")  // as it was
+        try other.put("2", "ann")  // saves the present value again
         try other.clear(service: "example.com", account: "nobody")
         #expect(try watch.all() == [])
     }
 
-    /// The watches of a process share what wakes them: what other tests do may make this one readable for a moment.
+    /// All watches of a process share one notification, so that other tests may make this watch readable for a moment.
     private func becomesQuiet(_ watch: StoreWatch) throws -> Bool {
         let deadline = Deadline(milliseconds: 10_000)
         while !deadline.hasPassed {
@@ -101,7 +101,7 @@ import TokenKeepEngine
         #expect(try watch.all() == [.saved(name("ann"))])
     }
 
-    /// A reading of the whole store would show that an item cannot be read.
+    /// The damaged record shows that the watch reads only the changed item: a reading of the store would report it.
     @Test func readsTheChangedItemAlone() throws {
         try open().put("1", "ann")
         let damaged = try #require(directory.names(in: "not/yet/vault/era-1/records").first)
@@ -143,7 +143,7 @@ import TokenKeepEngine
         #expect(try watch.all() == [.saved(name("bob"))])
     }
 
-    /// What one watch reads of the process's notices, the other has been told too; one that ends takes nothing along.
+    /// Each of two watches gets every change, even if the other has read the notification. Ending one affects no other.
     @Test func twoWatchesInAProcess() throws {
         let first = try StoreWatch(open())
         var second: StoreWatch? = try StoreWatch(open())
@@ -162,7 +162,7 @@ import TokenKeepEngine
         #expect(try elsewhere.all() == [])
     }
 
-    /// A vault that cannot be read is said once, and what happened meanwhile is told once it can.
+    /// A watch reports an unreadable vault once. The missed changes are reported once the vault is readable again.
     @Test func aVaultThatCannotBeRead() throws {
         try open().put("1", "ann")
         let watch = try StoreWatch(open())
@@ -183,7 +183,7 @@ func name(_ account: String, namespace: String = "") throws -> ItemName {
 }
 
 extension StoreWatch {
-    /// Everything it has to tell now.
+    /// All changes that the watch has to report now.
     func all() throws(TokenKeepError) -> [ItemChange] {
         var changes: [ItemChange] = []
         while let change = try next() { changes.append(change) }
@@ -191,7 +191,7 @@ extension StoreWatch {
     }
 
     var isReadable: Bool { isReadable(within: 0) }
-    /// Whether it is, or becomes so: another thread may be handing out what it has read.
+    /// Whether the descriptor is readable within ten seconds: another thread may be passing on a notification.
     var becomesReadable: Bool { isReadable(within: 10_000) }
 
     private func isReadable(within milliseconds: Int32) -> Bool {
