@@ -14,9 +14,9 @@ public struct ExportOutcome: Sendable {
     ///
     /// The items of a locked module are left out and not counted.
     public var lockedPlace: TokenKeepError?
-    /// The modules that can list the items of a namespace only if they are given its name.
+    /// The names of the modules that cannot list their namespaces.
     ///
-    /// Their items of unknown namespaces are left out and not counted.
+    /// A module's items in a namespace that the export does not know are left out and not counted.
     public var modulesOfOneNamespace: [String] = []
 }
 
@@ -35,7 +35,7 @@ extension Store {
     /// cannot list its namespaces is asked only for the store's namespace and for namespaces found in other modules.
     /// The outcome names such a module. The store's timeout applies to each item, not to the whole export.
     ///
-    /// - Parameter isPartial: whether locked items are left out. If false, a locked item ends the export.
+    /// - Parameter isPartial: whether locked items are left out. Otherwise a locked item ends the export.
     /// - Throws: ``Status/locked`` if an item is locked, ``Status/duplicate`` if the file exists, and any failure to
     ///   read an item. After an error no file is left.
     public func export(
@@ -128,7 +128,7 @@ extension Store {
     ///
     /// The store's timeout applies to each item, not to the whole import.
     ///
-    /// - Parameter isReplacing: whether an existing item is replaced. If false, the existing item is kept.
+    /// - Parameter isReplacing: whether an existing item is replaced. Otherwise the existing item is kept.
     /// - Throws: Before the first save: ``Status/denied`` for a wrong passphrase, ``Status/corrupt`` for an altered
     ///   file, ``Status/policy`` if this vault cannot meet an item's protection requirement. Later: the failure to save
     ///   an item, or ``Status/corrupt`` if the file changes during the import. The items saved before stay.
@@ -167,7 +167,7 @@ extension Store {
             do throws(TokenKeepError) {
                 try checkRequirements(of: item.details)
             } catch {
-                // First read the whole file, so that a damaged file is reported as CORRUPT. Then throw this refusal.
+                // Read the whole file before this refusal is thrown, so that a damaged file is reported as CORRUPT.
                 refusal = error
             }
         }

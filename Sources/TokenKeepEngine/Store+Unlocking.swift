@@ -12,7 +12,8 @@ public struct UnlockOutcome: Sendable {
     public internal(set) var deviceProblem: String?
     /// The failure to re-encrypt items in other modules under the present keys. The vault is unlocked all the same.
     public internal(set) var problem: TokenKeepError?
-    /// The number of records, and of sealed items in other modules, that no key opens. All of them are kept.
+    /// The number of records, and of sealed items in other modules, that no key opens. No such record or item is
+    /// deleted.
     public internal(set) var unreadable = 0
 }
 

@@ -76,7 +76,9 @@ public final class Store: Sendable {
     /// The cancellation of calls that begin now. ``cancel()`` triggers it.
     public var cancellation: Cancellation { present.withLock { $0 } }
 
-    /// Copies a secret into the process's guarded memory, for a save. Faster than guard pages for each secret.
+    /// Copies a secret into the process's guarded memory, for a save.
+    ///
+    /// All secrets share the guard pages, which is faster than guard pages for each secret.
     ///
     /// - Throws: ``Status/io`` if guarded memory is exhausted.
     public func copySecret(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> SecretBytes {
@@ -222,7 +224,7 @@ public final class Store: Sendable {
         return try list(service, call)
     }
 
-    /// Applies pending changes to modules, for a watch. Never prompts.
+    /// Applies pending changes to modules, for a watch and without prompts.
     ///
     /// A pending change would otherwise hide a later change by another program.
     ///
@@ -231,7 +233,7 @@ public final class Store: Sendable {
         reconciler.drainQuietly(try begin(.list, until: deadline).withoutPrompts)
     }
 
-    /// Loads an item for a watch. Never prompts, and drains nothing.
+    /// Loads an item for a watch, without prompts and without draining pending changes.
     ///
     /// Each attempt to drain signals a change. If the module kept refusing the pending change, the watch would load the
     /// item again and again.
@@ -276,7 +278,7 @@ public final class Store: Sendable {
     /// A caller that waits before its call can pass this deadline as `until`, so that its waiting counts.
     public var deadline: Deadline { Deadline(milliseconds: timeoutMilliseconds, cancellation: cancellation) }
 
-    /// Whether this process opened the store. False in a child made by `fork()`.
+    /// Whether this process opened the store. The result is false in a child made by `fork()`.
     public var isUsable: Bool { getpid() == owner }
 
     /// Checks that a call may begin, and makes the call's context.

@@ -24,7 +24,7 @@ public struct StoreConfiguration: Sendable {
     public var prompt: PromptHandler?
     /// Provides the vault's password without asking the user, even if the store may not show prompts.
     ///
-    /// If nil, ``prompt`` asks for the password.
+    /// If the provider is nil, ``prompt`` asks for the password.
     package var password: PasswordProvider?
     /// The path of the vault, for tests; nil for the user's vault.
     package var vaultPath: String?
@@ -44,7 +44,8 @@ public struct StoreConfiguration: Sendable {
     package var stackDirectories = StackDirectories.standard
     /// The path of a stack file to use instead of ``stack``, with the same checks; nil to use ``stack``.
     package var stackFile: String?
-    /// Receives an event for each module's answer. If nil, `TOKENKEEP_DEBUG=1` in the environment turns on a trace.
+    /// Receives an event for each module's answer. If the handler is nil, `TOKENKEEP_DEBUG=1` in the environment turns
+    /// on a trace.
     package var trace: StackTraceHandler?
 
     /// Makes a configuration. By default: the default stack, the empty namespace, five seconds, no prompts.

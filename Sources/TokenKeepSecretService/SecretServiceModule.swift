@@ -4,16 +4,16 @@ public import TokenKeepCore
 ///
 /// The service may be gnome-keyring, KWallet, KeePassXC, oo7 or another program.
 ///
-/// The service owns the name `org.freedesktop.secrets` on the user's session bus. Before the first call, nothing is
-/// loaded or connected. Every call uses the caller's thread and returns by the call's deadline. After a service did not
-/// answer, it gets no calls until the ``CircuitBreaker`` closes. If there is no service, the error is an absence
-/// (``TokenKeepError/isAbsence``). In a child made by `fork()` of a process that used the module, every call fails with
-/// ``Status/unavailable``.
+/// The service owns the name `org.freedesktop.secrets` on the user's session bus. The module loads libsecret and
+/// connects to the bus at its first call. Every call uses the caller's thread and returns by the call's deadline. A
+/// service that did not answer gets no further calls until the ``CircuitBreaker`` closes. If there is no service, the
+/// error is an absence (``TokenKeepError/isAbsence``). In a child made by `fork()` of a process that used the module,
+/// every call fails with ``Status/unavailable``.
 ///
 /// The service has no transactions, so a precondition is checked right before the save. A caller that must exclude
 /// other processes holds a lock around the call.
 public final class SecretServiceModule: Module {
-    /// Always `secret-service`.
+    /// The module's name in a stack: `secret-service`.
     public let name = "secret-service"
 
     private struct Links {
@@ -33,7 +33,7 @@ public final class SecretServiceModule: Module {
     ///
     /// - Parameters:
     ///   - timeoutMilliseconds: the longest time of a call, within its own deadline. Only prompts may take longer.
-    ///   - versionKey: provides the key that computes item versions. Called whenever a call needs the key.
+    ///   - versionKey: provides the key that computes item versions, whenever a call needs the key.
     public convenience init(
         timeoutMilliseconds: UInt32 = 5000,
         versionKey: @escaping @Sendable () throws(TokenKeepError) -> ItemVersionKey
@@ -66,7 +66,7 @@ public final class SecretServiceModule: Module {
         ForkGuard.allows && (try? breaker.check()) != nil && (address != nil || (try? BusAddress.find()) != nil)
     }
 
-    /// Calls the observer at the service's signals, from the next call on. Not every change is signalled.
+    /// Calls the observer at the service's signals, from the next call on. Services do not signal every change.
     public func whenChanged(_ observer: @escaping @Sendable () -> Bool) { observers.add(observer) }
 
     /// Unlocks the default collection (keyring), which may prompt the user.
@@ -266,7 +266,8 @@ public final class SecretServiceModule: Module {
 
     /// The present link or a new one. If several threads make links at once, the last link is kept.
     ///
-    /// - Parameter search: sent while a new link is made. Not sent if there is a present link.
+    /// - Parameter search: the search to send while a new link is made. If there is a present link, the search is not
+    ///   sent.
     private func link(
         searching search: EarlySearch? = nil, until deadline: Deadline
     ) throws(TokenKeepError) -> ServiceLink {
@@ -301,7 +302,7 @@ public final class SecretServiceModule: Module {
         _ = consume before  // the old objects are released here, outside the lock
     }
 
-    /// The present connection and link; nil if lost. Drops lost ones, and then closes the breaker.
+    /// The present connection and link. Returns nil for lost objects, which it drops, and then closes the breaker.
     private func present() -> (BusConnection?, ServiceLink?) {
         let (lost, connection, link) = links.withLock { links -> (Links?, BusConnection?, ServiceLink?) in
             guard let connection = links.connection else { return (nil, nil, nil) }

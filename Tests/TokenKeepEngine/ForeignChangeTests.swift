@@ -260,7 +260,8 @@ import TokenKeepRecords
         #expect(stored == "theirs")
     }
 
-    /// Another program replaced a value that we knew. In the same second, its change counts as the later one.
+    /// Another program replaced a value that we knew. Within the same second, the other program's change counts as
+    /// later.
     @Test func anotherProgramsWriteInTheSecondOfOursStands() throws {
         try save(open(), "old")
         world.become(.down)

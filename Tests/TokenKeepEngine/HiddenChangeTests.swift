@@ -6,7 +6,7 @@ import TokenKeepRecords
 
 @testable import TokenKeepEngine
 
-/// Watches while part of the store cannot be read. They report each change by name or as ``ItemChange/listAgain``.
+/// Watches while part of the store cannot be read: each change is reported by name or as ``ItemChange/listAgain``.
 @Suite final class HiddenChangeTests: Sendable {
     private let directory = TemporaryDirectory(inMemory: true)
     private let password: SecretBytes
@@ -86,7 +86,7 @@ import TokenKeepRecords
     }
 }
 
-/// The same for a module that the watch's store cannot reach, but that another process can.
+/// Watches of a store that cannot reach a module, while another process can reach the module.
 @Suite struct UnreachedChangeTests {
     private let service = ScriptedService()
     private let directory = TemporaryDirectory(inMemory: true)

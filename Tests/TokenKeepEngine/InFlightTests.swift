@@ -279,7 +279,7 @@ import TokenKeepRecords
 
     // MARK: Levels
 
-    /// A save without a level keeps the level that this process saw. It cannot keep a level that it never saw.
+    /// A save without a level keeps the level that this process saw, and cannot keep a level that it never saw.
     @Test func aFallbackKeepsTheLevelThatWasSeen() throws {
         let store = try open()
         try save(store, "old", level: .whenUnlocked)

@@ -8,7 +8,7 @@ import TokenKeepRecords
 
 /// Saves while the first module is locked and has a pending removal, so that the module cannot get the value now.
 ///
-/// Such a value must not wait under the keyfile, because the user has locked the module meant for it.
+/// The value must not wait under the vault's keyfile, because the user has locked the module that is to get the value.
 @Suite struct LockedSaveTests {
     /// The kind of removal that is pending for the locked module.
     enum Removal: CaseIterable {

@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Random histories of stores on one vault, with a service that stops, returns, locks, hangs, and has other users.
+/// Random histories of several stores on one vault, with a service that fails and that other programs use.
 ///
-/// `TOKENKEEP_MODEL_COUNT` is the number of histories, `TOKENKEEP_MODEL_SEED` the first seed. A failure prints its
+/// `TOKENKEEP_MODEL_COUNT` is the number of histories, `TOKENKEEP_MODEL_SEED` the first seed. Each failure prints a
 /// seed.
 @Suite struct ModelTests {
     private static let workers = 4

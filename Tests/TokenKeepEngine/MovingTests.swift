@@ -100,7 +100,7 @@ import TokenKeepRecords
     @Test func theAnswersOfModulesToADrainAreTraced() throws {
         try save(open(), "old")
         keyring.stop()
-        // This store's clock is slow. So another program's later change is later in whole seconds too.
+        // This store's clock is slow, so that another program's later change is later in whole seconds too.
         let cron = try open(isConnected: false, clock: { UnixTime(UnixTime.now.rawValue - 60) })
         try save(cron, "new")
         try cron.clear(service: "example.com", account: "bob")

@@ -267,16 +267,16 @@ private final class Place: Module, @unchecked Sendable {
     let supportsPendingWrites = true
     /// The statuses with which operations fail.
     var fails: [StackLine.Operation: Status] = [:]
-    /// Whether its items are other programs' items.
+    /// Whether the module's items are other programs' items.
     var keepsOthers = false
-    /// Whether its items have modification times.
+    /// Whether the module's items have modification times.
     var isDated = true
     private var now = UnixTime(1_000_000)
     private var items: [ItemName: TokenItem] = [:]
 
     init(_ name: String) { self.name = name }
 
-    /// The value of its only item.
+    /// The value of the module's only item.
     var value: String? { items.values.first?.secret.utf8String }
 
     func secondsPass() { now = UnixTime(now.rawValue + 5) }

@@ -126,7 +126,7 @@ import TokenKeepCore
         #expect(try world.load() == "one" && world.plain() == "theirs" && world.sealed() != "")
     }
 
-    /// The record is damaged, so only the module knows the requirement. Nothing is saved before the module answers.
+    /// The record is damaged, so only the module knows the requirement. A save fails until the module answers.
     @Test func aDamagedRecordLowersNoRequirement() throws {
         try world.save("one", flags: .requireEnforced)
         world.stopService()

@@ -54,7 +54,7 @@ import TokenKeepCore
             }
         }
         #expect(try world.load() == "one" && world.plain() == "")
-        // The same during an outage, in a store that never saw the item.
+        // Check the same during an outage, in a store that never saw the item.
         world.stopService()
         let other = try world.open()
         #expect(throws: TokenKeepError(.policy, "")) { try world.save("three", level: .afterFirstUnlock, in: other) }
@@ -262,8 +262,7 @@ import TokenKeepCore
 
     // MARK: Changes by other programs
 
-    /// The vault is unreadable, so nobody knows whose the item is. A load must not miss it, nor a save add a second
-    /// one.
+    /// The vault is unreadable, so nobody knows who sealed the item. Loads and saves fail: no item is missed or added.
     @Test(arguments: ["any required secret-service", "any sufficient secret-service\nany required vault"])
     func aVaultThatCannotBeReadHidesNothing(stack: String) throws {
         try world.save("one", flags: .requireEnforced)

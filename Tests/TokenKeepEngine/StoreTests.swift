@@ -175,7 +175,7 @@ extension StoreTests {
         #expect(try store.load(service: "example.com", account: "shared").secret.utf8String?.hasSuffix("-19") == true)
     }
 
-    /// Many stores make one vault at once. They must agree on one set of keys, so that every item can be read.
+    /// Many stores that make one vault at once agree on one set of keys, so that every item can be read.
     @Test func storesThatMakeTheVaultAtOnceAgree() async throws {
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<8 {

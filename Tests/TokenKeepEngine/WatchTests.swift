@@ -4,7 +4,7 @@ import Testing
 import TokenKeepCore
 import TokenKeepEngine
 
-/// Watches of a vault. Nothing here waits: when a save returns, its change has been signalled.
+/// Watches of a vault. No test waits, because a save's change has been signalled when the save returns.
 @Suite struct WatchTests {
     private let directory = TemporaryDirectory()
     private var vault: String { directory.path + "/not/yet/vault" }

@@ -85,7 +85,7 @@ extension Dispatcher {
     ///
     /// A save with a precondition never goes on, because only one module checks the precondition. After an outage, a
     /// save goes on only if the vault can record a pending write for the failed module, or if the line's action is not
-    /// `bad`. Otherwise a load would later find the failed module's older value.
+    /// `bad`. If a save went on in any other case, a load would later find the failed module's older value.
     private func maySave(_ request: SaveRequest, past error: TokenKeepError, _ action: StackAction) -> Bool {
         guard request.precondition == .none else { return false }
         switch error.status {

@@ -42,8 +42,8 @@ struct Dispatcher: Sendable {
     ///
     /// - Parameters:
     ///   - version: the version that the item must have; nil clears any version.
-    ///   - passesOutages: whether the lines' actions decide about an outage of a deferrable module. If false, the clear
-    ///     throws the outage's error.
+    ///   - passesOutages: whether the lines' actions decide about an outage of a deferrable module. If `passesOutages`
+    ///     is false, the clear throws the outage's error.
     func clear(
         _ name: ItemName, ifVersion version: UInt64?, passesOutages: Bool = true, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {

@@ -75,7 +75,8 @@ extension Optional<StackTraceHandler> {
 enum DebugTrace {
     /// The handler that writes to standard error; nil unless `TOKENKEEP_DEBUG` is 1.
     ///
-    /// nil also in a program with more rights than its caller, because the caller controls the environment.
+    /// The result is nil, too, in a program with more rights than its caller, because the caller controls the
+    /// environment.
     static func handler() -> StackTraceHandler? {
         guard let value = getenv("TOKENKEEP_DEBUG"), strcmp(value, "1") == 0, !Privileges.areRaised else { return nil }
         return { write("tokenkeep: \(printable($0.description))\n") }

@@ -42,7 +42,7 @@ extension Dispatcher {
     ///
     /// - Parameters:
     ///   - subject: the name of the item or service, for trace events.
-    ///   - passes: whether the next module may be asked after a failure. Not called if the action ends the walk.
+    ///   - passes: whether the next module may be asked after a failure whose action does not end the walk.
     ///   - ask: asks one module.
     /// - Returns: the answers and failures that can become the operation's result.
     func walk<Answer>(
@@ -81,7 +81,7 @@ extension Dispatcher {
         var isHeldBack = false
         /// Whether no further module of the whole stack is asked.
         ///
-        /// If false, an action that ends the operation inside a substack ends only the substack.
+        /// Otherwise, an action that ends the operation inside a substack ends only the substack.
         var endsAll: Bool { isHeldBack || StackActions.endsEveryWalk(status) }
     }
 

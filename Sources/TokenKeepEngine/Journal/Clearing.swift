@@ -10,7 +10,8 @@ extension Reconciler {
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         guard dispatcher.memory.item(name) == nil else {
-            // A load returns the memory-only item: check its version. Then clear the stack's item of that name.
+            // A load returns the memory-only item, so check that item's version. Then clear the stack's item of the
+            // same name.
             _ = try dispatcher.memory.clear(name, ifVersion: version, call)
             _ = try clear(name, ifVersion: nil, call)
             return true

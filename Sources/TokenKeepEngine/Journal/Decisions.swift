@@ -62,7 +62,7 @@ enum Decisions {
         case send
         /// Write the record.
         case record
-        /// If the first module is locked, decide by ``missed(_:)``. Otherwise write the record.
+        /// If the first module is locked, decide by ``missed(_:)``; if not, write the record.
         case recordUnlessLocked
         case fail
     }
@@ -223,7 +223,7 @@ enum Decisions {
 
     /// Decides which pending changes a record keeps after a drain.
     ///
-    /// The record answers every load while one change is still to be applied. Until then it also keeps the writes that
+    /// The record answers every load while any change is pending. While it does, the record also keeps the writes that
     /// are already applied.
     ///
     /// - Parameter isMove: whether the item is being moved. A change by another program ends the move.

@@ -94,7 +94,7 @@ struct Migration {
         return names.filter { !source.holdsRecords || $0.service != ItemName.queueService }.sorted()
     }
 
-    /// Whether the item would be moved. Changes nothing.
+    /// Whether a move would move the item. Changes no item and no record.
     private func canMove(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Bool {
         let record = try records.record(of: name, call)
         return try plan(name, record.map(JournalEntry.record) ?? .none, call) != nil

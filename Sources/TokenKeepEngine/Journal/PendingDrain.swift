@@ -14,7 +14,8 @@ struct PendingDrain {
     var move: Move?
     /// Whether the drain notes another program's newer value as seen in the module.
     ///
-    /// False in the removal of a service: its next drain would judge a seen value to be older, and remove it.
+    /// The value is false in the removal of a service, because the next drain of that removal would remove a value
+    /// noted as seen.
     var notesArrivals = true
     /// Receives an event for each module's answer; nil for no trace.
     var trace: StackTraceHandler?
@@ -96,7 +97,7 @@ struct PendingDrain {
 
     /// Whether a load finds another program's item in this module instead of the record's value.
     ///
-    /// Asked only about a module from which the record's item must be removed.
+    /// Call this only for a module from which the record's item must be removed.
     private func isVisible(in module: any Module) -> Bool {
         guard record.holdsValue else { return true }
         let isSent = record.pending.contains { $0.kind == .write && pending.isOurs($0) }
@@ -231,9 +232,9 @@ struct PendingDrain {
         move?.hasArrived = true
     }
 
-    /// Whether the module already has the record's value, and no other value that was sent can arrive later.
+    /// Whether the module already has the record's value, so that the value need not be sent again.
     ///
-    /// Such a value need not be sent again.
+    /// If another value was sent to the module and may still arrive, the result is false.
     private func isUnchanged(
         _ theirs: TokenItem, _ ours: TokenItem, _ part: PendingWrite, _ keys: JournalKeys
     ) -> Bool {

@@ -27,7 +27,7 @@ public struct PendingReport: Sendable {
     /// The first failure to read a record; nil if every record was read.
     public let problem: TokenKeepError?
 
-    /// Reads the pending changes from the records. Changes nothing.
+    /// Reads the pending changes from the records, without changing them.
     init(_ records: Records) {
         do throws(TokenKeepError) {
             let found = try records.pendingRecords()

@@ -4,7 +4,7 @@ import TokenKeepRecords
 
 /// Computes the pending writes and removals of a record after its item changed.
 struct PendingWrites {
-    /// The vault's records. They provide the hash of this machine, which each pending write stores.
+    /// The vault's records, which provide the hash of this machine for each pending write.
     let records: Records
     /// The deferrable modules of this stack.
     let deferrable: [any Module]
@@ -52,10 +52,10 @@ struct PendingWrites {
 
     /// The fingerprint of each module's value at the beginning of a change, by the module's name.
     ///
-    /// A module without the item has the fingerprint nil. A module that could not be asked has no element.
+    /// The fingerprint is nil for a module without the item. The dictionary lacks a module that could not be asked.
     typealias Looks = [String: [UInt8]?]
 
-    /// Reads the modules' present values. All of them are older than the change that begins now.
+    /// Reads the modules' present values, which are older than the change that begins now.
     func look(
         at modules: [any Module], _ item: borrowing ItemTransaction, _ call: CallContext
     ) -> Looks {
@@ -73,8 +73,8 @@ struct PendingWrites {
 
     /// The pending writes after a save: `top` must get the value, and `holders` must lose their older values.
     ///
-    /// - Parameter isNewValue: whether the saved value is newer than every change by other programs until now. This
-    ///   also renews the pending changes for modules of other stacks.
+    /// - Parameter isNewValue: whether the saved value is newer than every change by other programs until now. If so,
+    ///   the pending changes for modules of other stacks get the present time, too.
     func afterSave(
         _ pending: [PendingWrite], of item: borrowing ItemTransaction, to top: (any Module)?, holders: [any Module],
         looks: Looks = [:], isNewValue: Bool = true

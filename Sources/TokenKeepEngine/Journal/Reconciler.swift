@@ -45,7 +45,7 @@ struct Reconciler: Sendable {
                 if let item = try answer(name, drains: drains, call) { return item }
                 if try pendingRemoval(of: name, call) != nil {
                     emptied = try modulesToEmpty(of: name, drainingIf: drains, call)
-                    // The drain skips an item that another process changed meanwhile. So ask its own record again.
+                    // The drain skips an item that another process changed meanwhile, so ask that item's record again.
                     if let item = try answer(name, drains: drains, call) { return item }
                 }
             }
@@ -189,7 +189,7 @@ struct Reconciler: Sendable {
     /// Drains an item, and lets modules prompt that ask the user before deleting an older item.
     ///
     /// Prompts only if prompts are allowed. During the prompt the item is not locked, but other processes save the item
-    /// only into its record. So the module's item stays the same until the user answers.
+    /// only into its record. The module's item therefore stays the same until the user answers.
     func drainAsking(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
         let silent = call.withoutPrompts
         let drained = try draining(name, silent)

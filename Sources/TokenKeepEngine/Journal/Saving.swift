@@ -109,7 +109,7 @@ struct Saving {
         do throws(TokenKeepError) {
             return try dispatcher.saveInPlaces(request, call)
         } catch {
-            // The vault failed, so no change can become pending. So throw the vault's failure, not the module's.
+            // The vault failed, so no change can become pending. Therefore throw the vault's failure, not the module's.
             guard progress == .unlocked, error.status == .unavailable || error.status == .timedOut else { throw error }
             throw problem
         }
@@ -214,8 +214,8 @@ struct Saving {
                 status: error.status, isFinal: dispatcher.programs[.save].first?.actions[error.status] == .die,
                 // An ignored failure too makes the write pending, or a load would find the older value.
                 isIgnored: isOfFirst && isIgnored(error),
-                // After a cancellation the module may still save the value. Without a record, that value would replace
-                // a newer save's.
+                // A module may save the value after the cancellation. Without a record, that value would replace a
+                // newer save's.
                 isCut: error.status == .cancelled && call.deadline.isCancelled && !error.changedNothing,
                 mayWait: isOfFirst && error.status == .locked && mayWait(request, item)))
     }
@@ -246,7 +246,7 @@ struct Saving {
             step.isAhead = true
             return step
         } catch {
-            // A drain must read the module's item before replacing it, and this item is unreadable. So save at once.
+            // A drain could not replace this unreadable item, because it reads an item first. So save at once.
             guard error.status == .corrupt else {
                 var error = error
                 error.changedNothing = true
@@ -261,7 +261,7 @@ struct Saving {
 
     /// The first module's item, which the save replaces; nil if the module has no item.
     ///
-    /// nil also for a sealed item whose key is locked, if the request names a level and has no precondition.
+    /// If the request names a level and no precondition, the result is nil for a sealed item whose key is locked.
     private func present(
         _ request: inout SaveRequest, _ item: borrowing ItemTransaction, _ call: CallContext
     ) throws(TokenKeepError) -> TokenItem? {
@@ -277,7 +277,7 @@ struct Saving {
 
     /// Removes older copies of an item from the other modules for which the stack has a `clear` line.
     ///
-    /// - Returns: false if a copy could not be removed. Its removal must then become pending.
+    /// - Returns: false if a copy could not be removed, so that its removal must become pending.
     private func removeCopies(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Bool {
         let others = dispatcher.places(for: .clear).map(\.module)
         var isComplete = true

@@ -5,9 +5,9 @@ import TokenKeepRecords
 
 /// The result of a login's call, as an exit code of `tokenkeep login`, which `pam_tokenkeep.so` reads.
 package enum LoginResult: Int32, Sendable {
-    /// The work is done, or there was none to do.
+    /// The work is done, or there was no work to do.
     case done = 0
-    /// There is no vault, or it has no password.
+    /// There is no vault, or the vault has no password.
     case noVault = 1
     /// The home, the vault's lock or the kernel's keyring is unavailable at present.
     case notNow = 4
@@ -70,7 +70,7 @@ package struct VaultLogin {
     package func confirm() -> LoginResult {
         onVault { vault, call throws(TokenKeepError) in
             if keys.areTemporary(vault.keys.vaultID) {
-                // The agent must get the keys too. It starts with the session, so it may not answer yet.
+                // The agent must get the keys too, but may not answer yet, because the agent starts with the session.
                 try keys.keepWithPatience(vault.keys.residentKeys(), of: vault.keys.vaultID, call.deadline)
             }
             if !vault.keys.isOpen(.level(.afterFirstUnlock)) { note(.noPassword) }
@@ -166,7 +166,7 @@ package struct VaultLogin {
 
     /// The time limit in milliseconds of a call that may wait for the vault's lock.
     ///
-    /// Shorter than the PAM module's usual timeout of five seconds, so that the outcome can be noted.
+    /// The limit is below the PAM module's usual timeout of five seconds, so that the outcome can be noted.
     private static let patience: UInt32 = 4_000
     /// The longest timeout in milliseconds that the PAM module accepts.
     private static let longestTimeout: UInt32 = 30_000

@@ -6,9 +6,9 @@ import TokenKeepRecords
 ///
 /// The vault keeps the missed changes and applies them later.
 ///
-/// Before the first write to the module, the vault marks the module as used on this machine. A load that finds an item
-/// marks the module too, and so does an error other than absence. An absent module counts as empty without the mark,
-/// and as unavailable with the mark, because it may have items.
+/// Before the first write, the vault marks the module as used on this machine. The vault also marks a module that has
+/// an item, or that fails with an error other than absence. An absent module without the mark counts as empty. An
+/// absent module with the mark counts as unavailable, because it may have items.
 ///
 /// Every call leaves part of its time to the modules that come later in the stack.
 struct DeferrableModule: RememberingModule {

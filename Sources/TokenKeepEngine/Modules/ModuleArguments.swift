@@ -29,7 +29,7 @@ struct ModuleArguments {
             .invalid, "the module \(module) has a timeout that is no duration", hint: "for example: timeout=5s")
     }
 
-    /// Removes and returns all remaining arguments. Used for a plugin module, which interprets them itself.
+    /// Removes and returns all remaining arguments, for a plugin module that interprets its arguments itself.
     mutating func takeRest() -> [String] {
         defer { rest = [] }
         return rest

@@ -4,8 +4,8 @@ import TokenKeepRecords
 
 /// Provides the key that computes item versions, for modules other than the vault and memory.
 ///
-/// All of them use the vault's key, so that an item keeps its version when it moves between modules. While no vault can
-/// be read, this store uses a random key of its own.
+/// Returns the vault's key, so that an item keeps its version when it moves between modules. While no vault can be
+/// read, returns a random key of this store alone.
 final class VersionKeys: Sendable {
     private let records: Records
     private let own = MutexGuarded<ItemVersionKey?>(nil)

@@ -9,7 +9,7 @@ import TokenKeepRecords
 /// The rotation re-encrypts the items into new files, while other processes go on using the old files. One rename
 /// then puts the new files in force.
 struct KeyRotation {
-    /// The time limit for locking the whole vault, in milliseconds. After that, the rotation fails.
+    /// The time limit for locking the whole vault, in milliseconds. If the limit passes, the rotation fails.
     private static let patience: UInt32 = 30_000
 
     let records: Records
@@ -24,8 +24,8 @@ struct KeyRotation {
     ///   - newKeys: the way to open the new keys: the password or the keyfile.
     ///   - device: the device to which the vault is then bound; nil to keep the present device.
     ///   - check: called just before the new files are put in force, while the whole vault is locked. May throw.
-    /// - Returns: the vault under its new keys, and the number of records that no key opened. These records are
-    ///   encrypted unread under the new keys.
+    /// - Returns: the vault under its new keys, and the number of records that no key opened. A record that no key
+    ///   opened is encrypted unread under the new keys.
     func run(
         _ before: UnlockedVault, with newKeys: EraKeys.Opener, binding device: DeviceIdentity? = nil,
         check: (OpenVault) throws(TokenKeepError) -> Void = { _ in }
@@ -36,7 +36,8 @@ struct KeyRotation {
         if let changed = try run(before, with: newKeys, keeping: needed, binding: device, check: check) {
             return changed
         }
-        // Meanwhile a module got an item under a key that was not to be kept. So keep the keys of all levels now.
+        // A module got an item meanwhile under a key that was not to be kept. Keep the keys of all levels in a second
+        // attempt.
         let all = KeyRotation.sealingKeys(of: before) { _ in true }
         guard let changed = try run(before, with: newKeys, keeping: all, binding: device, check: check) else {
             throw KeyRotation.changedMeanwhile

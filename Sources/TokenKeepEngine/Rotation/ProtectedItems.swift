@@ -4,7 +4,7 @@ import TokenKeepRecords
 
 /// The items that would lose their protection in a change of keys.
 ///
-/// They are records of the vault, or sealed items in other modules.
+/// Such an item is in a record of the vault, or sealed in another module.
 struct ProtectedItems {
     /// The protection that the vault loses: its password, or its device.
     enum Loss {
@@ -21,7 +21,7 @@ struct ProtectedItems {
     let unlocked: UnlockedVault
     var loss = Loss.password
 
-    /// Throws ``Status/policy`` if an item would lose its protection. Changes nothing.
+    /// Throws ``Status/policy`` if an item would lose its protection.
     func refuse() throws(TokenKeepError) {
         let elsewhere = try sealedElsewhere().count
         let count = try inRecords().count + elsewhere
@@ -85,7 +85,7 @@ struct ProtectedItems {
     /// The names of sealed items in other modules that would lose their protection, and have no value in the vault.
     private func sealedElsewhere() throws(TokenKeepError) -> [ItemName] {
         let sealed = try SealedRecords(unlocked.vault).all()
-        // The rotation copies a damaged record unchanged. After any other failure, a record may be readable later.
+        // The rotation copies a damaged record unchanged. A record with any other failure may be readable later.
         if let problem = sealed.problem, problem.status != .corrupt { throw problem }
         return sealed.entries.filter { $0.isAlone && isProtected($0.copies.level, $0.copies.flags) }.map(\.name)
     }

@@ -29,7 +29,7 @@ extension Store {
     ///
     /// - Parameters:
     ///   - provider: the kind of device; nil for the first kind that this machine has.
-    ///   - password: provides the vault's password. Called only if the vault has one.
+    ///   - password: provides the vault's password. Called only if the vault has a password.
     /// - Returns: the provider, and the fault of a better device that was passed over.
     /// - Throws: ``Status/duplicate`` if the vault is bound to a device already, ``Status/unavailable`` if this machine
     ///   has no such device.

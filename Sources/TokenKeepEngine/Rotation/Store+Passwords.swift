@@ -27,8 +27,8 @@ extension Store {
 
     /// Replaces the password and unlocks the vault.
     ///
-    /// - Parameter isCompromised: whether another person may know the old password. If so, replaces every key that the
-    ///   old password ever opened, and drops the recovery code. Works even after an unauthorized change of
+    /// - Parameter isCompromised: whether another person may know the old password. If true, the change replaces every
+    ///   key that the old password ever opened, drops the recovery code, and works even after an unauthorized change of
     ///   the header.
     /// - Throws: ``Status/denied`` if the old password is wrong, ``Status/unsupported`` if the vault has no password.
     public func changePassword(
@@ -86,7 +86,7 @@ extension Store {
 
     /// Makes a recovery code, which replaces an earlier code.
     ///
-    /// The code can be read only from the result. It does not open items that need the password at each use.
+    /// The code can be read only from the result. The code does not open items that need the password at each use.
     public func createRecoveryCode(password: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         let call = try beginPasswordChange()
         let passwords = PasswordSlots(records.opener)
@@ -96,7 +96,7 @@ extension Store {
 
     /// Sets a new password with the recovery code, and unlocks the vault.
     ///
-    /// The recovery code stays valid. Lost are items that need the password at each use, and items of the level
+    /// The recovery code stays valid. Items that need the password at each use are lost, and so are items of the level
     /// ``AccessLevel/whenPasscodeSetThisDeviceOnly``.
     ///
     /// - Parameter isDestroying: whether items that only an unavailable device opens are destroyed. The vault is then

@@ -36,7 +36,8 @@ struct Resealing {
 
     /// Re-encrypts every item under a retiring key, and removes the keys that no item needs any more.
     ///
-    /// - Returns: the vault afterwards, and the number of encrypted secrets that no key opens. Those stay unchanged.
+    /// - Returns: the vault afterwards, and the number of encrypted secrets that no key opens, and that therefore stay
+    ///   unchanged.
     /// - Throws: the first failure to re-encrypt an item, after all other items were tried. A later run may succeed.
     func run(
         _ unlocked: UnlockedVault, _ call: CallContext, progress: JournalProgress?
@@ -61,7 +62,7 @@ struct Resealing {
         }
         if !items.isEmpty { progress?(items.count, items.count) }
         if let obstacle { throw obstacle }
-        // The unreadable record of a sealed item may need a retiring key. So keep all retiring keys.
+        // An unreadable record may name a sealed item, so keep all retiring keys.
         guard !sealed.mayBeIncomplete else { return (unlocked, unreadable) }
         let dropped = try PasswordSlots(records.opener).dropRetiringKeys(unlocked, call) { () throws(TokenKeepError) in
             let present = try SealedRecords(unlocked.vault).all()
@@ -149,7 +150,7 @@ struct Resealing {
         _ name: ItemName, in module: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> Outcome {
         let soon = call.until(Deadline(milliseconds: Resealing.drainMilliseconds))
-        // Drain a pending removal of the service first. Otherwise an item that it covers would be written again.
+        // First drain a pending removal of the service, so that no item that it covers is written again.
         try reconciler.drainRemoval(before: name, soon, isNeeded: true)
         guard case .recorded = try writeAhead(name, of: module, call) else {
             return try isThere(name, in: module, call) ? .done : .absent

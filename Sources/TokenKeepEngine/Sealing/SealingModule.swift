@@ -75,8 +75,8 @@ struct SealingModule: Module {
 
     /// The metadata of the item that a save replaces; nil if there is none.
     ///
-    /// A save without a precondition also replaces a damaged item, or a plain item in the place of a sealed one. Such a
-    /// plain item can be left if the module did not answer the save of the sealed one.
+    /// A save without a precondition also replaces a damaged item, or a plain item in the place of a sealed one. A
+    /// plain item can be left in the place if the module did not answer the save of the sealed item.
     private func itemToReplace(
         by request: SaveRequest, _ call: CallContext
     ) throws(TokenKeepError) -> ItemDetails? {

@@ -10,7 +10,7 @@ public struct StackLine: Sendable, Equatable {
         case clear
         /// Listing items.
         case list
-        /// Any of the four operations.
+        /// The line applies to any of the four operations.
         case any
 
         /// The four operations of a store, without ``any``.

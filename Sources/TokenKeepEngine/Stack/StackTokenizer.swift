@@ -12,7 +12,7 @@ struct StackWord {
 ///
 /// - Spaces and tabs separate words.
 /// - `#` begins a comment.
-/// - A word that begins with `[` ends at the next `]`. It may contain spaces, and `\]` stands for a `]`.
+/// - A word that begins with `[` ends at the next `]`. A word in brackets may contain spaces, and `\]` for a `]`.
 /// - A `\` at the end of a line joins the line with the next line.
 struct StackTokenizer {
     private let bytes: [UInt8]

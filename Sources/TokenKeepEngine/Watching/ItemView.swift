@@ -67,9 +67,9 @@ struct ItemView {
 
     /// Reads the store again and compares its items with this view.
     ///
-    /// The changes of an item that cannot be read are not visible. After a signal, ``ItemChange/listAgain`` then stands
-    /// for them. A regular reading reports no ``ItemChange/listAgain``: if a module is gone for good, every reading
-    /// would report one.
+    /// The changes of an item that cannot be read are not visible. If a change was signalled, ``ItemChange/listAgain``
+    /// is reported in their place. A regular reading reports no ``ItemChange/listAgain``: if a module is gone for good,
+    /// every reading would report one.
     ///
     /// - Returns: the changes since the last reading, and whether the store could be read.
     mutating func update(
@@ -81,7 +81,7 @@ struct ItemView {
             let mayHaveMissed =
                 switch occasion {
                 case .clock: false
-                // An outage changes no item of the module. But the module's items may have changed when it returns.
+                // An outage changes no item, but the module's items may have changed when the module returns.
                 case .module: hidSome && !hidesSome
                 case .signal: hidSome || hidesSome
                 }

@@ -4,9 +4,9 @@ import TokenKeepCore
 
 /// A mark for the user's other processes: the service on this bus did not answer.
 ///
-/// The mark is the file `tokenkeep/breaker-BUS` in the runtime directory. Its one line has the service's unique bus
-/// name and the time of the boot clock in milliseconds. The content is not trusted: a forged mark costs one question to
-/// the service. Failures to read or write the file are ignored.
+/// The mark is the file `tokenkeep/breaker-BUS` in the runtime directory. The file's one line has the service's unique
+/// bus name and the time of the boot clock in milliseconds. The content is not trusted: a forged mark costs one
+/// question to the service. Failures to read or write the file are ignored.
 struct BreakerMark: Sendable {
     private static let folder = "tokenkeep"
     private static let longest = 200

@@ -20,7 +20,8 @@ extension BusConnection {
                 return connection
             } catch {
                 guard error.status == .unavailable else { throw error }
-                // A refused bus may lead to items. So a later entry without a bus does not make this an absence.
+                // A refused bus may lead to items, so a later entry without a bus must not turn the failure into an
+                // absence.
                 if failure.isAbsence { failure = error }
             }
         }

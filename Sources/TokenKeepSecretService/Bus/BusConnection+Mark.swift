@@ -21,8 +21,8 @@ extension BusConnection {
     /// A Ping would not suffice: libraries answer it on a thread of their own while the service's main loop hangs. An
     /// error counts as an answer, and so does the end of the service.
     ///
-    /// - Throws: ``Status/unavailable`` if the service does not answer within ``longestProbe``. This process's breaker
-    ///   then opens, and the mark stays. ``Status/cancelled``.
+    /// - Throws: ``Status/unavailable`` if the service does not answer within ``longestProbe``. After that failure this
+    ///   process's breaker is open, and the mark stays. ``Status/cancelled``.
     func checkMark(of owner: String, until deadline: Deadline) throws(TokenKeepError) {
         guard let mark, mark.mayExist else { return }
         guard mark.owner() == owner else { return mark.remove() }

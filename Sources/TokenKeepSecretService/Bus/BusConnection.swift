@@ -90,7 +90,7 @@ final class BusConnection: @unchecked Sendable {
         return try replies(to: start(calls), in: context, until: deadline)
     }
 
-    /// A call that was sent. Its reply arrives in the context in which the call was sent.
+    /// A call that was sent. The reply arrives in the context in which the call was sent.
     struct Sent {
         fileprivate let call: MethodCall
         fileprivate let serial: UInt32
@@ -100,7 +100,7 @@ final class BusConnection: @unchecked Sendable {
     /// Sends calls without waiting. The thread must be in the context in which ``replies(to:in:until:)`` then waits.
     func start(_ calls: [MethodCall]) -> [Sent] { calls.map(send) }
 
-    /// Cancels calls that were sent. The caller must then let the context deliver their results.
+    /// Cancels calls that were sent. Afterwards the caller must let the context deliver the calls' results.
     func cancel(_ sent: [Sent]) {
         for one in sent where !one.pending.isDone { glib.pointee.g_cancellable_cancel(one.pending.cancellable) }
     }

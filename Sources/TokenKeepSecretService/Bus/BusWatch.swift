@@ -36,7 +36,7 @@ final class BusWatch: Sendable {
         var tells = false
         /// The signals received from the owner in use.
         var heard: Set<String> = []
-        /// The number of change signals from the owners in use so far. Never decreases.
+        /// The number of change signals from all owners that were in use. The number never decreases.
         var itemChanges: UInt64 = 0
     }
 
@@ -69,8 +69,9 @@ final class BusWatch: Sendable {
 
     /// The rules to send: first those to remove, then those to add.
     ///
-    /// Rules are removed that the bus may have stored already, because it would store them twice. Both are empty while
-    /// another thread waits for the replies. The caller must then call ``endRequest(accepted:)``.
+    /// A rule that the bus may have stored is removed first, because the bus would store the rule twice. Both lists are
+    /// empty while another thread waits for the replies. After the replies, the caller must call
+    /// ``endRequest(accepted:)``.
     func beginRequest() -> (remove: [String], add: [String]) {
         ruleState.withLock { state in
             guard !state.isInFlight, !state.missing.isEmpty else { return ([], []) }

@@ -13,7 +13,7 @@ struct MethodCall {
 enum Reply {
     /// An answer of the requested type.
     case answer(Variant)
-    /// An error of this name. Its message is dropped, because another program wrote it.
+    /// An error of this name. The error's message is dropped, because another program wrote the message.
     case error(String)
     /// An answer of another type.
     case malformed
@@ -28,7 +28,7 @@ enum Reply {
     /// The error of this name. Replaces an unspecified name by ``ErrorNames/other``, because it could contain a secret.
     static func error(named name: String) -> Reply { .error(ErrorNames.known.contains(name) ? name : ErrorNames.other) }
 
-    /// Whether the service or the bus went away. A new connection may reach a new service.
+    /// Whether the service or the bus went away, so that the caller should try a new connection.
     var isLoss: Bool {
         switch self {
         case .disconnected: true

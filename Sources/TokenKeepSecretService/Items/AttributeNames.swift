@@ -6,8 +6,8 @@ enum AttributeNames {
     static let namespace = "tokenkeep:namespace"
     /// Replaces ``service`` in a sealed item, and in every item outside the empty namespace.
     ///
-    /// Other programs search only for the attributes `service` and `username`. They would use such an item as their own
-    /// password, and overwrite it.
+    /// Other programs search only for the attributes `service` and `username`. They would take a sealed secret, or an
+    /// item of another namespace, for their own password.
     static let ownService = "tokenkeep:service"
     /// Replaces ``username`` wherever ``ownService`` replaces ``service``.
     static let ownAccount = "tokenkeep:account"

@@ -98,7 +98,7 @@ enum ItemCoding {
             details.isForeign = !item.isOurs(name)
             return details
         } catch {
-            // The message of this error may quote the service, which could quote a secret. So make a new message.
+            // Do not pass the message of this error on: it may quote the service, which could quote a secret.
             throw TokenKeepError(
                 .corrupt, "the Secret Service holds \(name) with a label or an attribute that cannot be read")
         }

@@ -26,18 +26,18 @@ struct ItemSealing: Sendable {
         ItemCoding.searches(for: name, maybeSealed: name.namespace.isEmpty && isNoted(name))
     }
 
-    /// Whether the service may hold sealed items, even without a note. True if the vault cannot be read.
+    /// Whether the service may hold sealed items, even without a note. The result is true if the vault is unreadable.
     var mayBeThere: Bool { sealer?.mayHaveSealed ?? false }
 
-    /// Whether the service got the item sealed. If so, a plain item of this name does not count.
+    /// Whether the service got the item sealed, so that a plain item of this name does not count.
     func isHeldSealed(_ name: ItemName, in module: String) throws(TokenKeepError) -> Bool {
         try sealer?.isHeldSealed(name, by: module) ?? false
     }
 
     /// The ID of the vault that seals the item in a save; nil if the item is not sealed.
     ///
-    /// - Throws: ``Status/policy`` if the item's protection requirement is not met, sealed or not. Not checked if
-    ///   `isAcknowledged` and the item is sealed. Any failure to read the vault.
+    /// - Throws: ``Status/policy`` if the item's protection requirement is not met, sealed or not; any failure to read
+    ///   the vault. The requirement is not checked again for a sealed item whose save was acknowledged.
     func vaultID(for details: ItemDetails, isAcknowledged: Bool) throws(TokenKeepError) -> String? {
         let (level, flags) = (details.accessLevel, details.flags)
         guard Protection.isAsked(by: level, flags), let sealer else { return nil }
@@ -54,7 +54,7 @@ struct ItemSealing: Sendable {
         return vaultID
     }
 
-    /// Whether another vault sealed the item. This store then neither opens nor replaces the item.
+    /// Whether another vault sealed the item, so that this store must neither open nor replace the item.
     ///
     /// - Throws: an error if the vault is unreadable, because the item may be this vault's.
     func isAnothers(_ item: StoredItem) throws(TokenKeepError) -> Bool {

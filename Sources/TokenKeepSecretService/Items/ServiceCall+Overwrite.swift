@@ -3,7 +3,7 @@ import TokenKeepCore
 extension ServiceCall {
     /// Overwrites TokenKeep's item, or the newest foreign item if TokenKeep has none.
     ///
-    /// Foreign items beside TokenKeep's item (twins) get the same value. They are written first, because the item
+    /// Foreign items beside TokenKeep's item (twins) get the same value. The twins are written first, because the item
     /// written last is the newest. If a twin refuses the value, the save still succeeds.
     ///
     /// - Returns: the reply to ``modified(_:)`` if the save takes one step.

@@ -88,9 +88,10 @@ extension ServiceCall {
         }
     }
 
-    /// Sets only the secret of an item from the cache; nil if a search must find the item first.
+    /// Saves over a cached item by setting only its secret; nil if the item must be searched for first.
     ///
-    /// Possible only if the service has signalled no change of items, and if the save changes nothing but the secret.
+    /// The result is nil, too, if the service has signalled a change of items, or if the save changes more than the
+    /// secret.
     private func saveOverUntouched(
         _ request: SaveRequest, _ key: ItemVersionKey, _ mark: WriteMark
     ) throws(TokenKeepError) -> UInt64? {
@@ -118,9 +119,9 @@ extension ServiceCall {
 
     /// Whether an item from the cache still exists, with the same attributes.
     ///
-    /// The service may have deleted the item and made another item at the same path. This process may not have read
-    /// those signals yet. Unless the item was read a moment ago, sends a call: signals sent before the reply have then
-    /// arrived.
+    /// The service may have deleted the item and made another item at the same path. This process may not yet have read
+    /// the signals of such a change. Unless the item was read a moment ago, sends a call: signals sent before the reply
+    /// have arrived with the reply.
     private func isStillThere(_ item: StoredItem, _ entry: PathCache.Entry) throws(TokenKeepError) -> Bool {
         guard entry.heardUntil.hasPassed else { return true }
         let reply = try exchange(attributes(item.path))

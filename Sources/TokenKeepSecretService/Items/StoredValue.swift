@@ -25,8 +25,9 @@ enum StoredValue {
 
     /// Whether a secret must be stored in base64 in a service that may be gnome-keyring.
     ///
-    /// True if the secret is empty, is not UTF-8, has control characters or backslashes, or begins or ends with a
-    /// space. Also true if it begins with a byte order mark or with the prefix of encoded secrets.
+    /// A secret must be encoded if it is empty, is not UTF-8, has control characters or backslashes, or begins or ends
+    /// with a space. A secret must also be encoded if it begins with a byte order mark or with the prefix of encoded
+    /// secrets.
     static func needsEncoding(_ secret: SecretBytes) -> Bool {
         guard secret.count > 0, !isEncoded(secret), !hasByteOrderMark(secret), isText(secret) else { return true }
         let (space, backslash) = (UInt8(ascii: " "), UInt8(ascii: "\\"))
@@ -35,9 +36,9 @@ enum StoredValue {
 
     /// Whether a secret must be stored in base64 in KeePassXC.
     ///
-    /// True if the secret is empty, is not UTF-8, has control characters other than tabs and line feeds, or may contain
-    /// a placeholder. Also true if it begins with a byte order mark or with the prefix of encoded secrets. KeePassXC
-    /// refuses some placeholders, such as `{REF:P@T:title}`.
+    /// A secret must be encoded if it is empty, is not UTF-8, has control characters other than tabs and line feeds, or
+    /// may contain a placeholder. A secret must also be encoded if it begins with a byte order mark or with the prefix
+    /// of encoded secrets. KeePassXC refuses some placeholders, such as `{REF:P@T:title}`.
     static func needsEncodingInKeePassXC(_ secret: SecretBytes) -> Bool {
         secret.count == 0 || isEncoded(secret) || hasByteOrderMark(secret) || !isText(secret, mayHaveLines: true)
             || mayHoldPlaceholder(secret)

@@ -89,7 +89,7 @@ extension ServiceCall {
 
     /// The maximum number of items of one service and username. More items are an error of the service.
     private static let mostCopies = 1000
-    /// The maximum number of items whose secrets are fetched in one call. Most names have one or two items.
+    /// The maximum number of items whose secrets are fetched in one call. Most names have at most two items.
     private static let mostSecrets = 4
 
     /// The attributes to search for, one dictionary for each search. Only all searches together find the item.
@@ -165,7 +165,8 @@ extension ServiceCall {
         if !searches.isEmpty, let path = paths.first {
             findings.hasCopies = hasCopies(replies.dropFirst(paths.count).prefix(searches.count), of: path)
         }
-        // One unreadable item must not hide another. After an error, the caller fetches the wanted secret alone.
+        // One unreadable item must not hide another: if a call for several secrets fails, fetch the wanted secret
+        // alone.
         if secret, let reply = replies.last, paths.count == 1 || reply.isAnswer { findings.secrets = reply }
         findings.ours.sort(by: ServiceCall.isNewer)
         findings.foreign.sort(by: ServiceCall.isNewer)
@@ -208,7 +209,7 @@ extension ServiceCall {
         properties(path, "GetAll", [.string(ServiceCall.itemInterface)], answerType: "(a{sv})")
     }
 
-    /// The call for several secrets. Faster than ``getSecret(_:)``, but the reply does not say why a secret is missing.
+    /// The call for several secrets, which is faster than ``getSecret(_:)`` but does not say why a secret is missing.
     func getSecrets(_ paths: [ObjectPath]) -> MethodCall {
         service("GetSecrets", [.paths(paths), .path(link.session)], answerType: "(a{o(oayays)})")
     }

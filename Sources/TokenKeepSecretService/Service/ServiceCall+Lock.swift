@@ -28,7 +28,7 @@ extension ServiceCall {
     /// - Parameters:
     ///   - asksCollection: whether to unlock the default collection too, because some services hide the items of a
     ///     locked collection.
-    ///   - found: whether the search found any item. If so, a missing default collection is not an error.
+    ///   - found: whether the search found any item, so that a missing default collection is not an error.
     /// - Returns: whether anything was unlocked, so that the caller should search again, and the error if anything
     ///   stayed locked.
     func unlockHidden(
@@ -49,7 +49,7 @@ extension ServiceCall {
         }
     }
 
-    /// Whether the default collection is locked. False if there is none, but `found` says that items exist elsewhere.
+    /// Whether the default collection is locked. Returns false if there is no default collection, but items were found.
     private func isDefaultCollectionLocked(for subject: String, found: Bool) throws(TokenKeepError) -> Bool {
         do throws(TokenKeepError) {
             return try isDefaultCollectionLocked(for: subject)

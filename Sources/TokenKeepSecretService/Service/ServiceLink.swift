@@ -13,7 +13,7 @@ final class ServiceLink: @unchecked Sendable {
     let owner: String
     /// The session's object path, which is part of every secret on the bus.
     let session: ObjectPath
-    /// Whether secrets are encrypted on the bus. If not, the two ends have no session key that could differ.
+    /// Whether secrets are encrypted on the bus, with a session key that both ends must share.
     let isEncrypted: Bool
     private let service: OpaquePointer
     private let coding = MutexGuarded<Void>(())
@@ -43,8 +43,8 @@ final class ServiceLink: @unchecked Sendable {
 
     /// Whether no item was made or changed since this entry was read, according to the service's signals.
     ///
-    /// The item is then unchanged or deleted, and no second item of its name was made. False if the service does not
-    /// signal changes.
+    /// An untouched item is unchanged or deleted, and no second item of its name was made. The result is false if the
+    /// service does not signal changes.
     func isUntouched(_ entry: PathCache.Entry) -> Bool {
         entry.item != nil && entry.changes != nil && entry.changes == itemChanges && !entry.freshUntil.hasPassed
     }

@@ -3,7 +3,8 @@ import TokenKeepCore
 /// The doubt of one call whether both ends of the session have the same key.
 ///
 /// The protocol does not authenticate secrets. In some sessions, KWallet before 6.25 derives another key than
-/// libsecret. It then sends secrets that do not decrypt, and refuses or garbles the secrets that it gets.
+/// libsecret. With different keys, KWallet sends secrets that do not decrypt, and refuses or garbles the secrets that
+/// it gets.
 final class SessionDoubt {
     /// Whether the call is being repeated in a fresh session, because the first session was doubted.
     let isRepetition: Bool

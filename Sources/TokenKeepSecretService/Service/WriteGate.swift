@@ -2,7 +2,7 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// Serialises the changes of an item within this process. Otherwise two threads could both create the item.
+/// Serialises the changes of an item within this process, so that two threads cannot both create the item.
 final class WriteGate: @unchecked Sendable {
     private static let count = 16
     private let mutexes = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: WriteGate.count)

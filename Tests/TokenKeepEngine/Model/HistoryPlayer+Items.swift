@@ -131,7 +131,8 @@ extension HistoryPlayer {
                 try acknowledgeClear(account, mayMiss[account])
             } else {
                 items[account].mayBe(nil)
-                // The removal may have been recorded although the call failed. Such a removal is judged like any other.
+                // The call may have recorded the removal although it failed. Another program's value is then judged as
+                // after any removal.
                 try meetUnseen(account)
             }
         }

@@ -72,7 +72,7 @@ extension HistoryPlayer {
     }
 
     func unlock(_ step: HistoryStep) throws {
-        // An earlier removal of the password may be unfinished. Then an unlock without a password continues it.
+        // If an earlier removal of the password is unfinished, an unlock without a password continues that removal.
         let isUnfinished =
             try password == nil && records.opener.open(fresh: true)?.keys.header.hasRetiringKeys == true
         let (_, wrong) = attempt { try store(step).unlock(SecretBytes("wrong")) }

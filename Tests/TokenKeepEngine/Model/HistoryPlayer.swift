@@ -20,7 +20,7 @@ enum HistoryWorld: CaseIterable {
     case undated
     /// Two services, which one of the stores has in the reverse order. No other program uses them.
     case twoServices
-    /// The machine loaded one item of another program and one missing item. It has no vault yet.
+    /// The machine has no vault, and has only loaded one item of another program and one missing item.
     case onlyLoaded
     /// One item name in two namespaces.
     case twoNamespaces

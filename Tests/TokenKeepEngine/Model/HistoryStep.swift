@@ -82,7 +82,7 @@ extension HistoryStep {
                     action: [.save, .clear, .load, .saveIfAbsent][numbers.number(0..<4)],
                     store: numbers.number(0..<stores), account: numbers.number(0..<accounts))
             }
-            // Before the items are copied, or after all of them.
+            // The other steps happen before the items are copied (0 calls), or after all items were copied (1 call).
             step.interlude = Interlude(step: others, calls: numbers.number(0..<2))
         default: break
         }

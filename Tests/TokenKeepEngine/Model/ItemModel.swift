@@ -2,7 +2,7 @@ import TokenKeepCore
 
 /// The model of one item: the values that a load may return after the history so far.
 struct ItemModel {
-    /// The values that a load may return; nil means that there is no item. Several if the history leaves a doubt.
+    /// The values that a load may return, of which nil means that there is no item.
     private(set) var possible: Set<String?> = [nil]
     /// Another program's value that is later than the last acknowledged change. A drain must keep it.
     private(set) var theirs: String?
@@ -28,7 +28,7 @@ struct ItemModel {
 
     /// Notes that a change was acknowledged while another program's last change was unseen.
     ///
-    /// Nobody can tell which of the two is later if both happened in the same second, or if the clock was set back.
+    /// It is unknown which of the two changes is later, if both happened in one second or the clock was set back.
     ///
     /// - Parameters:
     ///   - present: the value that the service has now; nil if it has no item.
@@ -50,7 +50,7 @@ struct ItemModel {
 
     /// Notes the level and flags of a save. Without a level, the save keeps those of the item.
     ///
-    /// - Parameter isAcknowledged: whether the save succeeded. If false, it may have happened all the same.
+    /// - Parameter isAcknowledged: whether the save succeeded. A save that failed may have happened all the same.
     mutating func ask(_ level: AccessLevel?, _ flags: ItemFlags, isAcknowledged: Bool) {
         guard let level else { return }
         let isMore = level == .whenUnlocked || flags.contains(.requireEnforced)

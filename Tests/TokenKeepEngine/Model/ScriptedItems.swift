@@ -19,7 +19,7 @@ final class ItemsInMemory: ScriptedItems {
 
 /// Stores the items in the real example module `keyctl`. The script still decides whether the service answers.
 ///
-/// Used in every history if the environment has `TOKENKEEP_MODEL_MODULE=keyctl`.
+/// Every history uses this class if the environment has `TOKENKEEP_MODEL_MODULE=keyctl`.
 final class RealItems: ScriptedItems {
     private static let built = Result { try BuiltModule.keyctl() }
     private let module: PluginModule

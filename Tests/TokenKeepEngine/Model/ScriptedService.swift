@@ -75,7 +75,8 @@ final class ScriptedService: @unchecked Sendable {
     /// Whether the service answers every call at present.
     var isCalm: Bool { condition == .up && fault == nil }
 
-    /// Changes the state. A hung service that answers again applies its waiting writes; one that ends drops them.
+    /// Changes the service's state. A hung service that answers again applies its waiting writes; a service that ends
+    /// drops them.
     func become(_ new: Condition) {
         if condition == .hung, new != .hung {
             let waiting = self.waiting
