@@ -131,7 +131,8 @@ extension Store {
     /// - Parameter isReplacing: whether an existing item is replaced. Otherwise the existing item is kept.
     /// - Throws: Before the first save: ``Status/denied`` for a wrong passphrase, ``Status/corrupt`` for an altered
     ///   file, ``Status/policy`` if this vault cannot meet an item's protection requirement. Later: the failure to save
-    ///   an item, or ``Status/corrupt`` if the file changes during the import. The items saved before stay.
+    ///   an item, or ``Status/corrupt`` if the file changes during the import. Items that were saved before the failure
+    ///   stay.
     public func `import`(
         from path: String, passphrase: SecretBytes, isReplacing: Bool = false, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> ImportOutcome {

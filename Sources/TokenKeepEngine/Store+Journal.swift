@@ -28,7 +28,7 @@ extension Store {
 
     /// Re-encrypts the items that modules still hold under the keys of a removed password.
     ///
-    /// For a vault with a password, an unlock does this. A vault without a password is never unlocked.
+    /// In a vault with a password, an unlock re-encrypts these items. A vault without a password is never unlocked.
     private func resealWithoutPassword(_ call: CallContext) throws(TokenKeepError) {
         guard let vault = try withoutPassword() else { return }
         _ = try resealing.run(vault, call, progress: nil)
@@ -70,8 +70,6 @@ extension Store {
     ///
     /// Call this before ``forget(module:onEveryMachine:until:)``. If a reachable module is forgotten too early, loads
     /// find its older items, and its cleared items reappear.
-    ///
-    /// - Throws: ``Status/policy``.
     ///
     /// - Throws: ``Status/policy`` if the module is reachable and has pending changes.
     public func checkIsAway(module name: String) throws(TokenKeepError) {

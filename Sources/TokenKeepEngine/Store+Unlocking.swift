@@ -78,7 +78,7 @@ extension Store {
         try passwords.keep(unlocked, expiringAfter: limit)
         // Notify watchers: they now see items that were hidden while the vault was locked.
         records.announceChange()
-        // Last, because the file system of another vault may not answer.
+        // Do this last, because the file system of another vault may hang.
         records.opener.residentKeys.dropKeysOfLostVaults()
         return unlocked
     }
@@ -118,7 +118,7 @@ extension Store {
         // Remove the keys before reading the header, so that a damaged header cannot prevent the removal.
         let reason = try keys.purge(all: locking == .all, of: vaultID)
         guard try records.open()?.keys.header.hasPassword == true else { throw PasswordSlots.noPassword }
-        // Last, because the file system of another vault may not answer.
+        // Do this last, because the file system of another vault may hang.
         keys.dropKeysOfLostVaults()
         return reason
     }

@@ -18,7 +18,9 @@ public final class Store: Sendable {
     package let sessionSlots: SessionSlots
     /// The sessions that are open on the store and may call a server.
     package let openSessions = OpenObjects()
-    /// Cancels the calls in flight. ``cancel()`` replaces it, so that later calls are not affected.
+    /// The cancellation of the calls in flight.
+    ///
+    /// ``cancel()`` replaces this object, so that later calls are not affected.
     private let present = MutexGuarded(Cancellation())
     /// The time limit of a call without its own deadline.
     package let timeoutMilliseconds: UInt32
@@ -73,12 +75,12 @@ public final class Store: Sendable {
         ended.cancel()
     }
 
-    /// The cancellation of calls that begin now. ``cancel()`` triggers it.
+    /// The cancellation of calls that begin now, which ``cancel()`` triggers.
     public var cancellation: Cancellation { present.withLock { $0 } }
 
     /// Copies a secret into the process's guarded memory, for a save.
     ///
-    /// All secrets share the guard pages, which is faster than guard pages for each secret.
+    /// Many secrets share the guard pages of the memory, which is faster than new guard pages for each secret.
     ///
     /// - Throws: ``Status/io`` if guarded memory is exhausted.
     public func copySecret(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> SecretBytes {

@@ -302,7 +302,7 @@ public final class SecretServiceModule: Module {
         _ = consume before  // the old objects are released here, outside the lock
     }
 
-    /// The present connection and link. Returns nil for lost objects, which it drops, and then closes the breaker.
+    /// The present connection and link; nil if there is none. Drops a lost connection or link, and closes the breaker.
     private func present() -> (BusConnection?, ServiceLink?) {
         let (lost, connection, link) = links.withLock { links -> (Links?, BusConnection?, ServiceLink?) in
             guard let connection = links.connection else { return (nil, nil, nil) }

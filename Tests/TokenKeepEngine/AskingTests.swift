@@ -52,7 +52,7 @@ import TokenKeepCore
         #expect(world.items[try name()]?.secret.utf8String == "newer")
     }
 
-    /// A locked service shows no prompt. Only a deletion that the service wants its user to confirm leads to one.
+    /// A locked service shows no prompt. Only a deletion that the service wants its user to confirm leads to a prompt.
     @Test func onlyWhatAsksIsAsked() throws {
         try save("old")
         let asked = MutexGuarded(0)

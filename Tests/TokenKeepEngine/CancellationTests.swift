@@ -110,7 +110,7 @@ import TokenKeepRecords
         try expectWhole(keyring, store, mayBeNew: true)
     }
 
-    /// Checks that a cancelled call left the old or the new value, that every store sees it, and that it stays.
+    /// Checks that a cancelled call left the old or the new value, which every store then sees, and keeps.
     private func expectWhole(_ keyring: PrivateKeyring, _ store: Store, mayBeNew: Bool) throws {
         let value = try load(store)
         #expect(value == "old" || mayBeNew && value == "new")

@@ -47,7 +47,7 @@ import TokenKeepRecords
         #expect(try save("one", flags: .requireEnforced).module == "vault")
         #expect(!isInService)
         #expect(try load() == "one")
-        // A save without a level keeps the requirement; a save that drops it is refused.
+        // A save without a level keeps the requirement. A save that drops the requirement is refused.
         #expect(try save("two").module == "vault")
         #expect(!isInService)
         #expect(throws: TokenKeepError(.policy, "")) { try save("three", level: .afterFirstUnlock) }

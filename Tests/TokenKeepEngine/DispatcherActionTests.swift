@@ -81,7 +81,7 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.unavailable, "")) { try stack.clear(item, ifVersion: 7, call) }
     }
 
-    /// If no line applies to an operation, no module is asked, and the result is no answer.
+    /// If no line applies to an operation, no module is asked, and the result is UNSUPPORTED.
     @Test func aStackWithoutALineForTheOperationSaysSo() throws {
         let saves = try stack("save required first")
         #expect(throws: TokenKeepError(.unsupported, "")) { try saves.load(item, call) }

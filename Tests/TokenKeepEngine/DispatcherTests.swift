@@ -4,7 +4,7 @@ import TokenKeepCore
 
 @testable import TokenKeepEngine
 
-/// A module that fails with the statuses it is told, or else keeps items in memory.
+/// A module that fails with scripted statuses, and otherwise keeps items in memory.
 final class ScriptedModule: Module {
     let name: String
     private let memory = MemoryModule()
@@ -223,7 +223,7 @@ final class ScriptedModule: Module {
         _ = try stack.save(request("123456", level: .memoryOnly), call)
         #expect(try stack.load(item, call).secret.utf8String == "123456")
         #expect(try first.load(item, call).secret.utf8String == "kept")
-        // A save without a level keeps the level memory-only. A save with another level ends it.
+        // A save without a level keeps the level memory-only. A save with another level removes the memory-only item.
         _ = try stack.save(request("654321", level: nil), call)
         #expect(try stack.load(item, call).details.accessLevel == .memoryOnly)
         #expect(try first.load(item, call).secret.utf8String == "kept")

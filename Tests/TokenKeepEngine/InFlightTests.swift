@@ -265,7 +265,7 @@ import TokenKeepRecords
         #expect(stored == "newer")
     }
 
-    /// A value that was seen does not excuse overwriting another program's later value.
+    /// Another program's later value stays, even if an earlier value of the module was seen.
     @Test func anotherProgramsLaterValueStays() throws {
         let store = try open()
         try save(store, "old")

@@ -12,9 +12,9 @@ private final class ScriptedPlace: Module {
     /// The faults of the module.
     struct Faults {
         var failing: Set<StackLine.Operation> = []
-        /// Whether it saves another secret than it was given.
+        /// Whether the module saves another secret than the given one.
         var garbles = false
-        /// Whether it saves another label than it was given.
+        /// Whether the module saves another label than the given one.
         var relabels = false
         /// Another program's save, which happens once after the next load.
         var changesAfterLoad: SaveRequest?
@@ -202,7 +202,7 @@ extension Optional {
         #expect(try seen() == "theirs")
     }
 
-    /// After the move, a load could find the third module's older copy first.
+    /// A copy in a third module prevents a move, because a load could later find that older copy first.
     @Test func aCopyElsewhereKeepsAnItemWhereItIs() throws {
         _ = try one.save(request("token"), call)
         _ = try two.save(request("older"), call)

@@ -257,7 +257,7 @@ import TokenKeepRecords
                 expiresAt: expires ? UnixTime(2_000_000_000) : nil))
     }
 
-    /// The target's item of another program, with the same value, is overwritten in place and keeps its label.
+    /// A move overwrites another program's item with the same value in place, so that the item keeps its label.
     @Test(arguments: [serviceFirst, vaultFirst], [false, true])
     func anItemMovesOntoAnotherProgramsOfTheSameValue(stack: String, expires: Bool) throws {
         try saveWithoutLabel("token", expires: expires)
@@ -315,7 +315,7 @@ import TokenKeepRecords
         #expect(try load(open("any required vault")).secret.utf8String == "newer")
     }
 
-    /// The move would delete another program's item in the source, or a load would find that item afterwards.
+    /// An item is not moved if the source also has another program's item of the same name.
     @Test(arguments: ["ours", "theirs"], [false, true])
     func anItemWithAnotherProgramsTwinIsNotMoved(theirs: String, isNewer: Bool) throws {
         try save(open(), "ours")

@@ -4,8 +4,8 @@ import Testing
 
 /// Random histories of several stores on one vault, with a service that fails and that other programs use.
 ///
-/// `TOKENKEEP_MODEL_COUNT` is the number of histories, `TOKENKEEP_MODEL_SEED` the first seed. Each failure prints a
-/// seed.
+/// `TOKENKEEP_MODEL_COUNT` is the number of histories, `TOKENKEEP_MODEL_SEED` the first seed. Each failure prints the
+/// history's seed.
 @Suite struct ModelTests {
     private static let workers = 4
     private static let count = environmentNumber("TOKENKEEP_MODEL_COUNT") ?? 2000

@@ -101,7 +101,7 @@ import TokenKeepRecords
 
     // MARK: Older values
 
-    /// A module need not report modification times. The values that it got from TokenKeep are still known.
+    /// The values that TokenKeep gave a module are known, even if the module reports no modification times.
     @Test(arguments: [false, true]) func whatAnUndatedPlaceHasOfOursIsOlder(isCleared: Bool) throws {
         one.isDated = false
         try save(open(), "old")
@@ -127,7 +127,7 @@ import TokenKeepRecords
         }
     }
 
-    /// A value that one module got is not known of another module.
+    /// A value that TokenKeep gave to one module does not count as a known value of another module.
     @Test func whatAnotherStackSavesIsNotTakenForAnotherPrograms() throws {
         one.isDated = false
         let (first, other) = (
@@ -261,7 +261,7 @@ import TokenKeepRecords
     }
 }
 
-/// A deferrable module that fails as it is told. Several stores may share it, one thread at a time.
+/// A deferrable module with scripted failures. Several stores may share the module, one thread at a time.
 private final class Place: Module, @unchecked Sendable {
     let name: String
     let supportsPendingWrites = true

@@ -2,7 +2,7 @@ import TokenKeepKeys
 import TokenKeepRecords
 
 extension Records {
-    /// The records of the vault at a path, opened like in another process.
+    /// The records of the vault at a path, opened as another process opens them.
     convenience init(at path: String, machine: MachineID = .current) {
         self.init(VaultOpener(path: path, residentKeys: ClassKeyStore()), machine: machine)
     }

@@ -7,7 +7,7 @@ import TokenKeepCore
 @testable import TokenKeepKeys
 @testable import TokenKeepRecords
 
-/// Sealed copies that records name, but that are gone, or replaced by another program's item.
+/// Sealed copies that records name, although the copies are gone or replaced by another program's item.
 @Suite struct SealedCopiesTests {
     private let world: SealingWorld
 

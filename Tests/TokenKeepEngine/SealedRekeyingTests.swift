@@ -223,7 +223,7 @@ import TokenKeepCore
         #expect(try world.plain() == "one" && !world.hasRetiringKeys() && world.sealed("bob") == "")
     }
 
-    /// Meanwhile the keyfile's slot keeps the old keys.
+    /// While the service is unavailable, the keyfile's slot keeps the old keys.
     @Test func aPasswordThatIsRemovedAndSetAgainWhileTheServiceIsAwayLosesNothing() throws {
         world.stopService()
         #expect(throws: TokenKeepError(.unavailable, "")) { try remove(isDestroying: true) }

@@ -54,7 +54,7 @@ import TokenKeepCore
             }
         }
         #expect(try world.load() == "one" && world.plain() == "")
-        // Check the same during an outage, in a store that never saw the item.
+        // A lower level is also refused during an outage, in a store that never saw the item.
         world.stopService()
         let other = try world.open()
         #expect(throws: TokenKeepError(.policy, "")) { try world.save("three", level: .afterFirstUnlock, in: other) }

@@ -173,7 +173,7 @@ import TokenKeepCore
         expect("system/bad.conf:2: expected a control") { _ = try Store(bad) }
     }
 
-    /// A missing module is skipped if its line allows this. Any other error of the line is reported.
+    /// A missing module is skipped if its line begins with `-`. Any other error of such a line is reported.
     @Test func modulesThatMayBeMissing() throws {
         func open(_ text: String) throws -> [String] {
             var configuration = StoreConfiguration(stackText: text)

@@ -37,7 +37,8 @@ import TokenKeepEngine
         let watch = try StoreWatch(open())
         let store = try open()
         #expect(try store.list().items.map(\.module) == ["vault"])
-        // Drains, unless a busy machine takes too long. The store then does not ask the service until it hears from it.
+        // This load drains, unless a busy machine takes too long. After such a timeout, the store does not ask the
+        // service until the service shows that it works.
         _ = try store.load(service: "example.com", account: "ann")
         #expect(try open().sync().left == 0)
         #expect(try store.list().items.map(\.module) == ["secret-service"])

@@ -101,7 +101,7 @@ import TokenKeepEngine
         #expect(try watch.all() == [.saved(name("ann"))])
     }
 
-    /// The damaged record shows that the watch reads only the changed item: a reading of the store would report it.
+    /// The damaged record shows that the watch reads only the changed item: a full reading would report the damage.
     @Test func readsTheChangedItemAlone() throws {
         try open().put("1", "ann")
         let damaged = try #require(directory.names(in: "not/yet/vault/era-1/records").first)
@@ -143,7 +143,8 @@ import TokenKeepEngine
         #expect(try watch.all() == [.saved(name("bob"))])
     }
 
-    /// Each of two watches gets every change, even if the other has read the notification. Ending one affects no other.
+    /// Each of two watches gets every change, even if the other has read the notification. The end of one watch affects
+    /// no other watch.
     @Test func twoWatchesInAProcess() throws {
         let first = try StoreWatch(open())
         var second: StoreWatch? = try StoreWatch(open())

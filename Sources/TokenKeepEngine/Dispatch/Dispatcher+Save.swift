@@ -94,7 +94,7 @@ extension Dispatcher {
         }
     }
 
-    /// Completes a save request with the level of the existing item, which it loads, and checks the precondition.
+    /// Loads the existing item, completes the save request with the item's level, and checks the precondition.
     ///
     /// A save with a precondition fails if a later module cannot be asked whether it has the item.
     func completed(

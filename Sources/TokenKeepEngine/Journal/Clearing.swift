@@ -77,7 +77,7 @@ private struct Clearing {
         return step.wasThere
     }
 
-    /// Drains the item's removals. If one stays pending and prompts are allowed, drains again with prompts.
+    /// Drains the item's removals. If a removal stays pending and prompts are allowed, drains again with prompts.
     private func drain(_ name: ItemName, _ call: CallContext) {
         let drained = try? reconciler.draining(name, call.withoutPrompts)
         guard drained?.left.isEmpty != true, call.promptsAllowed else { return }
@@ -124,7 +124,7 @@ private struct Clearing {
         let record = item.entry.record
         if let version { try SaveRequest.check(version: version, of: item.name, present: record?.openDetails()) }
         let known = record?.pendingBeforeChange(item.keys) ?? []
-        // First `look(at:)`, then `holders(after:)`: a module that answers `look(at:)` is marked as used.
+        // Call `look(at:)` before `holders(after:)`, because a module that answers `look(at:)` is marked as used.
         let looks = pending.look(at: reconciler.clearable(after: known), item, call)
         let holders = reconciler.holders(after: known)
         let parts = pending.afterClear(known, of: item, holders: holders, looks: looks)
@@ -137,8 +137,8 @@ private struct Clearing {
 
     /// Clears the item from each module by the stack's `clear` lines, if the item's record does not govern.
     ///
-    /// If a deferrable module misses the removal, the clear goes on and the removal becomes pending. The action of the
-    /// module's line does not matter then.
+    /// If a deferrable module misses the removal, the clear goes on and the removal becomes pending. The module's line
+    /// cannot prevent this.
     private func visit(_ item: borrowing ItemTransaction, _ call: CallContext) throws(TokenKeepError) -> Step {
         let name = item.name
         let record = item.entry.record
@@ -156,7 +156,7 @@ private struct Clearing {
         }
         var step = Step(change: .keep, wasThere: visit.wasThere, problem: visit.cut ?? walk.failure)
         let missed = visit.missed
-        // Make the absence of a record durable too: an earlier clear may have been interrupted before its sync.
+        // Sync the removal even if there is no record: an earlier clear may have been interrupted before its sync.
         if missed.isEmpty, record == nil, step.problem == nil { step.change = .remove }
         if step.problem == nil, !missed.isEmpty || record == nil {
             for module in reconciler.clearable(after: []) where !missed.contains(module.name) {
@@ -174,7 +174,7 @@ private struct Clearing {
 
 /// The progress of a clear that visits the modules.
 private struct ClearVisit {
-    /// Whether the record may get pending removals. A record with a value may not, because the value would be lost.
+    /// Whether the record may get pending removals, because it has no value that would be lost.
     let mayRecord: Bool
     private(set) var wasThere = false
     /// The names of the modules that missed the removal.

@@ -7,7 +7,7 @@ enum ItemState: CaseIterable {
     case none
     /// The record has a value, and no change is pending for a module of this stack on this machine.
     case home
-    /// The record has the newest value. A module of this stack must still save it, or lose an older value.
+    /// The record has the newest value. A module of this stack must still save this value, or lose an older one.
     case pending
     /// The item was cleared, and a module of this stack must still remove it.
     case removing
@@ -135,7 +135,7 @@ enum Decisions {
 
     /// The action of a clear.
     enum Clear: Equatable {
-        /// Write the record with the pending removals; without any, remove the record.
+        /// Write the record with the pending removals. If no removal is pending, remove the record.
         case record
         /// Clear in each module.
         case visit
@@ -223,8 +223,8 @@ enum Decisions {
 
     /// Decides which pending changes a record keeps after a drain.
     ///
-    /// The record answers every load while any change is pending. While it does, the record also keeps the writes that
-    /// are already applied.
+    /// The record answers every load while any change is pending. Meanwhile the record also keeps the writes that are
+    /// already applied.
     ///
     /// - Parameter isMove: whether the item is being moved. A change by another program ends the move.
     /// - Returns: whether the record keeps its value, and for each element of `ends` whether that change stays.

@@ -44,7 +44,7 @@ final class DrainQueue: Sendable {
     private let milliseconds: UInt32
     private let state: MutexGuarded<State>
 
-    /// - Parameter outcome: the counts of the records that cannot be drained, made before the first item is drained.
+    /// - Parameter outcome: the counts of the records that cannot be drained, to which each drained item is added.
     init(
         _ names: [ItemName], _ reconciler: Reconciler, _ call: CallContext, eachItem milliseconds: UInt32,
         after outcome: SyncOutcome, pendingModules: Set<String>

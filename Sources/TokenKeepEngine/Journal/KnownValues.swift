@@ -58,7 +58,7 @@ extension PendingDrain {
     ) -> Bool {
         // Only a TokenKeep process that holds the item's lock writes sealed values.
         if theirs.details.isSealed { return true }
-        // An item with fewer protection requirements never replaces an item with more.
+        // An item with fewer protection requirements never replaces an item with more requirements.
         let requirements = (ours?.details ?? record.details)?.flags.intersection(.requirements) ?? []
         if !theirs.details.flags.isSuperset(of: requirements) { return true }
         let fingerprint = item.keys.fingerprint(of: theirs.secret)

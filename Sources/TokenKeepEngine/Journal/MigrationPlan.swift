@@ -81,8 +81,8 @@ extension Migration {
 
     /// Checks that the source has no foreign item of the same name.
     ///
-    /// The removal from the source would delete the foreign item. If the removal spared it, a load could return the
-    /// foreign item instead of the moved item.
+    /// The removal from the source would delete the foreign item. If the removal spared the foreign item, a load could
+    /// return that item instead of the moved item.
     private func checkSource(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         guard try !source.foreignItems(name, call).isEmpty else { return }
         throw TokenKeepError(

@@ -87,7 +87,8 @@ struct PendingDrain {
         outcome.left = zip(ended, stays).filter(\.1).map(\.0.part)
         outcome.change = try record.leaving(outcome.left, keepsValue: keepsValue)
         guard notesArrivals, move == nil, !outcome.left.contains(where: pending.isOurs) else { return outcome }
-        // If a change stays pending, the next drain must judge other programs' values again. Note them only otherwise.
+        // Note other programs' values as seen only if no change stays pending. The next drain must otherwise judge them
+        // again.
         for one in ended {
             guard let theirs = one.theirs else { continue }
             item.noteArrival(item.keys.fingerprint(of: theirs.secret), in: one.part.module)

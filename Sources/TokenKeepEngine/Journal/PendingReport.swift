@@ -4,7 +4,7 @@ import TokenKeepRecords
 
 /// The writes and removals that modules of any machine missed, for `tokenkeep status`.
 public struct PendingReport: Sendable {
-    /// A pending change for one module: of one item, or the removal of one service.
+    /// A pending change for one module: the change of one item, or the removal of one service.
     public struct Entry: Sendable {
         /// The item, or the name of the service's removal; nil if the record contains no name.
         public let item: ItemName?

@@ -73,7 +73,7 @@ struct PendingWrites {
 
     /// The pending writes after a save: `top` must get the value, and `holders` must lose their older values.
     ///
-    /// - Parameter isNewValue: whether the saved value is newer than every change by other programs until now. If so,
+    /// - Parameter isNewValue: whether the saved value is newer than every change by other programs until now. If true,
     ///   the pending changes for modules of other stacks get the present time, too.
     func afterSave(
         _ pending: [PendingWrite], of item: borrowing ItemTransaction, to top: (any Module)?, holders: [any Module],

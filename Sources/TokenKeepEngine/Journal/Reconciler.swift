@@ -16,7 +16,7 @@ struct Reconciler: Sendable {
     let dispatcher: Dispatcher
     let records: Records
     let pending: PendingWrites
-    /// Whether the stack has the vault or a deferrable module. Otherwise the stack uses no records.
+    /// Whether the stack uses records, because it has the vault or a deferrable module.
     let usesRecords: Bool
 
     init(
@@ -166,7 +166,7 @@ struct Reconciler: Sendable {
     ///
     /// Another program may have changed the module's item, so the record alone cannot decide about the precondition.
     ///
-    /// - Throws: the failure of a module that could not be asked. The item is then unchanged.
+    /// - Throws: the failure of a module that could not be asked. After an error the item is unchanged.
     func drainBeforeCondition(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         guard try records.snapshot(for: name).mayHavePending else { return }
         let isPending = try governing(name, call) != nil
@@ -188,8 +188,8 @@ struct Reconciler: Sendable {
 
     /// Drains an item, and lets modules prompt that ask the user before deleting an older item.
     ///
-    /// Prompts only if prompts are allowed. During the prompt the item is not locked, but other processes save the item
-    /// only into its record. The module's item therefore stays the same until the user answers.
+    /// If prompts are not allowed, only drains. During the prompt the item is not locked, but other processes save the
+    /// item only into its record. The module's item therefore stays the same until the user answers.
     func drainAsking(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
         let silent = call.withoutPrompts
         let drained = try draining(name, silent)

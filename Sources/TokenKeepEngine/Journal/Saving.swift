@@ -75,8 +75,8 @@ struct Saving {
         }
         if let cut = step.cut { throw cut }
         let drained = step.pending.isEmpty ? nil : try? reconciler.draining(request.name, call)
-        // `version` means that the write was applied. `left` then names the write only because an older item elsewhere
-        // must still be removed.
+        // If `version` is set, the module has the value. The record then keeps the write only because an older item
+        // elsewhere must still be removed.
         let left = drained?.version == nil ? drained?.left ?? step.pending : []
         let missed = left.filter { $0.kind == .write }.map(\.module)
         return SaveOutcome(
@@ -175,7 +175,8 @@ struct Saving {
         }
     }
 
-    /// Sends the value to the first module. If the module may not have saved it, the record gets it too.
+    /// Sends the value to the first module. If the module may have missed the value, also writes the value into the
+    /// record.
     private func sending(
         _ request: SaveRequest, over record: JournalRecord?, _ item: borrowing ItemTransaction, _ call: CallContext
     ) throws(TokenKeepError) -> Step {
@@ -212,7 +213,7 @@ struct Saving {
         return Decisions.missed(
             Decisions.Miss(
                 status: error.status, isFinal: dispatcher.programs[.save].first?.actions[error.status] == .die,
-                // An ignored failure too makes the write pending, or a load would find the older value.
+                // An ignored failure also leads to a pending write. Otherwise a load would find the older value.
                 isIgnored: isOfFirst && isIgnored(error),
                 // A module may save the value after the cancellation. Without a record, that value would replace a
                 // newer save's.
@@ -246,7 +247,7 @@ struct Saving {
             step.isAhead = true
             return step
         } catch {
-            // A drain could not replace this unreadable item, because it reads an item first. So save at once.
+            // A drain reads an item before replacing it, so a drain could never replace this unreadable item.
             guard error.status == .corrupt else {
                 var error = error
                 error.changedNothing = true
@@ -299,7 +300,7 @@ struct Saving {
         ProtectionRequirements(dispatcher: dispatcher, sealer: VaultSealer(records))
     }
 
-    /// The kind of the first module: the vault, or a module that meets an item's protection requirement or does not.
+    /// The kind of the first module: the vault, or a module that does or does not meet an item's requirement.
     private func place(for details: ItemDetails) -> Decisions.First {
         if first.holdsRecords { return .vault }
         return requirements.areMet(by: first, details.accessLevel, details.flags) ? .fit : .unfit
@@ -355,7 +356,7 @@ struct Saving {
         var isKept = place(for: details) != .unfit
         let holders = reconciler.holders(after: known).filter { !isKept || $0.name != first.name }
         let looks = looks ?? (wasSent ? [:] : pending.look(at: holders + (isKept ? [first] : []), item, call))
-        // First `look(at:)`, then this question: a module that answers `look(at:)` is marked as used.
+        // Ask this after `look(at:)`, because a module that answers `look(at:)` is marked as used.
         if isKept, first.supportsPendingWrites, !pending.has(known, for: first.name) { isKept = try !isNeverUsed() }
         guard isKept || requirements.hasVault else {
             throw TokenKeepError(

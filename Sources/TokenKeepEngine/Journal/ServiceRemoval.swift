@@ -134,7 +134,7 @@ extension Reconciler {
         return Set(try governing(removal.name, call)?.pending.filter(pending.isOurs).map(\.module) ?? [])
     }
 
-    /// Whether a removal of the item's service is pending for a module, which must not get an item before.
+    /// Whether the removal of the item's service is pending for a module, so that the module must not get the item.
     func isToBeEmptied(
         _ module: any Module, of name: ItemName, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {

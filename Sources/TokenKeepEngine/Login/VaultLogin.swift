@@ -19,7 +19,7 @@ package enum LoginResult: Int32, Sendable {
 
 /// Unlocks a vault with the user's login password, and changes the vault's password along with it (docs/login.md).
 ///
-/// Makes no vault. Writes each outcome into the vault's file `login`.
+/// Never makes a vault. Writes each outcome into the vault's file `login`.
 package struct VaultLogin {
     /// The lifetime of the keys in seconds, if no session confirms the login.
     package static let unconfirmedSeconds: UInt32 = 60
@@ -40,7 +40,6 @@ package struct VaultLogin {
     ///
     /// ``confirm()`` keeps the keys longer. If every key is open already, the password is not checked, because a check
     /// takes a key derivation.
-    /// If every key is there already, the password is not checked: that would derive a key.
     package func unlock(with password: SecretBytes) -> LoginResult {
         // No part of this call waits for a lock. The PAM module ends a derivation that exceeds its own timeout.
         onVault(within: VaultLogin.longestTimeout) { vault, call throws(TokenKeepError) in
@@ -66,7 +65,7 @@ package struct VaultLogin {
         }
     }
 
-    /// Keeps the keys that a login has opened for good, because a session of the user begins.
+    /// Removes the time limit of the keys that a login has opened, because a session of the user begins.
     package func confirm() -> LoginResult {
         onVault { vault, call throws(TokenKeepError) in
             if keys.areTemporary(vault.keys.vaultID) {
@@ -78,7 +77,7 @@ package struct VaultLogin {
         }
     }
 
-    /// Replaces the vault's password by the login's new password, if the old passwords were equal.
+    /// Replaces the vault's password by the login's new password, if the vault has the login's old password.
     ///
     /// If the login's password never opened the vault, the vault stays unchanged, and every failure is reported as
     /// ``LoginResult/done``. A vault that cannot be reached counts as never opened, unless a note of an earlier login
@@ -181,8 +180,8 @@ package struct VaultLogin {
 
     /// Notes an outcome, unless the last note is more useful.
     ///
-    /// A note that the password was not followed stays until a login unlocks the vault. A failed unlock stays noted for
-    /// a minute, even if its session then finds the vault locked.
+    /// A note that the vault's password did not follow the login's stays until a login unlocks the vault. A failed
+    /// unlock stays noted for a minute, even if its session then finds the vault locked.
     private func note(_ outcome: LoginNote.Outcome) {
         if outcome != .unlocked, let last = LoginNote.read(store.records) {
             if last.outcome == .notFollowed { return }

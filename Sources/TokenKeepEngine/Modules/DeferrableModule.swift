@@ -73,8 +73,8 @@ struct DeferrableModule: RememberingModule {
 
     /// A copy of a loaded item, with the version that the vault's key gives it.
     ///
-    /// If no vault existed before the load, the module computed the version with another key. A later save compares
-    /// versions that the vault's key gives.
+    /// If no vault existed before the load, the module computed the version with another key. A later save computes
+    /// versions with the vault's key.
     private func versioned(_ item: TokenItem) -> TokenItem {
         guard let key = records.versionKey() else { return item }
         var details = item.details
@@ -197,7 +197,7 @@ struct DeferrableModule: RememberingModule {
 
     func report(_ call: CallContext) -> ModuleReport { base.report(share(of: call)) }
 
-    /// Runs `body`. An absent module that was never used on this machine has no items: then returns `answer`.
+    /// Runs `body`. If the module is absent and was never used on this machine, it has no items: returns `answer`.
     ///
     /// If `answer` is nil, throws ``Status/notFound`` with `isAbsence` set, because the module was not asked.
     private func unlessUnused<Answer>(

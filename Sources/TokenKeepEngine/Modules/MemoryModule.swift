@@ -6,7 +6,7 @@ final class MemoryModule: Module {
     let name = "memory"
     private let items = MutexGuarded<[ItemName: TokenItem]>([:])
     private let versionKey = MutexGuarded<ItemVersionKey?>(nil)
-    /// Whether an item was ever saved here. In most programs none was, and a load then need not lock ``items``.
+    /// Whether an item was ever saved here. While no item was saved, a load need not lock ``items``.
     private let isUsed = Atomic<Bool>(false)
 
     init() {

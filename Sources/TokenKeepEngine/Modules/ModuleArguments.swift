@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The arguments of a stack line. A module takes out the arguments that it knows; others are errors.
+/// The arguments of a stack line. A module removes the arguments that it knows. A remaining argument is an error.
 struct ModuleArguments {
     private let module: String
     private var rest: [String]
@@ -35,7 +35,7 @@ struct ModuleArguments {
         return rest
     }
 
-    /// Throws ``Status/invalid`` if an argument remains, because the module did not take it out.
+    /// Throws ``Status/invalid`` if an argument remains that the module does not know.
     func end() throws(TokenKeepError) {
         guard let argument = rest.first else { return }
         throw TokenKeepError(.invalid, "the module \(module) takes no argument \"\(argument.cutForMessage)\"")

@@ -11,7 +11,7 @@ package enum ModuleCatalog {
         package let kind: String
         /// The path of the module's file; empty for a built-in module.
         package let path: String
-        /// The reason why a store would refuse the module; nil if it is usable. Found without running the module.
+        /// The reason why a store would refuse the module; nil if it is usable. The check does not run the module.
         package let problem: TokenKeepError?
     }
 
@@ -26,7 +26,7 @@ package enum ModuleCatalog {
             }
     }
 
-    /// Makes one module, and returns it with the capabilities that a plugin states; nil for a built-in module.
+    /// Makes one module. Also returns the capabilities that a plugin module states; nil for a built-in module.
     ///
     /// The module's errors contain the module's own messages.
     ///

@@ -17,13 +17,14 @@ struct KeyRotation {
     let call: CallContext
     let progress: JournalProgress?
 
-    /// Replaces all keys.
+    /// Replaces all keys of the vault.
     ///
     /// - Parameters:
     ///   - before: the vault under its old keys, with the keys of all its items open.
     ///   - newKeys: the way to open the new keys: the password or the keyfile.
     ///   - device: the device to which the vault is then bound; nil to keep the present device.
-    ///   - check: called just before the new files are put in force, while the whole vault is locked. May throw.
+    ///   - check: called just before the new files are put in force, while the whole vault is locked. If the check
+    ///     throws, the keys stay.
     /// - Returns: the vault under its new keys, and the number of records that no key opened. A record that no key
     ///   opened is encrypted unread under the new keys.
     func run(
@@ -118,7 +119,7 @@ struct KeyRotation {
         return KeyRotation.sealingKeys(of: vault) { hasUnnoted || noted.contains($0) }
     }
 
-    /// The wanted keys of levels, and the presence key, as retiring keys.
+    /// The level keys for which `isWanted` is true, and the presence key, all as retiring keys.
     private static func sealingKeys(of vault: UnlockedVault, where isWanted: (UInt64) -> Bool) -> [OpenKey] {
         vault.keys.filter { key in
             switch key.purpose {

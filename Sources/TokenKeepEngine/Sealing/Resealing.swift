@@ -78,7 +78,7 @@ struct Resealing {
         return (dropped, unreadable)
     }
 
-    /// Whether modules list items that this vault encrypted, but that its records do not name.
+    /// Whether modules list items that this vault encrypted, but that none of its records names.
     ///
     /// For example, a vault restored from a backup lacks the records of items that were encrypted after the backup.
     func hasUnnotedItems(besides sealed: SealedRecords.Found, _ call: CallContext) -> Bool {

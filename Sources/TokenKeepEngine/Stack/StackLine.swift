@@ -28,11 +28,11 @@ public struct StackLine: Sendable, Equatable {
 
         let kind: Kind
 
-        /// A failure of the module can become the operation's result. The next module is asked.
+        /// A failure of the module can become the operation's result. The operation goes on to the next module.
         public static let required = Control(kind: .word(.required))
         /// A failure of the module becomes the operation's result and ends the operation. A `clear` still goes on.
         public static let requisite = Control(kind: .word(.requisite))
-        /// Means the same as ``required``. By custom, the word for a module that another module follows.
+        /// Means the same as ``required``. By custom used for a module that is not the last of its stack.
         public static let sufficient = Control(kind: .word(.sufficient))
         /// A failure of the module is ignored.
         public static let optional = Control(kind: .word(.optional))

@@ -76,7 +76,7 @@ struct StackResolver {
 }
 
 extension StackLine.Operation {
-    /// The operations that both values stand for, as one value; nil if there is none. `any` stands for all four.
+    /// The operation that both values have in common; nil if there is none. `any` stands for all four operations.
     func narrowed(to operation: StackLine.Operation) -> StackLine.Operation? {
         if operation == .any || operation == self { return self }
         return self == .any ? operation : nil

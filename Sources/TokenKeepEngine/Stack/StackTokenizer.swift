@@ -98,7 +98,7 @@ struct StackTokenizer {
         position += 1
     }
 
-    /// Whether the current position has a control character of ASCII, or U+0080 to U+009F.
+    /// Whether a control character is at the current position: an ASCII one, or U+0080 to U+009F.
     private var isControl: Bool {
         guard let byte = peek() else { return false }
         if byte == 0xC2, let next = peek(1) { return (0x80...0x9F).contains(next) }

@@ -26,7 +26,7 @@ struct ItemView {
     var names = RecordItems()
     /// Whether the last list contained the items of every module.
     private(set) var isWhole = false
-    /// Whether an item could not be read, so that the watch may miss its change or its removal.
+    /// Whether an item could not be read, so that the watch may miss a change of this item.
     private var hidesSome = true
 
     /// The reason why a watch reads the store again.

@@ -5,7 +5,7 @@ extension BusConnection {
     /// The maximum wait for a service that did not answer an earlier call, in milliseconds.
     static let longestProbe: UInt32 = 250
 
-    /// A call of at most this many milliseconds leaves no mark: a healthy service on a busy machine may need them.
+    /// A call of at most this many milliseconds leaves no mark: a healthy service on a busy machine may need that long.
     private static let hastyCall: UInt32 = 500
 
     /// Leaves a mark, because the service did not answer a call in time.

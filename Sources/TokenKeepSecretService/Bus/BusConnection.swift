@@ -5,7 +5,7 @@ import TokenKeepCore
 
 /// A connection to the message bus that only this module uses.
 ///
-/// The program's own connections are not affected if this one is closed or configured. Callers send on their own
+/// Closing or configuring this connection does not affect connections of the program itself. Callers send on their own
 /// threads and wait there, so a caller that has returned sends nothing more.
 final class BusConnection: @unchecked Sendable {
     let pointer: OpaquePointer
@@ -17,7 +17,7 @@ final class BusConnection: @unchecked Sendable {
     private let lost = Atomic<Bool>(false)
     /// The context in which GLib reports that the connection was closed.
     ///
-    /// The connection and the context hold references to each other until then.
+    /// The connection and the context hold references to each other until GLib has reported this.
     private let construction: OpaquePointer?
     private let end = ConnectionEnd()
 

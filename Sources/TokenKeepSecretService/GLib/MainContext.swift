@@ -24,7 +24,7 @@ struct MainContext: ~Copyable {
         glib.pointee.g_main_context_push_thread_default(context)
     }
 
-    /// A reference for ``init(entering:)``. The caller releases it with `g_main_context_unref`.
+    /// A reference to this context, for ``init(entering:)``. The caller releases it with `g_main_context_unref`.
     borrowing func retained() -> OpaquePointer? { glib.pointee.g_main_context_ref(context) }
 
     deinit {

@@ -5,7 +5,7 @@ import TokenKeepCore
 final class Variant: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    /// Takes ownership of a full or floating reference. Fails for NULL.
+    /// Takes ownership of a full or floating reference; nil for NULL.
     init?(taking pointer: OpaquePointer?) {
         guard let pointer else { return nil }
         self.pointer = glib.pointee.g_variant_take_ref(pointer) ?? pointer

@@ -31,7 +31,8 @@ extension ServiceCall {
 
     /// Deletes items. An item that is already gone is not an error.
     ///
-    /// - Parameter mark: set back if the service only made prompts, because nothing is deleted before the answers.
+    /// - Parameter mark: reset if the service answered only with prompts, because nothing is deleted before the user
+    ///   answers.
     func remove(_ items: [StoredItem], _ name: ItemName, _ mark: WriteMark? = nil) throws(TokenKeepError) {
         guard !items.isEmpty else { return }
         let replies = try exchange(items.map { item($0.path, "Delete", answerType: "(o)") })

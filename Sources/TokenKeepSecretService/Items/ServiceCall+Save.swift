@@ -110,7 +110,7 @@ extension ServiceCall {
             mark.hasWritten = false  // the item is gone or locked by now
             return nil
         }
-        // An item changed meanwhile. The caller now searches for the item, and saves it there.
+        // Some item changed meanwhile, so the caller must search for the item and save it once more.
         guard link.isUntouched(entry) else { return nil }
         let version = key.version(of: writing.details, secret: request.secret)
         remember(target, name, version, entry.changes, modified: replies[1], until: entry.freshUntil)

@@ -48,8 +48,8 @@ struct StoredItem {
     ///
     /// The attribute for the namespace decides, because no other program writes it; the schema may have changed. A
     /// program that replaces an item of the empty namespace, by service and username, removes the attributes it does
-    /// not know. gnome-keyring may or may not keep the schema then. With the schema, the item still counts as
-    /// TokenKeep's, otherwise as foreign.
+    /// not know. If gnome-keyring keeps the schema then, which depends on chance, the item still counts as TokenKeep's.
+    /// Without the schema, the item counts as foreign.
     func isOurs(namespace: String) -> Bool {
         let schema = attributes[AttributeNames.schema] ?? AttributeNames.genericSchema
         guard attributes[AttributeNames.namespace] != nil else {

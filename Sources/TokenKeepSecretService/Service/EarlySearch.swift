@@ -33,7 +33,7 @@ final class EarlySearch {
 
     func cancel(over connection: BusConnection) { connection.cancel(sent ?? []) }
 
-    /// The replies to these searches. Returned only once, because a later search must see later changes.
+    /// Takes the replies to these searches. A second call returns nil, because a later search must see later changes.
     func take(_ searches: [[String: String]]) -> [Reply]? {
         defer { replies = nil }
         return searches == self.searches ? replies : nil

@@ -1,6 +1,7 @@
 import TokenKeepCore
 
-/// The last known paths and properties of items on one running service. Each use of an entry checks it.
+/// The last known paths and properties of items on one running service. Each use of an entry checks the entry with the
+/// service.
 final class PathCache: Sendable {
     struct Entry {
         let path: ObjectPath

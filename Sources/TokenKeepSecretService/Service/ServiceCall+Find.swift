@@ -53,7 +53,8 @@ extension ServiceCall {
 
     /// Searches for an item by its attributes alone, which finds every copy of the item.
     ///
-    /// If the search finds no plain item of TokenKeep, it is repeated for sealed items, even if no note names one.
+    /// If the search finds no plain item of TokenKeep, it is repeated for sealed items, even if no note names a sealed
+    /// item.
     func search(_ name: ItemName, secret: Bool) throws(TokenKeepError) -> Findings {
         let searches = searches(for: name)
         let findings = try search(name, by: searches, secret: secret)

@@ -4,7 +4,7 @@ import TokenKeepCore
 /// The reason for a prompt of the service.
 enum PromptReason {
     case unlocking, deleting
-    /// No reason: some services show nothing, but use a prompt object for every call of this kind.
+    /// No reason: the service uses a prompt for every call of this kind, and shows nothing.
     case nothing
 }
 

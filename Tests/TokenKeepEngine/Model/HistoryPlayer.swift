@@ -16,9 +16,9 @@ enum HistoryWorld: CaseIterable {
     case oneService
     /// The default stack, with a service that needs several steps to save over an item.
     case inSteps
-    /// A service that reports no modification times. No other program uses it.
+    /// A service that reports no modification times, and that no other program uses.
     case undated
-    /// Two services, which one of the stores has in the reverse order. No other program uses them.
+    /// Two services, which one of the stores has in reverse order, and which no other program uses.
     case twoServices
     /// The machine has no vault, and has only loaded one item of another program and one missing item.
     case onlyLoaded

@@ -4,7 +4,7 @@ import TokenKeepCore
 struct ItemModel {
     /// The values that a load may return, of which nil means that there is no item.
     private(set) var possible: Set<String?> = [nil]
-    /// Another program's value that is later than the last acknowledged change. A drain must keep it.
+    /// Another program's value that is later than the last acknowledged change. A drain must keep this value.
     private(set) var theirs: String?
     /// Another program's value that may be later than the last acknowledged change.
     private var perhapsTheirs: String?

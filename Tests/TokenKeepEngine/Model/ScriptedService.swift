@@ -17,11 +17,11 @@ final class ScriptedService: @unchecked Sendable {
     enum Fault: CaseIterable {
         /// The write is applied, then the service goes away.
         case vanishesAfter
-        /// The service hangs before the write. The write waits in its queue.
+        /// The service hangs before the write, which waits in the service's queue.
         case hangsBefore
         /// The write is applied, then the service hangs before it answers.
         case hangsAfter
-        /// The service hangs before the write, and the caller cancels. The write waits in the service's queue.
+        /// The service hangs before the write, which waits in the service's queue, and the caller cancels.
         case cutBefore
         /// The write is applied, and the caller cancels before the answer.
         case cutAfter
