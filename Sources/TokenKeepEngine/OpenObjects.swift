@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The objects that depend on an open store, such as sessions. References them weakly.
+/// The objects that depend on an open store, such as sessions. Holds only weak references to these objects.
 package final class OpenObjects: Sendable {
     private struct Entry: @unchecked Sendable {
         weak var object: (any AnyObject & Sendable)?

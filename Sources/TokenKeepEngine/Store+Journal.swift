@@ -53,7 +53,7 @@ extension Store {
     /// removal reappears if the module returns.
     ///
     /// - Parameter onEveryMachine: whether to forget the module on all machines, because the other machines no longer
-    ///   exist. If one does exist, the absent module counts as empty there until it is used again.
+    ///   exist. On a machine that does exist, the module counts as empty while absent, until it is used again.
     /// - Throws: ``Status/invalid`` if no module can have the name; any failure to read records with pending changes.
     public func forget(
         module: String, onEveryMachine: Bool = false, until deadline: Deadline? = nil

@@ -90,8 +90,8 @@ public final class Store: Sendable {
     /// Saves an item, in place of an existing one. The item is durable on return, unless it is memory-only.
     ///
     /// - Throws: ``Status/duplicate`` or ``Status/conflict`` if the request's precondition is not met;
-    ///   ``Status/policy`` or ``Status/unsupported`` if its level cannot be met; ``Status/invalid`` if its namespace is
-    ///   not the store's; any failure of a module.
+    ///   ``Status/policy`` or ``Status/unsupported`` if the item's level cannot be met; ``Status/invalid`` if the
+    ///   item's namespace is not the store's; any failure of a module.
     public func save(_ request: SaveRequest, until deadline: Deadline? = nil) throws(TokenKeepError) -> SaveOutcome {
         try save(request, begin(.save, until: deadline))
     }

@@ -96,7 +96,7 @@ import TokenKeepRecords
         #expect(try lookUp() == "new")
     }
 
-    /// The trace says why a change is still pending, and what became of it.
+    /// The trace says why a change is still pending, and later whether the drain applied or dropped the change.
     @Test func theAnswersOfModulesToADrainAreTraced() throws {
         try save(open(), "old")
         keyring.stop()

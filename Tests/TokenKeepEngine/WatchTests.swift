@@ -192,7 +192,7 @@ extension StoreWatch {
     }
 
     var isReadable: Bool { isReadable(within: 0) }
-    /// Whether the descriptor is readable within ten seconds: another thread may be passing on a notification.
+    /// Whether the descriptor becomes readable within ten seconds. Another thread may be passing on a notification.
     var becomesReadable: Bool { isReadable(within: 10_000) }
 
     private func isReadable(within milliseconds: Int32) -> Bool {

@@ -65,8 +65,8 @@ extension Dispatcher {
         let walk = walk(.save, request.name.description, passes: { maySave(request, past: $0, $1) }) {
             place throws(TokenKeepError) in
             var request = request
-            // Only the first module that saves the item checks the precondition. Its save changes the item's version,
-            // so the same check in a later module would fail.
+            // Only the first module that saves the item checks the precondition. The save there changes the item's
+            // version, so the same check in a later module would fail.
             if !taken.isEmpty { request.precondition = .none }
             try ProtectionRequirements(dispatcher: self, sealer: call.sealer).check(request, in: place.module)
             let version = try place.module.save(request, call)

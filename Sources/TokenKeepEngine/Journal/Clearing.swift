@@ -137,8 +137,8 @@ private struct Clearing {
 
     /// Clears the item from each module by the stack's `clear` lines, if the item's record does not govern.
     ///
-    /// If a deferrable module misses the removal, the clear goes on and the removal becomes pending. The module's line
-    /// cannot prevent this.
+    /// If a deferrable module misses the removal, the clear goes on and the removal becomes pending. The module's
+    /// `clear` line cannot prevent the pending removal.
     private func visit(_ item: borrowing ItemTransaction, _ call: CallContext) throws(TokenKeepError) -> Step {
         let name = item.name
         let record = item.entry.record

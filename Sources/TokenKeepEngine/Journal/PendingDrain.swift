@@ -20,7 +20,7 @@ struct PendingDrain {
     /// Receives an event for each module's answer; nil for no trace.
     var trace: StackTraceHandler?
 
-    /// The move of an item to a target module. Other modules lose it only after the target returned it unaltered.
+    /// The move of an item to a target module. Other modules lose the item only after the target returned it.
     struct Move {
         /// The way in which the target altered the item.
         enum Alteration {
@@ -87,8 +87,8 @@ struct PendingDrain {
         outcome.left = zip(ended, stays).filter(\.1).map(\.0.part)
         outcome.change = try record.leaving(outcome.left, keepsValue: keepsValue)
         guard notesArrivals, move == nil, !outcome.left.contains(where: pending.isOurs) else { return outcome }
-        // Note other programs' values as seen only if no change stays pending. The next drain must otherwise judge them
-        // again.
+        // Note other programs' values as seen only if no change stays pending. Otherwise the next drain must judge
+        // those values again.
         for one in ended {
             guard let theirs = one.theirs else { continue }
             item.noteArrival(item.keys.fingerprint(of: theirs.secret), in: one.part.module)

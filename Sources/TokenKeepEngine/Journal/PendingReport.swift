@@ -10,7 +10,7 @@ public struct PendingReport: Sendable {
         public let item: ItemName?
         /// The module that missed the change.
         public let module: String
-        /// Whether the pending change removes the item from the module; if false, it saves the item there.
+        /// Whether the pending change is a removal of the item. If false, the change is a write of the item.
         public let isRemoval: Bool
         /// The time of the change.
         public let since: UnixTime

@@ -90,7 +90,7 @@ package struct VaultLogin {
             do throws(TokenKeepError) {
                 try store.records.testify(vault)
                 guard let unlocked = try open(vault, with: old, orAlready: new, call) else { return .done }
-                // An earlier login may have failed to note this, for example on a full disk.
+                // The note of an earlier login may be missing, for example because the disk was full.
                 isLogins = true
                 _ = try PasswordSlots(store.records.opener).change(
                     unlocked, to: new, call, expiringAfter: limit(of: vault))

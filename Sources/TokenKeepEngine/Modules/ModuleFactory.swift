@@ -57,7 +57,7 @@ struct ModuleFactory {
         return module
     }
 
-    /// Makes a plugin module. The module's file is opened at its first call.
+    /// Makes a plugin module. The module's file is opened at the first call of the module.
     private func plugin(
         _ line: StackLine, _ arguments: inout ModuleArguments, isWritten: Bool
     ) throws(TokenKeepError) -> any Module {

@@ -37,7 +37,7 @@ struct ProtectedItems {
         }
     }
 
-    /// The names of the items that would lose their protection, as far as they are readable.
+    /// The names of the items that would lose their protection, as far as the names are readable.
     func names(_ call: CallContext) throws(TokenKeepError) -> [ItemName] {
         let protected = try inRecords()
         let named = try store.records.allItems(of: unlocked.vault, call).items

@@ -62,7 +62,7 @@ extension Store {
     /// Removes the password. The keyfile then opens every item, under new keys.
     ///
     /// - Parameter isDestroying: whether items whose protection requires a password are destroyed.
-    /// - Throws: ``Status/policy`` if such items exist and must not be destroyed.
+    /// - Throws: ``Status/policy`` if items require the password and must not be destroyed.
     public func removePassword(
         _ password: SecretBytes, isDestroying: Bool, isDroppingUnknownSlots: Bool = false,
         progress: JournalProgress? = nil

@@ -145,7 +145,7 @@ struct Resealing {
 
     /// Re-encrypts an item: copies it into its record, and writes it from the record into its module.
     ///
-    /// If the write to the module is interrupted, it stays a pending write of the record.
+    /// An interrupted write to the module stays a pending write of the record.
     private func sealAnew(
         _ name: ItemName, in module: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> Outcome {

@@ -6,11 +6,11 @@ package struct Stack: Sendable {
     package enum Entry: Sendable {
         /// A line that names a module.
         case line(StackLine)
-        /// A substack. If one of its lines ends the operation, jumps or resets, only the substack is affected.
+        /// A substack. If a line of the substack ends the operation, jumps or resets, only the substack is affected.
         case substack(Substack)
     }
 
-    /// The entries of a stack that a `substack` line names. A jump counts all of them as one line.
+    /// The entries of a stack that a `substack` line names. A jump counts all these entries as one line.
     package struct Substack: Sendable {
         /// The stack's name.
         package let name: String

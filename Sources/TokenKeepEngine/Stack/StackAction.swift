@@ -49,7 +49,8 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
 
     /// Whether a failure with this action can become the operation's result.
     ///
-    /// `ok` and `done` cannot turn a failure into a success. For a failure they mean the same as `bad` and `die`.
+    /// `ok` and `done` cannot turn a failure into a success. For a failure, `ok` means the same as `bad`, and `done`
+    /// the same as `die`.
     var countsFailure: Bool {
         switch self {
         case .ok, .done, .bad, .die: true

@@ -9,7 +9,7 @@ public import TokenKeepCore
 ///
 /// `docs/stack.md` describes the language.
 public enum StackParser {
-    /// The stack of a program that names no stack. A file `default.conf` replaces it.
+    /// The stack of a program that names no stack, unless a file `default.conf` replaces this text.
     public static let builtInDefault = """
         any sufficient secret-service
         any required   vault

@@ -19,7 +19,8 @@ struct ItemView {
     private static let drainAgain: UInt32 = 30_000
     private var drainAgainAt: Deadline?
 
-    /// The name of the module of memory-only items. A watch ignores them, because no other process can change them.
+    /// The name of the module of memory-only items. A watch ignores such items, because no other process can change
+    /// them.
     static let memory = "memory"
 
     var entries: [ItemName: Entry] = [:]
@@ -65,11 +66,11 @@ struct ItemView {
         }
     }
 
-    /// Reads the store again and compares its items with this view.
+    /// Reads the store again, and compares the store's items with this view.
     ///
     /// The changes of an item that cannot be read are not visible. If a change was signalled, ``ItemChange/listAgain``
-    /// is reported in their place. A regular reading reports no ``ItemChange/listAgain``: if a module is gone for good,
-    /// every reading would report one.
+    /// is reported instead. A regular reading reports no ``ItemChange/listAgain``: if a module is gone for good, every
+    /// reading would report one.
     ///
     /// - Returns: the changes since the last reading, and whether the store could be read.
     mutating func update(
@@ -187,7 +188,7 @@ struct ItemView {
     static func compare(_ before: Entry?, _ now: Entry) -> Comparison {
         guard let before else { return .different }
         if before.version != 0, now.version != 0 { return before.version == now.version ? .same : .different }
-        // Without versions, equal times prove that an item is unchanged only if every later save gets another time.
+        // Without known versions, equal times prove an unchanged item only if every later save gets another time.
         let isSame = before.module == now.module && before.modifiedAt == now.modifiedAt && before.isSettled
         return isSame ? .same : .unknown
     }

@@ -41,7 +41,7 @@ extension BusConnection {
         try BusPeer.check(glib.pointee.g_socket_get_fd(socket))
     }
 
-    /// Connects to one entry of an address. The threads that this starts block all signals.
+    /// Connects to one entry of an address. The threads started for this block all signals.
     ///
     /// - Throws: ``Status/io`` if the system starts no thread; ``Status/unavailable`` if too few descriptors are free.
     private static func connect(

@@ -2,7 +2,7 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// Checks the process that owns the bus at the other end of a socket: it can read every message.
+/// Checks the process at the other end of a bus's socket, because the bus can read every message.
 enum BusPeer {
     /// Refuses a socket whose other end belongs neither to `user` nor to root.
     ///

@@ -4,7 +4,8 @@ internal import CLibsecret
 final class ConnectionEnd {
     private(set) var hasCome = false
 
-    /// The signal handler. GLib calls it in the context where the connection was made, on the thread that releases it.
+    /// The signal handler. GLib calls the handler in the connection's first context, on the thread that releases the
+    /// connection.
     static let closed: GCallback = unsafeBitCast(hear, to: GCallback.self)
 
     private static let hear: @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void =

@@ -2,7 +2,7 @@ internal import CLibsecret
 import Glibc
 import TokenKeepCore
 
-/// The functions of libsecret and GLib. Call them only after ``GLibrary/load()``.
+/// The functions of libsecret and GLib. Call a function of the table only after ``GLibrary/load()``.
 nonisolated(unsafe) let glib: UnsafePointer<tokenkeep_libsecret> = tokenkeep_libsecret_table()
 
 /// Loads libsecret and GLib on first use, once per process.

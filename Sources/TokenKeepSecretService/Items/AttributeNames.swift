@@ -6,8 +6,8 @@ enum AttributeNames {
     static let namespace = "tokenkeep:namespace"
     /// Replaces ``service`` in a sealed item, and in every item outside the empty namespace.
     ///
-    /// Other programs search only for the attributes `service` and `username`. They would take a sealed secret, or an
-    /// item of another namespace, for their own password.
+    /// Other programs search only for the attributes `service` and `username`. Another program would take a sealed
+    /// secret, or the item of a namespace, for its own password.
     static let ownService = "tokenkeep:service"
     /// Replaces ``username`` wherever ``ownService`` replaces ``service``.
     static let ownAccount = "tokenkeep:account"

@@ -7,7 +7,7 @@ final class Budget {
     /// A budget of `milliseconds`, which ends at the latest when the call ends (`end`).
     init(milliseconds: UInt32, until end: Deadline) { deadline = end.within(milliseconds: milliseconds) }
 
-    /// Starts the clock again after a prompt, with the time that was left before the prompt, until `end` at the latest.
+    /// Continues the budget after a prompt, with the time that was left before the prompt, until `end` at the latest.
     func resume(with milliseconds: UInt32, until end: Deadline) {
         deadline = end.within(milliseconds: milliseconds)
     }

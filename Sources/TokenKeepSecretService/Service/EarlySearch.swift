@@ -16,7 +16,8 @@ final class EarlySearch {
         self.sealing = sealing
     }
 
-    /// Sends the search. Does nothing if it was sent already, for example because the session is requested again.
+    /// Sends the search. Does nothing if the search was sent already, for example because the session is requested
+    /// again.
     func start(over connection: BusConnection, of owner: String) {
         guard sent == nil else { return }
         searches = sealing.searches(for: name)

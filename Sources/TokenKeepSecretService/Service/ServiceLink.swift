@@ -43,8 +43,8 @@ final class ServiceLink: @unchecked Sendable {
 
     /// Whether no item was made or changed since this entry was read, according to the service's signals.
     ///
-    /// An untouched item is unchanged or deleted, and no second item of its name was made. The result is false if the
-    /// service does not signal changes.
+    /// An untouched item is unchanged or deleted, and no further item of the same name was made. The result is false if
+    /// the service does not signal changes.
     func isUntouched(_ entry: PathCache.Entry) -> Bool {
         entry.item != nil && entry.changes != nil && entry.changes == itemChanges && !entry.freshUntil.hasPassed
     }

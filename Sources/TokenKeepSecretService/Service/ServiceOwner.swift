@@ -36,7 +36,8 @@ enum ServiceOwner {
             hint: "install and start a keyring, for example gnome-keyring", isAbsence: true)
     }
 
-    /// Sends calls after the match rules that the bus has not accepted yet. The last replies belong to the calls.
+    /// Sends calls after the match rules that the bus has not accepted yet. The last replies are the replies to
+    /// `calls`.
     private static func exchangeWithRules(
         _ calls: [MethodCall], over connection: BusConnection, until deadline: Deadline
     ) throws(TokenKeepError) -> [Reply] {

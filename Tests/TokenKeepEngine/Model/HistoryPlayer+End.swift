@@ -76,7 +76,7 @@ extension HistoryPlayer {
     var isAnyLocked: Bool { world.condition == .locked || second?.condition == .locked }
 
     /// Whether the store knows that the service may have items. Without a bus, only the vault's marker of used modules
-    /// shows this.
+    /// tells the store.
     func isSeen(_ step: HistoryStep) throws -> Bool {
         guard kind.hasOtherPrograms else { return true }
         if isConnected[step.store], world.condition != .down, world.fault == nil { return true }

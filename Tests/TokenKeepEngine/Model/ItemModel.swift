@@ -48,7 +48,7 @@ struct ItemModel {
         perhapsTheirs = value
     }
 
-    /// Notes the level and flags of a save. Without a level, the save keeps those of the item.
+    /// Notes the level and flags of a save. Without a level, the save keeps the item's level and flags.
     ///
     /// - Parameter isAcknowledged: whether the save succeeded. A save that failed may have happened all the same.
     mutating func ask(_ level: AccessLevel?, _ flags: ItemFlags, isAcknowledged: Bool) {
