@@ -10,7 +10,7 @@ public struct ForgetOutcome: Sendable {
     public internal(set) var kept = 0
     /// The number of dropped removals. If the module returns, the items that these removals missed reappear.
     public internal(set) var givenUp = 0
-    /// The first failure to forget the module in a record. The item that failed keeps its pending changes.
+    /// The first failure to read or change a record. The item that failed keeps its pending changes.
     public internal(set) var problem: TokenKeepError?
 }
 

@@ -82,7 +82,9 @@ struct ProtectedItems {
         return found
     }
 
-    /// The names of sealed items in other modules that would lose their protection, and have no value in the vault.
+    /// The names of sealed items in other modules that would lose their protection.
+    ///
+    /// Leaves out an item whose record has a value or pending changes.
     private func sealedElsewhere() throws(TokenKeepError) -> [ItemName] {
         let sealed = try SealedRecords(unlocked.vault).all()
         // The rotation copies a damaged record unchanged. A record with any other failure may be readable later.

@@ -2,7 +2,7 @@ package import TokenKeepCore
 package import TokenKeepKeys
 import TokenKeepRecords
 
-/// The device to which a vault is bound, as `tokenkeep device` shows it.
+/// The device to which a vault is bound, as `tokenkeep device show` prints it.
 package struct DeviceReport: Sendable {
     /// The device to which the vault is bound; nil if the vault is bound to no device.
     package let device: DeviceIdentity?

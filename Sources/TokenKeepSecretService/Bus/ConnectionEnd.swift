@@ -4,8 +4,7 @@ internal import CLibsecret
 final class ConnectionEnd {
     private(set) var hasCome = false
 
-    /// The signal handler. GLib calls the handler in the connection's first context, on the thread that releases the
-    /// connection.
+    /// The signal handler. GLib calls the handler in the context in which the connection was made.
     static let closed: GCallback = unsafeBitCast(hear, to: GCallback.self)
 
     private static let hear: @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void =
