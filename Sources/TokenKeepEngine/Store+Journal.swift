@@ -68,8 +68,8 @@ extension Store {
 
     /// Throws if a module of the stack can be reached and has pending changes on this machine.
     ///
-    /// Call this before ``forget(module:onEveryMachine:until:)``. If a reachable module is forgotten too early, loads
-    /// find its older items, and its cleared items reappear.
+    /// Call this before ``forget(module:onEveryMachine:until:)``. If a reachable module is forgotten before its
+    /// pending changes are applied, loads find its older items, and cleared items reappear.
     ///
     /// - Throws: ``Status/policy`` if the module is reachable and has pending changes.
     public func checkIsAway(module name: String) throws(TokenKeepError) {

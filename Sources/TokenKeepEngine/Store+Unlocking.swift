@@ -30,8 +30,8 @@ extension Store {
     ///
     /// If the kernel's keyring cannot be used, the vault is unlocked for this store alone. Items in other modules under
     /// older keys are re-encrypted until the deadline. The key of ``AccessLevel/whenUnlocked`` is removed at the
-    /// screen's lock if an agent runs, else after 180 seconds. The other keys stay until the vault is locked or the
-    /// machine is switched off.
+    /// screen's lock if an agent runs, else after 180 seconds. The keys of all other levels stay until the vault is locked or
+    /// the machine is switched off.
     ///
     /// - Throws: ``Status/denied`` for a wrong password, ``Status/unsupported`` if the vault has no password,
     ///   ``Status/corrupt`` if the vault's header was altered without the password.

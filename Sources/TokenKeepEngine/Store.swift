@@ -145,7 +145,7 @@ public final class Store: Sendable {
     /// If a deferrable module cannot list its items, the removal of the whole service becomes pending for the module.
     /// The result does not count the module's unlisted items.
     ///
-    /// - Throws: the first failure to list or clear an item. All other items are cleared all the same.
+    /// - Throws: the first failure to list or clear an item. The items after it are cleared nevertheless.
     public func clear(service: String, until deadline: Deadline? = nil) throws(TokenKeepError) -> Int {
         let call = try begin(.clear, until: deadline)
         _ = try begin(.list, until: call.deadline)

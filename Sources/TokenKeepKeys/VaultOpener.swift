@@ -233,7 +233,7 @@ package final class VaultOpener: Sendable {
 }
 
 extension VaultDirectory {
-    /// Whether no vault with this id is at the path; false if the path cannot be read.
+    /// Whether the vault with this id is gone from the path. If the path cannot be read, the vault does not count as gone.
     static func isGone(_ vaultID: [UInt8], from path: String) -> Bool {
         do throws(TokenKeepError) {
             let opener = VaultOpener(path: path, residentKeys: ClassKeyStore(obstacle: "not needed"))

@@ -258,7 +258,7 @@ public final class SecretServiceModule: Module {
         ServiceCall(link: link, call: call, budget: budget, module: name, doubt: doubt, early: early)
     }
 
-    /// Drops a link whose session was doubted. Keeps the link's connection.
+    /// Drops the session of a link after the service refused a key of that session. Keeps the link's connection.
     private func drop(_ doubted: ServiceLink) {
         doubted.refuse()
         replaceLinks { $0.link === doubted ? Links(connection: $0.connection) : $0 }

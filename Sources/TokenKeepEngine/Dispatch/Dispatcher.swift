@@ -19,7 +19,8 @@ struct Dispatcher: Sendable {
 
     /// Loads the item from the first module that has it. If no module has the item, throws the worst failure.
     ///
-    /// - Parameter emptied: modules that are not asked, because a removal of the item's service is pending for them.
+    /// - Parameter emptied: modules that are not asked, because the removal of all items of the service is
+    ///   pending for them.
     func load(
         _ name: ItemName, _ call: CallContext, emptied: Set<String> = []
     ) throws(TokenKeepError) -> TokenItem {

@@ -11,7 +11,7 @@ package struct StackTraceEvent: Sendable, CustomStringConvertible {
     package let module: String
     /// The status of the module's answer.
     package let status: Status
-    /// The action of the stack's line for this status; nil if the module was not asked because of a line.
+    /// The action of the stack's line for this status; nil if no line of the stack led to this answer.
     package let action: StackAction?
     /// Whether a save ends here although the line's action says to ask the next module.
     package var isHeldBack = false

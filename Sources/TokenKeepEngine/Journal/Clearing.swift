@@ -47,7 +47,7 @@ private struct Clearing {
     private var pending: PendingWrites { reconciler.pending }
     private var records: Records { reconciler.records }
 
-    /// The record change that a clear makes, and the clear's outcome once that change is durable.
+    /// The change that the clear makes to the record, and the outcome of the clear after that change is durable.
     private struct Step {
         var change: JournalChange
         var wasThere: Bool

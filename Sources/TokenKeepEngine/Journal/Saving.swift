@@ -175,8 +175,8 @@ struct Saving {
         }
     }
 
-    /// Sends the value to the first module. If the module may have missed the value, also writes the value into the
-    /// record.
+    /// Sends the value to the first module. If it is uncertain that the module saved the value, writes the value into
+    /// the record, too.
     private func sending(
         _ request: SaveRequest, over record: JournalRecord?, _ item: borrowing ItemTransaction, _ call: CallContext
     ) throws(TokenKeepError) -> Step {

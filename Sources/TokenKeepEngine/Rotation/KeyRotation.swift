@@ -59,13 +59,13 @@ struct KeyRotation {
         var copy = EraCopy(from: before.vault, before.presence, to: change.after, after.presence)
         try copy.copyChanges(call, progress: progress)
         try KeyRotation.sync(change.after)
-        // Copy again before locking the vault. The first copy takes long; only the last changes are then left to copy
-        // under the lock.
+        // The first copy took long, and other processes went on writing. Copy their changes before locking the vault,
+        // so that the copy under the lock is short.
         try copy.copyChanges(call)
         try KeyRotation.sync(change.after)
         guard try commit(change, &copy, Set(kept.map(\.id)), check) else { return nil }
         let changed = try change.finish()
-        // Remove the files of interrupted rotations here: a vault without a password has no later unlock.
+        // An unlock removes the files of interrupted rotations. A vault without a password has no unlock: remove them here.
         try? records.opener.removeRubbish(of: changed.vault)
         return (changed, copy.unreadable)
     }

@@ -54,8 +54,8 @@ struct ProtectedItems {
 
     /// Clears every item that would lose its protection, from the vault and from the modules.
     ///
-    /// - Throws: before the first clear, if an item without a readable name has pending changes; any failure of a
-    ///   module to clear an item.
+    /// - Throws: if an item whose name is unreadable has pending changes; then nothing was cleared. Also any failure of
+    ///   a module to clear an item.
     func destroy(_ call: CallContext) throws(TokenKeepError) {
         let protected = try inRecords()
         let listing = try store.records.allItems(of: unlocked.vault, call)

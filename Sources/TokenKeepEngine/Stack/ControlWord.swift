@@ -7,7 +7,7 @@ enum ControlWord: String, Sendable, CaseIterable {
     case sufficient
     case optional
 
-    /// The actions that the word stands for in one operation.
+    /// The actions that a stack line with this word takes in an operation.
     func actions(for operation: StackLine.Operation) -> StackActions {
         switch operation {
         case .load, .any: load

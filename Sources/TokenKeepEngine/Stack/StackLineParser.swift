@@ -103,7 +103,7 @@ struct StackLineParser {
         }
     }
 
-    /// Takes the next word. Later messages about the line name this word's line number.
+    /// Takes the next word. Errors of the line that are thrown from now on contain the line number of this word.
     private mutating func take() -> StackWord? {
         guard let word = words.popFirst() else { return nil }
         place = StackPlace(source: source, line: word.line)

@@ -97,7 +97,7 @@ struct RecordItems {
                 names[record] = stored
                 return .named(stored)
             }
-            // A cleared item has no record any more. Look for the file name among the items of the view.
+            // A cleared item has no record any more: compute the file names of all listed items once, to find its name.
             if !isComplete, let fileName = try store.records.fileNames() {
                 for name in entries.keys { names[fileName(name)] = name }
                 isComplete = true

@@ -55,7 +55,7 @@ package enum VaultMaking {
             guard let records = try EraDirectory.open(number, of: directory)?.openRecords(),
                 try VaultFiles.names(in: records).contains(where: { Hexadecimal.bytes($0, count: 16) != nil })
             else { continue }
-            // If another process has made the vault meanwhile, the link exists now and nothing is wrong.
+            // If another process has just made the vault, the link `current` exists now, and nothing is wrong.
             guard try directory.currentEra() == nil else { return }
             throw TokenKeepError(
                 .corrupt, "the vault in \(directory.path) has records but no link \(EraDirectory.link)",

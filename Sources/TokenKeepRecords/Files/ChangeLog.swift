@@ -118,7 +118,7 @@ package struct ChangeLog {
             let count = MemoryLayout.size(ofValue: mark)
             let start = Int64(status.size - count)
             let read = try SystemCall.read(opened, from: start, into: &mark)
-            // If the log was emptied meanwhile, it is shorter now, and its end is read again.
+            // If another process emptied the log since `fstat`, the read is short: read the end of the shorter log.
             if read == count { return (UInt64(littleEndian: mark), status.links > 0) }
         }
         throw .ioError  // only a faulty file system reports a length and has fewer bytes

@@ -51,7 +51,7 @@ extension Records {
 
 /// Remembers that nothing was pending in a vault.
 ///
-/// Valid while the directory has the same change time, and no other log of changes has replaced the log.
+/// Holds while the change time of the directory `pending` stays the same and the log of changes is the same file.
 struct QuietVault {
     let place: QuietPlace
     let log: HeldChangeLog

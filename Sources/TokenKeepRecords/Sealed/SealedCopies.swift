@@ -52,7 +52,7 @@ final class AcknowledgedCopies: Sendable {
 
     func add(_ module: String) { modules.withLock { _ = $0.insert(module) } }
 
-    /// A copy of `copies` in which each of these modules holds only the latest secret.
+    /// A copy of `copies` with only the latest secret for each module in `modules`.
     func applied(to copies: SealedCopies, _ machine: [UInt8]) -> SealedCopies {
         var copies = copies
         for module in modules.withLock({ $0 }) { copies.keepLatest(module, machine) }

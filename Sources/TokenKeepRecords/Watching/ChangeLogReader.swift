@@ -19,7 +19,7 @@ struct ChangeLogReader {
     /// Records whose change has begun but not ended, according to the log. Each reading reports these records as
     /// possibly changed.
     ///
-    /// The changing process may have been killed after the change, before its next entry.
+    /// A process that is killed between a change and the entry for the change's end leaves such a record.
     private var unfinished: [[UInt8]] = []
     private static let unfinishedLimit = 64
 

@@ -10,7 +10,7 @@ public struct ChangeNotice: Sendable {
     public var hasChanged = false
     /// Whether a process that uses TokenKeep signalled a change, or the vault was moved.
     ///
-    /// False if only another source, for example a module, reported a change.
+    /// False if only a module reported a change.
     public var isSignalled = false
     /// Whether reports of changes were lost, so that any item may have changed.
     public var hasLost = false

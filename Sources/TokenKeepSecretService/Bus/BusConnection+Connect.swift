@@ -84,7 +84,7 @@ extension BusConnection {
 
     /// The error for a failed connection, which is an absence only if nothing listens.
     ///
-    /// Contains GLib's message only for an absence, because other messages may quote the bus.
+    /// Only the error for an absence contains GLib's message: any other message may repeat text that came from the bus.
     private static func failure(_ error: UnsafeMutablePointer<GError>?) -> TokenKeepError {
         defer { GLibrary.drop(error) }
         let (notFound, invalidAddress, tooManyOpenFiles, connectionRefused): (Int32, Int32, Int32, Int32) = (

@@ -7,7 +7,7 @@ enum BusPeer {
     /// Refuses a socket whose other end belongs neither to `user` nor to root.
     ///
     /// - Parameter user: the user to whom the bus may belong besides root.
-    /// - Throws: ``Status/unavailable``, naming the other user; the same for a TCP socket, whose user is unknown.
+    /// - Throws: ``Status/unavailable``. The message contains the peer's user, which is unknown for a TCP socket.
     static func check(_ socket: Int32, user: uid_t = geteuid()) throws(TokenKeepError) {
         var peer = uid_t.max
         guard tokenkeep_socket_peer(socket, &peer) == 0 else {

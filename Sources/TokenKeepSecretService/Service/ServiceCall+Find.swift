@@ -10,7 +10,8 @@ struct Findings {
     var locked: [ObjectPath] = []
     /// Whether a search found several items with the same attributes.
     var hasCopies = false
-    /// The reply to ``ServiceCall/getSecrets(_:)``; nil if that call was not sent together with the others.
+    /// The reply to ``ServiceCall/getSecrets(_:)``; nil if that call was not sent together
+    /// with the search.
     var secrets: Reply?
 
     /// The item that a load returns: TokenKeep's item, unless a foreign item is newer.

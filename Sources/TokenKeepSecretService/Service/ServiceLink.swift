@@ -21,7 +21,7 @@ final class ServiceLink: @unchecked Sendable {
     private let refused = Atomic<Bool>(false)
     private let keePassXC = MutexGuarded<Bool?>(nil)
     /// The context in which GLib reports to the service object that the service ended. The object and the context hold
-    /// references to each other until GLib has reported this.
+    /// references to each other until GLib has reported the end.
     private let construction: OpaquePointer?
 
     /// The known paths of items on this service.
