@@ -96,7 +96,7 @@ extension Store {
             names.formUnion(listing.items.lazy.filter { $0.accessLevel != .memoryOnly }.map(\.name))
             bound.formUnion(listing.items.lazy.filter(\.accessLevel.needsDevice).map(\.name))
         }
-        // Leave these items out by their listed levels, so that their locked secrets do not end the export.
+        // The list contains the level of each item. Leave these items out before their secrets are read, which may be locked.
         outcome.leftOut += bound.count
         names.subtract(bound)
         if let problem = problems.first(where: { $0.status != .locked || !isPartial }) { throw problem }

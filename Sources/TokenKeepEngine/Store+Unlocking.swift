@@ -21,7 +21,7 @@ public struct UnlockOutcome: Sendable {
 public enum Locking: Sendable {
     /// Locking removes all keys, as at the end of the user's session.
     case all
-    /// Locking removes only the keys of levels that end with the screen's lock, as when the screen is locked.
+    /// Locking removes only the keys that the lock of the screen also removes.
     case screen
 }
 

@@ -116,9 +116,9 @@ extension Protection {
 
     /// Whether a module with this protection may store the item unsealed (without encryption by the vault).
     ///
-    /// Any module may store an item without a protection requirement, with one exception: an item of
-    /// ``AccessLevel/whenUnlocked`` must be sealed if the vault protects it better than the module while the screen is
-    /// locked. The vault protects better if its key of that level is removed when the screen is locked.
+    /// Any module may store an item that has no protection requirement. The exception is an item of
+    /// ``AccessLevel/whenUnlocked``: if the vault removes the key of that level when the screen is locked, and the module
+    /// does not protect its items then, the item must be sealed.
     public func isEnough(for level: AccessLevel, _ flags: ItemFlags, beside vault: Protection?) -> Bool {
         guard !flags.isDisjoint(with: .requirements) else {
             guard level == .whenUnlocked, let vault else { return true }

@@ -96,7 +96,7 @@ extension Dispatcher {
 
     /// Loads the existing item, completes the save request with the item's level, and checks the precondition.
     ///
-    /// A save with a precondition fails if a later module cannot be asked whether it has the item.
+    /// The existing item may be in any module. So a save with a precondition fails if one of the modules cannot be asked.
     func completed(
         _ request: SaveRequest, for places: [Place], _ call: CallContext
     ) throws(TokenKeepError) -> SaveRequest {

@@ -56,7 +56,7 @@ enum Decisions {
         case unfit
     }
 
-    /// The action of a save.
+    /// What a save of the item does first.
     enum Save: Equatable {
         /// Send the value to the first module.
         case send
@@ -67,7 +67,7 @@ enum Decisions {
         case fail
     }
 
-    /// - Parameter isToBeEmptied: whether the removal of the item's service is pending for the first module.
+    /// - Parameter isToBeEmptied: whether the removal of all items of the service is pending for the first module.
     static func saved(_ state: ItemState, to first: First, isToBeEmptied: Bool, isConditional: Bool) -> Save {
         switch state {
         case .unreadable: isConditional ? .fail : .record
@@ -133,7 +133,7 @@ enum Decisions {
 
     // MARK: An item is cleared
 
-    /// The action of a clear.
+    /// What a clear of the item does first.
     enum Clear: Equatable {
         /// Write the record with the pending removals. If no removal is pending, remove the record.
         case record

@@ -20,7 +20,8 @@ struct PendingDrain {
     /// Receives an event for each module's answer; nil for no trace.
     var trace: StackTraceHandler?
 
-    /// The move of an item to a target module. Other modules lose the item only after the target returned it.
+    /// The move of an item to a target module. The item is removed from other modules only after a load from
+    /// the target returned the saved value.
     struct Move {
         /// The way in which the target altered the item.
         enum Alteration {

@@ -140,7 +140,8 @@ struct Reconciler: Sendable {
 
     /// Applies the pending changes of an item to the modules of this stack.
     ///
-    /// Drains a pending removal of the item's service first, because that removal must not remove the new value later.
+    /// If the removal of all items of the service is pending, that removal is drained first. Otherwise it would remove
+    /// the new value later.
     func draining(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
         guard name.removedService == nil else { return try ServiceRemoval(reconciler: self, name: name).drain(call) }
         if let removal = try pendingRemoval(of: name, call) {

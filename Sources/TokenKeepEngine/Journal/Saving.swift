@@ -180,8 +180,8 @@ struct Saving {
     private func sending(
         _ request: SaveRequest, over record: JournalRecord?, _ item: borrowing ItemTransaction, _ call: CallContext
     ) throws(TokenKeepError) -> Step {
-        // Note the fingerprint before sending. If this process is killed, the module may save the value after another
-        // process's save. A drain must then recognize the value as an older one.
+        // Note the fingerprint before sending: if this process is killed now, the request may still reach the module, after
+        // the save of another process. The note lets a drain recognize the value as an older one.
         let before = item.holder(first.name)
         let fingerprint = item.keys.fingerprint(of: request.secret)
         item.noteSending(fingerprint, to: first.name)

@@ -110,7 +110,7 @@ extension Reconciler {
         }
     }
 
-    /// The pending removal of an item's service from a module of this stack; nil if there is none.
+    /// The pending removal of all items of the item's service; nil if none is pending for a module of this stack.
     func pendingRemoval(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> ServiceRemoval? {
         do throws(TokenKeepError) {
             guard try records.mayHavePending() else { return nil }
@@ -121,7 +121,8 @@ extension Reconciler {
         }
     }
 
-    /// The modules that count as having no item of this name, because the removal of its service is pending.
+    /// The modules that count as having no item of this name, because the removal of all items of
+    /// the service is pending for them.
     ///
     /// - Parameter drains: whether the removal is drained first, within 250 ms and without prompts.
     func modulesToEmpty(
@@ -134,14 +135,14 @@ extension Reconciler {
         return Set(try governing(removal.name, call)?.pending.filter(pending.isOurs).map(\.module) ?? [])
     }
 
-    /// Whether the removal of the item's service is pending for a module, so that the module must not get the item.
+    /// Whether the removal of all items of the service is pending for a module, so that the module must not get the item.
     func isToBeEmptied(
         _ module: any Module, of name: ItemName, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         try modulesToEmpty(of: name, drainingIf: false, call).contains(module.name)
     }
 
-    /// Drains the removal of an item's service before the item changes.
+    /// Drains the pending removal of all items of the service before one of these items changes.
     ///
     /// - Parameter isNeeded: whether a removal that stays pending fails the call. The drain then has the call's whole
     ///   time.
@@ -161,7 +162,7 @@ extension Reconciler {
         }
     }
 
-    /// Whether a pending removal of the service covers a module's item, so that the item must not be listed.
+    /// Whether a module's item will be removed with all items of its service, so that the item must not be listed.
     func isRemoved(_ item: ItemDetails, by found: PendingRecords) -> Bool {
         guard !found.records.isEmpty,
             let removal = try? ItemName(removalOf: item.name.service, in: item.name.namespace),

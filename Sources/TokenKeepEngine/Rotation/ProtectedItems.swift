@@ -87,7 +87,7 @@ struct ProtectedItems {
     /// Leaves out an item whose record has a value or pending changes.
     private func sealedElsewhere() throws(TokenKeepError) -> [ItemName] {
         let sealed = try SealedRecords(unlocked.vault).all()
-        // The rotation copies a damaged record unchanged. A record with any other failure may be readable later.
+        // The rotation copies a damaged record unchanged. Any other failure may be temporary: end the rotation.
         if let problem = sealed.problem, problem.status != .corrupt { throw problem }
         return sealed.entries.filter { $0.isAlone && isProtected($0.copies.level, $0.copies.flags) }.map(\.name)
     }

@@ -1,7 +1,7 @@
 import Glibc
 package import TokenKeepCore
 
-/// Keeps the keys that end with the screen's lock in `tokenkeep-agent`, if this agent runs.
+/// Keeps the keys that are removed when the screen is locked in `tokenkeep-agent`, if this agent runs.
 extension ClassKeyStore {
     struct AgentMemory {
         /// The reason why the last unlock left items of ``AccessLevel/whenUnlocked`` locked; nil if it unlocked them.

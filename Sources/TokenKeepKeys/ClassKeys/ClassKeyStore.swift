@@ -36,7 +36,7 @@ package final class ClassKeyStore: Sendable {
     private let givenObstacle: String?
     /// Whether this object simulates the kernel's keyring in a test. No key then reaches the kernel.
     let isSimulated: Bool
-    /// The devices of this machine (for example a TPM), which open keys besides the password. Tests pass other devices.
+    /// The devices of this machine, for example a TPM. A key of a device slot needs the device and the password.
     package let devices: Devices
     private let secondsSinceBoot: @Sendable () -> Int64
 
@@ -151,11 +151,11 @@ package final class ClassKeyStore: Sendable {
         let place: String
         let bytes: SecretBytes
         let seconds: UInt32?
-        /// The key that the agent must hold, because the key ends with the screen's lock; nil for any other key.
+        /// The key that the agent must hold, because it is removed when the screen is locked; nil for any other key.
         let ofScreen: OpenKey?
     }
 
-    /// Puts keys into the kernel's keyring, and gives the agent those that end with the screen's lock.
+    /// Puts keys into the kernel's keyring, and gives the agent those of the screen's levels.
     ///
     /// If the kernel refuses a key, this function purges the keys that it has just added to the keyring.
     ///
@@ -253,7 +253,7 @@ package final class ClassKeyStore: Sendable {
 
     // MARK: Removing keys
 
-    /// Purges a vault's keys of levels that end with the screen's lock, or all of its keys if `isAll`.
+    /// Purges a vault's keys that do not outlive the lock of the screen, or all of its keys if `isAll`.
     ///
     /// The headers that an unlock verified stay, so that a header forged while the vault is locked is refused.
     ///
@@ -277,7 +277,8 @@ package final class ClassKeyStore: Sendable {
         for vaultID in vaultsInKernel() { _ = try purge(all: true, of: vaultID) }
     }
 
-    /// Purges the kernel's keys that end with the screen's lock, of every vault of the user, and tells the agent.
+    /// Purges the kernel's keys that do not outlive the lock of the screen, of every vault of the user, and notifies
+    /// the agent.
     ///
     /// No file is touched, because a file system may hang.
     package func purgeScreenKeys() throws(TokenKeepError) {

@@ -2,7 +2,8 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// The user's `tokenkeep-agent`, which holds the keys of levels that end with the screen's lock (docs/screen-lock.md).
+/// The user's `tokenkeep-agent`, which holds the keys that do not outlive the lock of the screen
+/// (docs/screen-lock.md).
 package enum KeyAgent {
     /// The agent's answer to a request.
     package enum Answer: Sendable {

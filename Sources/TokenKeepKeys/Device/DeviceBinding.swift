@@ -19,7 +19,7 @@ package enum DeviceProvider: UInt8, CaseIterable, Sendable {
 
 /// The extension of a device slot: how the device gives the slot's secret (docs/format.md, "Device slots").
 package struct DeviceBinding: Equatable, Sendable {
-    /// The object of the device that has the secret.
+    /// The form in which the device keeps the secret: a sealed blob, for example, or an index in the TPM.
     enum Object: Equatable, Sendable {
         /// The device derives the secret from its own key.
         case none

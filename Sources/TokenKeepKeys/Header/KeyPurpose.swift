@@ -47,10 +47,10 @@ package enum KeyPurpose: Hashable, Sendable {
     /// The name key and the journal key are outside the slots, because the keyfile alone opens them.
     var isOfSlots: Bool { self != .name && self != .journal }
 
-    /// The purposes of keys that end with the screen's lock.
+    /// The purposes of the keys that are removed when the screen is locked.
     static let ofScreen = AccessLevel.allCases.filter(\.endsWithScreen).map(KeyPurpose.level)
 
-    /// Whether a key of this purpose ends with the screen's lock.
+    /// Whether a key of this purpose is removed when the screen is locked.
     var endsWithScreen: Bool { KeyPurpose.ofScreen.contains(self) }
 
     /// Whether a replaced key of this purpose may be kept as a retiring key, which only decrypts.

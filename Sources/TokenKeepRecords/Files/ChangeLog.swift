@@ -88,7 +88,7 @@ package struct ChangeLog {
     /// A failure is ignored, because the logged change is already made. Watchers do not wait for appended entries, but
     /// for a change of the file's times (IN_ATTRIB of inotify(7)), which this function makes.
     package func announce(_ event: ChangeEvent) {
-        // If the append fails, watchers still see the earlier entry of the change, or that the log was emptied.
+        // If this append fails, watchers still see the entry for the beginning of the change, or an emptied log.
         let log = (try? append(event)) ?? opened
         futimens(log.number, nil)
     }

@@ -15,7 +15,7 @@ package struct Holder: Equatable, Sendable {
     /// Makes an empty list of values: nothing is known of the module's values.
     package init() {}
 
-    /// A copy with one more value, which was found in the module or confirmed by it, as the latest.
+    /// A copy whose latest value is this one. The module returned the value at a load, or confirmed a save of it.
     fileprivate func seeing(_ fingerprint: [UInt8]) -> Holder {
         var copy = self
         copy.seen = seen.filter { $0 != fingerprint }.suffix(Holder.maximum - 1) + [fingerprint]

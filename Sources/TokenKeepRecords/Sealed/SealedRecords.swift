@@ -11,7 +11,7 @@ package struct SealedRecords {
 
     package init(_ vault: OpenVault) { self.vault = vault }
 
-    /// A record that names sealed copies.
+    /// A record whose item is stored in other modules, sealed by the vault.
     package struct Entry: Sendable {
         package let name: ItemName
         package let copies: SealedCopies

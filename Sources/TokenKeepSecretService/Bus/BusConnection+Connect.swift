@@ -82,7 +82,7 @@ extension BusConnection {
         }
     }
 
-    /// The error for a failed connection, which is an absence only if nothing listens.
+    /// The error for a failed connection. The error says that the service is absent only if nothing listens at the address.
     ///
     /// Only the error for an absence contains GLib's message: any other message may repeat text that came from the bus.
     private static func failure(_ error: UnsafeMutablePointer<GError>?) -> TokenKeepError {

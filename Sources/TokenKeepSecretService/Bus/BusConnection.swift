@@ -100,7 +100,8 @@ final class BusConnection: @unchecked Sendable {
     /// Sends calls without waiting. The thread must be in the context in which ``replies(to:in:until:)`` then waits.
     func start(_ calls: [MethodCall]) -> [Sent] { calls.map(send) }
 
-    /// Cancels calls that were sent. Afterwards the caller must let the context deliver the calls' results.
+    /// Cancels calls that were sent. Afterwards the caller must run GLib's context, which delivers the
+    /// results of the calls.
     func cancel(_ sent: [Sent]) {
         for one in sent where !one.pending.isDone { glib.pointee.g_cancellable_cancel(one.pending.cancellable) }
     }

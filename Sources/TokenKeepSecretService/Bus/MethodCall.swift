@@ -15,7 +15,7 @@ enum Reply {
     case answer(Variant)
     /// An error of this name. The error's message is dropped, because another program wrote the message.
     case error(String)
-    /// An answer of another type.
+    /// The reply has other types than the method's signature.
     case malformed
     /// No answer, because the connection is gone.
     case disconnected

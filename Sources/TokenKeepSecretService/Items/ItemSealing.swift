@@ -36,8 +36,9 @@ struct ItemSealing: Sendable {
 
     /// The ID of the vault that seals the item in a save; nil if the item is not sealed.
     ///
-    /// - Throws: ``Status/policy`` if the item's protection requirement is not met, sealed or not; any failure to read
-    ///   the vault. The requirement is not checked again for a sealed item whose save was acknowledged.
+    /// - Throws: ``Status/policy`` if the item's protection requirement is not met, even by sealing the item; any failure
+    ///   to read the vault. If an earlier save of the sealed item was acknowledged, the requirement was met then and is
+    ///   not checked again.
     func vaultID(for details: ItemDetails, isAcknowledged: Bool) throws(TokenKeepError) -> String? {
         let (level, flags) = (details.accessLevel, details.flags)
         guard Protection.isAsked(by: level, flags), let sealer else { return nil }

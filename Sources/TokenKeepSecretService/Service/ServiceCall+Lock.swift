@@ -28,7 +28,7 @@ extension ServiceCall {
     /// - Parameters:
     ///   - asksCollection: whether to unlock the default collection too, because some services hide the items of a
     ///     locked collection.
-    ///   - found: whether the search found any item, so that a missing default collection is not an error.
+    ///   - found: whether the search found an item. If it did, a missing default collection is no error.
     /// - Returns: whether anything was unlocked, so that the caller should search again, and the error if anything
     ///   stayed locked.
     func unlockHidden(

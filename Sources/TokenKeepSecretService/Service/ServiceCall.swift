@@ -8,7 +8,7 @@ struct ServiceCall {
     let budget: Budget
     /// The module's name, which becomes part of an item's details.
     let module: String
-    /// Whether this call doubts the session's key.
+    /// Whether the session's key may be wrong, so that the call is tried again with a new session.
     let doubt: SessionDoubt
     /// The search for the call's item that was sent together with the request for the session; nil if it was not sent.
     var early: EarlySearch?
