@@ -26,7 +26,7 @@ package struct ClockMark: Sendable, Equatable {
 
     /// The relation of two moments: whether the wall clock was set back between them.
     package enum Order: Sendable {
-        /// The later moment also has the later time by the wall clock.
+        /// Of the two moments compared, the later one has the later time by the wall clock, too.
         case kept
         /// The machine was restarted between the two moments, so the times cannot be compared.
         case unknown

@@ -34,8 +34,7 @@ struct PoolState: Sendable {
 
     /// Frees a memory slot.
     ///
-    /// - Returns: the slot's region if the caller must unmap the region, which is empty and not kept for reuse;
-    /// otherwise nil.
+    /// - Returns: the region, if it has no used slot left and is not kept for reuse: the caller unmaps it. Otherwise nil.
     mutating func returnSlot(at address: UnsafeMutableRawPointer, of region: GuardedRegion) -> GuardedRegion? {
         let index = region.sizeClass.rawValue
         if region.isFull { lists[index].becameAvailable(region) }

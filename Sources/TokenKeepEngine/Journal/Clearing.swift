@@ -179,7 +179,8 @@ private struct ClearVisit {
     private(set) var wasThere = false
     /// The names of the modules that missed the removal.
     private(set) var missed: Set<String> = []
-    /// The caller's cancellation, if a module may already have lost the item.
+    /// The caller's cancellation that stopped the clear after a module may have lost the item. The clear throws it after
+    /// the removals became pending.
     private(set) var cut: TokenKeepError?
 
     mutating func clear(

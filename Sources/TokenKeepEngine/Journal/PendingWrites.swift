@@ -73,8 +73,8 @@ struct PendingWrites {
 
     /// The pending writes after a save: `top` must get the value, and `holders` must lose their older values.
     ///
-    /// - Parameter isNewValue: whether the saved value is newer than every change by other programs until now. If true,
-    ///   the pending changes for modules of other stacks get the present time, too.
+    /// - Parameter isNewValue: whether the saved value replaces changes of other programs until now. If true, pending changes
+    ///   for modules of other stacks get the present time, as those for modules of this stack do.
     func afterSave(
         _ pending: [PendingWrite], of item: borrowing ItemTransaction, to top: (any Module)?, holders: [any Module],
         looks: Looks = [:], isNewValue: Bool = true

@@ -69,7 +69,7 @@ struct ItemView {
     /// Reads the store again, and compares the store's items with this view.
     ///
     /// The changes of an item that cannot be read are not visible. If a change was signalled, ``ItemChange/listAgain``
-    /// is reported instead. A regular reading reports no ``ItemChange/listAgain``: if a module is gone for good, every
+    /// is reported instead. A reading without a signalled change reports none: if a module is gone for good, every such
     /// reading would report one.
     ///
     /// - Returns: the changes since the last reading, and whether the store could be read.

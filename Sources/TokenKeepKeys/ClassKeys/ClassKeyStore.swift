@@ -246,7 +246,7 @@ package final class ClassKeyStore: Sendable {
         return try? payload.withUnsafeBytes { bytes throws(FormatFault) in try HeaderTrust.parse(bytes) }
     }
 
-    /// Replaces the headers that an unlock of the vault verified.
+    /// Replaces the note, in memory or in the kernel's keyring, of the headers that an unlock of the vault verified.
     func setTrust(_ trust: HeaderTrust, of vaultID: [UInt8]) throws(TokenKeepError) {
         try keep([], trust, of: vaultID)
     }

@@ -30,7 +30,8 @@ package struct TPM: Sendable {
 
     /// Describes the TPM.
     ///
-    /// - Parameter name: the storage primary that the TPM must have; nil for the one that it would seal with.
+    /// - Parameter name: the storage primary (the TPM's root key for sealing) that the TPM must have; nil for the primary of a
+    ///   new seal.
     func describe(named name: [UInt8]? = nil, until deadline: Deadline) throws(DeviceFault) -> Description {
         let reply = try ask(.info, [.plain(name ?? [])], until: deadline)
         return try TPMReply.payload(of: reply, unknownUser: TPMReply.unknownUser) { payload throws(DeviceFault) in

@@ -90,7 +90,7 @@ package struct PasswordSlots {
         return try replace(changed, slots: kept + slots, call, expiringAfter: limit, check: check)
     }
 
-    /// Binds a vault without a password to a device, with new keys for the levels that need a device.
+    /// Binds a vault that has no password to a device, and makes new keys for the levels that need a device.
     package func bind(
         _ unlocked: UnlockedVault, to device: DeviceIdentity, _ call: CallContext,
         check: () throws(TokenKeepError) -> Void = {}

@@ -28,7 +28,8 @@ extension ServiceCall {
         return try complete(prompt, for: subject, reason: reason)?.text.flatMap(ObjectPath.init)
     }
 
-    /// Whether the service makes a new item through a prompt that shows nothing, as KeePassXC does while unlocked.
+    /// Whether the service makes a new item without a dialog although it replies with a prompt, as KeePassXC does while
+    /// unlocked.
     private func createsUnasked(_ subject: String) throws(TokenKeepError) -> Bool {
         guard !call.promptsAllowed, try link.isKeePassXC(until: deadline) else { return false }
         return try !isDefaultCollectionLocked(for: subject)

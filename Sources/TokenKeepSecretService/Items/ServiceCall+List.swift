@@ -27,7 +27,7 @@ extension ServiceCall {
     /// The namespaces in which TokenKeep has items, as far as they are readable.
     func namespaces() throws(TokenKeepError) -> Set<String> {
         var found: Set<String> = []
-        // The schema, which marks the items of the empty namespace, finds the items of every other namespace too.
+        // Items of every namespace have the schema. So the search for the empty namespace, by the schema alone, finds all.
         let searches = ItemCoding.searches(namespace: "", service: nil, maybeSealed: false)
         _ = try list(searches, "the items") { item throws(TokenKeepError) in
             let namespace = item.attributes[AttributeNames.namespace] ?? ""

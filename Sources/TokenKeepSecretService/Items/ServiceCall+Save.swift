@@ -169,7 +169,8 @@ extension ServiceCall {
             attributes: target?.attributes(for: details, as: form, isOurs: isOurs))
     }
 
-    /// Whether a secret must be encoded, because the service would change it or let it damage other items.
+    /// Whether a secret must be encoded, because the service would change it as it is, or store it so that other items
+    /// become unreadable.
     private func needsEncoding(_ secret: SecretBytes) throws(TokenKeepError) -> Bool {
         let (isRisky, isRiskyInKeePassXC) = (
             StoredValue.needsEncoding(secret), StoredValue.needsEncodingInKeePassXC(secret)

@@ -46,10 +46,10 @@ struct StoredItem {
 
     /// Whether TokenKeep made or adopted the item, in this namespace.
     ///
-    /// The attribute for the namespace decides, because no other program writes it; the schema may have changed. A
-    /// program that replaces an item of the empty namespace, by service and username, removes the attributes it does
-    /// not know. If gnome-keyring keeps the schema then, which depends on chance, the item still counts as TokenKeep's.
-    /// Without the schema, the item counts as foreign.
+    /// If the item has the attribute for the namespace, the attribute decides, because no other program writes it. A
+    /// program that replaces an item of the empty namespace, by service and username, removes that attribute. Then the
+    /// schema decides, which gnome-keyring keeps or drops by chance: with TokenKeep's schema the item counts as
+    /// TokenKeep's, otherwise as foreign.
     func isOurs(namespace: String) -> Bool {
         let schema = attributes[AttributeNames.schema] ?? AttributeNames.genericSchema
         guard attributes[AttributeNames.namespace] != nil else {
