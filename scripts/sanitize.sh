@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs the Swift tests under a sanitizer. Usage: sanitize.sh thread|address
+# Runs the Swift tests under a sanitizer. Usage: sanitize.sh address | thread [threads|rest]
+# threads: the tests of targets that start threads, without random histories; rest: all other tests.
 set -eu
 cd "$(dirname "$0")/.."
 sanitizer=$1
@@ -18,9 +19,17 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4
 
 # Tests that end a process of their own run alone: see Makefile.
 own_processes="ProcessTests|LeakTests"
+with_threads="TokenKeep(Core|Engine|Foundation|SecretService|Session)Tests"
 if [ "$sanitizer" != address ]; then
-    run --skip "$own_processes"
-    run --filter "$own_processes"
+    if [ "${2-threads}" = threads ]; then
+        run --filter "$with_threads" --skip "ModelTests|$own_processes"
+        run --filter "$with_threads.*($own_processes)"
+    fi
+    if [ "${2-rest}" = rest ]; then
+        run --skip "$with_threads|$own_processes"
+        run --filter "ModelTests"
+        run --filter "$own_processes" --skip "$with_threads"
+    fi
     exit
 fi
 # Leaks are looked for in both parts. GLib and libcurl are built without frame pointers: what they allocate is only told
