@@ -12,6 +12,8 @@
 # make fuzz-agent SECONDS=600             sends the agent mutations of requests
 # make test-desktops       lockers and display managers, in an overlay of this machine, by systemd-nspawn (root)
 # make test-tpm            plays faults of a TPM and of its wire against tokenkeep-tpm2
+# make test-devices        plays adversaries of the levels of a device, and 20 random histories of a vault that is bound to one
+# make test-device-histories HISTORIES=200 SEED=1
 # make fuzz-tpm SECONDS=600               fuzzes its reader of requests
 # make test-faults      kills and breaks the program at each moment of its changes; `make test` does at each third
 # make test-forks          forks 20 000 times while other threads use the library
@@ -34,7 +36,7 @@ SECONDS ?= 600
         test-faults test-faults-short test-faults-modules test-faults-vault test-agent test-agent-model fuzz-agent test-histories \
         test-providers test-consumers test-servers test-forks \
         compare-builds docs test-release soak fuzz test-login test-login-short test-systemd \
-        test-desktops bench-login test-tpm test-tpm-short fuzz-tpm
+        test-desktops bench-login test-tpm test-tpm-short fuzz-tpm test-devices test-device-histories
 
 demo: deps-demo stage
 	@examples/demo.sh $(STAGE)
@@ -46,7 +48,8 @@ test: check-format test-imports test-messages test-swift stage
 	@echo "All tests passed."
 
 test-installed: deps stage
-	@$(MAKE) --no-print-directory -j 1 -o deps -o stage test-vectors test-abi test-cli test-login-short test-agent test-tpm-short
+	@$(MAKE) --no-print-directory -j 1 -o deps -o stage test-vectors test-abi test-cli test-login-short test-agent \
+	    test-tpm-short test-devices
 
 test-built: deps stage
 	@$(MAKE) --no-print-directory -j 1 -o deps -o stage test-examples test-consumers test-servers docs
@@ -182,6 +185,14 @@ test-tpm: deps stage
 test-tpm-short: deps stage
 	Tests/TPM/run.sh $(TPM2) short
 	Tests/TPM/fuzz.sh 20
+
+# Machines with a TPM, systemd's credentials and a machine key, as root.
+test-devices: deps stage
+	Tests/Devices/run.sh $(STAGE) table.py
+	Tests/Devices/run.sh $(STAGE) histories.py 20 $(SEED)
+
+test-device-histories: deps stage
+	Tests/Devices/run.sh $(STAGE) histories.py $(HISTORIES) $(SEED)
 
 fuzz-tpm: deps
 	Tests/TPM/fuzz.sh $(SECONDS)

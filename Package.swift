@@ -65,7 +65,7 @@ let package = Package(
         // The floors: a target imports lower ones only.
         .target(name: "TokenKeepCore", dependencies: ["CSodium", "CSystemShims", system], swiftSettings: strict),
         .target(
-            name: "TokenKeepKeys", dependencies: ["TokenKeepCore", "CSodium", "CSystemShims", system],
+            name: "TokenKeepKeys", dependencies: ["TokenKeepCore", "CJansson", "CSodium", "CSystemShims", system],
             swiftSettings: strict),
         .target(
             name: "TokenKeepSecretService", dependencies: ["TokenKeepCore", "CLibsecret", "CSodium", "CSystemShims"],
@@ -119,7 +119,7 @@ let package = Package(
         .target(name: "TokenKeepConformance", dependencies: ["TokenKeepCore"], swiftSettings: strict),
 
         .target(
-            name: "TestSupport", dependencies: ["TokenKeepCore"], path: "Tests/Support",
+            name: "TestSupport", dependencies: ["TokenKeepCore"], path: "Tests/Support", exclude: ["credentials.py"],
             sources: [
                 "TemporaryDirectory.swift", "LockHolder.swift", "ChildProcess.swift", "PrivateBus.swift",
                 "PrivateKeyring.swift", "PrivateKeePassXC.swift", "BuiltModule.swift", "TestThread.swift",

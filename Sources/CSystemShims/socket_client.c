@@ -1,4 +1,4 @@
-/* One request to a program that listens on a socket, and its reply. */
+/* One request to a program that listens on a socket, and its reply: of messages, or of a stream. */
 #define _GNU_SOURCE
 #include "CSystemShims.h"
 
@@ -72,6 +72,44 @@ static int receive(int descriptor, const struct timespec *deadline, uint8_t *rep
     return 0;
 }
 
+/* Sends a request whose end the peer sees by its last byte. A stream may take it in parts. */
+static int send_text(int descriptor, const uint8_t *request, size_t length, const struct timespec *deadline) {
+    while (length > 0) {
+        if (!limit_wait(descriptor, SO_SNDTIMEO, deadline))
+            return ETIMEDOUT;
+        ssize_t count = send(descriptor, request, length, MSG_NOSIGNAL);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return errno == EAGAIN ? ETIMEDOUT : EPROTO;
+        request += count;
+        length -= (size_t)count;
+    }
+    return 0;
+}
+
+/* Receives bytes up to the first NUL, and no more than capacity of them. */
+static int receive_text(int descriptor, const struct timespec *deadline, uint8_t *reply, size_t capacity,
+                        size_t *reply_length) {
+    size_t filled = 0;
+    while (filled < capacity) {
+        if (!limit_wait(descriptor, SO_RCVTIMEO, deadline))
+            return ETIMEDOUT;
+        ssize_t count = recv(descriptor, reply + filled, capacity - filled, 0);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            return count < 0 && errno == EAGAIN ? ETIMEDOUT : EPROTO;
+        const uint8_t *end = memchr(reply + filled, 0, (size_t)count);
+        filled += (size_t)count;
+        if (end != NULL) {
+            *reply_length = (size_t)(end - reply);
+            return 0;
+        }
+    }
+    return EMSGSIZE;
+}
+
 int tokenkeep_socket_ask(const char *path, uid_t user, const void *request, size_t length,
                          uint32_t timeout_ms, uint8_t *reply, size_t capacity, size_t *reply_length) {
     struct timespec deadline = tokenkeep_deadline_after(timeout_ms);
@@ -83,6 +121,21 @@ int tokenkeep_socket_ask(const char *path, uid_t user, const void *request, size
         error = send_request(descriptor, request, length, &deadline);
     if (error == 0)
         error = receive(descriptor, &deadline, reply, capacity, reply_length);
+    (void)close(descriptor);
+    return error;
+}
+
+int tokenkeep_varlink_ask(const char *path, uid_t user, const void *request, size_t length,
+                          uint32_t timeout_ms, uint8_t *reply, size_t capacity, size_t *reply_length) {
+    struct timespec deadline = tokenkeep_deadline_after(timeout_ms);
+    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (descriptor < 0)
+        return errno;
+    int error = connect_until(descriptor, path, user, &deadline);
+    if (error == 0)
+        error = send_text(descriptor, request, length, &deadline);
+    if (error == 0)
+        error = receive_text(descriptor, &deadline, reply, capacity, reply_length);
     (void)close(descriptor);
     return error;
 }

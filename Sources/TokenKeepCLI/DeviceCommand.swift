@@ -11,7 +11,8 @@ struct DeviceCommand: ParsableCommand {
         discussion: """
             Items of the levels when-unlocked-this-device-only, after-first-unlock-this-device-only and \
             when-passcode-set-this-device-only open on this device alone, even for somebody who has a copy of the vault and \
-            its password. The provider tpm2 is the machine's TPM 2.0. The provider machine-key is a file of root's: it \
+            its password. The provider tpm2 is the machine's TPM 2.0. The provider systemd is the service \
+            io.systemd.Credentials of systemd 256, which uses the TPM. The provider machine-key is a file of root's: it \
             stops a copy of your home, not a copy of the whole disk.
 
               sudo systemctl enable --now tokenkeep-tpm2.socket
@@ -27,7 +28,7 @@ struct DeviceCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "choose",
             abstract: "Bind the vault to a device for the first time.",
-            discussion: "Without a provider the first that this machine has is taken: tpm2, then machine-key.")
+            discussion: "Without a provider the first that this machine has is taken: tpm2, systemd, machine-key.")
 
         @OptionGroup
         var provider: ProviderArgument
@@ -44,6 +45,7 @@ struct DeviceCommand: ParsableCommand {
                 try storeOptions.password(inInput: stdin)
             }
             DeviceCommand.explain(chosen.provider, chosen.passedOver)
+            DeviceCommand.explainNeed(of: try store.boundDevice())
             DeviceCommand.explainRecovery(try store.recoveryOpensDevice())
         }
     }
@@ -84,6 +86,7 @@ struct DeviceCommand: ParsableCommand {
                 return result.outcome
             }
             if let chosen { DeviceCommand.explain(chosen.provider, chosen.passedOver) }
+            DeviceCommand.explainNeed(of: try store.boundDevice())
             let isRecoverable = try store.recoveryOpensDevice()
             if hadCode, isRecoverable == nil {
                 Terminal.explain("an earlier recovery code is void: tokenkeep recovery create")
@@ -110,7 +113,20 @@ struct DeviceCommand: ParsableCommand {
         Terminal.explain("the vault is bound to this device (\(provider.word))")
         guard let passedOver else { return }
         Terminal.explain(
-            "the TPM would be better, but \(passedOver.reason)" + (passedOver.remedy.map { ": \($0)" } ?? ""))
+            "a better provider is passed over: \(passedOver.reason)" + (passedOver.remedy.map { ": \($0)" } ?? ""))
+    }
+
+    private static func explainNeed(of device: DeviceIdentity?) {
+        if let need = device.flatMap(needOfFirmware) { Terminal.explain(need) }
+    }
+
+    /// Says which state of the firmware the device's secret needs; nil if it needs none.
+    static func needOfFirmware(_ device: DeviceIdentity) -> String? {
+        guard !device.registers.isEmpty else { return nil }
+        let numbers = device.registers.map(String.init).joined(separator: ", ")
+        return
+            "systemd bound the secret to the firmware's state (PCR \(numbers)): a change of it, as by an update of Secure "
+            + "Boot's keys, locks the items. Before it: tokenkeep device re-bind machine-key"
     }
 
     private static func explainLoss(of names: [ItemName], because fault: DeviceFault) {
@@ -128,7 +144,8 @@ struct DeviceCommand: ParsableCommand {
 /// The argument that names a provider.
 struct ProviderArgument: ParsableArguments {
     @Argument(
-        help: ArgumentHelp("tpm2 or machine-key.", valueName: "provider"), completion: .list(ProviderArgument.words))
+        help: ArgumentHelp("tpm2, systemd or machine-key.", valueName: "provider"),
+        completion: .list(ProviderArgument.words))
     var provider: String?
 
     private static let words = DeviceProvider.supported.map(\.word)

@@ -37,6 +37,7 @@ extension DeviceCommand {
             if survey.fault != nil {
                 lines.append("if that device is gone for good: tokenkeep device re-bind --destroy-items")
             }
+            if let need = report.device.flatMap(DeviceCommand.needOfFirmware) { lines.append(need) }
             if let loss = Show.loss(report) { lines.append("if the device is lost: \(loss)") }
             return lines.map { Terminal.printable($0) + "\n" }.joined()
         }

@@ -88,6 +88,9 @@ package struct VaultProtection {
                 .advisory, "a copy of the home opens on no other machine; a copy of the whole disk does")
         case .tpm2:
             return Protection.Axis(.enforced, "a copy opens on no other machine: the key needs this machine's TPM")
+        case .systemd:
+            return Protection.Axis(
+                .enforced, "a copy opens on no other machine: systemd opens the key with this machine's TPM")
         }
     }
 

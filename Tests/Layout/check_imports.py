@@ -26,7 +26,7 @@ FLOOR = {target: number for number, targets in enumerate(FLOORS) for target in t
 OWNERS = {
     "CLibsecret": {"TokenKeepSecretService"},
     "CCurl": {"TokenKeepOAuth"},
-    "CJansson": {"TokenKeepSession"},
+    "CJansson": {"TokenKeepKeys", "TokenKeepSession"},
     "TokenKeepHeaders": {"TokenKeepC", "TokenKeepPlugin"},
     "Foundation": {"TokenKeepCLI", "TokenKeepFoundation"},
     "FoundationNetworking": {"TokenKeepFoundation"},

@@ -52,6 +52,7 @@ final class SealingWorld: @unchecked Sendable {
         var devices = Devices()
         devices.machineKeyPath = directory.path + "/machine-key"
         devices.tpm.places = TPMPlaces(socket: directory.path + "/no-tpm")
+        devices.systemd.socket = directory.path + "/no-systemd"
         configuration.residentKeys = ClassKeyStore(devices: devices)
         return configuration
     }

@@ -16,13 +16,19 @@ final class LockedVault: @unchecked Sendable {
     let devices: Devices
     let store: Store
 
-    /// - Parameter tpm: the TPM of the test's machine; nil for none.
-    init(keyringObstacle: String? = nil, clock: (@Sendable () -> Int64)? = nil, tpm: TPMPlaces? = nil) {
+    /// - Parameters:
+    ///   - tpm: the TPM of the test's machine; nil for none.
+    ///   - credentials: the path of its service for credentials; nil for none.
+    init(
+        keyringObstacle: String? = nil, clock: (@Sendable () -> Int64)? = nil, tpm: TPMPlaces? = nil,
+        credentials: String? = nil
+    ) {
         self.keyringObstacle = keyringObstacle
         self.clock = clock
         var devices = Devices()
         devices.machineKeyPath = directory.path + "/machine-key"
         devices.tpm.places = tpm ?? TPMPlaces(socket: directory.path + "/no-tpm")
+        devices.systemd.socket = credentials ?? directory.path + "/no-systemd"
         self.devices = devices
         store = LockedVault.store(
             directory.path + "/vault", ClassKeyStore(obstacle: keyringObstacle, clock: clock, devices: devices))
@@ -64,10 +70,13 @@ final class LockedVault: @unchecked Sendable {
 
     /// The same vault on another machine, whose kernel has none of its keys.
     ///
-    /// - Parameter tpm: its TPM; nil for that of the test's machine.
-    func elsewhere(_ tpm: TPMPlaces? = nil) -> Store {
+    /// - Parameters:
+    ///   - tpm: its TPM; nil for that of the test's machine.
+    ///   - credentials: the path of its service for credentials; nil for that of the test's machine.
+    func elsewhere(_ tpm: TPMPlaces? = nil, credentials: String? = nil) -> Store {
         var devices = devices
         if let tpm { devices.tpm.places = tpm }
+        if let credentials { devices.systemd.socket = credentials }
         return LockedVault.store(path, ClassKeyStore(obstacle: "another machine", devices: devices))
     }
 

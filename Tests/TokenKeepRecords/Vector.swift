@@ -21,7 +21,8 @@ struct Vector: CustomTestStringConvertible, Sendable {
         return names.filter { $0.hasSuffix(".vector") }.sorted().compactMap { name in
             try? Vector(name: name, bytes: Array(Data(contentsOf: folder.appending(path: name))))
         }.filter { vector in
-            geteuid() == 0 || ["machine-key-base64", "tpm-base64"].allSatisfy { vector.fields[$0] == nil }
+            geteuid() == 0
+                || ["machine-key-base64", "tpm-base64", "systemd-base64"].allSatisfy { vector.fields[$0] == nil }
         }
     }()
 
@@ -70,10 +71,13 @@ struct Vector: CustomTestStringConvertible, Sendable {
     }
 
     /// The vault, which shares its keys with those of other vectors: what one unlocks must stay locked for the others.
-    func records(in directory: TemporaryDirectory, tpm: FakeTPM? = nil) throws -> Records {
+    func records(
+        in directory: TemporaryDirectory, tpm: FakeTPM? = nil, credentials: FakeCredentials? = nil
+    ) throws -> Records {
         var devices = Devices()
         devices.machineKeyPath = directory.path + "/machine-key"
         devices.tpm.places = tpm?.places ?? TPMPlaces(socket: directory.path + "/no-tpm")
+        devices.systemd.socket = credentials?.path ?? directory.path + "/no-systemd"
         if let key = fields["machine-key-base64"].flatMap({ Data(base64Encoded: $0) }) {
             _ = directory.writeMachineKey(Array(key))
         }
@@ -92,6 +96,14 @@ struct Vector: CustomTestStringConvertible, Sendable {
         let (bytes, tpm) = (Array(data), try FakeTPM())
         tpm.put(name: Array(bytes[..<34]), authValue: Array(bytes[34..<66]), secret: Array(bytes[66...]))
         return tpm
+    }
+
+    /// The service for credentials of the vector's machine; nil if it has none.
+    func credentials() throws -> FakeCredentials? {
+        guard let data = fields["systemd-base64"].flatMap({ Data(base64Encoded: $0) }) else { return nil }
+        let (bytes, service) = (Array(data), try FakeCredentials())
+        service.put(secret: Array(bytes[..<32]), as: Array(bytes[32...]))
+        return service
     }
 
     /// The name of the item that is loaded.

@@ -17,9 +17,9 @@ import TokenKeepCore
     func reads(vector: Vector) throws {
         let directory = TemporaryDirectory()
         vector.unpack(into: directory)
-        let tpm = try vector.tpm()
-        defer { withExtendedLifetime(tpm) {} }
-        let records = try vector.records(in: directory, tpm: tpm)
+        let (tpm, credentials) = (try vector.tpm(), try vector.credentials())
+        defer { withExtendedLifetime((tpm, credentials)) {} }
+        let records = try vector.records(in: directory, tpm: tpm, credentials: credentials)
         let module = VaultModule(records)
         let call = CallContext(deadline: Deadline(milliseconds: 5000))
         let name = try vector.name()

@@ -5,8 +5,10 @@ from dataclasses import replace
 from cases_common import ANNA, PASSWORD, era_files, vector
 from cases_unlock import CODE
 from vault_keys import (
+    CREDENTIAL_TYPES,
     FORM_BLOB,
     FORM_INDEX,
+    PROVIDER_SYSTEMD,
     PROVIDER_TPM2,
     RETIRING,
     SLOT_KEYFILE,
@@ -21,11 +23,14 @@ MACHINE_KEY = seeded("machine key", 32)
 SYMBOLS = normalized_code(CODE)
 TPM_NAME, OTHER_NAME = b"\0\x0b" + seeded("name of a TPM's primary", 32), b"\0\x0b" + bytes(32)
 TPM_SECRET = seeded("secret in a TPM", 32)
+CREDENTIAL_SECRET = seeded("secret in a credential", 32)
+HOST_ALONE = bytes.fromhex("55b9ed1d38594d43a8319d2ebb332ac6")
 
 
 def cases():
     yield from opened_cases()
     yield from tpm_cases()
+    yield from systemd_cases()
     yield from extension_cases()
     yield from rule_cases()
 
@@ -101,6 +106,39 @@ def tpm_case(word, comment, expect="OK", level=4, name=TPM_NAME, secret=TPM_SECR
     return vector(word, expect, comment, item, files, tpm=machine, **unlocking)
 
 
+def credential(kind=CREDENTIAL_TYPES[0], label="credential", length=200):
+    return (kind + seeded(label, 64) * 32)[:length]
+
+
+def systemd_cases():
+    for level in (3, 4):
+        comment = f"Keyfile and systemd open an item of level {level}."
+        yield systemd_case(f"valid-device-systemd-keyfile-level-{level}", comment, level=level)
+    for level in (2, 3, 4, 5):
+        comment = f"The password and systemd open an item of level {level}."
+        yield systemd_case(f"valid-device-systemd-password-level-{level}", comment, level=level, password=PASSWORD)
+    comment = "The credential has a PCR policy that a public key signs, and the greatest length."
+    blob = credential(CREDENTIAL_TYPES[1], length=2048)
+    yield systemd_case("valid-device-systemd-public-key", comment, blob=blob, machine=blob, password=PASSWORD)
+    comment = "The systemd of another machine does not decrypt the credential."
+    yield systemd_case("locked-device-systemd-elsewhere", comment, "LOCKED", machine=credential(label="other"), password=PASSWORD)
+    comment = "systemd decrypts another secret than the vault's."
+    yield systemd_case("locked-device-systemd-secret", comment, "LOCKED", secret=bytes(32), password=PASSWORD)
+    comment = "The credential needs the host's key alone: a reader asks no systemd for it."
+    blob = credential(HOST_ALONE)
+    yield systemd_case("locked-device-systemd-host-alone", comment, "LOCKED", blob=blob, machine=blob, password=PASSWORD)
+
+
+def systemd_case(
+    word, comment, expect="OK", level=4, blob=credential(), machine=credential(), secret=CREDENTIAL_SECRET, **unlocking
+):
+    """A vault that is bound to systemd. `machine`, `secret`: the credential that this machine's decrypts, and as what."""
+    vault, item = VaultPlan(word), replace(ANNA, level=level)
+    base = vault.password_slot(PASSWORD) if unlocking else vault.keyfile_slot()
+    files = era_files(vault, [base, vault.systemd_slot(base, CREDENTIAL_SECRET, blob)], [item])
+    return vector(word, expect, comment, item, files, systemd=secret + machine, **unlocking)
+
+
 def tpm(base, form, data, name=b"\0\x0b" + bytes(32)):
     return device_extension(base, name, PROVIDER_TPM2, form, data)
 
@@ -112,7 +150,7 @@ def extension_cases():
         "cut": device_extension(SLOT_KEYFILE, name)[:-1],
         "byte-behind": device_extension(SLOT_KEYFILE, name) + b"\0",
         "provider-0": device_extension(SLOT_KEYFILE, name, 0),
-        "provider-2": device_extension(SLOT_KEYFILE, b"", 2),
+        "provider-4": device_extension(SLOT_KEYFILE, b"", 4),
         "base-0": device_extension(0, name),
         "base-device": device_extension(4, name),
         "base-not-there": device_extension(SLOT_PASSWORD, name),
@@ -124,6 +162,11 @@ def extension_cases():
         "tpm-empty-blob": tpm(SLOT_KEYFILE, FORM_BLOB, b""),
         "tpm-blob-of-1025-bytes": tpm(SLOT_KEYFILE, FORM_BLOB, bytes(1025)),
         "tpm-index-of-3-bytes": tpm(SLOT_KEYFILE, FORM_INDEX, bytes(3)),
+        "systemd-without-object": device_extension(SLOT_KEYFILE, b"", PROVIDER_SYSTEMD),
+        "systemd-empty-blob": device_extension(SLOT_KEYFILE, b"", PROVIDER_SYSTEMD, FORM_BLOB),
+        "systemd-blob-of-2049-bytes": device_extension(SLOT_KEYFILE, b"", PROVIDER_SYSTEMD, FORM_BLOB, bytes(2049)),
+        "systemd-index": device_extension(SLOT_KEYFILE, b"", PROVIDER_SYSTEMD, FORM_INDEX, bytes(4)),
+        "systemd-name": device_extension(SLOT_KEYFILE, name, PROVIDER_SYSTEMD, FORM_BLOB, credential()),
         "form-3": tpm(SLOT_KEYFILE, 3, bytes(4)),
     }
     for word, extension in wrong.items():
@@ -144,6 +187,10 @@ def rule_cases():
         "retiring-level-4-in-keyfile-slot": lambda v: [v.keyfile_slot(keys=[*v.keys(), key]), with_keyfile(v)[1]],
         "two-providers": lambda v: [
             *with_keyfile(v, levels=(3,)),
+            with_keyfile(v, levels=(4,), slot_id=11, extension=tpm(SLOT_KEYFILE, FORM_BLOB, b"blob"))[1],
+        ],
+        "systemd-and-tpm": lambda v: [
+            *with_keyfile(v, levels=(3,), extension=device_extension(SLOT_KEYFILE, b"", PROVIDER_SYSTEMD, FORM_BLOB, credential())),
             with_keyfile(v, levels=(4,), slot_id=11, extension=tpm(SLOT_KEYFILE, FORM_BLOB, b"blob"))[1],
         ],
         "costs-of-its-own": lambda v: with_keyfile(v, derivation=1, passes=1, memory_kib=8, salt=bytes(16)),

@@ -146,13 +146,13 @@ def read_items(reader):
     return items, problems
 
 
-def audit(directory, password=None, code=None, trust=None, machine_key=None, tpm=None):
+def audit(directory, password=None, code=None, trust=None, **machine):
     """A dictionary of vault, items, sessions and problems; the latter is empty where all is well."""
     result = {"vault": None, "items": [], "sessions": [], "problems": []}
     try:
         result["problems"] += check_entries(directory)
         result["problems"] += check_login(directory)
-        reader = VaultReader(directory, password, code, trust, machine_key, tpm)
+        reader = VaultReader(directory, password, code, trust, **machine)
         result["problems"] += check_era(reader)
         result["problems"] += check_header_copies(reader)
         header = reader.header

@@ -18,10 +18,10 @@ from vector_file import decode, unpack
 STATUSES = {"OK", "CORRUPT", "UNSUPPORTED", "NOT_FOUND", "LOCKED", "DENIED"}
 
 
-def load(directory, names, password=None, code=None, sealed=None, note=None, trust=None, machine_key=None, tpm=None):
+def load(directory, names, password=None, code=None, sealed=None, note=None, trust=None, **machine):
     """(status; secret, sealed copies or message)"""
     try:
-        reader = VaultReader(directory, password, code, trust, machine_key, tpm)
+        reader = VaultReader(directory, password, code, trust, **machine)
         if note is not None:
             return "OK", in_vector(reader.copies(*names))
         return "OK", open_sealed(reader, names, *sealed) if sealed else reader.load(*names).secret
@@ -66,7 +66,7 @@ def export_failures(vector):
 def failures(vector, directory):
     before = snapshot(directory)
     unlocking = {"password": vector.password, "code": vector.code, "trust": vector.trust}
-    unlocking |= {"machine_key": vector.machine_key, "tpm": vector.tpm}
+    unlocking |= {"machine_key": vector.machine_key, "tpm": vector.tpm, "systemd": vector.systemd}
     status, answer = load(directory, vector.item, sealed=vector.sealed, note=vector.note, **unlocking)
     expected = vector.secret if vector.note is None else vector.note
     if vector.expect not in STATUSES:

@@ -5,9 +5,11 @@ import struct
 from dataclasses import dataclass
 
 from vault_keys import (
+    CREDENTIAL_TYPES,
     CURRENT,
     FORM_BLOB,
     PROVIDER_MACHINE_KEY,
+    PROVIDER_SYSTEMD,
     PROVIDER_TPM2,
     PURPOSE_HEADER,
     PURPOSE_JOURNAL,
@@ -165,6 +167,8 @@ def device_secret(device, base_key, machine):
     if device.provider == PROVIDER_TPM2 and device.form == FORM_BLOB and machine.tpm is not None:
         expected = device.name + tpm_auth_value(base_key, device.name)
         return machine.tpm[66:] if machine.tpm[:66] == expected else None
+    if device.provider == PROVIDER_SYSTEMD and machine.systemd is not None and device.object[:16] in CREDENTIAL_TYPES:
+        return machine.systemd[:32] if machine.systemd[32:] == device.object else None
     return None
 
 

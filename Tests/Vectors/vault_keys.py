@@ -14,9 +14,11 @@ PURPOSES_IN_SLOTS = {1, 2, 3, 4, 5, PURPOSE_METADATA, PURPOSE_PRESENCE, PURPOSE_
 CURRENT_IN_EACH_SLOT = [1, 2, PURPOSE_METADATA, PURPOSE_HEADER]
 RETIRING_PURPOSES = {1, 2, 3, 4, 5, PURPOSE_PRESENCE}
 CURRENT, RETIRING = 0, 1
-PROVIDER_TPM2, PROVIDER_MACHINE_KEY = 1, 3
+PROVIDER_TPM2, PROVIDER_SYSTEMD, PROVIDER_MACHINE_KEY = 1, 2, 3
+# Credentials of systemd that need the host's key and the TPM 2.0, for one user: without and with a signed PCR policy.
+CREDENTIAL_TYPES = tuple(map(bytes.fromhex, ("ef4ac13679a9480ea7db68897f9f165d", "adbc4ca3efb64201ba881b6f2e4095ea")))
 FORM_NONE, FORM_BLOB, FORM_INDEX = 0, 1, 2
-NAME_SIZES = {PROVIDER_TPM2: 34, PROVIDER_MACHINE_KEY: 32}
+NAME_SIZES = {PROVIDER_TPM2: 34, PROVIDER_SYSTEMD: 0, PROVIDER_MACHINE_KEY: 32}
 DEVICE_PURPOSES = {3, 4, 5}
 
 
@@ -164,6 +166,7 @@ def parse_device(cursor):
     sizes = {
         (PROVIDER_MACHINE_KEY, FORM_NONE): range(1),
         (PROVIDER_TPM2, FORM_BLOB): range(1, 1025),
+        (PROVIDER_SYSTEMD, FORM_BLOB): range(1, 2049),
         (PROVIDER_TPM2, FORM_INDEX): range(4, 5),
     }
     if base not in (SLOT_KEYFILE, SLOT_PASSWORD, SLOT_RECOVERY) or name_size != NAME_SIZES.get(provider):
@@ -201,10 +204,12 @@ def check_device_slots(slots, where):
 
 @dataclass
 class Machine:
-    """The devices of a machine: its machine key, and name, authValue and secret of its TPM."""
+    """The devices of a machine: its machine key; name, authValue and secret of its TPM; the secret in a credential that its
+    systemd decrypts, followed by this credential."""
 
     key: bytes | None = None
     tpm: bytes | None = None
+    systemd: bytes | None = None
 
 
 def machine_key_name(key):

@@ -33,9 +33,9 @@ class VaultReader:
 
     Every record is asked to testify, while the page asks 16 of them."""
 
-    def __init__(self, directory, password=None, code=None, trust=None, machine_key=None, tpm=None):
+    def __init__(self, directory, password=None, code=None, trust=None, machine_key=None, tpm=None, systemd=None):
         self.directory, self.password, self.code, self.trust = directory, password, code, trust
-        self.machine = Machine(machine_key, tpm)
+        self.machine = Machine(machine_key, tpm, systemd)
         self.enter_era()
 
     def enter_era(self):

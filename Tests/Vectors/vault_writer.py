@@ -13,6 +13,7 @@ from vault_keys import (
     FORM_BLOB,
     FORM_NONE,
     PROVIDER_MACHINE_KEY,
+    PROVIDER_SYSTEMD,
     PROVIDER_TPM2,
     PURPOSE_HEADER,
     PURPOSE_JOURNAL,
@@ -143,6 +144,11 @@ class VaultPlan:
     def tpm_slot(self, base, name, secret, blob=b"blob"):
         """A device slot whose base is another slot, bound to the TPM of this name, which sealed the secret."""
         extension = device_extension(base.type, name, PROVIDER_TPM2, FORM_BLOB, blob)
+        return self.device_slot(base, bytes(32), derived=device_derived(base.derived[:32], secret), extension=extension)
+
+    def systemd_slot(self, base, secret, credential):
+        """A device slot whose base is another slot, with the credential in which systemd encrypted the secret."""
+        extension = device_extension(base.type, b"", PROVIDER_SYSTEMD, FORM_BLOB, credential)
         return self.device_slot(base, bytes(32), derived=device_derived(base.derived[:32], secret), extension=extension)
 
     def name_of(self, namespace, service, account):

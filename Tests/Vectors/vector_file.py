@@ -26,7 +26,8 @@ class Vector:
     kind 4, and these are the bytes in it. With `passphrase` the one file `export` is read instead of a vault: `item` and
     `secret` are of its first item, `items` is how many it has. `trust` is what the kernel's trust key holds; None if there
     is no such key. `machine_key` is the machine's key, which device slots need. `tpm` is what the
-    machine's TPM gives: the name of its storage primary (34 bytes), and the authValue (32) and secret (32) of each blob; None if there is no TPM."""
+    machine's TPM gives: the name of its storage primary (34 bytes), and the authValue (32) and secret (32) of each blob; None if there is no TPM. `systemd` is a secret
+    (32) and the credential in which the machine's systemd encrypted it; None if there is no such service."""
 
     name: str
     expect: str
@@ -45,6 +46,7 @@ class Vector:
     trust: bytes | None = None
     machine_key: bytes | None = None
     tpm: bytes | None = None
+    systemd: bytes | None = None
 
     def encode(self):
         lines = [f"expect: {self.expect}", "item: " + "|".join(self.item)]
@@ -74,6 +76,8 @@ class Vector:
             lines.append("machine-key-base64: " + base64.b64encode(self.machine_key).decode("ascii"))
         if self.tpm is not None:
             lines.append("tpm-base64: " + base64.b64encode(self.tpm).decode("ascii"))
+        if self.systemd is not None:
+            lines.append("systemd-base64: " + base64.b64encode(self.systemd).decode("ascii"))
         lines.append("comment: " + self.comment)
         data = ("\n".join(lines) + "\n\n").encode("utf-8")
         for path, content in sorted(self.files.items()):
@@ -131,6 +135,7 @@ def decode(name, data):
         decoded("trust-base64"),
         decoded("machine-key-base64"),
         decoded("tpm-base64"),
+        decoded("systemd-base64"),
     )
 
 

@@ -22,7 +22,10 @@ extension Store {
             isRecoverable: header?.isRecoverable)
     }
 
-    /// Whether the recovery code opens levels that need the device; nil without a recovery code. Asks no device.
+    /// The device to which the vault is bound; nil if it is bound to none. Asks no device.
+    package func boundDevice() throws(TokenKeepError) -> DeviceIdentity? { try records.open()?.keys.header.device }
+
+    /// Whether a recovery code opens the levels of the device; nil if there is no recovery code. Asks no device.
     package func recoveryOpensDevice() throws(TokenKeepError) -> Bool? { try records.open()?.keys.header.isRecoverable }
 
     /// Binds the vault to a device of this machine, so that the vault keeps items that never leave the machine.
@@ -127,7 +130,7 @@ extension Store {
 
     /// The device of a provider; if `provider` is nil, the first device that this machine has.
     ///
-    /// `passedOver` is the fault of a TPM that does not answer, so that a weaker device is used instead.
+    /// `passedOver` is the fault of a better device that is there and does not answer.
     private func device(
         of provider: DeviceProvider?
     ) throws(TokenKeepError) -> (device: DeviceIdentity, passedOver: DeviceFault?) {

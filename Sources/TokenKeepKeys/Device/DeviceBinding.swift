@@ -2,16 +2,19 @@
 package enum DeviceProvider: UInt8, CaseIterable, Sendable {
     /// The machine's TPM 2.0.
     case tpm2 = 1
+    /// systemd's service for credentials, with the keys of the host and of its TPM 2.0.
+    case systemd = 2
     /// The file `/var/lib/tokenkeep/machine-key`.
     case machineKey = 3
 
     /// The providers that this version can ask, the best first.
-    package static let supported: [DeviceProvider] = [.tpm2, .machineKey]
+    package static let supported: [DeviceProvider] = [.tpm2, .systemd, .machineKey]
 
     /// The provider's name on the command line.
     package var word: String {
         switch self {
         case .tpm2: "tpm2"
+        case .systemd: "systemd"
         case .machineKey: "machine-key"
         }
     }
@@ -32,12 +35,9 @@ package struct DeviceBinding: Equatable, Sendable {
     package let provider: DeviceProvider
     /// The type of the slot whose key is needed beside the device.
     let base: KnownSlot.SlotType
-    /// The public name of the device's key, by which another device is recognised.
+    /// The public name of the device's key, by which another device is recognised; empty for ``DeviceProvider/systemd``.
     package let name: [UInt8]
     let object: Object
-
-    /// The longest blob, in bytes.
-    static let longestBlob = 1024
 
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> DeviceBinding {
         var reader = ByteReader(bytes)
@@ -55,7 +55,8 @@ package struct DeviceBinding: Equatable, Sendable {
         let object: Object
         switch (form, provider) {
         case (0, .machineKey) where length == 0: object = .none
-        case (1, .tpm2) where (1...longestBlob).contains(length):
+        case (1, .tpm2) where (1...TPM.longestBlob).contains(length),
+            (1, .systemd) where (1...SystemdCredentials.longestBlob).contains(length):
             object = .blob(try reader.array(length, "sealed secret of a device"))
         case (2, .tpm2) where length == 4: object = .index(try reader.integer(UInt32.self, "index of a device"))
         default: throw .malformed("a device slot has a form that its provider has not")
@@ -94,13 +95,32 @@ extension DeviceProvider {
     var nameLength: Int {
         switch self {
         case .tpm2: 34
+        case .systemd: 0
         case .machineKey: 32
         }
     }
 }
 
-/// The device that a vault is bound to: its provider, and the public name of its key.
+/// The device that a vault is bound to: its provider, and that by which the provider's device is recognised.
 package struct DeviceIdentity: Equatable, Sendable {
     package let provider: DeviceProvider
+    /// The public name of the device's key.
     package let name: [UInt8]
+    /// A blob that the device sealed and that no other device opens; nil if its name recognises the device.
+    let sealed: [UInt8]?
+
+    package init(provider: DeviceProvider, name: [UInt8]) {
+        self.provider = provider
+        self.name = name
+        sealed = nil
+    }
+
+    /// The PCRs of the TPM whose present values the device's secret needs: an update of the firmware changes them.
+    package var registers: [Int] { sealed.map(SystemdCredentials.registers(of:)) ?? [] }
+
+    init(of binding: DeviceBinding) {
+        provider = binding.provider
+        name = binding.name
+        if binding.provider == .systemd, case .blob(let blob) = binding.object { sealed = blob } else { sealed = nil }
+    }
 }

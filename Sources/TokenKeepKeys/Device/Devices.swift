@@ -11,6 +11,8 @@ package struct Devices: Sendable {
     package var machineKeyPath = MachineKey.standardPath
     /// The machine's TPM.
     package var tpm = TPM()
+    /// The machine's service for credentials.
+    package var systemd = SystemdCredentials()
     private let lastCheck = MutexGuarded<Check?>(nil)
 
     package init() {}
@@ -39,6 +41,9 @@ package struct Devices: Sendable {
             return try tpm.unseal(
                 blob, authValue: try Devices.authValue(from: base, for: binding.name), under: binding.name,
                 until: deadline)
+        case .systemd:
+            guard case .blob(let blob) = binding.object else { throw CredentialsReply.malformed }
+            return try systemd.decrypt(blob, until: deadline)
         }
     }
 
@@ -57,6 +62,11 @@ package struct Devices: Sendable {
             let authValue = try Devices.authValue(from: base, for: device.name)
             object = .blob(
                 try tpm.seal(secret, authValue: authValue, under: device.name, until: Devices.deadline))
+        case .systemd:
+            secret = try DeviceFault.needing { () throws(TokenKeepError) in
+                try SecretBytes(randomCount: SystemdCredentials.secretLength)
+            }
+            object = .blob(try systemd.encrypt(secret, until: Devices.deadline))
         }
         let binding = DeviceBinding(provider: device.provider, base: type, name: device.name, object: object)
         // Items are saved under the new keys at once: a blob that does not open would lose them.
@@ -83,6 +93,9 @@ package struct Devices: Sendable {
         switch provider {
         case .machineKey: name = try MachineKey.read(machineKeyPath).name
         case .tpm2: name = try tpm.describe(until: Devices.deadline).name
+        case .systemd:
+            try systemd.check(until: Devices.deadline)
+            name = []
         }
         return DeviceIdentity(provider: provider, name: name)
     }
@@ -96,7 +109,7 @@ package struct Devices: Sendable {
     static func other(_ provider: DeviceProvider) -> DeviceFault {
         switch provider {
         case .machineKey: DeviceFault(.other, "the machine key here is not that of the vault")
-        case .tpm2: DeviceFault(.other, "the TPM here is not that of the vault, or it was cleared")
+        case .tpm2, .systemd: DeviceFault(.other, "the TPM here is not that of the vault, or it was cleared")
         }
     }
 }
@@ -123,7 +136,7 @@ extension Devices {
         let end: Deadline
     }
 
-    /// Looks at each device of this machine, in the time of one call.
+    /// Looks at each device of this machine. The TPM and systemd have the time of one call each.
     ///
     /// - Parameter device: the device that the vault is bound to; nil if it is bound to none.
     package func survey(for device: DeviceIdentity?) -> Survey {
@@ -136,9 +149,10 @@ extension Devices {
             absence = error
         }
         var available: [DeviceProvider] = found == nil ? [] : [.tpm2]
+        if (try? systemd.check(until: Devices.deadline)) != nil { available.append(.systemd) }
         if (try? MachineKey.read(machineKeyPath)) != nil { available.append(.machineKey) }
         let fault = device.flatMap { device in
-            guard device.provider == .tpm2 else { return self.fault(of: device, until: deadline) }
+            guard device.provider == .tpm2 else { return self.fault(of: device, until: Devices.deadline) }
             // A TPM may have a second primary, under which it seals nothing new.
             return found?.name == device.name ? nil : absence ?? self.fault(of: device, until: deadline)
         }
@@ -150,7 +164,7 @@ extension Devices {
     ///
     /// A TPM is asked once in five seconds: a report has a line for each level and module.
     package func fault(of device: DeviceIdentity) -> DeviceFault? {
-        guard device.provider == .tpm2 else { return fault(of: device, until: Devices.deadline) }
+        guard device.provider != .machineKey else { return fault(of: device, until: Devices.deadline) }
         if let last = lastCheck.withLock({ $0 }), last.device == device, !last.end.hasPassed { return last.fault }
         let fault = fault(of: device, until: Devices.deadline)
         lastCheck.withLock { $0 = Check(device: device, fault: fault, end: Deadline(milliseconds: 5000)) }
@@ -162,6 +176,7 @@ extension Devices {
             switch device.provider {
             case .machineKey: _ = try machineKey(named: device.name)
             case .tpm2: _ = try tpm.describe(named: device.name, until: deadline)
+            case .systemd: if let sealed = device.sealed { _ = try systemd.decrypt(sealed, until: deadline) }
             }
             return nil
         } catch {

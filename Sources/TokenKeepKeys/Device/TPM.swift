@@ -7,6 +7,8 @@ import TokenKeepCore
 package struct TPM: Sendable {
     /// The length of an authValue and of a secret that the TPM seals, in bytes.
     static let secretLength = 32
+    /// The longest blob, in bytes.
+    static let longestBlob = 1024
 
     /// The paths and the TCTI by which the TPM is asked. Other ones than the standard only in tests.
     package var places = TPMPlaces()
@@ -53,7 +55,7 @@ package struct TPM: Sendable {
     ) throws(DeviceFault) -> [UInt8] {
         let reply = try ask(.seal, [.plain(name), .secret(authValue), .secret(secret)], until: deadline)
         return try TPMReply.payload(of: reply) { payload throws(DeviceFault) in
-            guard (1...DeviceBinding.longestBlob).contains(payload.count) else { throw TPMReply.malformed }
+            guard (1...TPM.longestBlob).contains(payload.count) else { throw TPMReply.malformed }
             return Array(payload)
         }
     }

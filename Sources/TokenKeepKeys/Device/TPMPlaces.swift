@@ -31,24 +31,19 @@ package struct TPMPlaces: Sendable {
 
     /// Chooses the way to the TPM. A way that is named goes before one that is found.
     func access() throws(DeviceFault) -> Access {
-        if let configuration = configuration ?? TPMPlaces.variable("TOKENKEEP_TCTI") {
+        if let configuration = configuration ?? EnvironmentPath.value("TOKENKEEP_TCTI") {
             guard let program = program ?? TPMPlaces.installedProgram else {
                 throw DeviceFault(.absent, "the program tokenkeep-tpm2 is not installed")
             }
             return .program(program, configuration: configuration)
         }
-        if let named = socket ?? TPMPlaces.variable("TOKENKEEP_TPM2_SOCKET") { return .socket(named) }
+        if let named = socket ?? EnvironmentPath.value("TOKENKEEP_TPM2_SOCKET") { return .socket(named) }
         if faccessat(AT_FDCWD, TPMPlaces.device, R_OK | W_OK, AT_EACCESS) == 0,
             let program = program ?? TPMPlaces.installedProgram
         {
             return .program(program, configuration: nil)
         }
         return .socket(TPMPlaces.standardSocket)
-    }
-
-    private static func variable(_ name: String) -> String? {
-        guard !Privileges.areRaised, let value = getenv(name), value[0] != 0 else { return nil }
-        return String(cString: value)
     }
 
     private static var installedProgram: String? {

@@ -134,7 +134,7 @@ extension Header {
 
     /// The device that the vault is bound to; nil if there is none.
     package var device: DeviceIdentity? {
-        knownSlots.lazy.compactMap(\.device).first.map { DeviceIdentity(provider: $0.provider, name: $0.name) }
+        knownSlots.lazy.compactMap(\.device).first.map(DeviceIdentity.init(of:))
     }
 
     /// The types of slots in this header that this version does not know.

@@ -1,0 +1,77 @@
+import CJansson
+import CSodium
+import TokenKeepCore
+
+/// The reply of `io.systemd.Credentials` to a call: a JSON object with the call's result, or the name of an error.
+enum CredentialsReply {
+    /// The longest reply that is read, in bytes: that with the longest credential in base64 has less.
+    static let longest = 4096
+
+    static let malformed = DeviceFault(.silent, "systemd gave a malformed reply")
+    static let silent = DeviceFault(.silent, "systemd did not answer in time")
+
+    /// The bytes of a member in base64 of a reply.
+    ///
+    /// - Throws: the fault that the reply names, and a fault if the reply breaks a rule or has more bytes than `limit`.
+    static func bytes(
+        _ member: String, of reply: UnsafeRawBufferPointer, atMost limit: Int
+    ) throws(DeviceFault) -> SecretBytes {
+        guard let base = reply.baseAddress, let object = tokenkeep_json_parse(base, reply.count) else {
+            throw malformed
+        }
+        defer { tokenkeep_json_free(object) }
+        if let error = tokenkeep_json_member(object, "error") { throw try fault(text(error)) }
+        guard let parameters = tokenkeep_json_member(object, "parameters"),
+            let value = tokenkeep_json_member(parameters, member)
+        else { throw malformed }
+        return try decoded(text(value), atMost: limit)
+    }
+
+    private static func text(_ value: OpaquePointer) throws(DeviceFault) -> UnsafeRawBufferPointer {
+        var length = 0
+        guard let text = tokenkeep_json_text(value, &length) else { throw malformed }
+        return UnsafeRawBufferPointer(start: text, count: length)
+    }
+
+    private static func decoded(_ text: UnsafeRawBufferPointer, atMost limit: Int) throws(DeviceFault) -> SecretBytes {
+        var outcome: Int32 = -1
+        let bytes = try DeviceFault.needing { () throws(TokenKeepError) in
+            try SecretBytes(capacity: limit) { bytes in
+                guard let start = bytes.bindMemory(to: UInt8.self).baseAddress else { return 0 }
+                var count = 0
+                outcome = sodium_base642bin(
+                    start, bytes.count,
+                    text.bindMemory(to: CChar.self).baseAddress, text.count, nil, &count, nil,
+                    sodium_base64_VARIANT_ORIGINAL)
+                return outcome == 0 ? count : 0
+            }
+        }
+        guard outcome == 0 else { throw malformed }
+        return bytes
+    }
+
+    /// The fault for the name of an error.
+    ///
+    /// Only errors by which the TPM or the host is another one are ``DeviceFault/Kind/other``.
+    private static func fault(_ name: UnsafeRawBufferPointer) throws(DeviceFault) -> DeviceFault {
+        let isName = { (byte: UInt8) in
+            (0x61...0x7a).contains(byte | 0x20) || (0x30...0x39).contains(byte) || byte == 0x2e
+        }
+        guard (1...96).contains(name.count), name.allSatisfy(isName) else { throw malformed }
+        let error = String(decoding: name, as: UTF8.self)
+        switch error {
+        case "io.systemd.Credentials.KeyBelongsToOtherTPM": return Devices.other(.systemd)
+        case "io.systemd.Credentials.BadFormat", "io.systemd.Credentials.BadScope",
+            "io.systemd.Credentials.NameMismatch":
+            return DeviceFault(.other, "systemd does not open what it encrypted for the vault")
+        case "io.systemd.Credentials.UnexpectedPCRState", "io.systemd.Credentials.CantFindPCRSignature":
+            return DeviceFault(.silent, "systemd bound the vault's secret to another state of the firmware (PCRs)")
+        case "io.systemd.Credentials.TPMInDictionaryLockout": return DeviceFault(.silent, "the TPM is in lockout")
+        case "io.systemd.Credentials.NoSuchUser": return DeviceFault(.absent, "systemd does not know this user")
+        case "org.varlink.service.InterfaceNotFound", "org.varlink.service.MethodNotFound",
+            "org.varlink.service.MethodNotImplemented":
+            return DeviceFault(.absent, "systemd does not encrypt for users here, as systemd 256 does")
+        default: return DeviceFault(.silent, "systemd refuses with the error \(error)")
+        }
+    }
+}

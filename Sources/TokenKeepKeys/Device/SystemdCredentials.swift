@@ -1,0 +1,136 @@
+import CSodium
+import CSystemShims
+import Glibc
+import TokenKeepCore
+
+/// systemd's service `io.systemd.Credentials`, which encrypts a user's secrets with the keys of the host and of its TPM.
+///
+/// Each call ends by its deadline. A reply is untrusted until it was checked.
+package struct SystemdCredentials: Sendable {
+    /// The length of a secret that systemd encrypts, in bytes.
+    static let secretLength = 32
+    /// The longest credential, in bytes. Those with the public key of a PCR policy have up to 1.6 KB.
+    static let longestBlob = 2048
+
+    /// The path of the service's socket; nil for `TOKENKEEP_SYSTEMD_SOCKET` or else the standard one.
+    package var socket: String?
+
+    private static let standardSocket = "/run/systemd/io.systemd.Credentials"
+    /// The user with the service's rights.
+    private static let root: uid_t = 0
+
+    /// The standard service of this machine.
+    package init() {}
+
+    /// The credentials of one user that need the host's key and the machine's TPM 2.0: the first bytes of each.
+    private static let boundToTPM: [[UInt8]] = [
+        [0xef, 0x4a, 0xc1, 0x36, 0x79, 0xa9, 0x48, 0x0e, 0xa7, 0xdb, 0x68, 0x89, 0x7f, 0x9f, 0x16, 0x5d],
+        // With a PCR policy that a public key signs.
+        [0xad, 0xbc, 0x4c, 0xa3, 0xef, 0xb6, 0x42, 0x01, 0xba, 0x88, 0x1b, 0x6f, 0x2e, 0x40, 0x95, 0xea],
+    ]
+
+    /// Throws a fault if the service does not encrypt with a TPM 2.0. A secret that nothing uses is encrypted.
+    func check(until deadline: Deadline) throws(DeviceFault) {
+        let secret = try DeviceFault.needing { () throws(TokenKeepError) in
+            try SecretBytes(randomCount: SystemdCredentials.secretLength)
+        }
+        _ = try encrypt(secret, until: deadline)
+    }
+
+    /// Encrypts a secret for this user.
+    func encrypt(_ secret: SecretBytes, until deadline: Deadline) throws(DeviceFault) -> [UInt8] {
+        let call = try secret.withUnsafeBytes { secret throws(DeviceFault) in
+            try SystemdCredentials.call("Encrypt", "data", secret)
+        }
+        let blob = try value("blob", of: call, atMost: SystemdCredentials.longestBlob, until: deadline)
+            .withUnsafeBytes { Array($0) }
+        guard SystemdCredentials.needsTPM(blob) else {
+            throw DeviceFault(.absent, "systemd encrypts without a TPM 2.0 on this machine")
+        }
+        return blob
+    }
+
+    /// Decrypts what ``encrypt(_:until:)`` returned.
+    func decrypt(_ blob: [UInt8], until deadline: Deadline) throws(DeviceFault) -> SecretBytes {
+        guard SystemdCredentials.needsTPM(blob) else {
+            throw DeviceFault(.other, "systemd encrypted the vault's secret without a TPM 2.0")
+        }
+        let call = try blob.lent { blob throws(DeviceFault) in
+            try SystemdCredentials.call("Decrypt", "blob", blob)
+        }
+        let secret = try value("data", of: call, atMost: SystemdCredentials.secretLength, until: deadline)
+        guard secret.count == SystemdCredentials.secretLength else { throw CredentialsReply.malformed }
+        return secret
+    }
+
+    private static func needsTPM(_ blob: [UInt8]) -> Bool { boundToTPM.contains { blob.starts(with: $0) } }
+
+    /// The PCRs whose values a credential needs. They stand behind the nonce, whose length stands in the head.
+    static func registers(of blob: [UInt8]) -> [Int] {
+        guard needsTPM(blob), blob.count > 32, blob[25..<28].allSatisfy({ $0 == 0 }) else { return [] }
+        let place = (32 + Int(blob[24]) + 7) / 8 * 8
+        guard blob.count >= place + 8 else { return [] }
+        return (0..<64).filter { blob[place + $0 / 8] >> ($0 % 8) & 1 == 1 }
+    }
+
+    // MARK: Calls
+
+    private static func call(
+        _ method: String, _ member: String, _ bytes: UnsafeRawBufferPointer
+    ) throws(DeviceFault) -> SecretBytes {
+        // The name ties the credential to this use: another program's is none of a vault's.
+        let head =
+            #"{"method":"io.systemd.Credentials.\#(method)","parameters":{"name":"tokenkeep","scope":"user",""#
+            + member + #"":""#
+        let tail = #""}}"# + "\0"
+        let length = sodium_base64_encoded_len(bytes.count, sodium_base64_VARIANT_ORIGINAL)
+        return try DeviceFault.needing { () throws(TokenKeepError) in
+            // The NUL of base64 is overwritten by the tail.
+            try SecretBytes(count: head.utf8.count + length - 1 + tail.utf8.count) { call in
+                call.copyBytes(from: head.utf8)
+                let text = UnsafeMutableRawBufferPointer(rebasing: call[head.utf8.count...])
+                guard let start = text.bindMemory(to: CChar.self).baseAddress else { return }
+                _ = sodium_bin2base64(
+                    start, text.count, bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count,
+                    sodium_base64_VARIANT_ORIGINAL)
+                UnsafeMutableRawBufferPointer(rebasing: text[(length - 1)...]).copyBytes(from: tail.utf8)
+            }
+        }
+    }
+
+    private func value(
+        _ member: String, of call: SecretBytes, atMost limit: Int, until deadline: Deadline
+    ) throws(DeviceFault) -> SecretBytes {
+        let reply = try exchange(call, until: deadline)
+        return try reply.withUnsafeBytes { reply throws(DeviceFault) in
+            try CredentialsReply.bytes(member, of: reply, atMost: limit)
+        }
+    }
+
+    private func exchange(_ call: SecretBytes, until deadline: Deadline) throws(DeviceFault) -> SecretBytes {
+        let path = socket ?? EnvironmentPath.value("TOKENKEEP_SYSTEMD_SOCKET") ?? SystemdCredentials.standardSocket
+        let left = deadline.remainingMilliseconds
+        guard left > 0 else { throw CredentialsReply.silent }
+        var error: Int32 = 0
+        let reply = try DeviceFault.needing { () throws(TokenKeepError) in
+            try SecretBytes(capacity: CredentialsReply.longest) { reply in
+                var count = 0
+                error = call.withUnsafeBytes { call in
+                    tokenkeep_varlink_ask(
+                        path, SystemdCredentials.root, call.baseAddress, call.count, left,
+                        reply.bindMemory(to: UInt8.self).baseAddress, reply.count, &count)
+                }
+                return error == 0 ? count : 0
+            }
+        }
+        switch error {
+        case 0: return reply
+        case ETIMEDOUT: throw CredentialsReply.silent
+        case EPROTO: throw DeviceFault(.silent, "systemd ended the connection before its reply ended")
+        case EMSGSIZE: throw CredentialsReply.malformed
+        case ENOENT: throw DeviceFault(.absent, "this machine has no io.systemd.Credentials, as systemd 256 has")
+        case EPERM: throw DeviceFault(.absent, "the program that listens on \(path) is not root's")
+        default: throw DeviceFault(.absent, "cannot connect to \(path): \(String(cString: strerror(error)))")
+        }
+    }
+}
