@@ -56,7 +56,7 @@ enum Decisions {
         case unfit
     }
 
-    /// What a save of the item does first.
+    /// The first action of a save of the item.
     enum Save: Equatable {
         /// Send the value to the first module.
         case send
@@ -133,7 +133,7 @@ enum Decisions {
 
     // MARK: An item is cleared
 
-    /// What a clear of the item does first.
+    /// The first action of a clear of the item.
     enum Clear: Equatable {
         /// Write the record with the pending removals. If no removal is pending, remove the record.
         case record
