@@ -1,5 +1,6 @@
 /* Loads one item over and over; from a vault that is locked or not, with or without a password. Usage:
- * password STACK [FLAGS]; with flags it saves the item first. TOKENKEEP_VAULT says where the vault is. */
+ * password STACK [FLAGS [device]]; with flags it saves the item first, for this device only if asked.
+ * TOKENKEEP_VAULT says where the vault is. */
 #include "stopwatch.h"
 
 #include <stdlib.h>
@@ -24,7 +25,8 @@ int main(int argc, char **argv) {
     options.stack_text = argv[1];
     if (tokenkeep_open(&options, &store, NULL) != TOKENKEEP_OK)
         return 1;
-    saving.accessibility = TOKENKEEP_AFTER_FIRST_UNLOCK;
+    saving.accessibility =
+        argc > 3 ? TOKENKEEP_AFTER_FIRST_UNLOCK_THIS_DEVICE_ONLY : TOKENKEEP_AFTER_FIRST_UNLOCK;
     saving.flags = argc > 2 ? (uint32_t)atoi(argv[2]) : 0;
     if (argc > 2 &&
         tokenkeep_save(store, "bench.example", "account", "token", 5, &saving, NULL) != TOKENKEEP_OK)

@@ -9,6 +9,7 @@ Usage: run.py PREFIX [NAME...]      (the prefix into which the package was insta
 import shutil
 import sys
 
+import device_figures
 import drain_figures
 import era_figures
 import module_figures
@@ -24,7 +25,7 @@ from harness import WORK
 
 TABLES = [
     vault_figures, watch_figures, password_figures, era_figures, service_figures, drain_figures, module_figures,
-    session_figures, refresh_figures, requests_figures, tpm_figures]
+    session_figures, refresh_figures, requests_figures, tpm_figures, device_figures]
 
 try:
     for figures in TABLES:
