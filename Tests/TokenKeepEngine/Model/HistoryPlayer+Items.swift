@@ -44,7 +44,8 @@ extension HistoryPlayer {
         // A value that was sent may arrive later, although the locked vault could not note it as sent.
         let isLate = wasClosed && mayArriveLater && (status == .locked || isOutage(status))
         // The vault notes a sealed copy before the service gets it, and keeps the note if no answer comes.
-        if isLate || kind == .sealed && isCut(status) { toRetry.insert(step.account) }
+        let isUnanswered = isCut(status) || status == .timedOut
+        if isLate || kind == .sealed && isUnanswered { toRetry.insert(step.account) }
         if isCut(status) || isLate { return items[step.account].mayBe(value) }
         switch (precondition, status) {
         case (.none, .ok): return
