@@ -77,15 +77,22 @@ struct DeviceCommand: ParsableCommand {
             let named = try provider.value()
             let hadCode = try store.recoveryOpensDevice() != nil
             var chosen: (provider: DeviceProvider, passedOver: DeviceFault?)?
+            var remains: [UInt32] = []
             try changingKeys { (progress) throws(TokenKeepError) in
                 let result = try store.rebindDevice(
                     named, isDestroying: destroyItems,
                     password: { () throws(TokenKeepError) in try storeOptions.password(inInput: stdin) },
                     lost: DeviceCommand.explainLoss, progress: progress)
                 chosen = (result.provider, result.passedOver)
+                remains = result.outcome.remainingIndices
                 return result.outcome
             }
             if let chosen { DeviceCommand.explain(chosen.provider, chosen.passedOver) }
+            for index in remains {
+                let number = "0x" + String(index, radix: 16)
+                Terminal.explain(
+                    "the TPM keeps the index \(number), which the vault no longer uses: tpm2_nvundefine -C o \(number)")
+            }
             DeviceCommand.explainNeed(of: try store.boundDevice())
             let isRecoverable = try store.recoveryOpensDevice()
             if hadCode, isRecoverable == nil {

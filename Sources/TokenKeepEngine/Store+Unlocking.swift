@@ -10,6 +10,8 @@ public struct UnlockOutcome: Sendable {
     public internal(set) var screenKeyProblem: String?
     /// The reason why items of levels that need the device stay locked; nil if they are open or there is no device.
     public internal(set) var deviceProblem: String?
+    /// The numbers of NV indices that the TPM of before keeps although the vault does not use them any more.
+    package internal(set) var remainingIndices: [UInt32] = []
     /// The failure to re-encrypt items in other modules under the present keys. The vault is unlocked all the same.
     public internal(set) var problem: TokenKeepError?
     /// The number of records, and of sealed items in other modules, that no key opens. No such record or item is
@@ -40,8 +42,9 @@ extension Store {
         _ password: SecretBytes, until deadline: Deadline? = nil, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> UnlockOutcome {
         let call = try begin(.any, until: deadline)
-        let unlocked: UnlockedVault
+        var unlocked: UnlockedVault
         if let opened = try withoutPassword() { unlocked = opened } else { unlocked = try unlockVault(password, call) }
+        if unlocked.lacksIndexAlone, let renewed = try? renewLostLevel(unlocked, password, call) { unlocked = renewed }
         let keys = records.opener.residentKeys
         var outcome = UnlockOutcome(
             reasonForMemory: keys.reasonForMemory, screenKeyProblem: keys.screenKeyProblem,

@@ -35,7 +35,7 @@ package struct VaultProtection {
     private func axis(_ axis: ProtectionAxis, _ level: AccessLevel, _ flags: ItemFlags) -> Protection.Axis {
         switch axis {
         case .otherUser: otherUser
-        case .diskTheft: diskTheft
+        case .diskTheft: level == .whenPasscodeSetThisDeviceOnly ? diskTheftAndOlderHeader : diskTheft
         case .otherMachine: level.needsDevice ? ofDevice(level) : otherMachine
         case .screenLock: screenLock(level)
         case .presence: presence(flags)
@@ -63,6 +63,25 @@ package struct VaultProtection {
             }
             return Protection.Axis(.enforced, "only the password opens the key, and no backup holds it in the clear")
         }
+    }
+
+    /// The protection from who has the disk, of the level that ends with the password.
+    ///
+    /// An older header with its password opens the level on this machine as long as the device has the secret.
+    private var diskTheftAndOlderHeader: Protection.Axis {
+        let given = diskTheft
+        guard given.strength == .enforced, let header = vault?.keys.header else { return given }
+        guard header.isDestructible(.whenPasscodeSetThisDeviceOnly) else {
+            return Protection.Axis(
+                .advisory,
+                "only the password opens the key, but an older header with an older password opens it on this machine: "
+                    + "the secret lies in no index of a TPM",
+                remedy: header.device?.provider == .tpm2
+                    ? "make room in the TPM or take its owner password away, then: tokenkeep password change"
+                    : "a TPM: tokenkeep device re-bind tpm2")
+        }
+        return Protection.Axis(
+            .enforced, "only the password opens the key, and its removal destroys the TPM's part of the key")
     }
 
     private var otherMachine: Protection.Axis {

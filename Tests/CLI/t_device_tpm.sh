@@ -116,16 +116,29 @@ code=$("$TOKENKEEP" recovery create --stdin <<<new)
 printf 'new\nnewer\n' | run password change --stdin --compromised
 run load example.com five
 code=$("$TOKENKEEP" recovery create --stdin <<<newer)
-cp -a vault forgotten
+start_tpm b
+machine b "a forgotten password"
 TOKENKEEP_VAULT=$WORK/forgotten
-machine a "a forgotten password"
+"$program" password set --stdin <<<newer
+"$program" device choose --stdin <<<newer 2>/dev/null
+for name in one two three four five; do
+    case $name in
+        one) level=when-unlocked ;;
+        two) level=after-first-unlock ;;
+        three) level=when-unlocked-$this ;;
+        four) level=after-first-unlock-$this ;;
+        five) level=when-passcode-set-$this ;;
+    esac
+    printf %s "$name" | "$program" save example.com "$name" --level "$level"
+done
+code=$("$program" recovery create --stdin <<<newer)
+forget
 printf '%s\nrecovered\n' "$code" | run recovery use --stdin
 levels
 forget
 TOKENKEEP_VAULT=$WORK/vault
 
 cp -a vault copy
-start_tpm b
 TOKENKEEP_VAULT=$WORK/copy
 machine b "a copy on another machine, with the password"
 run unlock --stdin <<<newer

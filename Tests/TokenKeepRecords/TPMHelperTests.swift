@@ -54,7 +54,7 @@ import TokenKeepCore
         for reason in UInt8(1)...20 {
             tpm.reply(FakeTPM.reply(status: 3, reason: reason))
             let fault = try #require(world.devices.survey(for: device).fault)
-            #expect((fault.kind == .other) == [5, 6, 8].contains(reason), "\(fault)")
+            #expect((fault.kind == .other) == [5, 6, 8, 10].contains(reason), "\(fault)")
             #expect(!fault.reason.isEmpty)
         }
     }
@@ -96,7 +96,9 @@ import TokenKeepCore
             let count = tpm.requests.count
             tpm.rename(name)
             let base = try SecretBytes(bytes: [UInt8](repeating: 3, count: 32))
-            _ = try world.devices.bind(to: DeviceIdentity(provider: .tpm2, name: name), base: base, .keyfile)
+            _ = try world.devices.bind(
+                to: DeviceIdentity(provider: .tpm2, name: name), base: base, .keyfile,
+                of: [UInt8](repeating: 9, count: 16))
             let request = tpm.requests[count]
             #expect(Array(request[7..<41]) == name)
             return Array(request[41..<73])

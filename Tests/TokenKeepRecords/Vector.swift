@@ -94,7 +94,16 @@ struct Vector: CustomTestStringConvertible, Sendable {
     func tpm() throws -> FakeTPM? {
         guard let data = fields["tpm-base64"].flatMap({ Data(base64Encoded: $0) }) else { return nil }
         let (bytes, tpm) = (Array(data), try FakeTPM())
-        tpm.put(name: Array(bytes[..<34]), authValue: Array(bytes[34..<66]), secret: Array(bytes[66...]))
+        tpm.put(name: Array(bytes[..<34]), authValue: Array(bytes[34..<66]), secret: Array(bytes[66..<98]))
+        var rest = bytes[98...]
+        while rest.count > 53 {
+            let index = Array(rest)
+            let end = 53 + (index[4] == 1 ? 32 : 128)
+            tpm.put(
+                index: index[..<4].reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) },
+                authValue: Array(index[21..<53]), tag: Array(index[4..<21]), data: Array(index[53..<end]))
+            rest = rest.dropFirst(end)
+        }
         return tpm
     }
 

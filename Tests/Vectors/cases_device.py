@@ -97,6 +97,37 @@ def tpm_cases():
     yield tpm_case("locked-device-tpm-secret", comment, "LOCKED", secret=bytes(32), password=PASSWORD)
 
 
+    yield from index_cases()
+
+
+def index_cases():
+    for level in (3, 4, 5):
+        comment = f"The keys of level 5 need an index of the TPM, those of the others a blob: level {level} opens."
+        yield index_case(f"valid-device-tpm-index-level-{level}", comment, level=level)
+    comment = "The index of level 5 was destroyed: level {} {}."
+    yield index_case("locked-device-tpm-index-destroyed", comment.format(5, "stays closed"), "LOCKED", number=b"")
+    yield index_case("valid-device-tpm-index-destroyed-level-4", comment.format(4, "opens"), level=4, number=b"")
+    comment = "The TPM has another index than the one that the header names."
+    yield index_case("locked-device-tpm-index-number", comment, "LOCKED", number=b"\2\0\x80\1")
+    comment = "The index is that of another vault."
+    yield index_case("locked-device-tpm-index-of-another-vault", comment, "LOCKED", vault_id=bytes(16))
+    comment = "The index has another authValue, as after a change of the password."
+    yield index_case("locked-device-tpm-index-auth", comment, "LOCKED", auth=b"\1" * 32)
+
+
+def index_case(word, comment, expect="OK", level=5, number=b"\1\0\x80\1", vault_id=None, auth=None):
+    """A vault with a password that is bound to a TPM. `number`, `vault_id`, `auth`: those of the TPM's index; none if empty."""
+    vault, item = VaultPlan(word), replace(ANNA, level=level)
+    base, secret = vault.password_slot(PASSWORD), seeded("secret in an index", 32)
+    slots = [base, vault.tpm_slot(base, TPM_NAME, TPM_SECRET, levels=(3, 4))]
+    slots.append(vault.tpm_index_slot(base, TPM_NAME, secret, b"\1\0\x80\1"))
+    machine = TPM_NAME + tpm_auth_value(base.derived[:32], TPM_NAME) + TPM_SECRET
+    if number:
+        machine += number + b"\1" + (vault_id or vault.keyfile.vault_id)
+        machine += (auth or tpm_auth_value(base.derived[:32], TPM_NAME, 2)) + secret
+    return vector(word, expect, comment, item, era_files(vault, slots, [item]), tpm=machine, password=PASSWORD)
+
+
 def tpm_case(word, comment, expect="OK", level=4, name=TPM_NAME, secret=TPM_SECRET, **unlocking):
     """A vault that is bound to a TPM. `name`, `secret`: what the TPM of this machine has."""
     vault, item = VaultPlan(word), replace(ANNA, level=level)

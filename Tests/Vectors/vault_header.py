@@ -8,6 +8,7 @@ from vault_keys import (
     CREDENTIAL_TYPES,
     CURRENT,
     FORM_BLOB,
+    FORM_INDEX,
     PROVIDER_MACHINE_KEY,
     PROVIDER_SYSTEMD,
     PROVIDER_TPM2,
@@ -160,13 +161,17 @@ def open_keyfile_slot(header, keyfile, where, machine=Machine()):
         open_device_slots(header, keyfile, SLOT_KEYFILE, keyfile.derived(), machine)
 
 
-def device_secret(device, base_key, machine):
+def device_secret(device, base_key, machine, vault_id):
     """What the devices of the machine give for a slot; None if they are others, or not there."""
     if device.provider == PROVIDER_MACHINE_KEY and machine.key is not None:
         return subkey(machine.key, 1, b"TKmachin") if machine_key_name(machine.key) == device.name else None
     if device.provider == PROVIDER_TPM2 and device.form == FORM_BLOB and machine.tpm is not None:
         expected = device.name + tpm_auth_value(base_key, device.name)
-        return machine.tpm[66:] if machine.tpm[:66] == expected else None
+        return machine.tpm[66:98] if machine.tpm[:66] == expected else None
+    if device.provider == PROVIDER_TPM2 and device.form == FORM_INDEX and machine.tpm is not None:
+        if machine.tpm[:34] != device.name:
+            return None
+        return machine.index(device.object, 1, vault_id, tpm_auth_value(base_key, device.name, 2))
     if device.provider == PROVIDER_SYSTEMD and machine.systemd is not None and device.object[:16] in CREDENTIAL_TYPES:
         return machine.systemd[:32] if machine.systemd[32:] == device.object else None
     return None
@@ -176,7 +181,7 @@ def open_device_slots(header, keyfile, base, derived, machine):
     """Opens the device slots of a base. A device that does not open them leaves them locked."""
     for slot in header.slots:
         if slot.type == SLOT_DEVICE and slot.device.base == base:
-            secret = device_secret(slot.device, derived[:32], machine)
+            secret = device_secret(slot.device, derived[:32], machine, keyfile.vault_id)
             derived_here = secret and device_derived(derived[:32], secret)
             if secret and hmac.compare_digest(derived_here[32:], slot.commitment):
                 unwrap(header, keyfile, slot, derived_here, "device slot")

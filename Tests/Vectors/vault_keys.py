@@ -204,12 +204,22 @@ def check_device_slots(slots, where):
 
 @dataclass
 class Machine:
-    """The devices of a machine: its machine key; name, authValue and secret of its TPM; the secret in a credential that its
-    systemd decrypts, followed by this credential."""
+    """The devices of a machine: its machine key; its TPM as a vector has it; the secret in a credential that its systemd decrypts,
+    followed by this credential."""
 
     key: bytes | None = None
     tpm: bytes | None = None
     systemd: bytes | None = None
+
+    def index(self, number, kind, vault_id, auth_value):
+        """The content of an index of the TPM, by its number; without one, of any index that agrees. None if there is none."""
+        place = 98
+        while self.tpm is not None and place < len(self.tpm):
+            head, size = self.tpm[place : place + 53], {1: 32, 2: 128}[self.tpm[place + 4]]
+            if head[4:] == bytes([kind]) + vault_id + auth_value and number in (None, head[:4]):
+                return self.tpm[place + 53 : place + 53 + size]
+            place += 53 + size
+        return None
 
 
 def machine_key_name(key):
@@ -217,9 +227,9 @@ def machine_key_name(key):
     return subkey(key, 2, b"TKmachin")
 
 
-def tpm_auth_value(base_key, name):
-    """The authValue for which the TPM of this name opens a blob."""
-    return hash_bytes(32, subkey(base_key, 1, b"TKtpmaut"), name)
+def tpm_auth_value(base_key, name, number=1):
+    """The authValue for which the TPM of this name opens a blob (1) or an index (2)."""
+    return hash_bytes(32, subkey(base_key, number, b"TKtpmaut"), name)
 
 
 def device_derived(base_key, device_secret):

@@ -11,6 +11,7 @@ from vault_header import HEADER_HEAD, MACS_SIZE, mac_a, mac_b
 from vault_keys import (
     CURRENT,
     FORM_BLOB,
+    FORM_INDEX,
     FORM_NONE,
     PROVIDER_MACHINE_KEY,
     PROVIDER_SYSTEMD,
@@ -141,10 +142,17 @@ class VaultPlan:
         keys = [self.class_keys[level] for level in kinds]
         return replace(SlotPlan(keys, derived, SLOT_DEVICE, slot_id, *costs, extension), **changes)
 
-    def tpm_slot(self, base, name, secret, blob=b"blob"):
+    def tpm_slot(self, base, name, secret, blob=b"blob", levels=None):
         """A device slot whose base is another slot, bound to the TPM of this name, which sealed the secret."""
         extension = device_extension(base.type, name, PROVIDER_TPM2, FORM_BLOB, blob)
-        return self.device_slot(base, bytes(32), derived=device_derived(base.derived[:32], secret), extension=extension)
+        derived = device_derived(base.derived[:32], secret)
+        return self.device_slot(base, bytes(32), levels=levels, derived=derived, extension=extension)
+
+    def tpm_index_slot(self, base, name, secret, number, slot_id=11):
+        """A device slot whose base is the password's slot; its secret lies in an index of the TPM of this name."""
+        extension = device_extension(base.type, name, PROVIDER_TPM2, FORM_INDEX, number)
+        derived = device_derived(base.derived[:32], secret)
+        return self.device_slot(base, bytes(32), levels=(5,), slot_id=slot_id, derived=derived, extension=extension)
 
     def systemd_slot(self, base, secret, credential):
         """A device slot whose base is another slot, with the credential in which systemd encrypted the secret."""

@@ -26,8 +26,9 @@ class Vector:
     kind 4, and these are the bytes in it. With `passphrase` the one file `export` is read instead of a vault: `item` and
     `secret` are of its first item, `items` is how many it has. `trust` is what the kernel's trust key holds; None if there
     is no such key. `machine_key` is the machine's key, which device slots need. `tpm` is what the
-    machine's TPM gives: the name of its storage primary (34 bytes), and the authValue (32) and secret (32) of each blob; None if there is no TPM. `systemd` is a secret
-    (32) and the credential in which the machine's systemd encrypted it; None if there is no such service."""
+    machine's TPM gives: the name of its storage primary (34 bytes), and the authValue (32) and secret (32) of each blob; for each index its number (4, as in the header), kind (1), vault id (16), authValue (32) and content (32; 128 of an anchor);
+    None if there is no TPM. `systemd` is a secret (32) and the credential in which the machine's systemd encrypted it; None if
+    there is no such service."""
 
     name: str
     expect: str

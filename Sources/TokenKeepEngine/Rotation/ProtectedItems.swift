@@ -12,6 +12,8 @@ struct ProtectedItems {
         case password
         /// The vault's device, which does not answer any more.
         case device
+        /// The secret of the level ``AccessLevel/whenPasscodeSetThisDeviceOnly``, which the TPM no longer has.
+        case index
     }
 
     /// The time limit for clearing one item, in milliseconds.
@@ -31,6 +33,7 @@ struct ProtectedItems {
                 switch loss {
                 case .password: "\(items) \(count == 1 ? "asks" : "ask") for protection that only a password gives"
                 case .device: "\(items) can be opened by that device alone"
+                case .index: "\(items) can be opened with the TPM's lost secret alone"
                 }
             throw TokenKeepError(
                 .policy, message, module: "vault", hint: "clear them first, or have them destroyed: --destroy-items")
@@ -49,6 +52,7 @@ struct ProtectedItems {
         switch loss {
         case .password: level == .whenPasscodeSetThisDeviceOnly || !flags.isDisjoint(with: .requirements)
         case .device: level?.needsDevice == true
+        case .index: level == .whenPasscodeSetThisDeviceOnly
         }
     }
 

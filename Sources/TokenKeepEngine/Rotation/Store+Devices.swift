@@ -67,14 +67,17 @@ extension Store {
         lost: ([ItemName], DeviceFault) -> Void, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> (provider: DeviceProvider, passedOver: DeviceFault?, outcome: UnlockOutcome) {
         let call = try beginPasswordChange()
-        guard let vault = try records.open(), vault.keys.header.device != nil else {
+        guard let vault = try records.open(), let before = vault.keys.header.device else {
             throw TokenKeepError(
                 .unsupported, "the vault is bound to no device", module: "vault", hint: "tokenkeep device choose")
         }
         try records.testify(vault)
         let found = try device(of: provider)
         let opened = try open(vault, password, call)
-        let outcome = try rebind(opened, to: found.device, isDestroying, lost, call, progress)
+        var outcome = try rebind(opened, to: found.device, isDestroying, lost, call, progress)
+        if before.provider == .tpm2, let present = try? records.open() {
+            outcome.remainingIndices = records.opener.residentKeys.devices.remainingIndices(of: present)
+        }
         return (found.device.provider, found.passedOver, outcome)
     }
 
@@ -101,19 +104,47 @@ extension Store {
         _ call: CallContext, _ progress: JournalProgress?
     ) throws(TokenKeepError) -> UnlockOutcome {
         let unlocked = opened.unlocked
-        guard let fault = unlocked.deviceFault else {
-            var opener = EraKeys.Opener.keyfile
-            if let password = opened.password { opener = try passwordOpener(password, call) }
-            let (after, unreadable) = try rotation(call, progress).run(unlocked, with: opener, binding: device)
-            return try finish(after, unreadable: unreadable, done: "the vault is bound anew", call, progress)
-        }
-        let items = ProtectedItems(store: self, unlocked: unlocked, loss: .device)
+        guard let fault = unlocked.deviceFault else { return try rotate(opened, to: device, call, progress) }
+        let items = ProtectedItems(store: self, unlocked: unlocked, loss: unlocked.lacksIndexAlone ? .index : .device)
         lost(try items.names(call), fault)
         if !isDestroying { try items.refuse() }
         if opened.password != nil { try PasswordSlots(records.opener).keep(unlocked) }
         try items.destroy(call)
+        if unlocked.lacksIndexAlone {
+            let accepting = Opened(unlocked: unlocked.acceptingLostIndex, password: opened.password)
+            return try rotate(accepting, to: device, call, progress) { () throws(TokenKeepError) in try items.refuse() }
+        }
         let bound = try bind(opened, to: device, call) { () throws(TokenKeepError) in try items.refuse() }
         return try finish(bound, call, progress)
+    }
+
+    /// Replaces all keys. Those of the new device's levels need that device.
+    private func rotate(
+        _ opened: Opened, to device: DeviceIdentity, _ call: CallContext, _ progress: JournalProgress?,
+        check: () throws(TokenKeepError) -> Void = {}
+    ) throws(TokenKeepError) -> UnlockOutcome {
+        var opener = EraKeys.Opener.keyfile
+        if let password = opened.password { opener = try passwordOpener(password, call) }
+        let (after, unreadable) = try rotation(call, progress).run(opened.unlocked, with: opener, binding: device) {
+            (_) throws(TokenKeepError) in try check()
+        }
+        return try finish(after, unreadable: unreadable, done: "the vault is bound anew", call, progress)
+    }
+
+    /// Gives the level whose secret the TPM has lost a new key, if no item needs the old one.
+    ///
+    /// So goes on what an interrupted removal of the password left. While an item needs the key, nothing is changed: the
+    /// loss may be forged on the wire to the TPM.
+    func renewLostLevel(
+        _ unlocked: UnlockedVault, _ password: SecretBytes, _ call: CallContext
+    ) throws(TokenKeepError) -> UnlockedVault {
+        let items = ProtectedItems(store: self, unlocked: unlocked, loss: .index)
+        try items.refuse()
+        let renewed = try PasswordSlots(records.opener).renewLostLevel(unlocked, password, call) {
+            () throws(TokenKeepError) in try items.refuse()
+        }
+        records.announceChange()
+        return renewed
     }
 
     /// Adds the device's slots (ways to open keys) to the header, with new keys for the levels that need the device.

@@ -61,6 +61,9 @@ extension Store {
 
     /// Removes the password. The keyfile then opens every item, under new keys.
     ///
+    /// The key of the level ``AccessLevel/whenPasscodeSetThisDeviceOnly`` ends. If its secret lies in an index of the TPM,
+    /// the secret is destroyed just before the new keys are in force, so that no older header opens the level.
+    ///
     /// - Parameter isDestroying: whether items whose protection requires a password are destroyed.
     /// - Throws: ``Status/policy`` if items require the password and must not be destroyed.
     public func removePassword(
@@ -69,7 +72,9 @@ extension Store {
     ) throws(TokenKeepError) -> UnlockOutcome {
         let call = try beginPasswordChange()
         let passwords = PasswordSlots(records.opener)
-        let unlocked = try passwords.open(.password, with: password, vault(orThrow: PasswordSlots.noPassword), call)
+        let opened = try passwords.open(.password, with: password, vault(orThrow: PasswordSlots.noPassword), call)
+        // An interrupted removal has destroyed the secret of the level that goes.
+        let unlocked = opened.acceptingLostIndex
         try checkUnknownSlots(unlocked.vault, isDroppingUnknownSlots)
         let protected = ProtectedItems(store: self, unlocked: unlocked)
         try unlocked.checkDevice()

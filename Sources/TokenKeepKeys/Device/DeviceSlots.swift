@@ -15,16 +15,19 @@ struct DeviceSlots {
     /// keys are not affected.
     ///
     /// - Parameter base: the key-encryption key of the slot of type `type`, which opened.
-    func open(_ header: Header, _ type: KnownSlot.SlotType, base: SecretBytes) throws(TokenKeepError) -> Opened {
-        let deadline = Devices.deadline
+    func open(
+        _ header: Header, _ type: KnownSlot.SlotType, base: SecretBytes, until deadline: Deadline = Devices.deadline
+    ) throws(TokenKeepError) -> Opened {
         var opened = Opened()
         for slot in header.deviceSlots(of: type) {
             guard let binding = slot.device else { continue }
             do throws(DeviceFault) {
-                let secret = try devices.secret(for: binding, base: base, until: deadline)
+                let secret = try devices.secret(
+                    for: binding, base: base, of: header.vaultID, until: deadline)
                 opened.keys += try keys(of: slot, header, secret: secret, base: base)
             } catch {
-                opened.fault = opened.fault ?? error
+                // The loss of an index counts only if nothing else is wrong.
+                if opened.fault.map({ $0 == TPMReply.noIndex }) ?? true { opened.fault = error }
             }
         }
         return opened
@@ -49,6 +52,8 @@ struct DeviceSlots {
 
     /// Makes the device slots of a base.
     ///
+    /// The keys of the level that needs a password get a slot of their own if the device can keep its secret in an index.
+    ///
     /// - Parameters:
     ///   - keys: the keys of the new header. Those of other levels are left out.
     ///   - base: the type and derivation of the base, and the key-encryption key that it gives.
@@ -57,19 +62,27 @@ struct DeviceSlots {
     ) throws(TokenKeepError) -> [Slot] {
         let levels = DeviceSlots.levels(of: base.type)
         let wrapped = keys.filter { key in levels.contains { key.purpose == .level($0) } }
+        let ofPassword = wrapped.filter { $0.purpose == .level(.whenPasscodeSetThisDeviceOnly) }
         let bound: Devices.Bound
+        let index: Devices.Bound?
         do throws(DeviceFault) {
-            bound = try devices.bind(to: device, base: base.wrapping, base.type)
+            bound = try devices.bind(to: device, base: base.wrapping, base.type, of: vaultID)
+            index =
+                ofPassword.isEmpty
+                ? nil : try devices.bindToIndex(of: device, base: base.wrapping, base.type, of: vaultID)
         } catch {
             throw error.error
         }
-        return [
-            .known(
+        func slot(_ keys: [OpenKey], _ bound: Devices.Bound) throws(TokenKeepError) -> Slot {
+            let derived = try DeviceSlots.derived(from: bound.secret, base: base.wrapping)
+            return .known(
                 .wrapping(
-                    wrapped, type: .device, derivation: base.derivation,
-                    with: try DeviceSlots.derived(from: bound.secret, base: base.wrapping), vaultID: vaultID, era: era,
+                    keys, type: .device, derivation: base.derivation, with: derived, vaultID: vaultID, era: era,
                     device: bound.binding))
-        ]
+        }
+        guard let index else { return [try slot(wrapped, bound)] }
+        let others = wrapped.filter { $0.purpose != .level(.whenPasscodeSetThisDeviceOnly) }
+        return [try slot(others, bound), try slot(ofPassword, index)]
     }
 
     /// A slot whose key is needed beside the device.
@@ -102,4 +115,9 @@ extension KeyPurpose {
         guard case .level(let level) = self else { return false }
         return level.needsDevice
     }
+}
+
+extension KeyPurpose {
+    /// Whether the key ends with the vault's password.
+    var needsPassword: Bool { self == .presence || self == .level(.whenPasscodeSetThisDeviceOnly) }
 }

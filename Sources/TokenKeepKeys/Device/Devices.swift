@@ -28,15 +28,17 @@ package struct Devices: Sendable {
 
     /// The secret that a device gives for a slot.
     ///
-    /// - Parameter base: the key-encryption key of the slot's base.
+    /// - Parameters:
+    ///   - base: the key-encryption key of the slot's base.
+    ///   - vaultID: the id of the slot's vault.
     func secret(
-        for binding: DeviceBinding, base: SecretBytes, until deadline: Deadline = Devices.deadline
+        for binding: DeviceBinding, base: SecretBytes, of vaultID: [UInt8], until deadline: Deadline = Devices.deadline
     ) throws(DeviceFault) -> SecretBytes {
         switch binding.provider {
         case .machineKey: return try machineKey(named: binding.name).secret
         case .tpm2:
             guard case .blob(let blob) = binding.object else {
-                throw DeviceFault(.absent, "this version does not read the TPM's indices")
+                return try secretOfIndex(binding, base: base, of: vaultID, until: deadline)
             }
             return try tpm.unseal(
                 blob, authValue: try Devices.authValue(from: base, for: binding.name), under: binding.name,
@@ -49,7 +51,7 @@ package struct Devices: Sendable {
 
     /// Makes the binding of a new slot.
     func bind(
-        to device: DeviceIdentity, base: SecretBytes, _ type: KnownSlot.SlotType
+        to device: DeviceIdentity, base: SecretBytes, _ type: KnownSlot.SlotType, of vaultID: [UInt8]
     ) throws(DeviceFault) -> Bound {
         let object: DeviceBinding.Object
         let secret: SecretBytes
@@ -70,17 +72,19 @@ package struct Devices: Sendable {
         }
         let binding = DeviceBinding(provider: device.provider, base: type, name: device.name, object: object)
         // Items are saved under the new keys at once: a blob that does not open would lose them.
-        guard try self.secret(for: binding, base: base) == secret else { throw Devices.other(device.provider) }
+        guard try self.secret(for: binding, base: base, of: vaultID) == secret else { throw Devices.other(device.provider) }
         return Bound(binding: binding, secret: secret)
     }
 
-    /// The value that the TPM asks for before it opens a slot's blob.
+    /// The value that the TPM asks for before it opens a slot's blob or, for number 2, its index.
     ///
     /// Each name has its own value: if an attacker wrote the name of his key into the header, he gets one that opens
     /// nothing of the vault's TPM.
-    private static func authValue(from base: SecretBytes, for name: [UInt8]) throws(DeviceFault) -> SecretBytes {
+    static func authValue(
+        from base: SecretBytes, number: UInt64 = 1, for name: [UInt8]
+    ) throws(DeviceFault) -> SecretBytes {
         try DeviceFault.needing { () throws(TokenKeepError) in
-            let key = try Subkey.derive(from: base, number: 1, context: "TKtpmaut")
+            let key = try Subkey.derive(from: base, number: number, context: "TKtpmaut")
             return try name.lent { name throws(TokenKeepError) in
                 try Subkey.hash(TPM.secretLength, of: name, key: key)
             }

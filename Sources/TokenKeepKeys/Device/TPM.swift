@@ -24,10 +24,15 @@ package struct TPM: Sendable {
         let maker: String
     }
 
-    private enum Operation: UInt8 {
+    enum Operation: UInt8 {
         case info = 1
         case seal = 2
         case unseal = 3
+        case makeIndex = 4
+        case readIndex = 5
+        case destroyIndex = 6
+        case writeIndex = 7
+        case listIndices = 8
     }
 
     /// Describes the TPM.
@@ -75,7 +80,7 @@ package struct TPM: Sendable {
 
     // MARK: Requests
 
-    private enum Field {
+    enum Field {
         case plain([UInt8])
         case secret(SecretBytes)
 
@@ -94,7 +99,7 @@ package struct TPM: Sendable {
         }
     }
 
-    private func ask(
+    func ask(
         _ operation: Operation, _ fields: [Field], until deadline: Deadline
     ) throws(DeviceFault) -> SecretBytes {
         let left = deadline.remainingMilliseconds

@@ -10,6 +10,21 @@ enum TPMReply {
     /// The fault of a request that names no secret: the helper serves no process of another user namespace.
     static let unknownUser = DeviceFault(.absent, "the TPM's helper cannot tell which user this is")
     static let silent = DeviceFault(.silent, "the TPM did not answer in time")
+    /// The fault of an index that the TPM does not have. A program on the wire can forge it.
+    static let noIndex = DeviceFault(
+        .other, "the TPM no longer has the secret of the level when-passcode-set-this-device-only")
+    /// The fault of a wrong authValue.
+    static let refusedKey = DeviceFault(.other, "the TPM refuses the vault's key")
+    /// The fault of a command that needs the owner hierarchy.
+    static let ownerPassword = DeviceFault(.absent, "the TPM has an owner password, and no persistent storage root key")
+
+    /// Whether the TPM can make no index: it has an owner password or no room, or it refuses the command.
+    static func deniesIndex(_ reply: SecretBytes) -> Bool {
+        reply.withUnsafeBytes { reply in
+            reply.count >= headLength && reply.starts(with: signature) && integer(reply[4..<8]) != 0
+                && [4, 11, 15].contains(reply[8])
+        }
+    }
 
     /// Calls `body` with the payload of a reply.
     ///
@@ -29,7 +44,7 @@ enum TPMReply {
         }
     }
 
-    private static func integer(_ bytes: Slice<UnsafeRawBufferPointer>) -> UInt32 {
+    static func integer(_ bytes: Slice<UnsafeRawBufferPointer>) -> UInt32 {
         bytes.reduce(0) { $0 << 8 | UInt32($1) }
     }
 
@@ -42,12 +57,14 @@ enum TPMReply {
         case 1: DeviceFault(.absent, "the TPM cannot be opened")
         case 2: silent
         case 3: DeviceFault(.silent, "the TPM is busy")
-        case 4: DeviceFault(.absent, "the TPM has an owner password, and no persistent storage root key")
+        case 4: ownerPassword
         case 5: Devices.other(.tpm2)
-        case 6: DeviceFault(.other, "the TPM refuses the vault's key")
+        case 6: refusedKey
         case 7: DeviceFault(.other, "another user sealed the vault's secret in the TPM")
         case 8: DeviceFault(.other, "the TPM does not open what it sealed for the vault")
         case 9: DeviceFault(.silent, "an answer was altered on its way from the TPM")
+        case 10: noIndex
+        case 11: DeviceFault(.silent, "the TPM has no room for another index")
         case 12: DeviceFault(.silent, "four requests of this user to the TPM are at work")
         case 13: DeviceFault(.silent, "tokenkeep-tpm2 has another version and does not know the request")
         case 14: DeviceFault(.silent, "the TPM is in lockout")

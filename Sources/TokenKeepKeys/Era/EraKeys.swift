@@ -46,7 +46,8 @@ package struct EraKeys {
         let ofDevice = device == nil ? [] : DeviceSlots.levels(of: type).map(KeyPurpose.level)
         var keys: [OpenKey] = []
         for purpose in purposes(withPassword: type == .password) + ofDevice { keys.append(try OpenKey.make(purpose)) }
-        keys += retiring.filter { type == .password || $0.purpose != .presence }
+        // Without a password, the keys that need one end, and the items that they seal elsewhere.
+        keys += retiring.filter { type == .password || !$0.purpose.needsPassword }
         let slot = KnownSlot.wrapping(
             keys, type: type, derivation: derivation, with: wrapping, vaultID: vaultID, era: era)
         let base = DeviceSlots.Base(type: type, derivation: derivation, wrapping: wrapping.wrapping)

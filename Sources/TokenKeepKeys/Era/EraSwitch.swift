@@ -33,6 +33,7 @@ package struct EraSwitch: ~Copyable {
                 throw TokenKeepError(
                     .conflict, "another process changed the vault's keys meanwhile", module: "vault", hint: "try again")
             }
+            opener.sweepIndices(of: before, for: device)
             let made = try EraKeys.make(
                 vaultID: before.keys.vaultID, era: number, opener: newKeys, journalKey: before.keys.journalKey,
                 retiring: retiring, device: device.map { ($0, opener.residentKeys.devices) })
@@ -83,7 +84,8 @@ package struct EraSwitch: ~Copyable {
 
     /// Puts the new keys in force. The caller must have locked the whole vault.
     ///
-    /// The new header becomes trusted before the rename, so that a reader accepts both the old and the new header.
+    /// The new header becomes trusted before the rename. So a reader accepts both the old and the new header. If the
+    /// vault loses its password, the secret of the level that needs one is destroyed just before the rename.
     package func commit() throws(TokenKeepError) {
         let vaultID = before.keys.vaultID
         let hasPassword = made.header.hasPassword
@@ -91,6 +93,9 @@ package struct EraSwitch: ~Copyable {
             before.keys.header, file: before.headerFile, headerKey: try EraSwitch.headerKey(before.keys))
         let next = HeaderTrust.Entry(
             made.header, file: made.headerFile, headerKey: try EraSwitch.headerKey(after.keys))
+        let indices = IndexChange(
+            before: before.keys.header, after: made.header, devices: opener.residentKeys.devices)
+        try indices.check()
         try opener.residentKeys.keep(
             hasPassword ? made.keys : [], HeaderTrust(entries: [old, next], path: try opener.path()), of: vaultID)
         do throws(Errno) {
@@ -98,7 +103,9 @@ package struct EraSwitch: ~Copyable {
         } catch {
             throw error.error("cannot make \(after.era.path) durable")
         }
+        try indices.destroySecrets()
         try before.directory.switchTo(made.era)
+        indices.destroyStale()
         guard hasPassword else { return opener.residentKeys.forget(vaultID) }
         try opener.residentKeys.setTrust(HeaderTrust(entries: [next], path: try opener.path()), of: vaultID)
     }

@@ -90,6 +90,20 @@ package struct PasswordSlots {
         return try replace(changed, slots: kept + slots, call, expiringAfter: limit, check: check)
     }
 
+    /// Gives the level whose secret the TPM has lost a new key. The password and the other keys stay.
+    ///
+    /// - Parameter check: called under the lock of the whole vault, before anything is written; may throw.
+    package func renewLostLevel(
+        _ unlocked: UnlockedVault, _ password: SecretBytes, _ call: CallContext,
+        check: () throws(TokenKeepError) -> Void
+    ) throws(TokenKeepError) -> UnlockedVault {
+        let new = try UnlockedVault.missingDeviceKeys(in: unlocked.keys)
+        let renewed = UnlockedVault(vault: unlocked.vault.adding(new), keys: unlocked.keys + new)
+        let header = unlocked.vault.keys.header
+        let slots = try passwordSlots(renewed.keys, password, binding: header.device, unlocked.vault, call)
+        return try replace(renewed, slots: header.slots(without: [.password]) + slots, call, check: check)
+    }
+
     /// Binds a vault that has no password to a device, and makes new keys for the levels that need a device.
     package func bind(
         _ unlocked: UnlockedVault, to device: DeviceIdentity, _ call: CallContext,
@@ -197,6 +211,7 @@ package struct PasswordSlots {
         _ keys: [OpenKey], binding device: DeviceIdentity?, _ base: DeviceSlots.Base, _ vault: OpenVault
     ) throws(TokenKeepError) -> [Slot] {
         guard let device else { return [] }
+        if base.type == .password { opener.sweepIndices(of: vault, for: device) }
         return try DeviceSlots(devices: opener.residentKeys.devices)
             .make(keys, for: device, base, of: vault.keys.vaultID, era: vault.era.number)
     }

@@ -32,6 +32,17 @@ package struct UnlockedVault: Sendable {
         if let deviceFault { throw deviceFault.error }
     }
 
+    /// Whether the TPM has lost the secret of the level ``AccessLevel/whenPasscodeSetThisDeviceOnly``, and the device opened
+    /// every other key.
+    ///
+    /// So it is after a removal of the password that was interrupted. A program on the wire to the TPM can forge it.
+    package var lacksIndexAlone: Bool { deviceFault == TPMReply.noIndex }
+
+    /// This vault for a change after which the level with the lost secret has another key or none.
+    package var acceptingLostIndex: UnlockedVault {
+        lacksIndexAlone ? UnlockedVault(vault: vault, keys: keys) : self
+    }
+
     /// The keys for items that need the password at each use, the current key first.
     ///
     /// Only the call that asked the user for the password may use these keys.

@@ -1,0 +1,149 @@
+import TokenKeepCore
+
+/// Secrets in NV indices of the TPM, which can be destroyed.
+extension Devices {
+    /// Makes the binding of a new slot whose secret lies in an index.
+    ///
+    /// - Returns: nil if the device has no indices, or if it can make none.
+    func bindToIndex(
+        of device: DeviceIdentity, base: SecretBytes, _ type: KnownSlot.SlotType, of vaultID: [UInt8]
+    ) throws(DeviceFault) -> Bound? {
+        guard device.provider == .tpm2 else { return nil }
+        let secret = try DeviceFault.needing { () throws(TokenKeepError) in
+            try SecretBytes(randomCount: TPM.secretLength)
+        }
+        let authValue = try Devices.authValue(from: base, number: Devices.numberOfIndex, for: device.name)
+        let owner = TPM.IndexOwner(name: device.name, kind: .deviceBytes, vaultID: vaultID)
+        guard let number = try tpm.makeIndex(of: owner, secret, authValue: authValue, until: Devices.deadline) else {
+            return nil
+        }
+        let binding = DeviceBinding(provider: .tpm2, base: type, name: device.name, object: .index(number))
+        guard try self.secret(for: binding, base: base, of: vaultID) == secret else { throw Devices.other(.tpm2) }
+        return Bound(binding: binding, secret: secret)
+    }
+
+    func secretOfIndex(
+        _ binding: DeviceBinding, base: SecretBytes, of vaultID: [UInt8], until deadline: Deadline
+    ) throws(DeviceFault) -> SecretBytes {
+        guard case .index(let number) = binding.object else { throw TPMReply.noIndex }
+        let authValue = try Devices.authValue(from: base, number: Devices.numberOfIndex, for: binding.name)
+        let owner = TPM.IndexOwner(name: binding.name, kind: .deviceBytes, vaultID: vaultID)
+        do throws(DeviceFault) {
+            return try tpm.readIndex(number, of: owner, TPM.secretLength, authValue: authValue, until: deadline)
+        } catch {
+            // An index of that number that was made later, for another header.
+            throw error == TPMReply.refusedKey ? TPMReply.noIndex : error
+        }
+    }
+
+    /// The numbers of the vault's indices that it does not use, as far as the TPM answers.
+    package func remainingIndices(of vault: OpenVault) -> [UInt32] {
+        let named = vault.keys.header.indexNumbers
+        let listed = (try? tpm.indices(of: vault.keys.vaultID, until: Devices.deadline)) ?? []
+        return listed.filter { $0.kind == .deviceBytes && !named.contains($0.number) }.map(\.number)
+    }
+
+    /// The number of the subkey that gives an index's authValue.
+    private static let numberOfIndex: UInt64 = 2
+}
+
+/// The indices of the TPM that a change of the header needs, and those that it leaves behind.
+///
+/// The caller holds the lock of the whole vault: an index that no header names is destroyed under this lock alone.
+struct IndexChange {
+    let before: Header
+    let after: Header
+    let devices: Devices
+
+    /// Throws if an index that only the new header names is gone, because another process's change destroyed it.
+    func check() throws(TokenKeepError) {
+        let new = after.indexNumbers.subtracting(before.indexNumbers)
+        guard !new.isEmpty else { return }
+        let present = try listed().filter { $0.kind == .deviceBytes && $0.isComplete }
+        guard new.isSubset(of: present.map(\.number)) else {
+            throw TokenKeepError(
+                .conflict, "another process changed the vault's keys meanwhile", module: "vault", hint: "try again")
+        }
+    }
+
+    /// Destroys the old header's indices that the new header does not name. The new header is in force.
+    func destroyStale() {
+        let kept = after.indexNumbers
+        for binding in before.indexBindings {
+            guard case .index(let number) = binding.object, !kept.contains(number) else { continue }
+            let owner = TPM.IndexOwner(name: binding.name, kind: .deviceBytes, vaultID: before.vaultID)
+            try? devices.tpm.destroyIndex(number, of: owner, until: Devices.deadline)
+        }
+    }
+
+    /// Destroys every secret of the vault in an index, before the password goes: afterwards no older header opens the
+    /// level that needs a password.
+    func destroySecrets() throws(TokenKeepError) {
+        guard before.hasPassword, !after.hasPassword, let device = before.device, device.provider == .tpm2 else {
+            return
+        }
+        let owner = TPM.IndexOwner(name: device.name, kind: .deviceBytes, vaultID: before.vaultID)
+        do throws(DeviceFault) {
+            for index in try devices.tpm.indices(of: before.vaultID, until: Devices.deadline)
+            where index.kind == .deviceBytes {
+                try devices.tpm.destroyIndex(index.number, of: owner, until: Devices.deadline)
+            }
+        } catch {
+            throw TokenKeepError(
+                .unavailable,
+                "the TPM does not destroy the secret of the level when-passcode-set-this-device-only: "
+                    + "\(error.reason); the password stays", module: "vault", hint: "see tokenkeep device show")
+        }
+    }
+
+    private func listed() throws(TokenKeepError) -> [TPM.Index] {
+        do throws(DeviceFault) {
+            return try devices.tpm.indices(of: after.vaultID, until: Devices.deadline)
+        } catch {
+            throw error.error
+        }
+    }
+}
+
+extension Header {
+    /// The bindings of the device slots whose secret lies in an index.
+    var indexBindings: [DeviceBinding] {
+        knownSlots.compactMap(\.device).filter { if case .index = $0.object { true } else { false } }
+    }
+
+    /// The numbers of the indices in which the secrets of device slots lie.
+    var indexNumbers: Set<UInt32> {
+        Set(
+            indexBindings.compactMap { binding in
+                guard case .index(let number) = binding.object else { return nil }
+                return number
+            })
+    }
+
+    /// Whether the secret of a level's current key lies in an index, and is destroyed with the password.
+    func isDestructible(_ level: AccessLevel) -> Bool {
+        knownSlots.contains { slot in
+            guard let binding = slot.device, case .index = binding.object else { return false }
+            return slot.current(.level(level)) != nil
+        }
+    }
+}
+
+extension VaultOpener {
+    /// Destroys the secrets in indices of the TPM that interrupted changes left, so that there is room for another one.
+    ///
+    /// Does nothing while another process has locked an item. A change of another process that made its index already
+    /// fails with ``Status/conflict``.
+    func sweepIndices(of vault: OpenVault, for device: DeviceIdentity?) {
+        guard let device, device.provider == .tpm2 else { return }
+        let tpm = residentKeys.devices.tpm
+        let (named, vaultID) = (vault.keys.header.indexNumbers, vault.keys.vaultID)
+        guard let listed = try? tpm.indices(of: vaultID, until: Devices.deadline) else { return }
+        let stale = listed.filter { $0.kind == .deviceBytes && !named.contains($0.number) }
+        guard !stale.isEmpty, let lock = (try? VaultLock(trying: .whole, of: vault.directory)) ?? nil else { return }
+        defer { lock.release() }
+        guard let present = (try? open(fresh: true)) ?? nil, present.headerFile == vault.headerFile else { return }
+        let owner = TPM.IndexOwner(name: device.name, kind: .deviceBytes, vaultID: vaultID)
+        for index in stale { try? tpm.destroyIndex(index.number, of: owner, until: Devices.deadline) }
+    }
+}

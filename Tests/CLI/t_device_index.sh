@@ -1,0 +1,160 @@
+# needs: root mount tpm strace
+# The level that ends with the password: its secret lies in the TPM's memory. Each copy begins with a kernel that has no key.
+program=$TOKENKEEP
+export TOKENKEEP_TCTI TPM2TOOLS_TCTI
+forget() { [ ! -e "$TOKENKEEP_VAULT" ] || python3 "$HERE/keys.py" forget "$TOKENKEEP_VAULT" >/dev/null; }
+tools=()
+trap 'kill "${tools[@]}" 2>/dev/null' EXIT
+until_exists() { timeout 10 bash -c 'until [ -e "$1" ]; do sleep 0.01; done' - "$1"; }
+start_tpm() {
+    mkdir -p "$WORK/tpm-$1"
+    swtpm socket --tpm2 --tpmstate "dir=$WORK/tpm-$1" --server "type=unixio,path=$WORK/tpm-$1/tpm" \
+        --ctrl "type=unixio,path=$WORK/tpm-$1/tpm.ctrl" --flags not-need-init,startup-clear >"$WORK/tpm-$1/log" 2>&1 &
+    tools+=("$!")
+    until_exists "$WORK/tpm-$1/tpm.ctrl"
+}
+# A persistent storage root key: with an owner password a TPM seals under no other.
+make_srk() {
+    tpm2_createprimary -Q -C o -G ecc -a "fixedtpm|fixedparent|sensitivedataorigin|userwithauth|noda|restricted|decrypt" -c srk.ctx
+    tpm2_evictcontrol -Q -C o -c srk.ctx 0x81000001
+    tpm2_flushcontext -t
+}
+# A machine with a TPM of its own and a vault of its own.
+machine() {
+    title "$2"
+    [ -e "$WORK/tpm-$1" ] || start_tpm "$1"
+    TOKENKEEP_TCTI="swtpm:path=$WORK/tpm-$1/tpm"
+    TPM2TOOLS_TCTI=$TOKENKEEP_TCTI
+    TOKENKEEP_VAULT=$WORK/vault-$1
+}
+this=this-device-only
+bind() {
+    "$program" password set --stdin <<<horse
+    run device choose --stdin <<<horse
+    printf two | "$program" save example.com two
+    printf four | "$program" save example.com four --level after-first-unlock-$this
+    printf five | run save example.com five --level when-passcode-set-$this
+}
+levels() { for name in two four five; do run load example.com $name; done; }
+disk_theft() { "$program" protection | sed -n "/^when-passcode-set-$this:/,/^$/p" | grep -A1 disk-theft; }
+# The secrets that lie in indices of TokenKeep.
+indices() { tpm2_nvreadpublic | grep -ci 'authorization policy: 544b4e5601'; }
+# An older copy of the whole vault, in the place of the present one, after a restart of the machine.
+put_back() {
+    forget
+    rm -rf "$TOKENKEEP_VAULT"
+    cp -a "$1" "$TOKENKEEP_VAULT"
+}
+
+machine a "the secret of the level that ends with the password lies in an index"
+bind
+disk_theft
+indices
+printf 'horse\nnew\n' | run password change --stdin
+indices
+printf 'new\nhorse\n' | run password change --stdin --compromised
+indices
+levels
+cp -a "$TOKENKEEP_VAULT" old
+run password remove --stdin <<<horse
+run password remove --stdin --destroy-items <<<horse
+indices
+levels
+
+# The vault's anchor refuses an older header whole. Here the level alone stands against it.
+drop_anchor() {
+    for index in $(tpm2_nvreadpublic | grep -B9 -i 'authorization policy: 544b4e5602' | grep -o '^0x[0-9a-fA-F]*'); do
+        tpm2_nvundefine -Q -C o "$index" "$@"
+    done
+}
+
+machine a "an older copy with the old password, on the same machine"
+put_back old
+drop_anchor
+run unlock --stdin <<<horse
+levels
+printf 'horse\nnew\n' | run password change --stdin
+run device re-bind --stdin <<<horse
+run device re-bind --stdin --destroy-items <<<horse
+levels
+printf again | run save example.com five --level when-passcode-set-$this
+run load example.com five
+indices
+
+machine b "the removal is killed between index and header"
+bind
+printf '#!/bin/bash\nexec strace -f -qq -o /dev/null -e trace=renameat -e inject=renameat:error=EIO:signal=KILL -P current.tmp %q "$@" 2>/dev/null\n' "$program" >"$WORK/tmp/killed"
+chmod 755 "$WORK/tmp/killed"
+{ "$WORK/tmp/killed" password remove --stdin --destroy-items <<<horse; } 2>/dev/null
+echo "killed: $?"
+indices
+forget
+run status
+run unlock --stdin <<<horse
+levels
+indices
+printf again | run save example.com five --level when-passcode-set-$this
+run load example.com five
+run password remove --stdin --destroy-items <<<horse
+indices
+
+machine c "a TPM with an owner password makes no index"
+make_srk
+tpm2_changeauth -c owner secret
+bind
+disk_theft
+run save example.com sure --level when-passcode-set-$this --require-enforced <<<sure
+cp -a "$TOKENKEEP_VAULT" sealed
+run password remove --stdin --destroy-items <<<horse
+put_back sealed
+drop_anchor -P secret
+run unlock --stdin <<<horse
+levels
+tpm2_changeauth -c owner -p secret
+printf 'horse\nnew\n' | run password change --stdin
+disk_theft
+indices
+tpm2_changeauth -c owner secret
+printf 'new\nnewer\n' | run password change --stdin
+indices
+run unlock --stdin <<<newer
+disk_theft
+run password remove --stdin --destroy-items <<<newer
+run status
+tpm2_changeauth -c owner -p secret
+run password remove --stdin --destroy-items <<<newer
+indices
+
+machine d "a TPM without room makes no index"
+for number in 0 1 2 3; do tpm2_nvdefine -Q "0x180000$number" -s 8 -a "authread|authwrite|no_da"; done
+bind
+disk_theft
+levels
+for number in 0 1 2 3; do tpm2_nvundefine -Q -C o "0x180000$number"; done
+printf 'horse\nnew\n' | run password change --stdin
+disk_theft
+indices
+
+machine d "the vault moves to a machine key"
+printf '#!/bin/bash\nmount --bind %q /var/lib && exec %q "$@"\n' "$WORK/machine" "$program" >"$WORK/tmp/in"
+printf '#!/bin/bash\nexec unshare -m %q "$@"\n' "$WORK/tmp/in" >"$WORK/tmp/on"
+chmod 755 "$WORK/tmp/in" "$WORK/tmp/on"
+mkdir "$WORK/machine"
+TOKENKEEP="$WORK/tmp/on"
+run device make-machine-key
+run device re-bind machine-key --stdin <<<new
+indices
+TOKENKEEP=$program
+
+machine e "the vault moves away from a TPM that has an owner password"
+make_srk
+bind
+tpm2_changeauth -c owner secret
+TOKENKEEP="$WORK/tmp/on"
+run device re-bind machine-key --stdin <<<horse
+TOKENKEEP=$program
+indices
+for name in a b c d e; do
+    TOKENKEEP_VAULT=$WORK/vault-$name
+    forget
+done
