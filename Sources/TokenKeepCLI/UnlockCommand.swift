@@ -20,6 +20,9 @@ struct UnlockCommand: ParsableCommand {
     @Flag(help: "Read the password from standard input: one line.")
     var stdin = false
 
+    @Flag(help: "Accept an older header, which you put back, though the TPM knows a later one.")
+    var acceptOlderHeader = false
+
     @OptionGroup(title: "Store options")
     var storeOptions: StoreOptions
 
@@ -28,7 +31,9 @@ struct UnlockCommand: ParsableCommand {
         let password = try storeOptions.password(inInput: stdin)
         let bar = ProgressBar()
         let outcome = try withBar(bar) { () throws(TokenKeepError) in
-            try store.unlock(password, until: Deadline(milliseconds: .max)) { bar.show(done: $0, of: $1) }
+            try store.unlock(
+                password, until: Deadline(milliseconds: .max), isAcceptingOlder: acceptOlderHeader
+            ) { bar.show(done: $0, of: $1) }
         }
         if let problem = outcome.problem { Terminal.warn(problem) }
         reportUnreadable(outcome.unreadable)

@@ -35,15 +35,22 @@ extension Store {
     /// screen's lock if an agent runs, else after 180 seconds. The keys of all other levels stay until the vault is locked or
     /// the machine is switched off.
     ///
+    /// - Parameter isAcceptingOlder: whether an older header is accepted, although the machine's TPM knows a later one. The
+    ///   user has put it back.
     /// - Throws: ``Status/denied`` for a wrong password, ``Status/unsupported`` if the vault has no password,
-    ///   ``Status/corrupt`` if the vault's header was altered without the password.
+    ///   ``Status/corrupt`` if the vault's header was altered without the password, or is older than the TPM's anchor.
     @discardableResult
     public func unlock(
-        _ password: SecretBytes, until deadline: Deadline? = nil, progress: JournalProgress? = nil
+        _ password: SecretBytes, until deadline: Deadline? = nil, isAcceptingOlder: Bool = false,
+        progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> UnlockOutcome {
         let call = try begin(.any, until: deadline)
         var unlocked: UnlockedVault
-        if let opened = try withoutPassword() { unlocked = opened } else { unlocked = try unlockVault(password, call) }
+        if let opened = try withoutPassword() {
+            unlocked = opened
+        } else {
+            unlocked = try unlockVault(password, call, isAcceptingOlder: isAcceptingOlder)
+        }
         if unlocked.lacksIndexAlone, let renewed = try? renewLostLevel(unlocked, password, call) { unlocked = renewed }
         let keys = records.opener.residentKeys
         var outcome = UnlockOutcome(
@@ -72,11 +79,11 @@ extension Store {
 
     /// - Parameter limit: the seconds after which the keys expire if no session confirms the login; nil for no limit.
     func unlockVault(
-        _ password: SecretBytes, _ call: CallContext, expiringAfter limit: UInt32? = nil
+        _ password: SecretBytes, _ call: CallContext, expiringAfter limit: UInt32? = nil, isAcceptingOlder: Bool = false
     ) throws(TokenKeepError) -> UnlockedVault {
         guard let vault = try records.open() else { throw PasswordSlots.noPassword }
         try records.testify(vault)
-        let passwords = PasswordSlots(records.opener)
+        let passwords = PasswordSlots(records.opener, isAcceptingOlder: isAcceptingOlder)
         let unlocked = try passwords.open(.password, with: password, vault, call)
         try passwords.keep(unlocked, expiringAfter: limit)
         // Notify watchers: they now see items that were hidden while the vault was locked.
@@ -136,7 +143,12 @@ extension Store {
         if level == .memoryOnly, let protection = dispatcher.memory.protection(of: level, flags) { return protection }
         _ = records.opener.residentKeys.probe()
         _ = try records.exists()  // an unreadable vault gives no protection
-        return ProtectionRequirements(dispatcher: dispatcher, sealer: VaultSealer(records)).protection(of: level, flags)
+        let given = ProtectionRequirements(dispatcher: dispatcher, sealer: VaultSealer(records))
+            .protection(of: level, flags)
+        guard level.needsDevice, let vault = try records.open(),
+            let note = records.opener.residentKeys.devices.anchorNote(of: vault)
+        else { return given }
+        return given.noting(note, for: .diskTheft)
     }
 
     /// The number of wrong passwords after which the prompts end.

@@ -17,6 +17,8 @@ package enum Subkey {
         case machines = 2
         case versions = 3
         case fingerprints = 4
+        /// The TPM's index with the vault's anchor.
+        case anchor = 5
     }
 
     /// Derives a key from the name key: for file names of records, states, sessions or the header's MAC A.

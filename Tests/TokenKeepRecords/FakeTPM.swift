@@ -38,6 +38,15 @@ final class FakeTPM: Sendable {
     /// The kinds of the indices, by their numbers.
     var indices: [UInt32: UInt8] { state.withLock { $0.indices.mapValues { $0.tag[0] } } }
 
+    /// Replaces the content of each index of a kind.
+    func write(_ data: [UInt8], toIndexOf kind: UInt8) {
+        state.withLock { state in
+            for number in state.indices.keys where state.indices[number]?.tag[0] == kind {
+                state.indices[number]?.data = data
+            }
+        }
+    }
+
     /// Undefines the indices of a kind.
     func dropIndices(_ kind: UInt8) { state.withLock { $0.indices = $0.indices.filter { $0.value.tag[0] != kind } } }
 

@@ -98,7 +98,7 @@ struct Vector: CustomTestStringConvertible, Sendable {
         var rest = bytes[98...]
         while rest.count > 53 {
             let index = Array(rest)
-            let end = 53 + (index[4] == 1 ? 32 : 128)
+            let end = 53 + (index[4] == 1 ? 32 : HeaderAnchor.length)
             tpm.put(
                 index: index[..<4].reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) },
                 authValue: Array(index[21..<53]), tag: Array(index[4..<21]), data: Array(index[53..<end]))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from cases_common import ANNA, PASSWORD, era_files, vector
 from cases_unlock import CODE
+from vault_header import anchor_mark
 from vault_keys import (
     CREDENTIAL_TYPES,
     FORM_BLOB,
@@ -14,6 +15,8 @@ from vault_keys import (
     SLOT_KEYFILE,
     SLOT_PASSWORD,
     SLOT_RECOVERY,
+    anchor,
+    anchor_auth_value,
     normalized_code,
     tpm_auth_value,
 )
@@ -98,6 +101,35 @@ def tpm_cases():
 
 
     yield from index_cases()
+    yield from anchor_cases()
+
+
+def anchor_cases():
+    other = seeded("another header", 48)
+    comment = "The TPM's anchor names the header."
+    yield anchor_case("valid-device-tpm-anchor", comment, lambda mark: (mark, bytes(48)))
+    comment = "The TPM's anchor names the header as the one that is about to be in force."
+    yield anchor_case("valid-device-tpm-anchor-next", comment, lambda mark: (other, mark))
+    comment = "The TPM's anchor names another header: an older one was put back."
+    yield anchor_case("refused-device-tpm-anchor", comment, lambda mark: (other, bytes(48)), "CORRUPT")
+    comment = "The TPM's anchor names two other headers."
+    yield anchor_case("refused-device-tpm-anchor-next", comment, lambda mark: (other, other), "CORRUPT")
+    comment = "The anchor is that of another vault."
+    yield anchor_case("valid-device-tpm-anchor-of-another-vault", comment, lambda mark: (other, other), vault_id=bytes(16))
+    comment = "An anchor with another authValue is not readable."
+    yield anchor_case("valid-device-tpm-anchor-auth", comment, lambda mark: (other, other), auth=b"\1" * 32)
+
+
+def anchor_case(word, comment, marks, expect="OK", vault_id=None, auth=None):
+    """A vault with a password that is bound to a TPM. `marks`: what its anchor names, from the mark of the header."""
+    vault, item = VaultPlan(word), replace(ANNA, level=4)
+    base = vault.password_slot(PASSWORD)
+    files = era_files(vault, [base, vault.tpm_slot(base, TPM_NAME, TPM_SECRET)], [item])
+    owner = vault_id or vault.vault_id
+    machine = TPM_NAME + tpm_auth_value(base.derived[:32], TPM_NAME) + TPM_SECRET + b"\2\0\x80\1\2" + owner
+    machine += auth or anchor_auth_value(vault.journal_key.secret)
+    machine += anchor(owner, *marks(anchor_mark(files["header"])))
+    return vector(word, expect, comment, item, files, tpm=machine, password=PASSWORD)
 
 
 def index_cases():

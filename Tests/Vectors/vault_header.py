@@ -26,6 +26,7 @@ from vault_keys import (
     machine_key_name,
     normalized_code,
     parse_slot,
+    anchor_auth_value,
     tpm_auth_value,
     wrapped_key_data,
 )
@@ -189,6 +190,7 @@ def open_device_slots(header, keyfile, base, derived, machine):
 
 def open_typed_slots(header, keyfile, where, password=None, code=None, machine=Machine()):
     """Opens the slots of a password and of a recovery code that are given, and the device slots whose base they are."""
+    is_opened = False
     for slot_type, secret in ((SLOT_PASSWORD, password), (SLOT_RECOVERY, code and normalized_code(code))):
         if secret is not None:
             slot = header.slot(slot_type)
@@ -197,6 +199,24 @@ def open_typed_slots(header, keyfile, where, password=None, code=None, machine=M
             derived = slot.derived(secret)
             open_slot(header, keyfile, slot, derived, where)
             open_device_slots(header, keyfile, slot_type, derived, machine)
+            is_opened = True
+    if is_opened:
+        check_anchor(header, keyfile, where, machine)
+
+
+def anchor_mark(data):
+    """What an anchor says of a header file."""
+    return data[32:48] + hash_bytes(32, None, data)
+
+
+def check_anchor(header, keyfile, where, machine):
+    """The anchor in the TPM, if there is one, names the header."""
+    device = next((slot.device for slot in header.slots if slot.type == SLOT_DEVICE), None)
+    if device is None or device.provider != PROVIDER_TPM2 or machine.tpm is None or machine.tpm[:34] != device.name:
+        return
+    content = machine.index(None, 2, keyfile.vault_id, anchor_auth_value(header.journal_key))
+    if content is not None and anchor_mark(header.data) not in (content[32:80], content[80:]):
+        raise Refused(where, "the TPM's anchor names another header")
 
 
 def open_slot(header, keyfile, slot, derived, where):

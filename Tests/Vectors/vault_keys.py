@@ -232,6 +232,16 @@ def tpm_auth_value(base_key, name, number=1):
     return hash_bytes(32, subkey(base_key, number, b"TKtpmaut"), name)
 
 
+def anchor_auth_value(journal_key):
+    """The authValue for which the TPM gives the vault's anchor."""
+    return subkey(journal_key, 5, b"TKjourn_")
+
+
+def anchor(vault_id, present, following=bytes(48)):
+    """An anchor that names a header, and the one that is about to take its place."""
+    return b"TKANCHOR" + b"\1\0" + bytes(6) + vault_id + present + following
+
+
 def device_derived(base_key, device_secret):
     """The 64 bytes that open a device slot."""
     return hash_bytes(64, base_key, device_secret)

@@ -76,6 +76,14 @@ public struct Protection: Sendable {
     /// The protection against the threat `axis`.
     public subscript(axis: ProtectionAxis) -> Axis { axes[axis] ?? Axis(.none, "nothing") }
 
+    /// The same protection with a note behind the mechanism against one threat.
+    package func noting(_ note: String, for axis: ProtectionAxis) -> Protection {
+        Protection { each in
+            let given = self[each]
+            return each == axis ? Axis(given.strength, given.mechanism + note, remedy: given.remedy) : given
+        }
+    }
+
     /// For each threat, the weaker of two protections, for an item that may be in either of two modules.
     public func weaker(_ other: Protection) -> Protection {
         Protection { other[$0].strength < self[$0].strength ? other[$0] : self[$0] }

@@ -40,7 +40,8 @@ extension Devices {
     package func remainingIndices(of vault: OpenVault) -> [UInt32] {
         let named = vault.keys.header.indexNumbers
         let listed = (try? tpm.indices(of: vault.keys.vaultID, until: Devices.deadline)) ?? []
-        return listed.filter { $0.kind == .deviceBytes && !named.contains($0.number) }.map(\.number)
+        let isAnchored = vault.keys.header.device?.provider == .tpm2
+        return listed.filter { $0.kind == .anchor ? !isAnchored : !named.contains($0.number) }.map(\.number)
     }
 
     /// The number of the subkey that gives an index's authValue.

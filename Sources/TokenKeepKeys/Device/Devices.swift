@@ -14,6 +14,7 @@ package struct Devices: Sendable {
     /// The machine's service for credentials.
     package var systemd = SystemdCredentials()
     private let lastCheck = MutexGuarded<Check?>(nil)
+    let lastAnchor = MutexGuarded<AnchorReport?>(nil)
 
     package init() {}
 
@@ -72,7 +73,9 @@ package struct Devices: Sendable {
         }
         let binding = DeviceBinding(provider: device.provider, base: type, name: device.name, object: object)
         // Items are saved under the new keys at once: a blob that does not open would lose them.
-        guard try self.secret(for: binding, base: base, of: vaultID) == secret else { throw Devices.other(device.provider) }
+        guard try self.secret(for: binding, base: base, of: vaultID) == secret else {
+            throw Devices.other(device.provider)
+        }
         return Bound(binding: binding, secret: secret)
     }
 

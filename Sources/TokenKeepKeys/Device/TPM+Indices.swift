@@ -63,6 +63,16 @@ extension TPM {
         }
     }
 
+    /// Replaces the content of an index. Its length stays.
+    func writeIndex(
+        _ number: UInt32, of owner: IndexOwner, _ data: SecretBytes, authValue: SecretBytes, until deadline: Deadline
+    ) throws(DeviceFault) {
+        let place = [Field.plain(owner.name), .secret(authValue), owner.tag, .plain(TPM.bytes(of: number))]
+        try TPMReply.payload(of: try ask(.writeIndex, place + [.secret(data)], until: deadline)) {
+            _ throws(DeviceFault) in
+        }
+    }
+
     /// Destroys an index and its content, if the owner has it.
     func destroyIndex(_ number: UInt32, of owner: IndexOwner, until deadline: Deadline) throws(DeviceFault) {
         let reply = try ask(

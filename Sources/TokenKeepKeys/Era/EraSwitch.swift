@@ -96,6 +96,8 @@ package struct EraSwitch: ~Copyable {
         let indices = IndexChange(
             before: before.keys.header, after: made.header, devices: opener.residentKeys.devices)
         try indices.check()
+        let anchor = try AnchorChange(before, to: made.header, file: made.headerFile, opener.residentKeys.devices)
+        let anchored = try anchor.begin()
         try opener.residentKeys.keep(
             hasPassword ? made.keys : [], HeaderTrust(entries: [old, next], path: try opener.path()), of: vaultID)
         do throws(Errno) {
@@ -105,6 +107,7 @@ package struct EraSwitch: ~Copyable {
         }
         try indices.destroySecrets()
         try before.directory.switchTo(made.era)
+        anchor.finish(anchored)
         indices.destroyStale()
         guard hasPassword else { return opener.residentKeys.forget(vaultID) }
         try opener.residentKeys.setTrust(HeaderTrust(entries: [next], path: try opener.path()), of: vaultID)

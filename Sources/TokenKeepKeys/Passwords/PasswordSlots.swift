@@ -4,9 +4,13 @@ package import TokenKeepCore
 package struct PasswordSlots {
     private let opener: VaultOpener
     private let writer: HeaderWriter
+    private let isAcceptingOlder: Bool
 
-    package init(_ opener: VaultOpener) {
+    /// - Parameter isAcceptingOlder: whether a header that is older than the anchor in the TPM opens, and is the one in force
+    ///   from then on.
+    package init(_ opener: VaultOpener, isAcceptingOlder: Bool = false) {
         self.opener = opener
+        self.isAcceptingOlder = isAcceptingOlder
         writer = HeaderWriter(opener)
     }
 
@@ -52,8 +56,11 @@ package struct PasswordSlots {
             throw TokenKeepError(
                 .denied, type == .recovery ? "the recovery code is wrong" : "the password is wrong", module: "vault")
         }
+        // One budget for all that the device is asked.
+        let deadline = Devices.deadline
         let ofDevice = try DeviceSlots(devices: opener.residentKeys.devices)
-            .open(vault.keys.header, type, base: derived.wrapping)
+            .open(vault.keys.header, type, base: derived.wrapping, until: deadline)
+        try opener.checkAnchor(of: vault, isAcceptingOlder: isAcceptingOlder, until: deadline)
         let all = keys + ofDevice.keys
         return UnlockedVault(vault: vault.adding(all), keys: all, deviceFault: ofDevice.fault)
     }
