@@ -13,7 +13,8 @@
 # make test-desktops       lockers and display managers, in an overlay of this machine, by systemd-nspawn (root)
 # make test-tpm            plays faults of a TPM and of its wire against tokenkeep-tpm2
 # make test-devices        plays adversaries of the levels of a device, and 20 random histories of a vault that is bound to one
-# make test-device-histories HISTORIES=200 SEED=1
+# make test-device-histories HISTORIES=200 SEED=1   plays as many such histories
+# make test-systemd-credentials   the provider systemd against that of Debian 13, with a software TPM (60 MB, root)
 # make fuzz-tpm SECONDS=600               fuzzes its reader of requests
 # make test-faults      kills and breaks the program at each moment of its changes; `make test` does at each third
 # make test-forks          forks 20 000 times while other threads use the library
@@ -36,7 +37,7 @@ SECONDS ?= 600
         test-faults test-faults-short test-faults-modules test-faults-vault test-agent test-agent-model fuzz-agent test-histories \
         test-providers test-consumers test-servers test-forks \
         compare-builds docs test-release soak fuzz test-login test-login-short test-systemd \
-        test-desktops bench-login test-tpm test-tpm-short fuzz-tpm test-devices test-device-histories
+        test-desktops bench-login test-tpm test-tpm-short fuzz-tpm test-devices test-device-histories test-systemd-credentials
 
 demo: deps-demo stage
 	@examples/demo.sh $(STAGE)
@@ -190,6 +191,9 @@ test-tpm-short: deps stage
 test-devices: deps stage
 	Tests/Devices/run.sh $(STAGE) table.py
 	Tests/Devices/run.sh $(STAGE) histories.py 20 $(SEED)
+
+test-systemd-credentials: deps stage
+	Tests/Devices/run.sh $(STAGE) real_systemd.py
 
 test-device-histories: deps stage
 	Tests/Devices/run.sh $(STAGE) histories.py $(HISTORIES) $(SEED)

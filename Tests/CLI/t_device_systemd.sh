@@ -75,7 +75,7 @@ done
 
 for word in garbage base64 short long another cut drip silence huge "error io.systemd.Credentials.UnexpectedPCRState" \
     "error io.systemd.Credentials.TPMInDictionaryLockout" "error io.systemd.Credentials.BadFormat" \
-    "error org.varlink.service.MethodNotFound" "error io.systemd.System"; do
+    "error org.varlink.service.MethodNotFound" "error io.systemd.System" "errno 1" "errno 131" "errno -5"; do
     title "a reply: $word"
     mode "$word"
     run lock

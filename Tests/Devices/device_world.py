@@ -10,7 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(HERE)
 sys.path.insert(0, os.path.join(TESTS, "TPM"))
 
-from world import Helper, SoftwareTPM  # noqa: E402
+from world import Helper, SoftwareTPM, wait_until  # noqa: E402
 
 PROVIDERS = ("machine-key", "systemd", "tpm2")
 KEYS = os.path.join(TESTS, "CLI", "keys.py")

@@ -15,7 +15,7 @@ from device_world import PROVIDERS, Stage
 PREFIX = sys.argv[1]
 COUNT = int(sys.argv[2]) if len(sys.argv) > 2 else 20
 FIRST = int(sys.argv[3]) if len(sys.argv) > 3 else 1
-STEPS = 14
+STEPS = 10
 WORDS = {
     1: "when-unlocked", 2: "after-first-unlock", 3: "when-unlocked-this-device-only",
     4: "after-first-unlock-this-device-only", 5: "when-passcode-set-this-device-only"}
@@ -59,7 +59,7 @@ class History:
             process.stdin.write(text)
             process.stdin.close()
             process.stdin = None
-            time.sleep(self.random.random() * 0.25)
+            time.sleep(self.random.random() * (0.05 if arguments[0] == "save" else 1))
             process.kill()
         output, errors = process.communicate(None if kill else text, timeout=60)
         kind = "killed" if kill else f"{time.monotonic() - started:.2f} s"
@@ -85,6 +85,9 @@ class History:
         self.expect(self.call("password", "set", "--stdin", given=[self.password])[0], 0)
         provider = self.random.choice(PROVIDERS)
         self.expect(self.call("device", "choose", provider, "--stdin", given=[self.password])[0], 0)
+        for level, word in WORDS.items():
+            self.expect(self.call("save", "example.com", f"item{level}", "--level", word, given=["first"])[0], 0)
+            self.items[f"item{level}"] = Item(level, "first")
 
     def step(self):
         steps = {
@@ -97,7 +100,7 @@ class History:
 
     def save(self):
         self.number += 1
-        name, value = f"item{self.random.randrange(5)}", f"value {self.number}"
+        name, value = f"item{self.random.randrange(1, 8)}", f"value {self.number}"
         known = self.items.get(name)
         # A later save does not lower a level.
         level = known.level if known else self.random.choice(list(WORDS))

@@ -20,7 +20,7 @@ HOST_AND_TPM2 = bytes.fromhex("ef4ac13679a9480ea7db68897f9f165d")
 HOST_AND_TPM2_WITH_PUBLIC_KEY = bytes.fromhex("adbc4ca3efb64201ba881b6f2e4095ea")
 HOST = bytes.fromhex("55b9ed1d38594d43a8319d2ebb332ac6")
 NULL = bytes.fromhex("058469daf6f54324800549da0f8ea2fb")
-TYPES = {"host": HOST, "null": NULL, "public-key": HOST_AND_TPM2_WITH_PUBLIC_KEY}
+TYPES = {"host": HOST, "null": NULL, "unknown-type": bytes(16), "public-key": HOST_AND_TPM2_WITH_PUBLIC_KEY}
 INTERFACE = "io.systemd.Credentials."
 
 
@@ -146,6 +146,8 @@ def reply(connection, call, uid, machine, mode):
         connection.sendall(b'{"parameters":{"blob":"AAAA')
     elif mode in WRONG:
         connection.sendall(WRONG[mode])
+    elif mode.startswith("errno "):
+        connection.sendall(message({"error": "io.systemd.System", "parameters": {"errno": int(mode[6:])}}))
     elif mode.startswith("error "):
         connection.sendall(message({"error": mode[6:], "parameters": {}}))
     else:

@@ -66,8 +66,10 @@ import TokenKeepCore
         #expect(service.calls.count == count + 1)
     }
 
-    @Test(arguments: ["host", "null"]) func aCredentialWithoutATPMIsRefused(reply: String) throws {
+    @Test(arguments: ["host", "null", "unknown-type"]) func aCredentialWithoutATPMIsRefused(reply: String) throws {
         service.reply(reply)
+        let fault = #expect(throws: DeviceFault.self) { try world.devices.identity(of: .systemd) }
+        #expect(fault?.reason.hasSuffix("this version does not know") == (reply == "unknown-type"))
         try world.setPassword("old")
         let header = world.file("header")
         let password = { () throws(TokenKeepError) in try SecretBytes("old") }
@@ -166,6 +168,19 @@ import TokenKeepCore
         try bound(password: nil)
         service.reply("error " + error)
         #expect(try world.elsewhere().deviceReport().survey.fault?.kind == kind)
+    }
+
+    /// As systemd 257 replies after another value of PCR 7, and after the TPM was cleared.
+    @Test(arguments: [
+        (EPERM, "systemd bound the vault's secret to another state of the firmware (PCRs)"),
+        (ENOTRECOVERABLE, "the TPM does not open systemd's credential: it failed, was cleared, or is another one"),
+        (EIO, "systemd refuses with the error 5 of the system"),
+    ])
+    func anErrorOfTheSystemIsNoOtherDevice(number: Int32, reason: String) throws {
+        try bound(password: nil)
+        service.reply("errno \(number)")
+        let fault = try world.elsewhere().deviceReport().survey.fault
+        #expect(fault?.kind == .silent && fault?.reason == reason)
     }
 
     @Test func anotherUsersServiceIsRefused() throws {

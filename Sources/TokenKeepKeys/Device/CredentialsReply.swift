@@ -1,5 +1,6 @@
 import CJansson
 import CSodium
+import Glibc
 import TokenKeepCore
 
 /// The reply of `io.systemd.Credentials` to a call: a JSON object with the call's result, or the name of an error.
@@ -20,9 +21,9 @@ enum CredentialsReply {
             throw malformed
         }
         defer { tokenkeep_json_free(object) }
-        if let error = tokenkeep_json_member(object, "error") { throw try fault(text(error)) }
-        guard let parameters = tokenkeep_json_member(object, "parameters"),
-            let value = tokenkeep_json_member(parameters, member)
+        let parameters = tokenkeep_json_member(object, "parameters")
+        if let error = tokenkeep_json_member(object, "error") { throw try fault(text(error), parameters) }
+        guard let parameters, let value = tokenkeep_json_member(parameters, member)
         else { throw malformed }
         return try decoded(text(value), atMost: limit)
     }
@@ -53,7 +54,9 @@ enum CredentialsReply {
     /// The fault for the name of an error.
     ///
     /// Only errors by which the TPM or the host is another one are ``DeviceFault/Kind/other``.
-    private static func fault(_ name: UnsafeRawBufferPointer) throws(DeviceFault) -> DeviceFault {
+    private static func fault(
+        _ name: UnsafeRawBufferPointer, _ parameters: OpaquePointer?
+    ) throws(DeviceFault) -> DeviceFault {
         let isName = { (byte: UInt8) in
             (0x61...0x7a).contains(byte | 0x20) || (0x30...0x39).contains(byte) || byte == 0x2e
         }
@@ -65,13 +68,32 @@ enum CredentialsReply {
             "io.systemd.Credentials.NameMismatch":
             return DeviceFault(.other, "systemd does not open what it encrypted for the vault")
         case "io.systemd.Credentials.UnexpectedPCRState", "io.systemd.Credentials.CantFindPCRSignature":
-            return DeviceFault(.silent, "systemd bound the vault's secret to another state of the firmware (PCRs)")
+            return otherState
         case "io.systemd.Credentials.TPMInDictionaryLockout": return DeviceFault(.silent, "the TPM is in lockout")
         case "io.systemd.Credentials.NoSuchUser": return DeviceFault(.absent, "systemd does not know this user")
         case "org.varlink.service.InterfaceNotFound", "org.varlink.service.MethodNotFound",
             "org.varlink.service.MethodNotImplemented":
             return DeviceFault(.absent, "systemd does not encrypt for users here, as systemd 256 does")
+        case "io.systemd.System": return systemFault(parameters)
         default: return DeviceFault(.silent, "systemd refuses with the error \(error)")
+        }
+    }
+
+    private static let otherState = DeviceFault(
+        .silent, "systemd bound the vault's secret to another state of the firmware (PCRs)")
+
+    /// The fault for an error of the system, as systemd 257 gives it for the TPM's refusals, too.
+    private static func systemFault(_ parameters: OpaquePointer?) -> DeviceFault {
+        guard let member = parameters.flatMap({ tokenkeep_json_member($0, "errno") }),
+            tokenkeep_json_type(member) == Int32(TOKENKEEP_JSON_INTEGER)
+        else { return DeviceFault(.silent, "systemd refuses with an error of the system") }
+        switch tokenkeep_json_number(member) {
+        case Int64(EPERM): return otherState
+        // Any failure of the TPM, so that it is no proof of another one.
+        case Int64(ENOTRECOVERABLE):
+            return DeviceFault(
+                .silent, "the TPM does not open systemd's credential: it failed, was cleared, or is another one")
+        case let number: return DeviceFault(.silent, "systemd refuses with the error \(number) of the system")
         }
     }
 }

@@ -29,6 +29,12 @@ package struct SystemdCredentials: Sendable {
         [0xad, 0xbc, 0x4c, 0xa3, 0xef, 0xb6, 0x42, 0x01, 0xba, 0x88, 0x1b, 0x6f, 0x2e, 0x40, 0x95, 0xea],
     ]
 
+    /// The user's credentials that need the host's key alone, and those that need no key: the first bytes of each.
+    private static let withoutTPM: [[UInt8]] = [
+        [0x55, 0xb9, 0xed, 0x1d, 0x38, 0x59, 0x4d, 0x43, 0xa8, 0x31, 0x9d, 0x2e, 0xbb, 0x33, 0x2a, 0xc6],
+        [0x05, 0x84, 0x69, 0xda, 0xf6, 0xf5, 0x43, 0x24, 0x80, 0x05, 0x49, 0xda, 0x0f, 0x8e, 0xa2, 0xfb],
+    ]
+
     /// Throws a fault if the service does not encrypt with a TPM 2.0. A secret that nothing uses is encrypted.
     func check(until deadline: Deadline) throws(DeviceFault) {
         let secret = try DeviceFault.needing { () throws(TokenKeepError) in
@@ -45,7 +51,12 @@ package struct SystemdCredentials: Sendable {
         let blob = try value("blob", of: call, atMost: SystemdCredentials.longestBlob, until: deadline)
             .withUnsafeBytes { Array($0) }
         guard SystemdCredentials.needsTPM(blob) else {
-            throw DeviceFault(.absent, "systemd encrypts without a TPM 2.0 on this machine")
+            let isWithout = SystemdCredentials.withoutTPM.contains { blob.starts(with: $0) }
+            throw DeviceFault(
+                .absent,
+                isWithout
+                    ? "systemd encrypts without a TPM 2.0 on this machine"
+                    : "systemd makes credentials of a type that this version does not know")
         }
         return blob
     }
@@ -53,7 +64,7 @@ package struct SystemdCredentials: Sendable {
     /// Decrypts what ``encrypt(_:until:)`` returned.
     func decrypt(_ blob: [UInt8], until deadline: Deadline) throws(DeviceFault) -> SecretBytes {
         guard SystemdCredentials.needsTPM(blob) else {
-            throw DeviceFault(.other, "systemd encrypted the vault's secret without a TPM 2.0")
+            throw DeviceFault(.other, "the vault's credential has no type that needs host and TPM 2.0")
         }
         let call = try blob.lent { blob throws(DeviceFault) in
             try SystemdCredentials.call("Decrypt", "blob", blob)
