@@ -54,7 +54,7 @@ agent-killed            systemd      closed/enforced  OPEN/none        closed/en
 agent-killed            tpm2         closed/enforced  OPEN/none        closed/enforced
 old-header              machine-key  OPEN/-           OPEN/-           OPEN/-
 old-header              systemd      OPEN/-           OPEN/-           OPEN/-
-old-header              tpm2         OPEN/-           OPEN/-           OPEN/-
+old-header              tpm2         closed/-         closed/-         closed/-
 """
 
 
