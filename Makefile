@@ -12,7 +12,7 @@
 # make fuzz-agent SECONDS=600             sends the agent mutations of requests
 # make test-desktops       lockers and display managers, in an overlay of this machine, by systemd-nspawn (root)
 # make test-tpm            plays faults of a TPM and of its wire against tokenkeep-tpm2
-# make test-devices        plays adversaries of the levels of a device, and 20 random histories of a vault that is bound to one
+# make test-devices        plays adversaries of the levels of a device, and 6 random histories of a vault that is bound to one
 # make test-device-histories HISTORIES=200 SEED=1   plays as many such histories
 # make test-systemd-credentials   the provider systemd against that of Debian 13, with a software TPM (60 MB, root)
 # make fuzz-tpm SECONDS=600               fuzzes its reader of requests
@@ -190,7 +190,7 @@ test-tpm-short: deps stage
 # Machines with a TPM, systemd's credentials and a machine key, as root.
 test-devices: deps stage
 	Tests/Devices/run.sh $(STAGE) table.py
-	Tests/Devices/run.sh $(STAGE) histories.py 20 $(SEED)
+	Tests/Devices/run.sh $(STAGE) histories.py 6 $(SEED)
 
 test-systemd-credentials: deps stage
 	Tests/Devices/run.sh $(STAGE) real_systemd.py

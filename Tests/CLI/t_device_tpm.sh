@@ -81,6 +81,19 @@ as_stranger device show
 as_stranger lock
 sed 's/uid [0-9]*/uid UID/' "$WORK/helper/log"
 
+title "the helper is killed in mid-request; the next request works"
+run lock
+kill -STOP "$swtpm"
+run unlock --stdin <<<horse &
+unlocking=$!
+timeout 10 bash -c 'until pkill -9 -P "$1"; do sleep 0.01; done' - "$helper"
+kill -CONT "$swtpm"
+wait "$unlocking"
+run load example.com two
+run load example.com four
+run unlock --stdin <<<horse
+run load example.com four
+
 title "the helper is killed, and comes back"
 run lock
 {
