@@ -48,7 +48,12 @@ extension HistoryPlayer {
         case (.removePassword, .policy):
             if try isOpen { locking = nil }
             return try require(mayBeEnforced, step, "POLICY without a cause")
-        case (_, .cancelled): return try require(wasCut, step, "CANCELLED by nobody")
+        case (_, .cancelled):
+            try require(wasCut || world.wasCut, step, "CANCELLED by nobody")
+            // The new keys may be in force already: the module's sealed items are encrypted anew after that.
+            password = try present(password, or: new)
+            if try isOpen { locking = nil }
+            return
         case (_, .ok): try require(password != nil, step, "no password to change")
         case (_, let status) where kind == .sealed && isOutage(status) && !(wasCalm && isCalm(step)):
             // The change failed in the module: its sealed items stay under the earlier keys.
