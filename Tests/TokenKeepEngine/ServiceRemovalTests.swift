@@ -225,6 +225,27 @@ import TokenKeepRecords
         #expect(isNothingPending)
     }
 
+    /// The change of keys drains the removal, and then finds no item to encrypt anew.
+    @Test func aRemovedItemThatWasSealedEndsNoChangeOfKeys() throws {
+        let keys = ClassKeyStore(simulatingKernelAt: { 0 })
+        func open(isConnected: Bool = true) throws -> Store {
+            try world.store(
+                vaultPath: directory.path + "/vault", isConnected: isConnected, stack: ScriptedService.stack,
+                keys: keys,
+                seals: true)
+        }
+        _ = try open().setPassword(SecretBytes("horse"))
+        let request = try SaveRequest(
+            name: ItemName(service: "example.com", account: "ann"), secret: SecretBytes("sealed"),
+            accessLevel: .afterFirstUnlock, flags: .requireEnforced)
+        #expect(try open().save(request).module == "secret-service")
+        _ = try open(isConnected: false).clear(service: "example.com")
+        #expect(accounts == ["ann"])
+        _ = try open().changePassword(from: SecretBytes("horse"), to: SecretBytes("new"), isCompromised: true)
+        #expect(accounts == [])
+        #expect(isNothingPending)
+    }
+
     @Test func itOutlivesAChangeOfKeys() throws {
         try serviceGoes()
         _ = try open().clear(service: "example.com")

@@ -138,6 +138,7 @@ struct Resealing {
             throw TokenKeepError(
                 .unavailable, "\(item.name) is not yet sealed anew in \(item.module)", module: item.module,
                 hint: "tokenkeep unlock goes on")
+        case .absent where try isRemoved(item): break
         case .recorded, .absent: throw missing(item)
         }
         return true
@@ -157,6 +158,12 @@ struct Resealing {
         }
         let drained = try? reconciler.draining(name, call.until(Deadline(milliseconds: Resealing.drainMilliseconds)))
         return drained?.left.isEmpty == true ? .done : .recorded
+    }
+
+    /// Whether no record names the item's copy on this machine any more, because a drained removal took the item.
+    private func isRemoved(_ item: Item) throws(TokenKeepError) -> Bool {
+        guard item.machine == records.hash(of: records.machine) else { return false }
+        return try !VaultSealer(records).isHeldSealed(item.name, by: item.module)
     }
 
     private func isThere(_ name: ItemName, in module: any Module, _ call: CallContext) throws(TokenKeepError) -> Bool {
