@@ -98,6 +98,9 @@ test-messages:
 OWN_PROCESSES := ProcessTests|LeakTests
 RELEASE_TESTS := .build-tests-release
 
+# More tests at a time end no earlier, and each is slower than the deadlines in it.
+export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := 4
+
 # The last run plays the journal's histories with the items in the kernel's keyring: one at a time, for the example has a
 # budget.
 test-swift: deps
