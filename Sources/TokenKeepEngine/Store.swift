@@ -153,12 +153,12 @@ public final class Store: Sendable {
         let listing = try listToClear(service, call)
         var cleared = 0
         var problem = try reconciler.deferRemoval(of: service, in: namespace, after: listing, call)
-        for item in listing.items {
+        for name in listing.items.map(\.name) + reconciler.removedItems(of: service, in: namespace) {
             do throws(TokenKeepError) {
                 guard !call.deadline.hasPassed else {
                     throw call.deadline.failure("the deadline passed before the others", hint: "clear it again")
                 }
-                if try clear(item.name, ifVersion: nil, call) { cleared += 1 }
+                if try clear(name, ifVersion: nil, call) { cleared += 1 }
             } catch {
                 problem = problem ?? error
                 if error.status == .timedOut || call.deadline.isCancelled { break }

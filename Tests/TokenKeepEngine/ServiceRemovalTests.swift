@@ -225,6 +225,20 @@ import TokenKeepRecords
         #expect(isNothingPending)
     }
 
+    /// Another program saves the item whose own removal is pending. A list hides it, and the clear of the service takes it.
+    @Test(arguments: [true, false]) func aHiddenItemIsClearedWithTheService(isConnected: Bool) throws {
+        try open().put("old", "ann")
+        _ = try open(isConnected: false).clear(service: "example.com", account: "ann")
+        secondsPass()
+        try otherProgramSaves("theirs", "ann")
+        secondsPass()
+        _ = try open(isConnected: isConnected).clear(service: "example.com")
+        #expect(try load("ann") == nil)
+        _ = try open().sync()
+        #expect(accounts == [])
+        #expect(isNothingPending)
+    }
+
     /// The change of keys drains the removal, and then finds no item to encrypt anew.
     @Test func aRemovedItemThatWasSealedEndsNoChangeOfKeys() throws {
         let keys = ClassKeyStore(simulatingKernelAt: { 0 })

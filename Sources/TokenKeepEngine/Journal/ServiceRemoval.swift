@@ -57,12 +57,13 @@ struct ServiceRemoval {
     private func empty(_ module: any Module, _ part: PendingWrite, _ call: CallContext) throws(TokenKeepError) {
         guard let service = name.removedService else { return }
         let listing = try module.list(namespace: name.namespace, service: service, call)
-        for details in listing.items {
-            let item = try records.begin(details.name, call)
+        let listed = listing.items.map(\.name)
+        for itemName in try listed + sealedItems(of: service, in: module.name, besides: Set(listed)) {
+            let item = try records.begin(itemName, call)
             // Another process may have drained the removal since the list, and saved a newer item.
             guard try reconciler.governing(name, call)?.pending.contains(part) == true else { return }
             if let record = item.entry.record, pending.has(record.pending, for: module.name) { continue }
-            let cleared = JournalRecord(holdsValue: false, pending: [part], name: details.name) { nil }
+            let cleared = JournalRecord(holdsValue: false, pending: [part], name: itemName) { nil }
             var drain = PendingDrain(
                 pending: pending, record: cleared, call: call.sealing(with: item.sealer), isHeld: item.isAsked,
                 notesArrivals: false, trace: reconciler.dispatcher.trace)
@@ -73,6 +74,20 @@ struct ServiceRemoval {
             }
         }
         if let problem = listing.problem { throw problem.inModule(module.name) }
+    }
+
+    /// The items of the service that a record names as sealed in a module, although the module does not list them.
+    ///
+    /// An interrupted removal leaves such a note, which would keep older keys in the vault.
+    private func sealedItems(
+        of service: String, in module: String, besides listed: Set<ItemName>
+    ) throws(TokenKeepError) -> [ItemName] {
+        guard let vault = try records.open() else { return [] }
+        let machine = records.hash(of: records.machine)
+        return try SealedRecords(vault).all().entries.filter { entry in
+            entry.name.isIn(namespace: name.namespace, service: service) && !listed.contains(entry.name)
+                && entry.copies.holders.contains { $0.module == module && $0.machine == machine }
+        }.map(\.name)
     }
 }
 
@@ -107,6 +122,16 @@ extension Reconciler {
         }
         return listing.problems.first { problem in
             !(isMissed(problem) && missed.contains { $0.name == problem.module })
+        }
+    }
+
+    /// The items of a service whose own removal is pending here.
+    ///
+    /// A list hides these items, although another program may have saved one since. The list reports unreadable records.
+    func removedItems(of service: String, in namespace: String) -> [ItemName] {
+        guard usesRecords, let found = try? records.pendingRecords() else { return [] }
+        return found.records.values.filter { !$0.holdsValue && pending.govern($0) }.compactMap(\.name).filter { name in
+            name.removedService == nil && name.isIn(namespace: namespace, service: service)
         }
     }
 

@@ -46,7 +46,9 @@ struct SealingModule: Module {
 
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         guard let sealer = call.sealer else { return try base.save(request, call) }
-        guard try sealer.sealsItems(of: nil) else { return try savePlain(request, sealer, call) }
+        // After the removal of the password, the module may still hold the item sealed: check its precondition here.
+        let mayBeSealed = request.precondition != .none && sealer.hasNote(of: request.name)
+        guard try sealer.sealsItems(of: nil) || mayBeSealed else { return try savePlain(request, sealer, call) }
         let present = try itemToReplace(by: request, call)
         try request.check(present: present)
         var details = request.details(replacing: present, module: name)
