@@ -26,6 +26,8 @@ base=$(mktemp -d "${TMPDIR:-/tmp}/tokenkeep-cli.XXXXXX") || exit 2
 trap 'chmod -R u+rwX "$base"; rm -rf "$base"' EXIT
 chmod 755 "$base"
 
+# Descriptors of make's job server would count where a scenario has few.
+exec 3>&- 4>&- 5>&- 6>&-
 jobs=${TOKENKEEP_JOBS:-3}
 mkdir "$base/results"
 skipped=0
