@@ -37,8 +37,8 @@ other-uid               tpm2         closed/enforced  closed/enforced  closed/en
 other-uid-with-copy     machine-key  OPEN/-           OPEN/-           OPEN/-
 other-uid-with-copy     systemd      closed/-         closed/-         closed/-
 other-uid-with-copy     tpm2         closed/-         closed/-         closed/-
-thief-without-password  machine-key  closed/enforced  closed/enforced  closed/enforced
-thief-without-password  systemd      closed/enforced  closed/enforced  closed/enforced
+thief-without-password  machine-key  closed/enforced  closed/enforced  closed/advisory
+thief-without-password  systemd      closed/enforced  closed/enforced  closed/advisory
 thief-without-password  tpm2         closed/enforced  closed/enforced  closed/enforced
 thief-with-password     machine-key  OPEN/advisory    OPEN/advisory    OPEN/advisory
 thief-with-password     systemd      closed/enforced  closed/enforced  closed/enforced
