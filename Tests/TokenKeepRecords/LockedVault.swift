@@ -37,6 +37,16 @@ final class LockedVault: @unchecked Sendable {
     /// Whether a test may make a machine key, which must be root's.
     static let mayBind = geteuid() == 0
 
+    /// Sets the password, if one is given, binds the vault to the TPM, and saves an item of each of these levels that it
+    /// can keep.
+    func bindToTPM(password: String? = "old", saving levels: [AccessLevel] = Levels.all) throws {
+        if let password { try setPassword(password) }
+        _ = try other().chooseDevice(.tpm2) { () throws(TokenKeepError) in try SecretBytes(password ?? "") }
+        for level in levels where password != nil || level != .whenPasscodeSetThisDeviceOnly {
+            try save(level.word, level: level)
+        }
+    }
+
     /// Binds the vault to a machine key.
     func bind(_ password: String? = nil, byte: UInt8 = 1) throws {
         _ = directory.writeMachineKey([UInt8](repeating: byte, count: 32))

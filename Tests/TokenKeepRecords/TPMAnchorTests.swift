@@ -19,12 +19,6 @@ import TokenKeepCore
         world = LockedVault(tpm: tpm.places)
     }
 
-    private func bound() throws {
-        try world.setPassword("old")
-        _ = try world.other().chooseDevice(.tpm2) { () throws(TokenKeepError) in try SecretBytes("old") }
-        for level in Levels.all { try world.save(level.word, level: level) }
-    }
-
     private func unlocking(_ password: String = "old", isAcceptingOlder: Bool = false) -> Status {
         LockedVault.status {
             try world.elsewhere().unlock(SecretBytes(password), isAcceptingOlder: isAcceptingOlder)
@@ -39,7 +33,7 @@ import TokenKeepCore
     }
 
     @Test func anOlderHeaderIsRefusedAfterARestart() throws {
-        try bound()
+        try world.bindToTPM()
         #expect(tpm.indices.values.sorted() == [Self.secret, Self.anchor])
         let (old, new) = try headers()
         world.putHeader(old)
@@ -57,7 +51,7 @@ import TokenKeepCore
     }
 
     @Test func anOlderHeaderThatTheUserAcceptsIsTheOneInForce() throws {
-        try bound()
+        try world.bindToTPM()
         let (old, new) = try headers()
         world.putHeader(old)
         #expect(unlocking("old", isAcceptingOlder: true) == .ok)
@@ -67,7 +61,7 @@ import TokenKeepCore
     }
 
     @Test func anOlderEraIsRefused() throws {
-        try bound()
+        try world.bindToTPM()
         let old = TemporaryDirectory()
         func copy(_ from: String, _ to: String) throws {
             #expect(try ChildProcess.run("/bin/cp", ["-a", from, to], environment: [:]).status == 0)
@@ -82,7 +76,7 @@ import TokenKeepCore
 
     /// A TPM that is silent, or whose answers are forged, costs the check alone.
     @Test func withoutAnAuthenticAnswerTheFilesAloneCount() throws {
-        try bound()
+        try world.bindToTPM()
         let (old, _) = try headers()
         world.putHeader(old)
         for (operation, reason): (UInt8, UInt8) in [
@@ -101,7 +95,7 @@ import TokenKeepCore
     }
 
     @Test func aTPMThatTakesNoAnchorGetsNoNewHeader() throws {
-        try bound()
+        try world.bindToTPM()
         let header = world.file("header")
         for operation in [Self.writeIndex, Self.readIndex] {
             tpm.refuse(operation, reason: 2)
@@ -114,7 +108,7 @@ import TokenKeepCore
 
     @Test func withoutAnIndexThereIsNoAnchorAndTheReportSaysSo() throws {
         tpm.refuse(Self.makeIndex, reason: 11)
-        try bound()
+        try world.bindToTPM()
         let (old, _) = try headers()
         world.putHeader(old)
         #expect(unlocking("old") == .ok)
@@ -133,7 +127,7 @@ import TokenKeepCore
     }
 
     @Test func theReportNamesTheAnchor() throws {
-        try bound()
+        try world.bindToTPM()
         #expect(try note() == "; the TPM refuses an older header")
         tpm.refuse(Self.list, reason: 2)
         #expect(try note()?.hasSuffix("not noticed: the TPM did not answer in time") == true)
@@ -141,7 +135,7 @@ import TokenKeepCore
 
     /// Both headers of a change are right until its end; then the new one alone.
     @Test func aChangeMayEndAtAnyStep() throws {
-        try bound()
+        try world.bindToTPM()
         let (old, new) = try headers()
         let vault = try #require(try world.elsewhere().records.open())
         let names = try [old, new].map { file in
@@ -159,7 +153,7 @@ import TokenKeepCore
     }
 
     @Test func anotherDeviceDestroysTheAnchor() throws {
-        try bound()
+        try world.bindToTPM()
         _ = world.directory.writeMachineKey([UInt8](repeating: 1, count: 32))
         func rebind(_ provider: DeviceProvider) throws -> [UInt32] {
             try world.other().rebindDevice(
@@ -180,7 +174,7 @@ import TokenKeepCore
 
     /// As after a storage root key of another kind was made persistent.
     @Test func anotherPrimaryOfTheSameTPMKeepsTheAnchor() throws {
-        try bound()
+        try world.bindToTPM()
         let old = world.file("header")
         tpm.rename([0x00, 0x0b] + [UInt8](repeating: 8, count: 32))
         _ = try world.other().rebindDevice(
@@ -196,7 +190,7 @@ import TokenKeepCore
         [], Array("TKANCHOR".utf8), [UInt8](repeating: 0, count: 128), [UInt8](repeating: 0xff, count: 128),
     ])
     func aMalformedAnchorCountsAsNone(_ bytes: [UInt8]) throws {
-        try bound()
+        try world.bindToTPM()
         tpm.write(bytes, toIndexOf: Self.anchor)
         #expect(unlocking("old") == .ok)
         guard bytes.count == HeaderAnchor.length else { return }

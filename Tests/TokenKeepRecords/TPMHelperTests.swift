@@ -17,14 +17,6 @@ import TokenKeepCore
         world = LockedVault(tpm: tpm.places)
     }
 
-    private func bound(password: String? = "old") throws {
-        if let password { try world.setPassword(password) }
-        _ = try world.other().chooseDevice(.tpm2) { () throws(TokenKeepError) in try SecretBytes(password ?? "") }
-        for level in Levels.all where password != nil || level != .whenPasscodeSetThisDeviceOnly {
-            try world.save(level.word, level: level)
-        }
-    }
-
     private static let malformed: [FakeHelper.Reply] = [
         .end, .bytes(Array("TKT1".utf8)), .bytes([UInt8](repeating: 0xff, count: 45)),
         .bytes(Array("TKT2".utf8) + [UInt8](repeating: 0, count: 9 + 32)),
@@ -37,7 +29,7 @@ import TokenKeepCore
     ]
 
     @Test(arguments: malformed.indices) func aMalformedReplyLocksTheDevicesLevelsAlone(_ number: Int) throws {
-        try bound()
+        try world.bindToTPM()
         tpm.reply(Self.malformed[number])
         let store = world.elsewhere()
         #expect(try store.unlock(SecretBytes("old")).deviceProblem != nil)
@@ -49,7 +41,7 @@ import TokenKeepCore
 
     /// Each reason has a sentence; those that can be forged do not advise to give the device up.
     @Test func eachReasonIsAFault() throws {
-        try bound()
+        try world.bindToTPM()
         let device = try #require(try world.store.deviceReport().device)
         for reason in UInt8(1)...20 {
             tpm.reply(FakeTPM.reply(status: 3, reason: reason))
@@ -60,7 +52,7 @@ import TokenKeepCore
     }
 
     @Test func aSilentHelperCostsTheBudgetAlone() throws {
-        try bound()
+        try world.bindToTPM()
         tpm.reply(.silence)
         let store = world.elsewhere()
         let start = ContinuousClock.now
@@ -70,7 +62,7 @@ import TokenKeepCore
     }
 
     @Test func loadsDoNotAskTheTPM() throws {
-        try bound()
+        try world.bindToTPM()
         let store = world.elsewhere()
         try store.unlock(SecretBytes("old"))
         let count = tpm.requests.count
@@ -80,7 +72,7 @@ import TokenKeepCore
 
     /// Without a password the first load of the device's levels asks; levels 1 and 2 never do.
     @Test func withoutAPasswordTheTPMIsAskedOnce() throws {
-        try bound(password: nil)
+        try world.bindToTPM(password: nil)
         let (store, count) = (world.elsewhere(), tpm.requests.count)
         for level in Levels.all.prefix(2) { #expect(world.loading(level.word, from: store) == .ok) }
         #expect(tpm.requests.count == count)
@@ -122,7 +114,7 @@ import TokenKeepCore
     }
 
     @Test func anotherUsersSocketIsRefused() throws {
-        try bound()
+        try world.bindToTPM()
         let directory = TemporaryDirectory()
         chmod(directory.path, 0o777)
         let path = directory.path + "/tpm2"
@@ -149,7 +141,7 @@ import TokenKeepCore
 
     /// The program runs and never answers: a hung driver, which a kill may not end.
     @Test func aHungProgramCostsTheBudgetAlone() throws {
-        try bound()
+        try world.bindToTPM()
         let directory = TemporaryDirectory()
         directory.write(Array("#!/bin/sh\nexec sleep 1000\n".utf8), to: "hangs", mode: 0o700)
         let places = TPMPlaces(program: directory.path + "/hangs", configuration: "none")
@@ -163,7 +155,7 @@ import TokenKeepCore
         ("head -c 100000 /dev/zero", "tokenkeep-tpm2 gave a malformed reply"), ("", "cannot start"),
     ])
     func aFaultyProgramLocksTheDevicesLevelsAlone(script: String, reason: String) throws {
-        try bound()
+        try world.bindToTPM()
         let directory = TemporaryDirectory()
         if !script.isEmpty { directory.write(Array("#!/bin/sh\n\(script)\n".utf8), to: "program", mode: 0o700) }
         let store = world.elsewhere(TPMPlaces(program: directory.path + "/program", configuration: "none"))

@@ -22,12 +22,6 @@ import TokenKeepCore
         world = LockedVault(tpm: tpm.places)
     }
 
-    private func bound() throws {
-        try world.setPassword("old")
-        _ = try world.other().chooseDevice(.tpm2) { () throws(TokenKeepError) in try SecretBytes("old") }
-        for level in Levels.all { try world.save(level.word, level: level) }
-    }
-
     private var secrets: [UInt32] { tpm.indices.filter { $0.value == Self.secret }.map(\.key) }
 
     private func strength(_ store: Store? = nil) throws -> ProtectionStrength {
@@ -35,7 +29,7 @@ import TokenKeepCore
     }
 
     @Test func eachChangeOfThePasswordHasOneIndex() throws {
-        try bound()
+        try world.bindToTPM()
         #expect(try secrets.count == 1 && strength() == .enforced)
         for isCompromised in [false, true] {
             let before = secrets
@@ -51,8 +45,7 @@ import TokenKeepCore
         for reason: UInt8 in [4, 11, 15] {
             tpm.refuse(Self.makeIndex, reason: reason)
             let world = LockedVault(tpm: tpm.places)
-            try world.setPassword("old")
-            _ = try world.other().chooseDevice(.tpm2) { () throws(TokenKeepError) in try SecretBytes("old") }
+            try world.bindToTPM(saving: [])
             try world.save("five", level: .whenPasscodeSetThisDeviceOnly)
             #expect(try world.strength(.diskTheft, of: .whenPasscodeSetThisDeviceOnly) == .advisory)
             #expect(try world.strength(.diskTheft, of: .afterFirstUnlockThisDeviceOnly) == .enforced)
@@ -74,7 +67,7 @@ import TokenKeepCore
     }
 
     @Test func aTPMThatDestroysNothingKeepsThePassword() throws {
-        try bound()
+        try world.bindToTPM()
         tpm.refuse(Self.destroyIndex, reason: Self.ownerPassword)
         let status = LockedVault.status { try world.removePassword("old", isDestroying: true, world.other()) }
         #expect(status == .unavailable && secrets.count == 1)
@@ -87,7 +80,7 @@ import TokenKeepCore
 
     /// A program on the wire can forge the loss of an index: while an item needs the key, the header keeps it.
     @Test func theLossOfAnIndexLosesNoKeyThatAnItemNeeds() throws {
-        try bound()
+        try world.bindToTPM()
         try world.store.lock()
         tpm.refuse(5, reason: 10)
         let header = world.file("header")
@@ -105,7 +98,7 @@ import TokenKeepCore
 
     /// As a removal of the password leaves it that is killed when the index is gone.
     @Test func aLostIndexWithoutItemsIsMadeAnew() throws {
-        try bound()
+        try world.bindToTPM()
         #expect(try world.clear(AccessLevel.whenPasscodeSetThisDeviceOnly.word))
         tpm.dropIndices(Self.secret)
         let store = world.elsewhere()
@@ -120,13 +113,13 @@ import TokenKeepCore
 
     /// The number of the index may belong to an index that was made later.
     @Test func anIndexWithAnotherAuthValueIsALostOne() throws {
-        try bound()
+        try world.bindToTPM()
         tpm.refuse(5, reason: 6)
         #expect(try world.opened("old", world.elsewhere()).lacksIndexAlone)
     }
 
     @Test func afterALossThePasswordCanBeRemoved() throws {
-        try bound()
+        try world.bindToTPM()
         tpm.dropIndices(Self.secret)
         let store = world.elsewhere()
         #expect(LockedVault.status { try world.removePassword("old", store) } == .policy)
@@ -135,7 +128,7 @@ import TokenKeepCore
     }
 
     @Test func afterALossTheVaultIsBoundAnewWithoutTheLevelsItems() throws {
-        try bound()
+        try world.bindToTPM()
         tpm.dropIndices(Self.secret)
         let store = world.elsewhere()
         func rebind(isDestroying: Bool) throws {
@@ -150,7 +143,7 @@ import TokenKeepCore
     }
 
     @Test func anIndexThatAnInterruptedChangeLeftIsDestroyedByTheNext() throws {
-        try bound()
+        try world.bindToTPM()
         let named = try #require(secrets.first)
         try abandonedChange()
         #expect(secrets.count == 2)
@@ -177,7 +170,7 @@ import TokenKeepCore
 
     /// Another process takes the index of an unfinished change for a remnant.
     @Test func aChangeWhoseIndexIsGoneIsAConflict() throws {
-        try bound()
+        try world.bindToTPM()
         let unlocked = try world.opened()
         let header = world.file("header")
         let status = LockedVault.status {

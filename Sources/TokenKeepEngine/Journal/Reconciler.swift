@@ -43,8 +43,10 @@ struct Reconciler: Sendable {
             var emptied: Set<String> = []
             if before.mayHavePending {
                 if let item = try answer(name, drains: drains, call) { return item }
-                if try pendingRemoval(of: name, call) != nil {
-                    emptied = try modulesToEmpty(of: name, drainingIf: drains, call)
+                if let removal = try pendingRemoval(of: name, call) {
+                    let soon = Deadline(milliseconds: Reconciler.drainMilliseconds)
+                    if drains { _ = try? removal.drain(call.until(soon).withoutPrompts) }
+                    emptied = try removal.modules(call)
                     // The drain skips an item that another process changed meanwhile, so ask that item's record again.
                     if let item = try answer(name, drains: drains, call) { return item }
                 }
@@ -101,7 +103,7 @@ struct Reconciler: Sendable {
     private func loadAlone(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
         let item = try records.begin(name, call)
         if let record = item.entry.record, pending.govern(record) { return try record.item() }
-        let emptied = try modulesToEmpty(of: name, drainingIf: false, call)
+        let emptied = try modulesToEmpty(of: name, call)
         return try dispatcher.loadIfThere(name, call.sealing(with: item.sealer), emptied: emptied)
     }
 

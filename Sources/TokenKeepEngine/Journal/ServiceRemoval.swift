@@ -54,6 +54,11 @@ struct ServiceRemoval {
         return outcome
     }
 
+    /// The names of the modules of this stack for which the removal is still pending.
+    func modules(_ call: CallContext) throws(TokenKeepError) -> Set<String> {
+        Set(try reconciler.governing(name, call)?.pending.filter(pending.isOurs).map(\.module) ?? [])
+    }
+
     private func empty(_ module: any Module, _ part: PendingWrite, _ call: CallContext) throws(TokenKeepError) {
         guard let service = name.removedService else { return }
         let listing = try module.list(namespace: name.namespace, service: service, call)
@@ -148,23 +153,15 @@ extension Reconciler {
 
     /// The modules that count as having no item of this name, because the removal of all items of
     /// the service is pending for them.
-    ///
-    /// - Parameter drains: whether the removal is drained first, within 250 ms and without prompts.
-    func modulesToEmpty(
-        of name: ItemName, drainingIf drains: Bool, _ call: CallContext
-    ) throws(TokenKeepError) -> Set<String> {
-        guard let removal = try pendingRemoval(of: name, call) else { return [] }
-        if drains {
-            _ = try? removal.drain(call.until(Deadline(milliseconds: Reconciler.drainMilliseconds)).withoutPrompts)
-        }
-        return Set(try governing(removal.name, call)?.pending.filter(pending.isOurs).map(\.module) ?? [])
+    func modulesToEmpty(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Set<String> {
+        try pendingRemoval(of: name, call)?.modules(call) ?? []
     }
 
     /// Whether the removal of all items of the service is pending for a module, so that the module must not get the item.
     func isToBeEmptied(
         _ module: any Module, of name: ItemName, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
-        try modulesToEmpty(of: name, drainingIf: false, call).contains(module.name)
+        try modulesToEmpty(of: name, call).contains(module.name)
     }
 
     /// Drains the pending removal of all items of the service before one of these items changes.

@@ -65,6 +65,12 @@ package struct DeviceBinding: Equatable, Sendable {
         return DeviceBinding(provider: provider, base: base, name: name, object: object)
     }
 
+    /// The number of the index that has the secret; nil if the secret lies in no index.
+    var indexNumber: UInt32? {
+        guard case .index(let number) = object else { return nil }
+        return number
+    }
+
     func serialized() -> [UInt8] {
         var data = ByteWriter()
         let form: UInt8

@@ -25,7 +25,7 @@ extension Devices {
     func secretOfIndex(
         _ binding: DeviceBinding, base: SecretBytes, of vaultID: [UInt8], until deadline: Deadline
     ) throws(DeviceFault) -> SecretBytes {
-        guard case .index(let number) = binding.object else { throw TPMReply.noIndex }
+        guard let number = binding.indexNumber else { throw TPMReply.noIndex }
         let authValue = try Devices.authValue(from: base, number: Devices.numberOfIndex, for: binding.name)
         let owner = TPM.IndexOwner(name: binding.name, kind: .deviceBytes, vaultID: vaultID)
         do throws(DeviceFault) {
@@ -71,7 +71,7 @@ struct IndexChange {
     func destroyStale() {
         let kept = after.indexNumbers
         for binding in before.indexBindings {
-            guard case .index(let number) = binding.object, !kept.contains(number) else { continue }
+            guard let number = binding.indexNumber, !kept.contains(number) else { continue }
             let owner = TPM.IndexOwner(name: binding.name, kind: .deviceBytes, vaultID: before.vaultID)
             try? devices.tpm.destroyIndex(number, of: owner, until: Devices.deadline)
         }
@@ -108,25 +108,14 @@ struct IndexChange {
 
 extension Header {
     /// The bindings of the device slots whose secret lies in an index.
-    var indexBindings: [DeviceBinding] {
-        knownSlots.compactMap(\.device).filter { if case .index = $0.object { true } else { false } }
-    }
+    var indexBindings: [DeviceBinding] { knownSlots.compactMap(\.device).filter { $0.indexNumber != nil } }
 
     /// The numbers of the indices in which the secrets of device slots lie.
-    var indexNumbers: Set<UInt32> {
-        Set(
-            indexBindings.compactMap { binding in
-                guard case .index(let number) = binding.object else { return nil }
-                return number
-            })
-    }
+    var indexNumbers: Set<UInt32> { Set(indexBindings.compactMap(\.indexNumber)) }
 
     /// Whether the secret of a level's current key lies in an index, and is destroyed with the password.
     func isDestructible(_ level: AccessLevel) -> Bool {
-        knownSlots.contains { slot in
-            guard let binding = slot.device, case .index = binding.object else { return false }
-            return slot.current(.level(level)) != nil
-        }
+        knownSlots.contains { $0.device?.indexNumber != nil && $0.current(.level(level)) != nil }
     }
 }
 

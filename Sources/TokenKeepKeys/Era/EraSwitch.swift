@@ -93,11 +93,7 @@ package struct EraSwitch: ~Copyable {
             before.keys.header, file: before.headerFile, headerKey: try EraSwitch.headerKey(before.keys))
         let next = HeaderTrust.Entry(
             made.header, file: made.headerFile, headerKey: try EraSwitch.headerKey(after.keys))
-        let indices = IndexChange(
-            before: before.keys.header, after: made.header, devices: opener.residentKeys.devices)
-        try indices.check()
-        let anchor = try AnchorChange(before, to: made.header, file: made.headerFile, opener.residentKeys.devices)
-        let anchored = try anchor.begin()
+        let tpm = try TPMChange(before, to: made.header, file: made.headerFile, opener.residentKeys.devices)
         try opener.residentKeys.keep(
             hasPassword ? made.keys : [], HeaderTrust(entries: [old, next], path: try opener.path()), of: vaultID)
         do throws(Errno) {
@@ -105,10 +101,9 @@ package struct EraSwitch: ~Copyable {
         } catch {
             throw error.error("cannot make \(after.era.path) durable")
         }
-        try indices.destroySecrets()
+        try tpm.indices.destroySecrets()
         try before.directory.switchTo(made.era)
-        anchor.finish(anchored)
-        indices.destroyStale()
+        tpm.finish()
         guard hasPassword else { return opener.residentKeys.forget(vaultID) }
         try opener.residentKeys.setTrust(HeaderTrust(entries: [next], path: try opener.path()), of: vaultID)
     }

@@ -40,11 +40,7 @@ package struct HeaderWriter {
         try check()
         let header = present.keys.header.with(slots: slots)
         let file = try file(of: header, present, headerKey)
-        let indices = IndexChange(
-            before: present.keys.header, after: header, devices: opener.residentKeys.devices)
-        try indices.check()
-        let anchor = try AnchorChange(present, to: header, file: file, opener.residentKeys.devices)
-        let anchored = try anchor.begin()
+        let tpm = try TPMChange(present, to: header, file: file, opener.residentKeys.devices)
         let keyfile = try HeaderFiles.keyfile(of: present.era)
         for name in try HeaderFiles.failing(in: present.era, with: keyfile, opener.residentKeys)
         where try VaultFiles.exists(name, in: present.era.descriptor) {
@@ -52,8 +48,7 @@ package struct HeaderWriter {
         }
         for name in HeaderFiles.names.reversed() { try HeaderFiles.write(file, to: name, in: present.era) }
         try trust(header, file, headerKey, keeping: keys, expiringAfter: limit)
-        anchor.finish(anchored)
-        indices.destroyStale()
+        tpm.finish()
         guard let written = try opener.open(fresh: true) else {
             throw TokenKeepError(.io, "the vault vanished while its keys were changed", module: "vault")
         }
