@@ -63,11 +63,7 @@ keys no-session "$TOKENKEEP" load example.com ann; echo
 env -i TOKENKEEP_VAULT="$TOKENKEEP_VAULT" XDG_CONFIG_HOME="$XDG_CONFIG_HOME" setsid "$TOKENKEEP" load example.com ann; echo
 
 title "a program that runs with raised privileges: the vault of the user it works for, and no keyring"
-cat >"$WORK/tmp/raised.py" <<'PYTHON'
-import os, sys
-os.setresuid(65534, 0, 0)
-os.execv(sys.argv[1], sys.argv[1:])
-PYTHON
+cp "$HERE/raised.py" "$WORK/tmp"
 mkdir "$WORK/home-of-root"
 # In a home of its own: the one that the passwd database names.
 unshare -m bash -u -c '

@@ -1,15 +1,10 @@
 # needs: root mount
 # Each machine has a /var/lib of its own, and begins with a kernel that has no key of the vault.
-program=$TOKENKEEP
-forget() { python3 "$HERE/keys.py" forget "$TOKENKEEP_VAULT" >/dev/null; }
+. "$HERE/machines.sh"
 machine() {
     title "$2"
-    [ ! -e "$TOKENKEEP_VAULT" ] || forget
-    mkdir -p "$WORK/machine-$1"
-    printf '#!/bin/bash\nmount --bind %q /var/lib && exec %q "$@"\n' "$WORK/machine-$1" "$program" >"$WORK/tmp/in-$1"
-    printf '#!/bin/bash\nexec unshare -m %q "$@"\n' "$WORK/tmp/in-$1" >"$WORK/tmp/on-$1"
-    chmod 755 "$WORK/tmp/in-$1" "$WORK/tmp/on-$1"
-    TOKENKEEP="$WORK/tmp/on-$1"
+    forget
+    on_machine "$1"
 }
 this=this-device-only
 strengths() { "$TOKENKEEP" protection | sed -n '1,/^$/p'; }

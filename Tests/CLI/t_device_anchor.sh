@@ -1,31 +1,14 @@
 # needs: root tpm strace
 # The TPM knows which header is in force. Each restart is a kernel that has no key of the vault.
-program=$TOKENKEEP
+. "$HERE/machines.sh"
 export TOKENKEEP_TCTI TPM2TOOLS_TCTI
-forget() { [ ! -e "$TOKENKEEP_VAULT" ] || python3 "$HERE/keys.py" forget "$TOKENKEEP_VAULT" >/dev/null; }
-trap 'kill -CONT "$swtpm" 2>/dev/null; kill "$swtpm" 2>/dev/null' EXIT
-until_exists() { timeout 10 bash -c 'until [ -e "$1" ]; do sleep 0.01; done' - "$1"; }
-start_tpm() {
-    mkdir -p "$WORK/tpm"
-    rm -f "$WORK/tpm/tpm" "$WORK/tpm/tpm.ctrl"
-    swtpm socket --tpm2 --tpmstate "dir=$WORK/tpm" --server "type=unixio,path=$WORK/tpm/tpm" \
-        --ctrl "type=unixio,path=$WORK/tpm/tpm.ctrl" --flags not-need-init,startup-clear >"$WORK/tpm/log" 2>&1 &
-    swtpm=$!
-    until_exists "$WORK/tpm/tpm.ctrl"
-}
 this=this-device-only
 levels() { for name in two four five; do run load example.com $name; done; }
-# A copy of the whole vault, in the place of the present one, after a restart of the machine.
-put_back() {
-    forget
-    rm -rf "$TOKENKEEP_VAULT"
-    cp -a "$1" "$TOKENKEEP_VAULT"
-}
 disk_theft() { "$program" protection | sed -n "/^after-first-unlock-$this:/,/^$/p" | grep disk-theft; }
 anchor() { tpm2_nvreadpublic | grep -B9 -i 'authorization policy: 544b4e5602' | grep -o '^0x[0-9a-fA-F]*'; }
 
-start_tpm
-TOKENKEEP_TCTI="swtpm:path=$WORK/tpm/tpm"
+start_tpm a
+TOKENKEEP_TCTI="swtpm:path=$WORK/tpm-a/tpm"
 TPM2TOOLS_TCTI=$TOKENKEEP_TCTI
 "$program" password set --stdin <<<horse
 run device choose --stdin <<<horse

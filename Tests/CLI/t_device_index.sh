@@ -1,18 +1,7 @@
 # needs: root mount tpm strace
 # The level that ends with the password: its secret lies in the TPM's memory. Each copy begins with a kernel that has no key.
-program=$TOKENKEEP
+. "$HERE/machines.sh"
 export TOKENKEEP_TCTI TPM2TOOLS_TCTI
-forget() { [ ! -e "$TOKENKEEP_VAULT" ] || python3 "$HERE/keys.py" forget "$TOKENKEEP_VAULT" >/dev/null; }
-tools=()
-trap 'kill "${tools[@]}" 2>/dev/null' EXIT
-until_exists() { timeout 10 bash -c 'until [ -e "$1" ]; do sleep 0.01; done' - "$1"; }
-start_tpm() {
-    mkdir -p "$WORK/tpm-$1"
-    swtpm socket --tpm2 --tpmstate "dir=$WORK/tpm-$1" --server "type=unixio,path=$WORK/tpm-$1/tpm" \
-        --ctrl "type=unixio,path=$WORK/tpm-$1/tpm.ctrl" --flags not-need-init,startup-clear >"$WORK/tpm-$1/log" 2>&1 &
-    tools+=("$!")
-    until_exists "$WORK/tpm-$1/tpm.ctrl"
-}
 # A persistent storage root key: with an owner password a TPM seals under no other.
 make_srk() {
     tpm2_createprimary -Q -C o -G ecc -a "fixedtpm|fixedparent|sensitivedataorigin|userwithauth|noda|restricted|decrypt" -c srk.ctx
@@ -39,12 +28,6 @@ levels() { for name in two four five; do run load example.com $name; done; }
 disk_theft() { "$program" protection | sed -n "/^when-passcode-set-$this:/,/^$/p" | grep -A1 disk-theft; }
 # The secrets that lie in indices of TokenKeep.
 indices() { tpm2_nvreadpublic | grep -ci 'authorization policy: 544b4e5601'; }
-# An older copy of the whole vault, in the place of the present one, after a restart of the machine.
-put_back() {
-    forget
-    rm -rf "$TOKENKEEP_VAULT"
-    cp -a "$1" "$TOKENKEEP_VAULT"
-}
 
 machine a "the secret of the level that ends with the password lies in an index"
 bind
@@ -136,11 +119,7 @@ disk_theft
 indices
 
 machine d "the vault moves to a machine key"
-printf '#!/bin/bash\nmount --bind %q /var/lib && exec %q "$@"\n' "$WORK/machine" "$program" >"$WORK/tmp/in"
-printf '#!/bin/bash\nexec unshare -m %q "$@"\n' "$WORK/tmp/in" >"$WORK/tmp/on"
-chmod 755 "$WORK/tmp/in" "$WORK/tmp/on"
-mkdir "$WORK/machine"
-TOKENKEEP="$WORK/tmp/on"
+on_machine own
 run device make-machine-key
 run device re-bind machine-key --stdin <<<new
 indices
@@ -150,7 +129,7 @@ machine e "the vault moves away from a TPM that has an owner password"
 make_srk
 bind
 tpm2_changeauth -c owner secret
-TOKENKEEP="$WORK/tmp/on"
+on_machine own
 run device re-bind machine-key --stdin <<<horse
 TOKENKEEP=$program
 indices

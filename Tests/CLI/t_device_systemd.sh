@@ -1,8 +1,7 @@
 # needs: root mount
 # Two folders of keys are two machines. Each begins with a kernel that has no key of the vault.
-program=$TOKENKEEP
+. "$HERE/machines.sh"
 export TOKENKEEP_SYSTEMD_SOCKET=$WORK/credentials
-forget() { [ ! -e "$TOKENKEEP_VAULT" ] || python3 "$HERE/keys.py" forget "$TOKENKEEP_VAULT" >/dev/null; }
 service=
 trap 'kill $service 2>/dev/null' EXIT
 stop_service() {
@@ -18,7 +17,7 @@ start_service() {
     [ -z "$service" ] || stop_service
     "$@" /usr/bin/python3 -c "$(cat "$HERE/../Support/credentials.py")" "$TOKENKEEP_SYSTEMD_SOCKET" "$WORK/$machine" "$WORK/mode" >/dev/null &
     service=$!
-    timeout 10 bash -c 'until [ -e "$1" ]; do sleep 0.01; done' - "$TOKENKEEP_SYSTEMD_SOCKET"
+    until_exists "$TOKENKEEP_SYSTEMD_SOCKET"
 }
 mode() { echo "$*" >"$WORK/mode"; }
 machine() {
@@ -122,14 +121,7 @@ TOKENKEEP_SYSTEMD_SOCKET=$WORK/credentials
 
 title "another user with a copy of the vault, and its password"
 start_service keys-a
-mkdir -m 755 "$WORK/stranger"
-cp -a "$program" "$WORK/stranger/tokenkeep"
-cp -a vault "$WORK/stranger/vault"
-chown -R 4242 "$WORK/stranger"
-printf '#!/bin/bash\nexec setpriv --reuid 4242 --regid 4242 --clear-groups env TOKENKEEP_VAULT=%q/stranger/vault HOME=%q/stranger %q/stranger/tokenkeep "$@"\n' \
-    "$WORK" "$WORK" "$WORK" >"$WORK/tmp/stranger"
-chmod 755 "$WORK/tmp/stranger"
-TOKENKEEP="$WORK/tmp/stranger"
+another_user
 run unlock --stdin <<<horse
 run load example.com two
 run load example.com four
@@ -151,28 +143,11 @@ levels
 forget
 TOKENKEEP_VAULT=$WORK/vault
 
-cp -a vault copy
-TOKENKEEP_VAULT=$WORK/copy
-machine b "a copy on another machine, with the password"
-run unlock --stdin <<<newer
-levels
-run device show
-run status
-printf new | run save example.com new --level after-first-unlock-$this
-printf 'newer\nother\n' | run password change --stdin
-run device re-bind --stdin <<<newer
-run device re-bind --destroy-items --stdin <<<newer
-run list
-run lock
-TOKENKEEP_VAULT=$WORK/vault
+copy_elsewhere
 
 machine a "a program with raised privileges asks the standard service"
 : >"$WORK/keys-a/calls"
-cat >"$WORK/tmp/raised.py" <<'PYTHON'
-import os, sys
-os.setresuid(65534, 0, 0)
-os.execv(sys.argv[1], sys.argv[1:])
-PYTHON
+cp "$HERE/raised.py" "$WORK/tmp"
 mkdir "$WORK/home-of-root"
 # With a home and services of its own: the standard ones are of this machine.
 unshare -m bash -u -c '

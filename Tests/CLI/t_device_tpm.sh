@@ -1,20 +1,7 @@
 # needs: root tpm
 # Two software TPMs are two machines. Each begins with a kernel that has no key of the vault.
-program=$TOKENKEEP
+. "$HERE/machines.sh"
 export TOKENKEEP_TCTI
-forget() { [ ! -e "$TOKENKEEP_VAULT" ] || python3 "$HERE/keys.py" forget "$TOKENKEEP_VAULT" >/dev/null; }
-tools=()
-trap 'kill "${tools[@]}" 2>/dev/null' EXIT
-until_exists() { timeout 10 bash -c 'until [ -e "$1" ]; do sleep 0.01; done' - "$1"; }
-start_tpm() {
-    mkdir -p "$WORK/tpm-$1"
-    rm -f "$WORK/tpm-$1/tpm" "$WORK/tpm-$1/tpm.ctrl"
-    swtpm socket --tpm2 --tpmstate "dir=$WORK/tpm-$1" --server "type=unixio,path=$WORK/tpm-$1/tpm" \
-        --ctrl "type=unixio,path=$WORK/tpm-$1/tpm.ctrl" --flags not-need-init,startup-clear >"$WORK/tpm-$1/log" 2>&1 &
-    swtpm=$!
-    tools+=("$swtpm")
-    until_exists "$WORK/tpm-$1/tpm.ctrl"
-}
 machine() {
     title "$2"
     forget
@@ -60,25 +47,13 @@ run load example.com five
 run device show
 
 title "another user with a copy of the vault, and its password"
-mkdir -m 755 "$WORK/stranger"
-cp -a "$program" "$WORK/stranger/tokenkeep"
-cp -a vault "$WORK/stranger/vault"
-chown -R 4242 "$WORK/stranger"
-chmod 755 "$WORK"
-as_stranger() {
-    local own=$TOKENKEEP
-    printf '#!/bin/bash\nexec setpriv --reuid 4242 --regid 4242 --clear-groups env TOKENKEEP_VAULT=%q/stranger/vault HOME=%q/stranger %q/stranger/tokenkeep "$@"\n' \
-        "$WORK" "$WORK" "$WORK" >"$WORK/tmp/stranger"
-    chmod 755 "$WORK/tmp/stranger"
-    TOKENKEEP="$WORK/tmp/stranger"
-    run "$@"
-    TOKENKEEP=$own
-}
-as_stranger unlock --stdin <<<horse
-as_stranger load example.com two
-as_stranger load example.com four
-as_stranger device show
-as_stranger lock
+another_user
+run unlock --stdin <<<horse
+run load example.com two
+run load example.com four
+run device show
+run lock
+TOKENKEEP=$program
 sed 's/uid [0-9]*/uid UID/' "$WORK/helper/log"
 
 title "the helper is killed in mid-request; the next request works"
@@ -151,30 +126,13 @@ levels
 forget
 TOKENKEEP_VAULT=$WORK/vault
 
-cp -a vault copy
-TOKENKEEP_VAULT=$WORK/copy
-machine b "a copy on another machine, with the password"
-run unlock --stdin <<<newer
-levels
-run device show
-run status
-printf new | run save example.com new --level after-first-unlock-$this
-printf 'newer\nother\n' | run password change --stdin
-run device re-bind --stdin <<<newer
-run device re-bind --destroy-items --stdin <<<newer
-run list
-run lock
-TOKENKEEP_VAULT=$WORK/vault
+copy_elsewhere
 
 machine a "to a machine key and back"
 run unlock --stdin <<<newer
 run device re-bind abacus --stdin <<<newer
-printf '#!/bin/bash\nmount --bind %q /var/lib && exec %q "$@"\n' "$WORK/machine" "$program" >"$WORK/tmp/in"
-printf '#!/bin/bash\nexec unshare -m %q "$@"\n' "$WORK/tmp/in" >"$WORK/tmp/on"
-chmod 755 "$WORK/tmp/in" "$WORK/tmp/on"
-mkdir "$WORK/machine"
 if unshare -m mount -t tmpfs none /mnt 2>/dev/null; then
-    TOKENKEEP="$WORK/tmp/on"
+    on_machine own
 fi
 run device make-machine-key
 run device re-bind machine-key --stdin <<<newer

@@ -116,11 +116,7 @@ for change in none closed unsealed file pipe cut empty longer magic version coun
 done
 
 title "a program with raised privileges takes no keys of its caller"
-cat >"$WORK/tmp/raised.py" <<'PYTHON'
-import os, sys
-os.setresuid(65534, 0, 0)
-os.execv(sys.argv[1], sys.argv[1:])
-PYTHON
+cp "$HERE/raised.py" "$WORK/tmp"
 mkdir "$WORK/home-of-root"
 # In a home of its own: the one that the passwd database names.
 unshare -m bash -u -c '

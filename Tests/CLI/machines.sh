@@ -1,0 +1,66 @@
+# What scenarios of devices share: software TPMs, restarts, machines with a machine key, and programs in other hands.
+program=$TOKENKEEP
+tools=()
+trap 'kill -CONT "${tools[@]}" 2>/dev/null; kill "${tools[@]}" 2>/dev/null' EXIT
+until_exists() { timeout 10 bash -c 'until [ -e "$1" ]; do sleep 0.01; done' - "$1"; }
+
+# Takes the vault's keys out of the kernel, as a start of the machine does.
+forget() { [ ! -e "$TOKENKEEP_VAULT" ] || python3 "$HERE/keys.py" forget "$TOKENKEEP_VAULT" >/dev/null; }
+
+# A copy of the whole vault, in the place of the present one, after a restart of the machine.
+put_back() {
+    forget
+    rm -rf "$TOKENKEEP_VAULT"
+    cp -a "$1" "$TOKENKEEP_VAULT"
+}
+
+# start_tpm NAME: a software TPM, whose state lies in tpm-NAME. Its process is $swtpm afterwards.
+start_tpm() {
+    mkdir -p "$WORK/tpm-$1"
+    rm -f "$WORK/tpm-$1/tpm" "$WORK/tpm-$1/tpm.ctrl"
+    swtpm socket --tpm2 --tpmstate "dir=$WORK/tpm-$1" --server "type=unixio,path=$WORK/tpm-$1/tpm" \
+        --ctrl "type=unixio,path=$WORK/tpm-$1/tpm.ctrl" --flags not-need-init,startup-clear >"$WORK/tpm-$1/log" 2>&1 &
+    swtpm=$!
+    tools+=("$swtpm")
+    until_exists "$WORK/tpm-$1/tpm.ctrl"
+}
+
+# on_machine NAME: from then on the program runs as root of a machine whose /var/lib is machine-NAME.
+on_machine() {
+    mkdir -p "$WORK/machine-$1"
+    printf '#!/bin/bash\nmount --bind %q /var/lib && exec %q "$@"\n' "$WORK/machine-$1" "$program" >"$WORK/tmp/in-$1"
+    printf '#!/bin/bash\nexec unshare -m %q "$@"\n' "$WORK/tmp/in-$1" >"$WORK/tmp/on-$1"
+    chmod 755 "$WORK/tmp/in-$1" "$WORK/tmp/on-$1"
+    TOKENKEEP="$WORK/tmp/on-$1"
+}
+
+# another_user: from then on the program runs as another user, with a copy of the vault.
+another_user() {
+    mkdir -m 755 "$WORK/stranger"
+    cp -a "$program" "$WORK/stranger/tokenkeep"
+    cp -a vault "$WORK/stranger/vault"
+    chown -R 4242 "$WORK/stranger"
+    chmod 755 "$WORK"
+    printf '#!/bin/bash\nexec setpriv --reuid 4242 --regid 4242 --clear-groups env TOKENKEEP_VAULT=%q/stranger/vault HOME=%q/stranger %q/stranger/tokenkeep "$@"\n' \
+        "$WORK" "$WORK" "$WORK" >"$WORK/tmp/stranger"
+    chmod 755 "$WORK/tmp/stranger"
+    TOKENKEEP="$WORK/tmp/stranger"
+}
+
+# A copy of the vault on machine b, whose user knows the password "newer": what opens, and what he can do there.
+copy_elsewhere() {
+    cp -a vault copy
+    TOKENKEEP_VAULT=$WORK/copy
+    machine b "a copy on another machine, with the password"
+    run unlock --stdin <<<newer
+    levels
+    run device show
+    run status
+    printf new | run save example.com new --level after-first-unlock-this-device-only
+    printf 'newer\nother\n' | run password change --stdin
+    run device re-bind --stdin <<<newer
+    run device re-bind --destroy-items --stdin <<<newer
+    run list
+    run lock
+    TOKENKEEP_VAULT=$WORK/vault
+}
