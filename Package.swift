@@ -119,7 +119,8 @@ let package = Package(
         .target(name: "TokenKeepConformance", dependencies: ["TokenKeepCore"], swiftSettings: strict),
 
         .target(
-            name: "TestSupport", dependencies: ["TokenKeepCore"], path: "Tests/Support", exclude: ["credentials.py"],
+            name: "TestSupport", dependencies: ["TokenKeepCore"], path: "Tests/Support",
+            exclude: ["credentials.py", "listening.py"],
             sources: [
                 "TemporaryDirectory.swift", "LockHolder.swift", "ChildProcess.swift", "PrivateBus.swift",
                 "PrivateKeyring.swift", "PrivateKeePassXC.swift", "BuiltModule.swift", "TestThread.swift",

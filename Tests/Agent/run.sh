@@ -18,7 +18,7 @@ gcc -Wall -Wextra -Werror -g -O1 -fsanitize=address,undefined -DTOKENKEEP_AGENT_
     "$root"/Sources/agent/*.c "$root/Sources/CSystemShims/keyring.c" "$root/Sources/CSystemShims/agent_client.c" "$root/Sources/CSystemShims/deadline.c" "$root/Sources/CSystemShims/socket_client.c" -o "$work/quick" \
     $(pkg-config --cflags --libs libsystemd)
 install -m 755 "$agent" "$work/agent"
-cp "$here"/*.py "$work"
+cp "$here"/*.py "$root/Tests/Support/listening.py" "$work"
 
 as_user=""
 if [ "$(id -u)" -eq 0 ]; then

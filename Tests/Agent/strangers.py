@@ -6,7 +6,8 @@ import subprocess
 import sys
 import tempfile
 
-from world import listens, wait_until
+from listening import listens
+from world import wait_until
 
 
 def ask(path, user):

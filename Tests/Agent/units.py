@@ -9,7 +9,8 @@ from jeepney import MessageType, new_method_return
 from jeepney.bus_messages import message_bus
 from jeepney.io.blocking import open_dbus_connection
 
-from world import PATIENCE, Desktop, Key, listens, wait_until
+from listening import listens
+from world import PATIENCE, Desktop, Key, wait_until
 
 AGENT = sys.argv[1]
 

@@ -73,12 +73,6 @@ def wait_until(condition, what="it", patience=PATIENCE):
         time.sleep(0.002)
 
 
-def listens(path):
-    """Whether connections to the socket of this path are accepted: it appears a moment before they are."""
-    with open("/proc/net/unix", encoding="utf-8") as sockets:
-        return any(line.split()[3] == "00010000" and line.endswith(f" {path}\n") for line in sockets)
-
-
 class Key:
     """A class key as an unlock gives it to the agent."""
 

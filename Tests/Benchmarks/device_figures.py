@@ -1,13 +1,11 @@
 """What a device slot costs: an unlock with and without one, and loads of the levels with and without the device."""
 import os
-import shutil
 import subprocess
-import sys
 import time
 from statistics import median
 
 from harness import PREFIX, WORK, build, run, table
-from tpm_figures import world_of_tests
+from tpm_figures import machine
 
 ROUNDS = 15
 STACK = "any required vault"
@@ -42,14 +40,10 @@ class Vault:
 
 
 def measure():
-    helper_program = f"{PREFIX}/libexec/tokenkeep/tokenkeep-tpm2"
-    if not os.path.exists(helper_program) or shutil.which("swtpm") is None or os.geteuid() != 0:
-        print("\nA device slot: tokenkeep-tpm2, swtpm or root are missing", file=sys.stderr)
-        return
-    world = world_of_tests()
-    tpm = world.SoftwareTPM()
-    helper = world.Helper(helper_program, tpm.tcti)
-    try:
+    with machine("A device slot") as found:
+        if found is None:
+            return
+        world, _, helper = found
         program = build("password", "tokenkeep")
         vaults = [Vault("without-device", helper, program), Vault("with-device", helper, program, "device")]
         client, key = helper.client(), world.Key()
@@ -73,6 +67,3 @@ def measure():
         second, fourth = (median(figures) for figures in loads)
         table("A load, medians in microseconds", ["after-first-unlock", "the same, this device only"],
               [[f"{second:.1f}", f"{fourth:.1f}"]])
-    finally:
-        helper.close()
-        tpm.close()

@@ -1,4 +1,5 @@
 """Sealing with the TPM beside tpm2-tools and clevis, on one software TPM in one run. Real TPMs are slower."""
+import contextlib
 import importlib.util
 import os
 import resource
@@ -96,15 +97,30 @@ def proportional(process):
         return next(int(line.split()[1]) for line in file if line.startswith("Pss:")) / 1024
 
 
-def measure():
+@contextlib.contextmanager
+def machine(title):
+    """The module of the tests' world, a software TPM and the helper at it; None if the machine cannot have them."""
     program = f"{PREFIX}/libexec/tokenkeep/tokenkeep-tpm2"
     if not os.path.exists(program) or shutil.which("swtpm") is None or os.geteuid() != 0:
-        print("\nSealing with the TPM: tokenkeep-tpm2, swtpm or root are missing", file=sys.stderr)
+        print(f"\n{title}: tokenkeep-tpm2, swtpm or root are missing", file=sys.stderr)
+        yield None
         return
     world = world_of_tests()
-    tpm, key = world.SoftwareTPM(), world.Key()
+    tpm = world.SoftwareTPM()
     helper = world.Helper(program, tpm.tcti)
     try:
+        yield world, tpm, helper
+    finally:
+        helper.close()
+        tpm.close()
+
+
+def measure():
+    with machine("Sealing with the TPM") as found:
+        if found is None:
+            return
+        world, tpm, helper = found
+        program, key = helper.program, world.Key()
         once, client = world.Once(program, tpm.tcti), helper.client()
         rows = [[f"{what}, {way}, primary created", *figures] for way, caller in (("direct", once), ("helper", client))
                 for what, *figures in ours(caller, key)]
@@ -117,6 +133,3 @@ def measure():
         table("Memory of tokenkeep-tpm2, MB", ["what", "MB"], [
             ["a request, peak, with libraries that other programs share", peak],
             ["the helper that waits on its socket, proportional", f"{waiting:.1f}"]])
-    finally:
-        helper.close()
-        tpm.close()

@@ -10,8 +10,13 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Support"))
+
+from listening import listens  # noqa: E402
 
 PATIENCE = 10  # seconds: an upper limit, never waited for if all is well
 INFO, SEAL, UNSEAL, MAKE, READ, DESTROY, WRITE, LIST = range(1, 9)
@@ -53,12 +58,6 @@ def wait_until(condition, what):
         if time.monotonic() > end:
             raise AssertionError(f"{what} did not happen in {PATIENCE} s")
         time.sleep(0.005)
-
-
-def listens(path):
-    """Whether connections to the socket of this path are accepted: it appears a moment before they are."""
-    with open("/proc/net/unix", encoding="utf-8") as sockets:
-        return any(line.split()[3] == "00010000" and line.endswith(f" {path}\n") for line in sockets)
 
 
 class SoftwareTPM:
