@@ -102,7 +102,7 @@ public func tokenkeep_sync(
     _ error: UnsafeMutablePointer<OpaquePointer?>?
 ) -> tokenkeep_status {
     Boundary.run(error) { () throws(TokenKeepError) in
-        let outcome = try store(handle).sync()
+        let outcome = try store(handle).pendingChanges.sync()
         drained?.pointee = outcome.drained
         left?.pointee = outcome.left
     }

@@ -41,12 +41,12 @@ struct DeviceCommand: ParsableCommand {
 
         func run() throws {
             let store = try storeOptions.open()
-            let chosen = try store.chooseDevice(provider.value()) { () throws(TokenKeepError) in
+            let chosen = try store.device.choose(provider.value()) { () throws(TokenKeepError) in
                 try storeOptions.password(inInput: stdin)
             }
             DeviceCommand.explain(chosen.provider, chosen.passedOver)
-            DeviceCommand.explainNeed(of: try store.boundDevice())
-            DeviceCommand.explainRecovery(try store.recoveryOpensDevice())
+            DeviceCommand.explainNeed(of: try store.device.bound())
+            DeviceCommand.explainRecovery(try store.device.isRecoverable())
         }
     }
 
@@ -75,11 +75,11 @@ struct DeviceCommand: ParsableCommand {
         func run() throws {
             let store = try storeOptions.open()
             let named = try provider.value()
-            let hadCode = try store.recoveryOpensDevice() != nil
+            let hadCode = try store.device.isRecoverable() != nil
             var chosen: (provider: DeviceProvider, passedOver: DeviceFault?)?
             var remains: [UInt32] = []
             try changingKeys { (progress) throws(TokenKeepError) in
-                let result = try store.rebindDevice(
+                let result = try store.device.rebind(
                     named, isDestroying: destroyItems,
                     password: { () throws(TokenKeepError) in try storeOptions.password(inInput: stdin) },
                     lost: DeviceCommand.explainLoss, progress: progress)
@@ -93,8 +93,8 @@ struct DeviceCommand: ParsableCommand {
                 Terminal.explain(
                     "the TPM keeps the index \(number), which the vault no longer uses: tpm2_nvundefine -C o \(number)")
             }
-            DeviceCommand.explainNeed(of: try store.boundDevice())
-            let isRecoverable = try store.recoveryOpensDevice()
+            DeviceCommand.explainNeed(of: try store.device.bound())
+            let isRecoverable = try store.device.isRecoverable()
             if hadCode, isRecoverable == nil {
                 Terminal.explain("an earlier recovery code is void: tokenkeep recovery create")
             }

@@ -17,7 +17,7 @@ extension DeviceCommand {
         var storeOptions: StoreOptions
 
         func run() throws {
-            let report = try storeOptions.open().deviceReport()
+            let report = try storeOptions.open().device.report()
             try Terminal.write(json ? JSONOutput.text(Object(report)) : Show.text(report))
         }
 

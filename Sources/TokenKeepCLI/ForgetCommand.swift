@@ -40,9 +40,9 @@ struct ForgetCommand: ParsableCommand {
 
     func run() throws {
         let store = try storeOptions.open()
-        if !thoughReachable { try store.checkIsAway(module: module) }
+        if !thoughReachable { try store.pendingChanges.checkIsAway(module: module) }
         try confirm(store)
-        let outcome = try store.forget(module: module, onEveryMachine: everyMachine)
+        let outcome = try store.pendingChanges.forget(module: module, onEveryMachine: everyMachine)
         try Terminal.write(text(outcome))
         if let problem = outcome.problem {
             throw TokenKeepError(
@@ -57,7 +57,7 @@ struct ForgetCommand: ParsableCommand {
             throw TokenKeepError(
                 .invalid, "forget asks before it does anything, and there is no terminal", hint: "add --yes")
         }
-        let owed = try store.pendingReport().entries.filter {
+        let owed = try store.pendingChanges.report().entries.filter {
             $0.module == module && ($0.isOfThisMachine || everyMachine)
         }
         let items = CountedNouns.items(owed.count { !$0.isRemoval })

@@ -40,7 +40,7 @@ struct MigrateCommand: ParsableCommand {
         let store = try storeOptions.open(explainOptions)
         let bar = ProgressBar()
         let outcome = try withBar(bar) { () throws(TokenKeepError) in
-            try store.migrate(
+            try store.transfer.migrate(
                 from: from, to: to, service: service, isDryRun: dryRun, until: Deadline(milliseconds: .max)
             ) { bar.show(done: $0, of: $1) }
         }

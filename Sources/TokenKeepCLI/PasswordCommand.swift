@@ -42,7 +42,7 @@ struct PasswordCommand: ParsableCommand {
             let store = try storeOptions.open()
             let password = try storeOptions.password(inInput: stdin, orAsk: PasswordInput.newPassword)
             try changingKeys { (progress) throws(TokenKeepError) in
-                try store.setPassword(password, isDroppingUnknownSlots: slots.dropUnknownSlots, progress: progress)
+                try store.passwords.set(password, isDroppingUnknownSlots: slots.dropUnknownSlots, progress: progress)
             }
         }
     }
@@ -76,7 +76,7 @@ struct PasswordCommand: ParsableCommand {
             let store = try storeOptions.open()
             let (present, new) = try passwords()
             try changingKeys { (progress) throws(TokenKeepError) in
-                try store.changePassword(
+                try store.passwords.change(
                     from: present, to: new, isCompromised: compromised,
                     isDroppingUnknownSlots: slots.dropUnknownSlots, progress: progress)
             }
@@ -124,7 +124,7 @@ struct PasswordCommand: ParsableCommand {
             let store = try storeOptions.open()
             let password = try storeOptions.password(inInput: stdin)
             try changingKeys { (progress) throws(TokenKeepError) in
-                try store.removePassword(
+                try store.passwords.remove(
                     password, isDestroying: destroyItems, isDroppingUnknownSlots: slots.dropUnknownSlots,
                     progress: progress)
             }

@@ -34,7 +34,7 @@ struct RecoveryCommand: ParsableCommand {
         func run() throws {
             let store = try storeOptions.open()
             let password = try storeOptions.password(inInput: stdin)
-            let code = try store.createRecoveryCode(password: password)
+            let code = try store.passwords.createRecoveryCode(password: password)
             do {
                 try code.withUnsafeBytes { try Terminal.write($0) }
                 try Terminal.write("\n")
@@ -75,7 +75,7 @@ struct RecoveryCommand: ParsableCommand {
             let store = try storeOptions.open()
             let (code, new) = try codeAndPassword()
             try changingKeys { (_) throws(TokenKeepError) in
-                try store.recover(code: code, newPassword: new, isDestroying: destroyItems)
+                try store.passwords.recover(code: code, newPassword: new, isDestroying: destroyItems)
             }
         }
 

@@ -27,7 +27,7 @@ struct SyncCommand: ParsableCommand {
         let store = try storeOptions.open(explainOptions)
         let bar = ProgressBar()
         let outcome = try withBar(bar) { () throws(TokenKeepError) in
-            try store.sync(until: Deadline(milliseconds: .max)) { bar.show(done: $0, of: $1) }
+            try store.pendingChanges.sync(until: Deadline(milliseconds: .max)) { bar.show(done: $0, of: $1) }
         }
         if let problem = outcome.problem { Terminal.warn(problem) }
         try SyncCommand.warnOfOthers(store)
@@ -39,7 +39,7 @@ struct SyncCommand: ParsableCommand {
     ///
     /// Without this warning, "left 0" would mean that no change is pending at all.
     private static func warnOfOthers(_ store: Store) throws(TokenKeepError) {
-        let owed = Dictionary(grouping: try store.pendingElsewhere(), by: \.module)
+        let owed = Dictionary(grouping: try store.pendingChanges.elsewhere(), by: \.module)
         for (module, owed) in owed.sorted(by: { $0.key < $1.key }) {
             Terminal.warn(
                 TokenKeepError(

@@ -46,12 +46,12 @@ extension Store {
     ) throws(TokenKeepError) -> UnlockOutcome {
         let call = try begin(.any, until: deadline)
         var unlocked: UnlockedVault
-        if let opened = try withoutPassword() {
+        if let opened = try unlocking.withoutPassword() {
             unlocked = opened
         } else {
-            unlocked = try unlockVault(password, call, isAcceptingOlder: isAcceptingOlder)
+            unlocked = try unlocking.unlock(password, call, isAcceptingOlder: isAcceptingOlder)
         }
-        if unlocked.lacksIndexAlone, let renewed = try? renewLostLevel(unlocked, password, call) { unlocked = renewed }
+        if unlocked.lacksIndexAlone, let renewed = try? device.renewLostLevel(unlocked, password, call) { unlocked = renewed }
         let keys = records.opener.residentKeys
         var outcome = UnlockOutcome(
             reasonForMemory: keys.reasonForMemory, screenKeyProblem: keys.screenKeyProblem,
@@ -66,33 +66,6 @@ extension Store {
         return outcome
     }
 
-    /// Opens a vault without a password, if modules may still hold items under keys of a removed password.
-    ///
-    /// - Returns: nil if the vault has a password, or if no such keys are left.
-    func withoutPassword() throws(TokenKeepError) -> UnlockedVault? {
-        guard let vault = try records.open(), !vault.keys.header.hasPassword, vault.keys.header.hasRetiringKeys else {
-            return nil
-        }
-        try records.testify(vault)
-        return try UnlockedVault(withoutPassword: vault)
-    }
-
-    /// - Parameter limit: the seconds after which the keys expire if no session confirms the login; nil for no limit.
-    func unlockVault(
-        _ password: SecretBytes, _ call: CallContext, expiringAfter limit: UInt32? = nil, isAcceptingOlder: Bool = false
-    ) throws(TokenKeepError) -> UnlockedVault {
-        guard let vault = try records.open() else { throw PasswordSlots.noPassword }
-        try records.testify(vault)
-        let passwords = PasswordSlots(records.opener, isAcceptingOlder: isAcceptingOlder)
-        let unlocked = try passwords.open(.password, with: password, vault, call)
-        try passwords.keep(unlocked, expiringAfter: limit)
-        // Notify watchers: they now see items that were hidden while the vault was locked.
-        records.announceChange()
-        // Do this last, because the file system of another vault may hang.
-        records.opener.residentKeys.dropKeysOfLostVaults()
-        return unlocked
-    }
-
     /// Re-encrypts items that modules of the stack hold under older keys.
     var resealing: Resealing { Resealing(records: records, reconciler: reconciler) }
 
@@ -103,7 +76,7 @@ extension Store {
     /// - Returns: the descriptor of a sealed memory file with the keys. Executed programs inherit the descriptor.
     /// - Throws: the errors of ``unlock(_:until:progress:)``; ``Status/unsupported`` if the kernel refuses such a file.
     package func unlockForProcessTree(_ password: SecretBytes) throws(TokenKeepError) -> Int32 {
-        let unlocked = try unlockVault(password, begin(.any))
+        let unlocked = try unlocking.unlock(password, begin(.any))
         return try records.opener.residentKeys.handOver(unlocked.vault.keys.vaultID)
     }
 
@@ -151,48 +124,33 @@ extension Store {
         return given.noting(note, for: .diskTheft)
     }
 
-    /// The number of wrong passwords after which the prompts end.
-    private static let attempts: UInt32 = 3
-
-    /// Runs `body`. If the vault is locked, asks for its password, unlocks it and runs `body` once more.
-    func unlocking<Result>(
-        _ call: CallContext, for name: ItemName, _ body: (CallContext) throws(TokenKeepError) -> Result
-    ) throws(TokenKeepError) -> Result {
-        do throws(TokenKeepError) {
-            return try body(call)
-        } catch {
-            // In a vault without a password, a device keeps the item locked, and no password helps.
-            guard error.status == .locked, error.module == "vault",
-                (try? records.open())??.keys.header.hasPassword != false
-            else { throw error }
-            if let password { return try body(call.granting(try unlockVault(password(), call).presence)) }
-            guard call.promptsAllowed, prompt != nil else { throw error }
-        }
-        return try body(call.granting(try askForPassword(for: name, call)))
+    /// Copies of the keys for items of these levels, to be used even after the vault is locked (a lease).
+    ///
+    /// - Returns: nil if the vault is locked or has no password.
+    package func sealingLease(of levels: Set<AccessLevel>) -> SealingLease? {
+        (try? records.open())?.keys.lease(of: levels)
     }
 
-    /// Unlocks a locked vault if the configuration provides the password.
-    package func unlockWithGivenPassword(_ call: CallContext) throws(TokenKeepError) {
-        guard let password, let keys = try records.open()?.keys, keys.header.hasPassword,
-            !keys.isOpen(.level(.whenUnlocked)) || !keys.isOpen(.level(.afterFirstUnlock))
-        else { return }
-        _ = try unlockVault(password(), call)
-    }
-
-    func askForPassword(for name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PresenceGrant {
-        var attempt: UInt32 = 1
-        while true {
-            guard let prompt, !call.deadline.hasPassed else {
-                throw TokenKeepError(.timedOut, "the deadline passed while the password was asked for", module: "vault")
-            }
-            let message = "password of the vault, for \(name)"
-            let answer = try prompt(Prompt(kind: .password, attempt: attempt, message: message, item: name))
-            do throws(TokenKeepError) {
-                return try unlockVault(answer, call).presence
-            } catch {
-                guard error.status == .denied, attempt < Store.attempts else { throw error }
-                attempt += 1
-            }
+    /// Asks the user to unlock the vault or the module that answered ``Status/locked``, if prompts are allowed.
+    ///
+    /// The caller must hold no lock.
+    ///
+    /// - Returns: whether the user was asked.
+    /// - Throws: ``Status/cancelled``, ``Status/denied`` or another failure if the vault or module stays locked.
+    package func askToOpen(
+        _ name: ItemName, after error: TokenKeepError, until deadline: Deadline
+    ) throws(TokenKeepError) -> Bool {
+        let call = try begin(.any, until: deadline)
+        guard error.status == .locked, call.promptsAllowed else { return false }
+        if error.module == "vault" {
+            guard prompt != nil else { return false }
+            _ = try unlocking.askForPassword(for: name, call)
+            return true
         }
+        guard let module = dispatcher.programs.places.modules.first(where: { $0.name == error.module }) else {
+            return false
+        }
+        try module.prepare(call)
+        return true
     }
 }

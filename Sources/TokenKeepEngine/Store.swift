@@ -25,10 +25,8 @@ public final class Store: Sendable {
     /// The time limit of a call without its own deadline.
     package let timeoutMilliseconds: UInt32
     private let promptsAllowed: Bool
-    /// Answers the prompts of the vault.
-    let prompt: PromptHandler?
-    /// Provides the vault's password without asking a user.
-    let password: PasswordProvider?
+    /// Unlocks the vault, if need be with a prompt.
+    package let unlocking: VaultUnlocking
     private let owner = getpid()
 
     /// Reads the configuration. Opens no module and touches neither bus nor network nor vault.
@@ -40,12 +38,11 @@ public final class Store: Sendable {
         namespace = configuration.namespace
         timeoutMilliseconds = configuration.effectiveTimeout
         promptsAllowed = configuration.isInteractive
-        prompt = configuration.prompt
-        password = configuration.password
         records = Records(
             VaultOpener(
                 path: configuration.vaultPath, residentKeys: configuration.residentKeys ?? ClassKeyStore(),
                 costs: configuration.passwordCosts))
+        unlocking = VaultUnlocking(records: records, prompt: configuration.prompt, password: configuration.password)
         sessionSlots = SessionSlots(records)
         let factory = ModuleFactory(
             records: records, versionKeys: VersionKeys(records: records),
@@ -78,6 +75,21 @@ public final class Store: Sendable {
     /// The cancellation of calls that begin now, which ``cancel()`` triggers.
     public var cancellation: Cancellation { present.withLock { $0 } }
 
+    /// The password and the recovery code of the vault.
+    public var passwords: VaultPasswords { VaultPasswords(store: self) }
+
+    /// The device to which the vault is bound.
+    package var device: VaultDevice { VaultDevice(store: self) }
+
+    /// The writes and removals that wait for a module.
+    public var pendingChanges: PendingChanges { PendingChanges(store: self) }
+
+    /// Moves items between modules, to an export file and from one.
+    public var transfer: ItemTransfer { ItemTransfer(store: self) }
+
+    /// The calls that never prompt.
+    package var withoutPrompts: StoreWithoutPrompts { StoreWithoutPrompts(store: self) }
+
     /// Copies a secret into the process's guarded memory, for a save.
     ///
     /// Many secrets share the guard pages of the memory, which is faster than new guard pages for each secret.
@@ -101,7 +113,7 @@ public final class Store: Sendable {
             throw TokenKeepError(.invalid, "the item's namespace is not that of the store")
         }
         try LevelPolicy.check(request.accessLevel, records)
-        return try unlocking(call, for: request.name) { call throws(TokenKeepError) in
+        return try unlocking.retrying(call, for: request.name) { call throws(TokenKeepError) in
             try reconciler.save(request, call)
         }
     }
@@ -115,7 +127,7 @@ public final class Store: Sendable {
     ) throws(TokenKeepError) -> TokenItem {
         let call = try begin(.load, until: deadline)
         let name = try name(service, account)
-        return try unlocking(call, for: name) { call throws(TokenKeepError) in try load(name, call) }
+        return try unlocking.retrying(call, for: name) { call throws(TokenKeepError) in try load(name, call) }
     }
 
     /// Clears an item from every module. Clearing an item that does not exist is not an error.
@@ -190,7 +202,7 @@ public final class Store: Sendable {
     ) throws(TokenKeepError) -> ItemListing {
         let call = try begin(.list, until: deadline)
         if let service { _ = try name(service, "") }
-        try unlockWithGivenPassword(call)
+        try unlocking.withGivenPassword(call)
         return try list(service, call)
     }
 
@@ -217,44 +229,6 @@ public final class Store: Sendable {
     /// Registers an observer that is called after each signal of a module, until the observer returns false.
     func whenChanged(_ observer: @escaping @Sendable () -> Bool) {
         for module in dispatcher.places(for: .list).modules { module.whenChanged(observer) }
-    }
-
-    /// Lists items without prompts, for watches and other callers that must not prompt.
-    package func listQuietly(service: String?, until deadline: Deadline) throws(TokenKeepError) -> ItemListing {
-        let call = try begin(.list, until: deadline).withoutPrompts
-        if let service { _ = try name(service, "") }
-        return try list(service, call)
-    }
-
-    /// Applies pending changes to modules, for a watch and without prompts.
-    ///
-    /// A pending change would otherwise hide a later change by another program.
-    ///
-    /// - Returns: false if a module was asked to apply a change that then stays pending.
-    func drainQuietly(until deadline: Deadline) throws(TokenKeepError) -> Bool {
-        reconciler.drainQuietly(try begin(.list, until: deadline).withoutPrompts)
-    }
-
-    /// Loads an item for a watch, without prompts and without draining pending changes.
-    ///
-    /// Each attempt to drain signals a change. If the module kept refusing the pending change, the watch would load the
-    /// item again and again.
-    func loadQuietly(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> TokenItem {
-        try reconciler.load(name, begin(.load, until: deadline).withoutPrompts, drains: false)
-    }
-
-    /// Reads the details of an item for a watch.
-    ///
-    /// If the item is locked, the details come from the vault's record.
-    func detailsQuietly(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> ItemDetails {
-        do throws(TokenKeepError) {
-            return try loadQuietly(name, until: deadline).details
-        } catch {
-            guard error.status == .locked, error.module == "vault", let details = try records.details(of: name) else {
-                throw error
-            }
-            return details
-        }
     }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {

@@ -14,6 +14,9 @@ package final class Records: Sendable {
     /// Remembers that no change was pending, so that loads are answered quickly; nil if a change may be pending.
     let quiet = MutexGuarded<QuietVault?>(nil)
 
+    /// The pending changes of the vault's records, and notes about other modules.
+    package var journal: VaultJournal { VaultJournal(records: self) }
+
     /// Prepares access to the records of a vault. Opens no file.
     package init(_ opener: VaultOpener, machine: MachineID = .current) {
         self.opener = opener

@@ -1,14 +1,17 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-extension Records {
-    /// Describes the vault's condition in sentences for the user.
+/// The condition of a vault, in sentences for the user.
+struct VaultCondition {
+    let records: Records
+
+    /// Describes the vault's condition.
     ///
     /// - Throws: the reason why the vault cannot be used.
-    func condition() throws(TokenKeepError) -> [String] {
-        opener.residentKeys.dropKeysOfLostVaults()
-        guard let vault = try open() else { return ["not made yet: the first save makes it"] }
-        try testify(vault)
+    func notes() throws(TokenKeepError) -> [String] {
+        records.opener.residentKeys.dropKeysOfLostVaults()
+        guard let vault = try records.open() else { return ["not made yet: the first save makes it"] }
+        try records.testify(vault)
         var notes = lockNotes(vault.keys)
         for name in try HeaderFiles.missing(in: vault.era) {
             notes.append("\(name), one of two copies of the keys, is missing")
@@ -21,7 +24,7 @@ extension Records {
     /// Describes the device that the vault is bound to.
     private func deviceNotes(_ keys: KeyRing) -> [String] {
         guard let device = keys.header.device else { return [] }
-        let fault = opener.residentKeys.devices.fault(of: device)
+        let fault = records.opener.residentKeys.devices.fault(of: device)
         let bound = "bound to this device (\(device.provider.word))"
         guard let fault else { return [bound] }
         return ["\(bound), but \(fault.reason): items of its levels stay locked (tokenkeep device show)"]

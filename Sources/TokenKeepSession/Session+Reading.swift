@@ -155,7 +155,7 @@ extension Session {
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
         let limit = call.deadline.within(milliseconds: store.timeoutMilliseconds)
         do throws(TokenKeepError) {
-            guard mayPrompt else { return try store.loadWithoutPrompts(name, until: limit) }
+            guard mayPrompt else { return try store.withoutPrompts.load(name, until: limit) }
             return try store.load(service: name.service, account: name.account, until: limit)
         } catch {
             guard error.status == .notFound else { throw error }

@@ -259,7 +259,7 @@ extension Session {
     ) throws(TokenKeepError) -> SaveOutcome {
         var request = try SaveRequest(name: name, secret: secret, accessLevel: level, label: label)
         request.keepsWhenLocked = true
-        return try store.saveWithoutPrompts(
+        return try store.withoutPrompts.save(
             request, until: call.deadline.within(milliseconds: store.timeoutMilliseconds), call.lease)
     }
 
@@ -280,7 +280,7 @@ extension Session {
         let isSame = try changeNote(of: view, call) { $0.signOut(.guestExpired) }
         if isSame {
             slots.change(id)
-            try store.clearWithoutPrompts(name)
+            try store.withoutPrompts.clear(name)
             let items = refreshAccounts(view.note)
             if !items.isEmpty { try dropRefreshItems(items, call) }
         }

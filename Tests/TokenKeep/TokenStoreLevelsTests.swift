@@ -16,7 +16,7 @@ import TokenKeepEngine
     private func setPassword() throws {
         var configuration = StoreConfiguration(stackText: "any required vault")
         configuration.vaultPath = directory.path + "/vault"
-        _ = try Store(configuration).setPassword(SecretBytes("horse"))
+        _ = try Store(configuration).passwords.set(SecretBytes("horse"))
     }
 
     @Test func unlocksAndLocks() async throws {

@@ -47,7 +47,7 @@ import TokenKeepCore
         try store.clear(service: "example.com", account: "ann")
         #expect(asked.withLock { $0 } == 1)
         #expect(try load() == "newer")
-        #expect(try open().sync().left == 0)
+        #expect(try open().pendingChanges.sync().left == 0)
         #expect(try load() == "newer")
         #expect(world.items[try name()]?.secret.utf8String == "newer")
     }
@@ -59,7 +59,7 @@ import TokenKeepCore
         try open(isInteractive: true, isLocked: true) { asked.withLock { $0 += 1 } }
             .clear(service: "example.com", account: "ann")
         #expect(asked.withLock { $0 } == 0)
-        #expect(try open().pendingReport().entries.count == 1)
+        #expect(try open().pendingChanges.report().entries.count == 1)
     }
 
     @Test func nobodyAsksTheSameTwiceAtOnce() throws {
@@ -67,12 +67,12 @@ import TokenKeepCore
         let asked = MutexGuarded(0)
         let store = try open(isInteractive: true) {
             asked.withLock { $0 += 1 }
-            #expect((try? open(isInteractive: true, meanwhile: { asked.withLock { $0 += 1 } }).sync().left) == 1)
+            #expect((try? open(isInteractive: true, meanwhile: { asked.withLock { $0 += 1 } }).pendingChanges.sync().left) == 1)
         }
         try store.clear(service: "example.com", account: "ann")
         #expect(asked.withLock { $0 } == 1)
         #expect(world.items.isEmpty)
-        #expect(try open().pendingReport().entries.isEmpty)
+        #expect(try open().pendingChanges.report().entries.isEmpty)
     }
 }
 

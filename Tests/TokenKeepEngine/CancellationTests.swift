@@ -40,9 +40,9 @@ import TokenKeepRecords
             case "save": try save(store, "new")
             case "clear": try store.clear(service: "example.com", account: "ann")
             case "list": _ = try store.list()
-            case "sync": _ = try store.sync()
-            case "migrate": _ = try store.migrate(from: "vault", to: "secret-service")
-            case "forget": _ = try store.forget(module: "secret-service")
+            case "sync": _ = try store.pendingChanges.sync()
+            case "migrate": _ = try store.transfer.migrate(from: "vault", to: "secret-service")
+            case "forget": _ = try store.pendingChanges.forget(module: "secret-service")
             default: _ = try store.clear(service: "example.com")
             }
             return .ok
@@ -115,7 +115,7 @@ import TokenKeepRecords
         let value = try load(store)
         #expect(value == "old" || mayBeNew && value == "new")
         #expect(try load(open(keyring)) == value)
-        #expect(try store.sync().left == 0)
+        #expect(try store.pendingChanges.sync().left == 0)
         #expect(try load(open(keyring)) == value)
         #expect(try keyring.bus.secretTool("lookup", "service", "example.com", "username", "ann").output == value)
     }

@@ -16,7 +16,7 @@ import TokenKeepRecords
     init() throws {
         password = try SecretBytes("horse")
         store = try world.store(vaultPath: directory.path + "/vault", isConnected: true)
-        _ = try store.setPassword(password)
+        _ = try store.passwords.set(password)
     }
 
     /// Removes the vault's keys from the kernel, which allows a user only 200 keys.
@@ -73,7 +73,7 @@ import TokenKeepRecords
         world.become(.down)
         try save("one", flags: .requireEnforced)
         world.become(.up)
-        _ = try store.sync()
+        _ = try store.pendingChanges.sync()
         #expect(!isInService)
         #expect(try load() == "one")
     }
@@ -146,9 +146,9 @@ import TokenKeepRecords
         let passphrase = try SecretBytes("p")
         world.become(.locked)
         #expect(throws: TokenKeepError(.locked, "")) {
-            try store.export(to: directory.path + "/one", passphrase: passphrase)
+            try store.transfer.export(to: directory.path + "/one", passphrase: passphrase)
         }
-        let outcome = try store.export(to: directory.path + "/one", passphrase: passphrase, isPartial: true)
+        let outcome = try store.transfer.export(to: directory.path + "/one", passphrase: passphrase, isPartial: true)
         #expect(outcome.exported == 0 && outcome.lockedPlace != nil)
         // An unavailable module does not count as locked, even if the vault is locked.
         world.become(.up)
@@ -156,7 +156,7 @@ import TokenKeepRecords
         try store.lock()
         world.become(.down)
         #expect(throws: TokenKeepError(.unavailable, "")) {
-            try store.export(to: directory.path + "/two", passphrase: passphrase, isPartial: true)
+            try store.transfer.export(to: directory.path + "/two", passphrase: passphrase, isPartial: true)
         }
     }
 

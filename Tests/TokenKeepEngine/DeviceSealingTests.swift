@@ -48,9 +48,9 @@ import TokenKeepCore
     @Test func itemsMoveBetweenVaultAndService() throws {
         let world = try SealingWorld(isBound: true)
         try world.save("token", level: .whenUnlockedThisDeviceOnly)
-        _ = try world.store.migrate(from: "secret-service", to: "vault")
+        _ = try world.store.transfer.migrate(from: "secret-service", to: "vault")
         #expect(try world.sealed() == "" && world.load() == "token")
-        _ = try world.store.migrate(from: "vault", to: "secret-service")
+        _ = try world.store.transfer.migrate(from: "vault", to: "secret-service")
         #expect(try world.plain() == "" && world.sealed() != "" && world.load() == "token")
     }
 
@@ -59,7 +59,7 @@ import TokenKeepCore
         let world = try SealingWorld(isBound: true)
         try world.save("token", level: .afterFirstUnlockThisDeviceOnly)
         let before = try world.sealed()
-        let rebound = try world.store.rebindDevice(
+        let rebound = try world.store.device.rebind(
             .machineKey, isDestroying: false, password: { world.password }, lost: { _, _ in })
         #expect(rebound.outcome.problem == nil)
         #expect(try world.sealed() != before && world.load(in: world.open()) == "token")
@@ -77,7 +77,7 @@ import TokenKeepCore
         #expect(refusal(.afterFirstUnlockThisDeviceOnly)?.status == .unsupported)
         #expect(refusal(.afterFirstUnlockThisDeviceOnly)?.hint == "tokenkeep device choose")
         _ = world.directory.writeMachineKey([UInt8](repeating: 1, count: 32))
-        _ = try world.store.chooseDevice(nil) { () throws(TokenKeepError) in try SecretBytes("none") }
+        _ = try world.store.device.choose(nil) { () throws(TokenKeepError) in try SecretBytes("none") }
         #expect(refusal(.whenPasscodeSetThisDeviceOnly)?.status == .policy)
         #expect(refusal(.whenPasscodeSetThisDeviceOnly)?.hint == "tokenkeep password set")
         #expect(refusal(.afterFirstUnlockThisDeviceOnly) == nil)

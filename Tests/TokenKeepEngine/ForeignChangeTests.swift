@@ -75,7 +75,7 @@ import TokenKeepRecords
     @Test(arguments: [true, false]) func aProtectedItemSurvivesAnotherProgramsNewerOne(isLocked: Bool) throws {
         let password = try SecretBytes("horse")
         try save(open(), "old")
-        _ = try open().setPassword(password)
+        _ = try open().passwords.set(password)
         world.become(.down)
         let request = try SaveRequest(
             name: name(), secret: SecretBytes("protected"), accessLevel: .afterFirstUnlock, flags: .requireEnforced)
@@ -164,10 +164,10 @@ import TokenKeepRecords
         world.become(.down)
         let outcome = try save(open(), "first")
         #expect(outcome.pendingModules.isEmpty && outcome.module == "vault")
-        #expect(try open().pendingReport().entries.isEmpty)
+        #expect(try open().pendingChanges.report().entries.isEmpty)
         #expect(try load(open()) == "first")
         try clear(open())
-        #expect(try open().pendingReport().entries.isEmpty)
+        #expect(try open().pendingChanges.report().entries.isEmpty)
         try save(open(), "second")
         world.become(.up)
         #expect(try load(open()) == "second")
@@ -179,9 +179,9 @@ import TokenKeepRecords
         try save(open(), "old")
         world.become(.down)
         #expect(try save(open(), "new").pendingModules == ["secret-service"])
-        _ = try open().forget(module: "secret-service")
+        _ = try open().pendingChanges.forget(module: "secret-service")
         #expect(try save(open(), "newer").pendingModules.isEmpty)
-        #expect(try open().pendingReport().entries.isEmpty)
+        #expect(try open().pendingChanges.report().entries.isEmpty)
         #expect(try load(open()) == "newer")
     }
 

@@ -16,7 +16,7 @@ import TokenKeepRecords
         password = try SecretBytes("horse")
         store = try HiddenChangeTests.open(directory)
         for account in ["ann", "bob", "carl", "dora"] { try store.put("1", account) }
-        _ = try store.setPassword(password)
+        _ = try store.passwords.set(password)
     }
 
     /// Removes the vault's keys from the kernel, which allows a user only 200 keys.
@@ -60,16 +60,16 @@ import TokenKeepRecords
     }
 
     @Test func whoeverOpensTheVaultWakesAWatch() throws {
-        let code = try store.createRecoveryCode(password: password)
+        let code = try store.passwords.createRecoveryCode(password: password)
         try store.lock()
         let recovering = try watch()
         let other = try SecretBytes("donkey")
-        _ = try store.recover(code: code, newPassword: other)
+        _ = try store.passwords.recover(code: code, newPassword: other)
         #expect(recovering.becomesReadable)
         #expect(try recovering.all() == [.listAgain])
         try store.lock()
         let removing = try watch()
-        _ = try store.removePassword(other, isDestroying: false)
+        _ = try store.passwords.remove(other, isDestroying: false)
         #expect(removing.becomesReadable)
         #expect(try removing.all() == [.listAgain])
     }
@@ -78,9 +78,9 @@ import TokenKeepRecords
         let watch = try watch()
         #expect(watch.problem == nil)
         let other = try SecretBytes("donkey")
-        _ = try store.changePassword(from: password, to: other, isCompromised: true)
-        _ = try store.removePassword(other, isDestroying: false)
-        _ = try store.setPassword(password)
+        _ = try store.passwords.change(from: password, to: other, isCompromised: true)
+        _ = try store.passwords.remove(other, isDestroying: false)
+        _ = try store.passwords.set(password)
         try store.unlock(password)
         #expect(try watch.all() == [])
     }
@@ -111,7 +111,7 @@ import TokenKeepRecords
         try covers("new") { try near.put("1", "new") }
         try covers("known") { try near.put("1", "known") }
         try covers("gone") { try near.clear(service: "example.com", account: "gone") }
-        try covers("settled") { _ = try near.sync() }
+        try covers("settled") { _ = try near.pendingChanges.sync() }
         try covers("owed 2") { try near.put("2", "owed") }
         try covers("owed 3") { try near.put("3", "owed") }
         try covers("owed cleared") { try near.clear(service: "example.com", account: "owed") }

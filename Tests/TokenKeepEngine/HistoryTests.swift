@@ -163,7 +163,7 @@ import TokenKeepRecords
             let saved = try Store(configuration).save(SaveRequest(name: name, secret: SecretBytes("in \(namespace)")))
             #expect(saved.module == "secret-service")
         }
-        let outcome = try open().export(to: vault.path + "/export", passphrase: SecretBytes("pass"))
+        let outcome = try open().transfer.export(to: vault.path + "/export", passphrase: SecretBytes("pass"))
         #expect(outcome.exported == 3)
         #expect(outcome.modulesOfOneNamespace.isEmpty)
     }
@@ -195,7 +195,7 @@ import TokenKeepRecords
         #expect(try store.list().items.map(\.module) == ["vault"])
         #expect(status { _ = try load(store, "nobody") } == .notFound)
         #expect(try save(store, "x", "bob", if: .absent).pendingModules == [])
-        #expect(try store.pendingReport().entries.isEmpty)
+        #expect(try store.pendingChanges.report().entries.isEmpty)
     }
 
     /// Once the service was used on this machine, its absence is an outage: the items may still exist.

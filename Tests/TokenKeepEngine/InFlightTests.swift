@@ -190,7 +190,7 @@ import TokenKeepRecords
         #expect(try sent.isEmpty)
         try killedWhileSending("late")
         try killedValueArrives("late")
-        _ = try open().sync()
+        _ = try open().pendingChanges.sync()
         #expect(try sent.count == 1)  // no process knows yet that the value has arrived
         try save(open(), "new")
         #expect(try sent.isEmpty)

@@ -166,7 +166,7 @@ import TokenKeepRecords
         try save(cron, "new")
         try cron.clear(service: "example.com", account: "ann")
         #expect(try load(cron) == nil)
-        #expect(try cron.sync().left == 1)
+        #expect(try cron.pendingChanges.sync().left == 1)
         #expect(try load(open()) == nil)
         #expect(stored == nil)
     }
@@ -212,7 +212,7 @@ import TokenKeepRecords
         #expect(outcome.pendingModules.isEmpty && outcome.module == "secret-service")
         #expect(try store.load(service: "example.com", account: "ann").details.version == outcome.version)
         #expect(stored == "new")
-        #expect(try store.pendingReport().entries.isEmpty)
+        #expect(try store.pendingChanges.report().entries.isEmpty)
     }
 
     @Test(arguments: ScriptedService.Fault.allCases)

@@ -41,7 +41,7 @@ struct KeePassXCStoreTests {
         try keePassXC.bus.secretTool("lookup", "service", "example.com", "username", "ann").output
     }
 
-    private func owed() throws -> Int { try open().pendingReport().entries.count }
+    private func owed() throws -> Int { try open().pendingChanges.report().entries.count }
 
     @Test(arguments: ["clear", "sync", "save"]) func aPendingRemovalIsAppliedIfTheUserMayBeAsked(by call: String) throws
     {
@@ -50,12 +50,12 @@ struct KeePassXCStoreTests {
         try store.clear(service: "example.com", account: "ann")
         #expect(try load(store) == nil)
         #expect(try inService() == "token" && owed() == 1, "it would have had to ask")
-        #expect(try store.sync().left == 1, "nor does a sync ask unless it may")
+        #expect(try store.pendingChanges.sync().left == 1, "nor does a sync ask unless it may")
         let asking = try open(isInteractive: true)
         switch call {
         case "clear": try asking.clear(service: "example.com", account: "ann")
         case "save": #expect(try save(asking, "new").pendingModules.isEmpty)
-        default: #expect(try asking.sync().drained == 1)
+        default: #expect(try asking.pendingChanges.sync().drained == 1)
         }
         #expect(try inService() == (call == "save" ? "new" : ""))
         #expect(try owed() == 0)
@@ -98,15 +98,15 @@ struct KeePassXCStoreTests {
         let store = try open()
         let name = try ItemName(service: "example.com", account: "ann")
         let (old, new) = (try SecretBytes("horse"), try SecretBytes("battery"))
-        _ = try store.setPassword(old)
+        _ = try store.passwords.set(old)
         _ = try store.save(SaveRequest(name: name, secret: SecretBytes("token"), accessLevel: .whenUnlocked))
-        _ = try store.changePassword(from: old, to: new, isCompromised: true)
+        _ = try store.passwords.change(from: old, to: new, isCompromised: true)
         #expect(try load(store) == "token" && inService() == "")
-        #expect(throws: TokenKeepError(.unavailable, "")) { try store.removePassword(new, isDestroying: false) }
+        #expect(throws: TokenKeepError(.unavailable, "")) { try store.passwords.remove(new, isDestroying: false) }
         #expect(try load(store) == "token")
         let asking = try open(isInteractive: true)
-        #expect(try asking.sync().left == 0)
-        _ = try store.setPassword(old)
+        #expect(try asking.pendingChanges.sync().left == 0)
+        _ = try store.passwords.set(old)
         #expect(try load(store) == "token" && owed() == 0)
         try store.lock()
     }

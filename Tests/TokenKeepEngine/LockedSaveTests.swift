@@ -65,7 +65,7 @@ import TokenKeepRecords
     @Test(arguments: Removal.allCases)
     func withAPasswordAValueThatMayWaitIsKept(removal: Removal) throws {
         try leavePending(removal)
-        _ = try store.setPassword(SecretBytes("horse"))
+        _ = try store.passwords.set(SecretBytes("horse"))
         #expect(throws: TokenKeepError(.locked, "")) { try save("new") }
         #expect(try save("new", isKept: true).pendingModules == ["secret-service"])
         #expect(try value == "new")
@@ -73,7 +73,7 @@ import TokenKeepRecords
         #expect(throws: TokenKeepError(.locked, "")) { try value }
         _ = try store.unlock(SecretBytes("horse"))
         world.become(.up)
-        #expect(try store.sync().left == 0)
+        #expect(try store.pendingChanges.sync().left == 0)
         #expect(world.items.values.map(\.secret.utf8String) == ["new"])
     }
 
@@ -84,7 +84,7 @@ import TokenKeepRecords
         #expect(try save("new").pendingModules == ["secret-service"])
         #expect(try value == "new")
         world.become(.up)
-        #expect(try store.sync().left == 0)
+        #expect(try store.pendingChanges.sync().left == 0)
         #expect(world.items.values.map(\.secret.utf8String) == ["new"])
     }
 

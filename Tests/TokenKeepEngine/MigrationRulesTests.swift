@@ -215,7 +215,7 @@ extension Optional {
     @Test func anItemOfAThirdModuleIsNotMoved() throws {
         let stack = "any sufficient three\nany sufficient one\nany required vault"
         three.faults.withLock { $0.failing = [.save, .load] }
-        try records.markUsed("three", call)
+        try records.journal.markUsed("three", call)
         #expect(try reconciler(stack).save(request("token"), call).pendingModules == ["three"])
         let outcome = try Migration(reconciler(stack), from: "vault", to: "one").run(
             namespace: "", service: nil, isDryRun: false, call, eachItem: 10_000, progress: nil)

@@ -62,7 +62,7 @@ import TokenKeepRecords
         try save(open(namespace: "two"), "y", "cyd")
         let before = try load(open()).details
         var seen: [String] = []
-        let outcome = try open().migrate(from: "secret-service", to: "vault", service: "example.com") {
+        let outcome = try open().transfer.migrate(from: "secret-service", to: "vault", service: "example.com") {
             seen.append("\($0)/\($1)")
         }
         #expect(outcome.moved == 2)
@@ -81,14 +81,14 @@ import TokenKeepRecords
         #expect(after.details.createdAt == before.createdAt)
         #expect(try open().list().items.map(\.module) == ["vault", "vault", "secret-service"])
         #expect(try open(namespace: "two").list().items.map(\.module) == ["secret-service"])
-        #expect(try open().migrate(from: "secret-service", to: "vault", service: "example.com").moved == 0)
+        #expect(try open().transfer.migrate(from: "secret-service", to: "vault", service: "example.com").moved == 0)
     }
 
     @Test(arguments: [serviceFirst, vaultFirst])
     func andBackToTheService(stack: String) throws {
         try save(open("any required vault"), "token")
         let before = try load(open(stack)).details
-        #expect(try open(stack).migrate(from: "vault", to: "secret-service").moved == 1)
+        #expect(try open(stack).transfer.migrate(from: "vault", to: "secret-service").moved == 1)
         #expect(try lookUp() == "token")
         #expect(try record() == nil)
         #expect(vault.names(in: "vault/current/pending").isEmpty)
@@ -100,7 +100,7 @@ import TokenKeepRecords
 
     @Test func aDryRunChangesNothing() throws {
         try save(open(), "token")
-        let outcome = try open().migrate(from: "secret-service", to: "vault", isDryRun: true)
+        let outcome = try open().transfer.migrate(from: "secret-service", to: "vault", isDryRun: true)
         #expect(outcome.moved == 1)
         #expect(outcome.failures.isEmpty)
         #expect(try lookUp() == "token")
@@ -119,7 +119,7 @@ import TokenKeepRecords
             since: .now)
         try begin(item, pending: [part])
         #expect(try load(open(isConnected: false)).secret.utf8String == "token")
-        #expect(try open().migrate(from: source, to: target).moved == 1)
+        #expect(try open().transfer.migrate(from: source, to: target).moved == 1)
         #expect(try lookUp() == (target == "vault" ? "" : "token"))
         #expect(try record()?.isHome == (target == "vault" ? true : nil))
         #expect(try load(open()).details.module == target)
@@ -133,7 +133,7 @@ import TokenKeepRecords
         let part = PendingWrite(
             module: "secret-service", machine: journal.hash(of: .current), kind: .remove, since: .now)
         try begin(item, pending: [part])
-        #expect(try open().migrate(from: "secret-service", to: "vault").moved == 1)
+        #expect(try open().transfer.migrate(from: "secret-service", to: "vault").moved == 1)
         #expect(try record()?.isHome == true)
         #expect(try load(open()).secret.utf8String == "token")
     }
@@ -141,11 +141,11 @@ import TokenKeepRecords
     /// An item that is pending for the service can be moved to the service, or back to the vault.
     @Test func pendingItemsMoveToo() throws {
         try save(open(isConnected: false), "a", "ann")
-        #expect(try open().migrate(from: "vault", to: "secret-service").moved == 1)
+        #expect(try open().transfer.migrate(from: "vault", to: "secret-service").moved == 1)
         #expect(try lookUp() == "a")
         try save(open(), "old", "bob")
         try save(open(isConnected: false), "new", "bob")
-        #expect(try open().migrate(from: "secret-service", to: "vault").moved == 2)
+        #expect(try open().transfer.migrate(from: "secret-service", to: "vault").moved == 2)
         #expect(try lookUp("bob") == "")
         #expect(try load(open("any required vault"), "bob").secret.utf8String == "new")
     }
@@ -156,13 +156,13 @@ import TokenKeepRecords
         _ = try keyring.bus.secretTool(
             "store", "--label=x", "xdg:schema", "org.tokenkeep.Item", "service", "example.com", "username", "ann",
             "tokenkeep:namespace", "", "tokenkeep:access", "after-first-unlock", input: "shown")
-        let outcome = try open().migrate(from: "vault", to: "secret-service")
+        let outcome = try open().transfer.migrate(from: "vault", to: "secret-service")
         #expect(outcome.moved == 0)
         #expect(outcome.failures.map(\.item?.account) == ["ann"])
         #expect(outcome.worst?.status == .conflict)
         #expect(try lookUp() == "shown")
-        #expect(try open().migrate(from: "vault", to: "secret-service", isDryRun: true).worst?.status == .conflict)
-        #expect(try open().migrate(from: "secret-service", to: "vault").moved == 1)
+        #expect(try open().transfer.migrate(from: "vault", to: "secret-service", isDryRun: true).worst?.status == .conflict)
+        #expect(try open().transfer.migrate(from: "secret-service", to: "vault").moved == 1)
         #expect(try load(open()).secret.utf8String == "shown")
         #expect(try lookUp() == "")
     }
@@ -170,7 +170,7 @@ import TokenKeepRecords
     @Test func whatIsClearedDoesNotRise() throws {
         try save(open(), "old")
         try open(isConnected: false).clear(service: "example.com", account: "ann")
-        #expect(try open().migrate(from: "secret-service", to: "vault").moved == 0)
+        #expect(try open().transfer.migrate(from: "secret-service", to: "vault").moved == 0)
         #expect(throws: TokenKeepError(.notFound, "")) { try load(open()) }
     }
 
@@ -178,19 +178,19 @@ import TokenKeepRecords
         try save(open("any required vault"), "token")
         try save(open("any required secret-service"), "other", "bob")
         #expect(throws: TokenKeepError(.unavailable, "")) {
-            try open(isConnected: false).migrate(from: "secret-service", to: "vault")
+            try open(isConnected: false).transfer.migrate(from: "secret-service", to: "vault")
         }
         for isDryRun in [true, false] {
             #expect(throws: TokenKeepError(.unavailable, "")) {
-                try open(isConnected: false).migrate(from: "vault", to: "secret-service", isDryRun: isDryRun)
+                try open(isConnected: false).transfer.migrate(from: "vault", to: "secret-service", isDryRun: isDryRun)
             }
         }
         try keyring.restart(unlocked: false)
-        let locked = try open().migrate(from: "vault", to: "secret-service")
+        let locked = try open().transfer.migrate(from: "vault", to: "secret-service")
         #expect(locked.worst?.status == .locked)
         #expect(try record()?.isHome == true)
         try keyring.restart()
-        #expect(try open().migrate(from: "vault", to: "secret-service").moved == 1)
+        #expect(try open().transfer.migrate(from: "vault", to: "secret-service").moved == 1)
         #expect(try lookUp() == "token")
     }
 
@@ -198,7 +198,7 @@ import TokenKeepRecords
     @Test func aServiceThatIsAbsentTakesNothing() throws {
         try save(open("any required vault"), "token")
         #expect(throws: TokenKeepError(.unavailable, "")) {
-            try open(isConnected: false).migrate(from: "vault", to: "secret-service")
+            try open(isConnected: false).transfer.migrate(from: "vault", to: "secret-service")
         }
         #expect(try record()?.isHome == true)
         #expect(vault.names(in: "vault/current/pending").isEmpty)
@@ -210,7 +210,7 @@ import TokenKeepRecords
         let damaged = try #require(vault.names(in: "vault/current/records").first)
         vault.write([0], to: "vault/current/records/" + damaged)
         try save(open("any required vault"), "b", "bob")
-        let outcome = try open().migrate(from: "vault", to: "secret-service")
+        let outcome = try open().transfer.migrate(from: "vault", to: "secret-service")
         #expect(outcome.moved == 1)
         #expect(outcome.worst?.status == .corrupt)
         #expect(try lookUp("bob") == "b")
@@ -221,7 +221,7 @@ import TokenKeepRecords
         let store = try open("any sufficient secret-service\nany required vault\nany optional memory")
         func status(_ source: String, _ target: String) -> Status? {
             do {
-                _ = try store.migrate(from: source, to: target)
+                _ = try store.transfer.migrate(from: source, to: target)
                 return nil
             } catch { return error.status }
         }
@@ -229,7 +229,7 @@ import TokenKeepRecords
         #expect(status("vault", "nowhere") == .invalid)
         #expect(status("memory", "vault") == .unsupported)
         #expect(throws: TokenKeepError(.unsupported, "")) {
-            try open("any required vault").migrate(from: "vault", to: "secret-service")
+            try open("any required vault").transfer.migrate(from: "vault", to: "secret-service")
         }
     }
 
@@ -262,7 +262,7 @@ import TokenKeepRecords
     func anItemMovesOntoAnotherProgramsOfTheSameValue(stack: String, expires: Bool) throws {
         try saveWithoutLabel("token", expires: expires)
         try storeForeign("token")
-        let outcome = try open(stack).migrate(from: "vault", to: "secret-service")
+        let outcome = try open(stack).transfer.migrate(from: "vault", to: "secret-service")
         #expect(outcome.moved == 1)
         #expect(outcome.failures.isEmpty)
         #expect(try lookUp() == "token")
@@ -281,7 +281,7 @@ import TokenKeepRecords
         try saveWithoutLabel("token")
         if isNewer { try storeForeign("theirs") }
         for isDryRun in [true, false] {
-            let outcome = try open(stack).migrate(from: "vault", to: "secret-service", isDryRun: isDryRun)
+            let outcome = try open(stack).transfer.migrate(from: "vault", to: "secret-service", isDryRun: isDryRun)
             #expect(outcome.moved == 0)
             #expect(outcome.worst?.status == .conflict)
         }
@@ -298,7 +298,7 @@ import TokenKeepRecords
             "tokenkeep:namespace", "", "tokenkeep:access", "after-first-unlock", input: "token")
         try saveWithoutLabel("token")
         #expect(try load(open(), "ann").secret.utf8String == "token")
-        #expect(try open().migrate(from: "vault", to: "secret-service").worst?.status == .conflict)
+        #expect(try open().transfer.migrate(from: "vault", to: "secret-service").worst?.status == .conflict)
         #expect(try lookUpTwin() == "theirs")
     }
 
@@ -308,7 +308,7 @@ import TokenKeepRecords
         awaitNextSecond()
         try save(open("any required vault"), "newer")
         for isDryRun in [true, false] {
-            let outcome = try open().migrate(from: "secret-service", to: "vault", isDryRun: isDryRun)
+            let outcome = try open().transfer.migrate(from: "secret-service", to: "vault", isDryRun: isDryRun)
             #expect(outcome.worst?.status == .conflict)
         }
         #expect(try lookUp() == "old")
@@ -323,7 +323,7 @@ import TokenKeepRecords
         try storeForeign(theirs, "ann", "application", "Python keyring library")
         let shown = isNewer ? theirs : "ours"
         for isDryRun in [true, false] {
-            let outcome = try open().migrate(from: "secret-service", to: "vault", isDryRun: isDryRun)
+            let outcome = try open().transfer.migrate(from: "secret-service", to: "vault", isDryRun: isDryRun)
             #expect(outcome.moved == 0)
             #expect(outcome.worst?.status == .conflict)
         }
@@ -339,7 +339,7 @@ import TokenKeepRecords
         try storeForeign("theirs")
         #expect(try load(open()).secret.utf8String == "theirs")
         try save(open(isConnected: false), "ours")
-        let outcome = try open().migrate(from: "secret-service", to: "vault")
+        let outcome = try open().transfer.migrate(from: "secret-service", to: "vault")
         #expect(outcome.worst?.status == .conflict)
         #expect(try lookUp() == "theirs")
         #expect(try record()?.pending.map(\.kind) == [.write])
@@ -348,7 +348,7 @@ import TokenKeepRecords
     /// An item that only another program has is neither listed nor moved.
     @Test func whatOnlyAnotherProgramHasIsNotMoved() throws {
         try storeForeign("theirs")
-        let outcome = try open().migrate(from: "secret-service", to: "vault")
+        let outcome = try open().transfer.migrate(from: "secret-service", to: "vault")
         #expect(outcome.moved == 0 && outcome.failures.isEmpty)
         #expect(try lookUp() == "theirs")
     }
@@ -359,8 +359,8 @@ import TokenKeepRecords
         let moved = try await withThrowingTaskGroup(of: Bool.self) { group in
             group.addTask {
                 for _ in 0..<10 {
-                    _ = try open().migrate(from: "secret-service", to: "vault")
-                    _ = try open().migrate(from: "vault", to: "secret-service")
+                    _ = try open().transfer.migrate(from: "secret-service", to: "vault")
+                    _ = try open().transfer.migrate(from: "vault", to: "secret-service")
                 }
                 return true
             }

@@ -59,7 +59,7 @@ import TokenKeepRecords
         try save(open(isConnected: false), "a")
         try save(open(isConnected: false, namespace: "two"), "b", "cyd")
         try open(isConnected: false).clear(service: "example.com", account: "bob")
-        let early = try open(isConnected: false).sync()
+        let early = try open(isConnected: false).pendingChanges.sync()
         #expect(early.drained == 0)
         #expect(early.left == 3)
         #expect(early.pendingModules == ["secret-service"])
@@ -78,7 +78,7 @@ import TokenKeepRecords
         #expect(try record("cyd", namespace: "two") == nil)
         #expect(vault.names(in: "vault/current/pending").isEmpty)
         #expect(vault.names(in: "vault/current/records").isEmpty)
-        #expect(try open().sync().drained == 0)
+        #expect(try open().pendingChanges.sync().drained == 0)
     }
 
     @Test func syncLeavesPendingWritesOfALockedService() throws {
@@ -86,13 +86,13 @@ import TokenKeepRecords
         keyring.stop()
         try save(open(isConnected: false), "new")
         try keyring.restart(unlocked: false)
-        let outcome = try open().sync()
+        let outcome = try open().pendingChanges.sync()
         #expect(outcome.left == 1)
         #expect(outcome.problem == nil)
         #expect(outcome.obstacle?.status == .locked)
         #expect(try load(open(isConnected: false)) == "new")
         try keyring.restart()
-        #expect(try open().sync().drained == 1)
+        #expect(try open().pendingChanges.sync().drained == 1)
         #expect(try lookUp() == "new")
     }
 
@@ -106,7 +106,7 @@ import TokenKeepRecords
         try cron.clear(service: "example.com", account: "bob")
         try keyring.restart(unlocked: false)
         #expect(
-            try trace { _ = try $0.sync() } == [
+            try trace { _ = try $0.pendingChanges.sync() } == [
                 "save example.com (ann): secret-service: LOCKED, its write is still pending",
                 "clear example.com (bob): secret-service: LOCKED, its removal is still pending",
             ])
@@ -115,7 +115,7 @@ import TokenKeepRecords
             "store", "--label", "x", "service", "example.com", "username", "ann", input: "theirs")
         try #require(stored.status == 0)
         #expect(
-            try trace { _ = try $0.sync() } == [
+            try trace { _ = try $0.pendingChanges.sync() } == [
                 "save example.com (ann): secret-service: CONFLICT, another program changed it since: that change stays",
                 "clear example.com (bob): secret-service: OK, its pending removal is applied",
             ])
@@ -135,7 +135,7 @@ import TokenKeepRecords
             "store", "--label", "x", "service", "example.com", "username", "ann", "application", "other",
             input: "theirs")
         try #require(twin.status == 0)
-        #expect(try open().sync().left == 0)
+        #expect(try open().pendingChanges.sync().left == 0)
         #expect(try load(open()) == "theirs")
         let gone = try keyring.bus.secretTool("clear", "application", "other")
         try #require(gone.status == 0)
@@ -155,10 +155,10 @@ import TokenKeepRecords
     @Test func syncKeepsItsDeadline() throws {
         try useService()
         for number in 0..<3 { try save(open(isConnected: false), "x", "\(number)") }
-        let outcome = try open().sync(until: Deadline(milliseconds: 0))
+        let outcome = try open().pendingChanges.sync(until: Deadline(milliseconds: 0))
         #expect(outcome.left == 3)
         #expect(outcome.problem?.status == .timedOut)
-        #expect(try open().sync().drained == 3)
+        #expect(try open().pendingChanges.sync().drained == 3)
     }
 
     /// A damaged record is named and counted. All other records are drained.
@@ -168,7 +168,7 @@ import TokenKeepRecords
         let damaged = try #require(vault.names(in: "vault/current/records").first)
         vault.write([0], to: "vault/current/records/" + damaged)
         try save(open(isConnected: false), "y", "bob")
-        let outcome = try open().sync()
+        let outcome = try open().pendingChanges.sync()
         #expect(outcome.drained == 1)
         #expect(outcome.left == 1)
         #expect(outcome.problem?.status == .corrupt)
@@ -184,7 +184,7 @@ import TokenKeepRecords
             vault.names(in: "vault/current/records").first { !vault.names(in: "vault/current/pending").contains($0) })
         vault.write([], to: "vault/current/pending/" + home)
         vault.write([], to: "vault/current/pending/" + String(repeating: "0", count: 32))
-        #expect(try open(isConnected: false).sync().left == 1)
+        #expect(try open(isConnected: false).pendingChanges.sync().left == 1)
         #expect(vault.names(in: "vault/current/pending").count == 1)
         #expect(!vault.names(in: "vault/current/pending").contains(home))
     }
@@ -213,7 +213,7 @@ import TokenKeepRecords
         try save(offline, "a")
         try offline.clear(service: "example.com", account: "bob")
         #expect(throws: TokenKeepError(.unavailable, "")) { try load(offline, "nobody") }
-        let outcome = try offline.forget(module: "secret-service")
+        let outcome = try offline.pendingChanges.forget(module: "secret-service")
         #expect(outcome.wasUsed)
         #expect(outcome.kept == 1)
         #expect(outcome.givenUp == 1)
@@ -224,25 +224,25 @@ import TokenKeepRecords
         #expect(try load(offline) == "a")
         #expect(throws: TokenKeepError(.notFound, "")) { try load(offline, "nobody") }
         #expect(throws: TokenKeepError(.notFound, "")) { try load(offline, "bob") }
-        let again = try offline.forget(module: "secret-service")
+        let again = try offline.pendingChanges.forget(module: "secret-service")
         #expect(!again.wasUsed)
         #expect(again.kept + again.givenUp == 0)
-        #expect(throws: TokenKeepError(.invalid, "")) { try offline.forget(module: "../used") }
+        #expect(throws: TokenKeepError(.invalid, "")) { try offline.pendingChanges.forget(module: "../used") }
     }
 
     /// A reachable service that was forgotten would return its old item in place of the pending value.
     @Test func aReachableModuleWithPendingWritesIsNotForgotten() throws {
         try save(open(), "old")
-        try open().checkIsAway(module: "secret-service")
+        try open().pendingChanges.checkIsAway(module: "secret-service")
         try save(open(isConnected: false), "new")
-        try open(isConnected: false).checkIsAway(module: "secret-service")
-        try open(stack: "any required vault").checkIsAway(module: "secret-service")
-        #expect(throws: TokenKeepError(.policy, "")) { try open().checkIsAway(module: "secret-service") }
+        try open(isConnected: false).pendingChanges.checkIsAway(module: "secret-service")
+        try open(stack: "any required vault").pendingChanges.checkIsAway(module: "secret-service")
+        #expect(throws: TokenKeepError(.policy, "")) { try open().pendingChanges.checkIsAway(module: "secret-service") }
         try keyring.restart(unlocked: false)
-        #expect(throws: TokenKeepError(.policy, "")) { try open().checkIsAway(module: "secret-service") }
+        #expect(throws: TokenKeepError(.policy, "")) { try open().pendingChanges.checkIsAway(module: "secret-service") }
         try keyring.restart()
-        #expect(try open().sync().drained == 1)
-        try open().checkIsAway(module: "secret-service")
+        #expect(try open().pendingChanges.sync().drained == 1)
+        try open().pendingChanges.checkIsAway(module: "secret-service")
         #expect(try load(open()) == "new")
     }
 
@@ -263,16 +263,16 @@ import TokenKeepRecords
             let pending = owing.pending + others
             try transaction.apply(.parts(value: item, pending: pending))
         }
-        #expect(try open().forget(module: "secret-service").kept == 1)
+        #expect(try open().pendingChanges.forget(module: "secret-service").kept == 1)
         #expect(try record()?.pending == others)
         #expect(try record()?.isPending == true)
         #expect(vault.names(in: "vault/current/pending").count == 1)
-        try Records(at: vault.path + "/vault", machine: otherMachine).markUsed("secret-service", call)
-        let everywhere = try open().forget(module: "secret-service", onEveryMachine: true)
+        try Records(at: vault.path + "/vault", machine: otherMachine).journal.markUsed("secret-service", call)
+        let everywhere = try open().pendingChanges.forget(module: "secret-service", onEveryMachine: true)
         #expect(everywhere.wasUsed)
         #expect(everywhere.kept == 1)
         #expect(try record()?.pending == [others[1]])
         #expect(vault.names(in: "vault/current/used").isEmpty)
-        #expect(try !open().forget(module: "secret-service", onEveryMachine: true).wasUsed)
+        #expect(try !open().pendingChanges.forget(module: "secret-service", onEveryMachine: true).wasUsed)
     }
 }

@@ -59,7 +59,7 @@ import TokenKeepRecords
         #expect(try load(store) == "theirs")
         try save(store, "ours")
         #expect(one.value == "theirs")
-        #expect(try store.sync().left == 0)
+        #expect(try store.pendingChanges.sync().left == 0)
     }
 
     @Test(arguments: [false, true]) func aSaveRemovesTheCopiesFurtherDown(isLater: Bool) throws {
@@ -72,7 +72,7 @@ import TokenKeepRecords
         #expect((try? load(open())) != "old")
         one.fails = [:]
         #expect(try load(open()) == "new")
-        #expect(try open().sync().left == 0)
+        #expect(try open().pendingChanges.sync().left == 0)
         #expect(two.value == nil && one.value == "new")
     }
 
@@ -170,7 +170,7 @@ import TokenKeepRecords
         one.fails = [:]
         #expect(try load(open()) == "theirs")
         two.fails = [:]
-        _ = try open().sync()
+        _ = try open().pendingChanges.sync()
         #expect(try load(open()) == "theirs")
         #expect(two.value == nil)
     }

@@ -14,11 +14,11 @@ import TokenKeepCore
     init() throws { world = try SealingWorld() }
 
     private func change(to new: String) throws {
-        _ = try world.store.changePassword(from: world.password, to: SecretBytes(new), isCompromised: true)
+        _ = try world.store.passwords.change(from: world.password, to: SecretBytes(new), isCompromised: true)
     }
 
     private func remove(isDestroying: Bool = false, in store: Store? = nil) throws {
-        _ = try (store ?? world.store).removePassword(world.password, isDestroying: isDestroying)
+        _ = try (store ?? world.store).passwords.remove(world.password, isDestroying: isDestroying)
     }
 
     /// Saves another program's item of the same name, later than every item before.
@@ -41,7 +41,7 @@ import TokenKeepCore
         _ = try world.clear()
         try world.keyring.restart()
         try world.tamper("item.delete_sync(None)")  // as if a removal arrived late
-        #expect(try world.store.sync().left == 0)
+        #expect(try world.store.pendingChanges.sync().left == 0)
         #expect(world.directory.names(in: "vault/current/records").isEmpty)
         try change(to: "new")
     }
@@ -54,7 +54,7 @@ import TokenKeepCore
         world.stopService()
         try world.save("plain two", level: .afterFirstUnlock, in: world.open())
         try world.keyring.restart()
-        #expect(try world.store.sync().left == 0)
+        #expect(try world.store.pendingChanges.sync().left == 0)
         try remove(isDestroying: true)
         #expect(try world.load() == "plain two" && world.plain() == "plain two")
     }
@@ -122,7 +122,7 @@ import TokenKeepCore
         let saved = UnixTime.now
         try world.keyring.restart()
         try saveTwin("theirs", after: saved)
-        #expect(try world.store.sync().left == 0)
+        #expect(try world.store.pendingChanges.sync().left == 0)
         #expect(try world.load() == "one" && world.plain() == "theirs" && world.sealed() != "")
     }
 
@@ -142,7 +142,7 @@ import TokenKeepCore
             try world.save("three", level: .afterFirstUnlock, in: world.open())
         }
         try world.save("four", in: world.open())
-        _ = try world.open().sync()
+        _ = try world.open().pendingChanges.sync()
         #expect(try world.plain() == "" && world.load() == "four")
     }
 
@@ -155,7 +155,7 @@ import TokenKeepCore
         request.inherited = ItemDetails(name: request.name, label: "l", module: "import")
         #expect(throws: TokenKeepError(.policy, "")) { try world.open().save(request) }
         try world.keyring.restart()
-        _ = try world.open().sync()
+        _ = try world.open().pendingChanges.sync()
         #expect(try world.plain() == "" && world.load() == "one")
     }
 }

@@ -56,7 +56,7 @@ import TokenKeepRecords
         #expect(before.output == expected && before.status == 0)
         #expect(try read(password: "another").status == 1)
         // A change of keys re-encrypts the items, and the vault's notes then name only the new keys.
-        _ = try world.store.changePassword(from: password, to: SecretBytes("new"), isCompromised: true)
+        _ = try world.store.passwords.change(from: password, to: SecretBytes("new"), isCompromised: true)
         let after = try read(password: "new")
         #expect(after.output == expected && after.status == 0)
         #expect(try world.clear("ann"))

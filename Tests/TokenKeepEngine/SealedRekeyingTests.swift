@@ -18,11 +18,11 @@ import TokenKeepCore
     }
 
     private func change(to new: String, in store: Store? = nil) throws {
-        _ = try (store ?? world.store).changePassword(from: world.password, to: SecretBytes(new), isCompromised: true)
+        _ = try (store ?? world.store).passwords.change(from: world.password, to: SecretBytes(new), isCompromised: true)
     }
 
     private func remove(isDestroying: Bool = false) throws {
-        _ = try world.store.removePassword(world.password, isDestroying: isDestroying)
+        _ = try world.store.passwords.remove(world.password, isDestroying: isDestroying)
     }
 
     @Test func itIsSealedAnew() throws {
@@ -158,11 +158,11 @@ import TokenKeepCore
         world.stopService()
         #expect(throws: TokenKeepError(.unavailable, "")) { try change(to: "new") }
         // The password changes, while the keys of the service's items stay as they are.
-        let changed = try world.store.changePassword(
+        let changed = try world.store.passwords.change(
             from: SecretBytes("new"), to: SecretBytes("newer"), isCompromised: false)
         #expect(changed.problem?.status == .unavailable)
-        let code = try world.store.createRecoveryCode(password: SecretBytes("newer"))
-        let recovered = try world.store.recover(code: code, newPassword: SecretBytes("newest"))
+        let code = try world.store.passwords.createRecoveryCode(password: SecretBytes("newer"))
+        let recovered = try world.store.passwords.recover(code: code, newPassword: SecretBytes("newest"))
         #expect(recovered.problem?.status == .unavailable)
         #expect(try world.hasRetiringKeys())
         try world.keyring.restart()
@@ -190,7 +190,7 @@ import TokenKeepCore
         try world.keyring.restart()
         try change(to: "new")
         #expect(try !world.hasRetiringKeys())
-        #expect(try world.load() == "newer" && world.open().pendingReport().entries.isEmpty)
+        #expect(try world.load() == "newer" && world.open().pendingChanges.report().entries.isEmpty)
         #expect(throws: TokenKeepError(.notFound, "")) { try world.load("bob") }
         #expect(try world.sealed("bob") == "")
     }
@@ -219,7 +219,7 @@ import TokenKeepCore
         try world.keyring.restart()
         #expect(try world.load() == "one" && world.hasRetiringKeys())
         #expect(try world.store.unlock(world.password).problem == nil)
-        #expect(try world.store.sync().left == 0)
+        #expect(try world.store.pendingChanges.sync().left == 0)
         #expect(try world.plain() == "one" && !world.hasRetiringKeys() && world.sealed("bob") == "")
     }
 
@@ -227,7 +227,7 @@ import TokenKeepCore
     @Test func aPasswordThatIsRemovedAndSetAgainWhileTheServiceIsAwayLosesNothing() throws {
         world.stopService()
         #expect(throws: TokenKeepError(.unavailable, "")) { try remove(isDestroying: true) }
-        #expect(throws: TokenKeepError(.unavailable, "")) { try world.setPassword() }
+        #expect(throws: TokenKeepError(.unavailable, "")) { try world.passwords.set() }
         try world.keyring.restart()
         #expect(try world.load() == "one" && world.hasRetiringKeys())
         #expect(try world.store.unlock(world.password).problem == nil)
@@ -245,7 +245,7 @@ import TokenKeepCore
 
     @Test func aForgottenModuleKeepsNothingWaiting() throws {
         world.stopService()
-        _ = try world.store.forget(module: "secret-service")
+        _ = try world.store.pendingChanges.forget(module: "secret-service")
         try change(to: "new")
         #expect(try !world.hasRetiringKeys())
     }

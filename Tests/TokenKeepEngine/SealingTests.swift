@@ -43,7 +43,7 @@ import TokenKeepCore
         try world.save("plain again", level: .afterFirstUnlock)
         #expect(try world.plain() == "plain again" && world.sealed() == "")
         #expect(try world.open().list().items.count == 1)
-        #expect(try world.open().pendingReport().entries.isEmpty)
+        #expect(try world.open().pendingChanges.report().entries.isEmpty)
     }
 
     @Test func aRequirementIsNotLowered() throws {
@@ -60,7 +60,7 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.policy, "")) { try world.save("three", level: .afterFirstUnlock, in: other) }
         #expect(try world.save("four", in: other).module == "vault")
         try world.keyring.restart()
-        #expect(try other.sync().left == 0)
+        #expect(try other.pendingChanges.sync().left == 0)
         #expect(try world.plain() == "" && world.sealed() != "")
         let item = try world.open().load(service: "example.com", account: "ann")
         #expect(item.secret.utf8String == "four" && item.details.flags == .requireEnforced)
@@ -78,7 +78,7 @@ import TokenKeepCore
         }
         world.directory.write(bytes, to: record)
         try world.keyring.restart()
-        #expect(try world.store.sync().left == 0)
+        #expect(try world.store.pendingChanges.sync().left == 0)
         let item = try world.open().load(service: "example.com", account: "ann")
         #expect(item.secret.utf8String == "one" && item.details.flags == .requireEnforced)
         #expect(try world.plain() == "")
@@ -156,9 +156,9 @@ import TokenKeepCore
         #expect(outcome.module == "vault" && outcome.pendingModules == ["secret-service"])
         #expect(try world.load() == "one")
         try world.keyring.restart()
-        #expect(try world.store.sync().left == 0)
+        #expect(try world.store.pendingChanges.sync().left == 0)
         #expect(try world.plain() == "" && world.sealed() != "")
-        #expect(try world.load() == "one" && world.open().pendingReport().entries.isEmpty)
+        #expect(try world.load() == "one" && world.open().pendingChanges.report().entries.isEmpty)
     }
 
     /// Only TokenKeep writes sealed items, so a pending removal need not open them.
@@ -169,7 +169,7 @@ import TokenKeepCore
         try world.store.lock()
         try world.keyring.restart()
         #expect(throws: TokenKeepError(.notFound, "")) { try world.load() }
-        #expect(try world.open().sync().left == 0)
+        #expect(try world.open().pendingChanges.sync().left == 0)
         #expect(try world.sealed() == "")
     }
 
@@ -204,8 +204,8 @@ import TokenKeepCore
         repeat {
             try world.tamper("item.set_secret_sync(Secret.Value.new('\(first)', -1, 'text/plain'), None)")
         } while UnixTime.now.rawValue <= saved.rawValue + 1
-        #expect(try world.open().sync().left == 0)
-        #expect(try world.load() == "two" && world.open().pendingReport().entries.isEmpty)
+        #expect(try world.open().pendingChanges.sync().left == 0)
+        #expect(try world.load() == "two" && world.open().pendingChanges.report().entries.isEmpty)
     }
 
     /// The save waits for the item's lock: the keys may be replaced before the service has the secret.
@@ -241,7 +241,7 @@ import TokenKeepCore
 
     @Test func aForgottenModuleHidesNothing() throws {
         try world.save("one", level: .whenUnlocked)
-        _ = try world.store.forget(module: "secret-service")
+        _ = try world.store.pendingChanges.forget(module: "secret-service")
         for store in [world.store, try world.open()] { #expect(try world.load(in: store) == "one") }
         #expect(try world.clear())
         try world.save("another", account: "bob", level: .whenUnlocked)
@@ -334,7 +334,7 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.policy, "")) { try world.save("two", flags: .requireEnforced) }
         #expect(try world.load() == "one")
         // The first save after the first password seals the item.
-        try world.setPassword()
+        try world.passwords.set()
         try world.save("three")
         #expect(try world.plain() == "" && world.load() == "three")
     }

@@ -25,14 +25,14 @@ final class SealingWorld: @unchecked Sendable {
         if hasPassword { try setPassword() }
         guard isBound else { return }
         _ = directory.writeMachineKey([UInt8](repeating: 1, count: 32))
-        _ = try store.chooseDevice(.machineKey) { () throws(TokenKeepError) in try SecretBytes("horse") }
+        _ = try store.device.choose(.machineKey) { () throws(TokenKeepError) in try SecretBytes("horse") }
     }
 
     /// Removes the vault's keys from the kernel, which allows a user only 200 keys.
     deinit { _ = try? store.lock() }
 
     func setPassword() throws {
-        _ = try store.setPassword(password)
+        _ = try store.passwords.set(password)
     }
 
     /// Opens a further store on the vault, like another process.

@@ -33,7 +33,7 @@ import TokenKeepRecords
 
     private var accounts: [String] { world.items.keys.map(\.account).sorted() }
 
-    private var isNothingPending: Bool { (try? open().pendingReport().entries.isEmpty) == true }
+    private var isNothingPending: Bool { (try? open().pendingChanges.report().entries.isEmpty) == true }
 
     /// Saves two items in the service, which then becomes unavailable.
     private func serviceGoes(_ condition: ScriptedService.Condition = .down) throws {
@@ -68,11 +68,11 @@ import TokenKeepRecords
     @Test func aSyncDrainsIt() throws {
         try serviceGoes()
         _ = try open().clear(service: "example.com")
-        let entries = try open().pendingReport().entries
+        let entries = try open().pendingChanges.report().entries
         #expect(entries.map { $0.item?.removedService } == ["example.com"])
         #expect(entries.allSatisfy { $0.isRemoval && $0.isOfService })
         world.become(.up)
-        let outcome = try open().sync()
+        let outcome = try open().pendingChanges.sync()
         #expect(outcome.drained == 1 && outcome.left == 0)
         #expect(accounts == [])
         #expect(isNothingPending)
@@ -89,7 +89,7 @@ import TokenKeepRecords
         #expect(try load("ann") == "new")
         #expect(try load("bob") == nil)
         #expect(accounts == ["ann"])
-        _ = try open().sync()
+        _ = try open().pendingChanges.sync()
         #expect(isNothingPending)
         #expect(try load("ann") == "new")
     }
@@ -101,7 +101,7 @@ import TokenKeepRecords
         _ = try open().clear(service: "example.com")
         world.become(.up)
         try open().put("new", "ann")
-        _ = try open().sync()
+        _ = try open().pendingChanges.sync()
         #expect(try load("ann") == "new")
         #expect(accounts == ["ann"])
     }
@@ -111,7 +111,7 @@ import TokenKeepRecords
         world.setClock(by: -3600)
         _ = try open().clear(service: "example.com")
         world.become(.up)
-        _ = try open().sync()
+        _ = try open().pendingChanges.sync()
         #expect(accounts == [])
     }
 
@@ -137,10 +137,10 @@ import TokenKeepRecords
         try otherProgramSaves("theirs", "ann")
         world.become(.up)
         world.fault = (fault, calls)
-        _ = try? open().sync()
+        _ = try? open().pendingChanges.sync()
         world.fault = nil
         world.become(.up)
-        _ = try open().sync()
+        _ = try open().pendingChanges.sync()
         #expect(try load("bob") == nil)
         #expect(try load("ann") == "theirs")
         #expect(accounts == ["ann"])
@@ -167,12 +167,12 @@ import TokenKeepRecords
         _ = try open().clear(service: "example.com")
         world.become(.up)
         world.fault = (fault, calls)
-        _ = try? open().sync()
+        _ = try? open().pendingChanges.sync()
         #expect(try load("ann") == nil)
         #expect(try load("bob") == nil)
         world.fault = nil
         world.become(.up)
-        _ = try open().sync()
+        _ = try open().pendingChanges.sync()
         #expect(accounts == [])
         #expect(isNothingPending)
     }
@@ -190,7 +190,7 @@ import TokenKeepRecords
         world.interlude = (
             { isSaved = (try? other.save(request, until: Deadline(milliseconds: 1000))) != nil }, calls
         )
-        _ = try open().sync()
+        _ = try open().pendingChanges.sync()
         #expect(try load("bob") == (isSaved ? "new" : nil))
         #expect(try load("ann") == nil)
         #expect(accounts == (isSaved ? ["bob"] : []))
@@ -205,7 +205,7 @@ import TokenKeepRecords
         let offline = try open(isConnected: false)
         world.interlude = ({ _ = try? offline.clear(service: "example.com", account: "ann") }, calls)
         #expect(try load("ann") == nil)
-        _ = try open().sync()
+        _ = try open().pendingChanges.sync()
         #expect(accounts == [])
     }
 
@@ -221,7 +221,7 @@ import TokenKeepRecords
     @Test func forgettingTheModuleGivesItUp() throws {
         try serviceGoes()
         _ = try open().clear(service: "example.com")
-        #expect(try open().forget(module: "secret-service").givenUp == 1)
+        #expect(try open().pendingChanges.forget(module: "secret-service").givenUp == 1)
         #expect(isNothingPending)
     }
 
@@ -234,7 +234,7 @@ import TokenKeepRecords
         secondsPass()
         _ = try open(isConnected: isConnected).clear(service: "example.com")
         #expect(try load("ann") == nil)
-        _ = try open().sync()
+        _ = try open().pendingChanges.sync()
         #expect(accounts == [])
         #expect(isNothingPending)
     }
@@ -248,14 +248,14 @@ import TokenKeepRecords
                 keys: keys,
                 seals: true)
         }
-        _ = try open().setPassword(SecretBytes("horse"))
+        _ = try open().passwords.set(SecretBytes("horse"))
         let request = try SaveRequest(
             name: ItemName(service: "example.com", account: "ann"), secret: SecretBytes("sealed"),
             accessLevel: .afterFirstUnlock, flags: .requireEnforced)
         #expect(try open().save(request).module == "secret-service")
         _ = try open(isConnected: false).clear(service: "example.com")
         #expect(accounts == ["ann"])
-        _ = try open().changePassword(from: SecretBytes("horse"), to: SecretBytes("new"), isCompromised: true)
+        _ = try open().passwords.change(from: SecretBytes("horse"), to: SecretBytes("new"), isCompromised: true)
         #expect(accounts == [])
         #expect(isNothingPending)
     }
@@ -264,7 +264,7 @@ import TokenKeepRecords
         try serviceGoes()
         _ = try open().clear(service: "example.com")
         let password = try SecretBytes("horse")
-        _ = try open().setPassword(password)
+        _ = try open().passwords.set(password)
         world.become(.up)
         #expect(try load("ann") == nil)
         #expect(accounts == [])
@@ -275,7 +275,7 @@ import TokenKeepRecords
         try serviceGoes()
         _ = try open().clear(service: "example.com")
         world.become(.up)
-        let outcome = try open().migrate(from: "secret-service", to: "vault")
+        let outcome = try open().transfer.migrate(from: "secret-service", to: "vault")
         #expect(outcome.items.isEmpty)
         #expect(try load("ann", open(stack: "any required vault")) == nil)
         #expect(accounts == [])

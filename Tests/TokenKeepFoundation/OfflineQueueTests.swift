@@ -363,7 +363,7 @@ import TokenKeepEngine
         let session = try await world.signedIn()
         let queue = try queue(session)
         try await queue.add(server.request("one"))
-        try world.setPassword("horse")
+        try world.passwords.set("horse")
         try await world.store().lock()
         await expect(.locked) { try await queue.add(server.request("two")) }
         await expect(.locked) { try await queue.send { _, _ in } }
@@ -402,8 +402,8 @@ import TokenKeepEngine
         configuration.stackDirectories = .none
         let store = try Store(configuration)
         // The session and the other item alone.
-        #expect(try store.migrate(from: "vault", to: "secret-service", isDryRun: true).moved == 2)
-        #expect(try store.migrate(from: "vault", to: "secret-service", service: QueueStorage.service).moved == 0)
+        #expect(try store.transfer.migrate(from: "vault", to: "secret-service", isDryRun: true).moved == 2)
+        #expect(try store.transfer.migrate(from: "vault", to: "secret-service", service: QueueStorage.service).moved == 0)
         try await queue.send { _, _ in }
         #expect(server.done == ["one"])
     }

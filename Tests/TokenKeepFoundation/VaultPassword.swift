@@ -6,6 +6,6 @@ extension FoundationWorld {
     func setPassword(_ password: String) throws {
         var configuration = StoreConfiguration(stackText: "any required vault")
         configuration.vaultPath = directory.path + "/vault"
-        _ = try Store(configuration).setPassword(SecretBytes(password))
+        _ = try Store(configuration).passwords.set(SecretBytes(password))
     }
 }

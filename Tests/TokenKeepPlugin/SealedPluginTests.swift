@@ -41,7 +41,7 @@ import TokenKeepKeys
     /// A program that knows the plugin, but not the vault, writes over the sealed item.
     @Test func aSaveReplacesAPlainItemInTheSealedOnesPlace() throws {
         let store = try open("vault")
-        _ = try store.setPassword(SecretBytes("horse"))
+        _ = try store.passwords.set(SecretBytes("horse"))
         #expect(try store.save(request("old", .requireEnforced)).module == "keyctl")
         #expect(try load(store) == "old")
         _ = try open("other").save(request("plain"))

@@ -358,13 +358,13 @@ import TokenKeepRecords
         #expect(outcome.pendingModules == ["fixture"])
         #expect(try store.load(service: "example.com", account: "ann").secret.utf8String == "s3cr3t")
         #expect(throws: TokenKeepError(.unavailable, "")) { try store.load(service: "example.com", account: "bob") }
-        #expect(try store.pendingReport().entries.map(\.module) == ["fixture"])
+        #expect(try store.pendingChanges.report().entries.map(\.module) == ["fixture"])
         // From now on nobody waits: what is waiting goes on, and in the pipe's place is an empty file.
         release(pipe)
         unlink(pipe)
         directory.write([], to: "pipe")
-        wait { (try? store.sync().left) == 0 }
-        #expect(try store.pendingReport().entries.isEmpty)
+        wait { (try? store.pendingChanges.sync().left) == 0 }
+        #expect(try store.pendingChanges.report().entries.isEmpty)
         #expect(try store.load(service: "example.com", account: "ann").details.module == "fixture")
         #expect(try Store(configuration).list().items.isEmpty)  // the fixture keeps items for each handle
     }

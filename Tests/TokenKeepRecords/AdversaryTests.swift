@@ -34,9 +34,9 @@ import TokenKeepCore
         try locked.save("a", level: .whenUnlocked)
         try locked.save("b")
         let changes: [(password: String, change: () throws -> Void)] = [
-            ("old", { try locked.setPassword() }),
-            ("old", { _ = try locked.store.createRecoveryCode(password: SecretBytes("old")) }),
-            ("new", { try locked.changePassword(isCompromised: true) }),
+            ("old", { try locked.passwords.set() }),
+            ("old", { _ = try locked.store.passwords.createRecoveryCode(password: SecretBytes("old")) }),
+            ("new", { try locked.passwords.change(isCompromised: true) }),
         ]
         for (password, change) in changes {
             try change()
@@ -61,7 +61,7 @@ import TokenKeepCore
             #expect(try locked.strength(.diskTheft, of: level, locked.elsewhere()) == .none)
             #expect(try locked.strength(.otherMachine, of: level, locked.elsewhere()) == .none)
         }
-        try locked.setPassword()
+        try locked.passwords.set()
         for (level, account) in levels {
             let elsewhere = locked.elsewhere()
             #expect(loading(account, elsewhere) == .locked)
@@ -73,7 +73,7 @@ import TokenKeepCore
             #expect(loading(account, elsewhere) == .ok)
             #expect(try locked.strength(.otherMachine, of: level, elsewhere) == .none)
         }
-        try locked.removePassword()
+        try locked.passwords.remove()
         for (level, account) in levels {
             #expect(loading(account, locked.elsewhere()) == .ok)
             #expect(try locked.strength(.diskTheft, of: level) == .none)
@@ -85,7 +85,7 @@ import TokenKeepCore
     @Test(arguments: [1, 2, 17]) func aKeyThatWasPurgedLocksItsLevel(number: Int) throws {
         try locked.save("a", level: .whenUnlocked)
         try locked.save("b")
-        try locked.setPassword()
+        try locked.passwords.set()
         let id = Hexadecimal.text(try #require(try locked.records.open()).keys.vaultID)
         // Who read with it before keeps no copy.
         let other = locked.other()
@@ -105,7 +105,7 @@ import TokenKeepCore
     @Test(arguments: [["keyfile"], ["header", "header.2"], ["keyfile", "header"]], [false, true])
     func aDamagedVaultCanBeLocked(names: [String], isLost: Bool) throws {
         try locked.save("a")
-        try locked.setPassword()
+        try locked.passwords.set()
         let keys = try #require(try locked.records.open()).keys
         let hidden: [KeyPurpose] = [.presence, .header]
         let places = keys.header.knownSlots.flatMap(\.keys).filter { !hidden.contains($0.purpose) }.map {
@@ -130,9 +130,9 @@ import TokenKeepCore
     /// SECURITY.md: after a restart an older header of the era is not detected. With the password of its time it opens the
     /// keys of its time, which are the present ones until somebody says that the password is known.
     @Test func aHeaderThatIsPutBackBringsItsPasswordBack() throws {
-        try locked.setPassword()
+        try locked.passwords.set()
         let old = locked.file("header")
-        try locked.changePassword()
+        try locked.passwords.change()
         try locked.save("a")
         let new = locked.file("header")
         try locked.store.lock()
@@ -144,7 +144,7 @@ import TokenKeepCore
         #expect(loading("a", thief) == .ok)
         put(new)
         let keyfile = locked.file("keyfile")
-        try locked.changePassword(from: "new", to: "third", isCompromised: true)
+        try locked.passwords.change(from: "new", to: "third", isCompromised: true)
         for header in [old, new] {
             for keyfile in [locked.file("keyfile"), keyfile] {
                 put(header)
@@ -157,7 +157,7 @@ import TokenKeepCore
 
     /// SECURITY.md: a record that is put back is not detected, so a cleared item rises again.
     @Test func aRecordThatIsPutBackIsNotDetected() throws {
-        try locked.setPassword()
+        try locked.passwords.set()
         try locked.save("a")
         let name = "records/" + locked.recordFiles[0]
         let record = locked.file(name)
@@ -174,8 +174,8 @@ import TokenKeepCore
     @Test(arguments: absurdCosts)
     func absurdCostsAreNotSpent(passes: UInt32, memoryKiB: UInt32) throws {
         try locked.save("a")
-        try locked.setPassword()
-        let code = try locked.store.createRecoveryCode(password: SecretBytes("old"))
+        try locked.passwords.set()
+        let code = try locked.store.passwords.createRecoveryCode(password: SecretBytes("old"))
         let keys = try #require(try locked.records.open()).keys
         let good = locked.file("header")
         for type in [KnownSlot.SlotType.password, .recovery] {
@@ -194,7 +194,7 @@ import TokenKeepCore
             for store in [locked.store, locked.elsewhere()] {
                 #expect(throws: TokenKeepError(.corrupt, "")) { try locked.unlock("old", store) }
                 #expect(throws: TokenKeepError(.corrupt, "")) {
-                    try store.recover(code: code, newPassword: SecretBytes("new"))
+                    try store.passwords.recover(code: code, newPassword: SecretBytes("new"))
                 }
                 #expect(throws: TokenKeepError(.corrupt, "")) {
                     try locked.strength(.diskTheft, of: .afterFirstUnlock, store)
@@ -211,7 +211,7 @@ import TokenKeepCore
     @Test(arguments: [true, false]) func theReportIsThatOfTheHeaderThatIsThere(isUnlocked: Bool) throws {
         try locked.save("a")
         let (header, keyfile) = (locked.file("header"), locked.file("keyfile"))
-        try locked.setPassword()
+        try locked.passwords.set()
         put(header)
         locked.write(keyfile, to: "keyfile")
         let store = isUnlocked ? locked.store : locked.elsewhere()

@@ -16,7 +16,7 @@ import TokenKeepCore
     ]
 
     private func bound() throws {
-        try world.setPassword("old")
+        try world.passwords.set("old")
         try world.bind("old")
         for level in Self.levels { try world.save(level.word, level: level) }
     }
@@ -62,43 +62,43 @@ import TokenKeepCore
 
     private var changes: [() throws -> Void] {
         [
-            { try world.changePassword(from: "old", to: "new", isCompromised: false, world.other()) },
-            { try world.changePassword(from: "old", to: "new", isCompromised: true, world.other()) },
-            { try world.removePassword("old", world.other()) },
-            { _ = try world.other().createRecoveryCode(password: SecretBytes("old")) },
+            { try world.passwords.change(from: "old", to: "new", isCompromised: false, world.other()) },
+            { try world.passwords.change(from: "old", to: "new", isCompromised: true, world.other()) },
+            { try world.passwords.remove("old", world.other()) },
+            { _ = try world.other().passwords.createRecoveryCode(password: SecretBytes("old")) },
         ]
     }
 
     @Test func changesOfThePasswordKeepTheLevels() throws {
         try bound()
-        try world.changePassword(from: "old", to: "new", isCompromised: false, world.other())
+        try world.passwords.change(from: "old", to: "new", isCompromised: false, world.other())
         #expect(statuses(world.other()) == Self.all)
-        try world.changePassword(from: "new", to: "newer", isCompromised: true, world.other())
+        try world.passwords.change(from: "new", to: "newer", isCompromised: true, world.other())
         #expect(statuses(world.other()) == Self.all)
-        #expect(LockedVault.status { try world.removePassword("newer", world.other()) } == .policy)
-        _ = try world.other().removePassword(SecretBytes("newer"), isDestroying: true)
+        #expect(LockedVault.status { try world.passwords.remove("newer", world.other()) } == .policy)
+        _ = try world.other().passwords.remove(SecretBytes("newer"), isDestroying: true)
         #expect(statuses(world.elsewhere()) == [.ok, .ok, .ok, .ok, .notFound])
-        try world.setPassword("again")
+        try world.passwords.set("again")
         #expect(statuses(world.other()) == [.ok, .ok, .ok, .ok, .notFound])
     }
 
     @Test func aRecoveryCodeOpensAllLevelsButThatOfThePasscode() throws {
         try bound()
-        let code = try world.other().createRecoveryCode(password: SecretBytes("old"))
-        _ = try world.other().recover(code: code, newPassword: SecretBytes("new"))
+        let code = try world.other().passwords.createRecoveryCode(password: SecretBytes("old"))
+        _ = try world.other().passwords.recover(code: code, newPassword: SecretBytes("new"))
         #expect(statuses(world.other()) == [.ok, .ok, .ok, .ok, .corrupt])
-        try world.changePassword(from: "new", to: "newer", isCompromised: true, world.other())
+        try world.passwords.change(from: "new", to: "newer", isCompromised: true, world.other())
         #expect(statuses(world.other()) == [.ok, .ok, .ok, .ok, .corrupt])
     }
 
     @Test func aLostDeviceIsGivenUp() throws {
         try bound()
-        let code = try world.other().createRecoveryCode(password: SecretBytes("old"))
+        let code = try world.other().passwords.createRecoveryCode(password: SecretBytes("old"))
         try world.store.lock()
         _ = world.directory.writeMachineKey([UInt8](repeating: 2, count: 32))
         var lost: [String] = []
         func rebind(_ isDestroying: Bool) throws {
-            _ = try world.other().rebindDevice(
+            _ = try world.other().device.rebind(
                 nil, isDestroying: isDestroying, password: { () throws(TokenKeepError) in try SecretBytes("old") },
                 lost: { names, _ in lost = names.map(\.account) })
         }
@@ -112,17 +112,17 @@ import TokenKeepCore
         try world.other().unlock(SecretBytes("old"))
         #expect(world.loading("new", from: world.other()) == .ok)
         // The recovery code opens the present levels still, and says nothing of the device.
-        _ = try world.other().recover(code: code, newPassword: SecretBytes("new"))
+        _ = try world.other().passwords.recover(code: code, newPassword: SecretBytes("new"))
         #expect(statuses(world.other()) == [.ok, .ok, .notFound, .notFound, .notFound])
     }
 
     @Test func aForgottenPasswordOfALostDevice() throws {
         try bound()
-        let code = try world.other().createRecoveryCode(password: SecretBytes("old"))
+        let code = try world.other().passwords.createRecoveryCode(password: SecretBytes("old"))
         try world.store.lock()
         unlink(world.devices.machineKeyPath)
         func recover(_ isDestroying: Bool) throws {
-            _ = try world.other().recover(
+            _ = try world.other().passwords.recover(
                 code: code, newPassword: SecretBytes("new"), isDestroying: isDestroying)
         }
         #expect(LockedVault.status { try recover(false) } == .unavailable)
@@ -135,11 +135,11 @@ import TokenKeepCore
         try bound()
         #expect(try world.strength(.otherMachine, of: .afterFirstUnlockThisDeviceOnly) == .advisory)
         #expect(try world.strength(.otherMachine) == .none)
-        #expect(try world.store.deviceReport().survey.fault == nil)
+        #expect(try world.store.device.report().survey.fault == nil)
         unlink(world.devices.machineKeyPath)
-        #expect(try world.store.deviceReport().survey.fault?.kind == .absent)
+        #expect(try world.store.device.report().survey.fault?.kind == .absent)
         _ = world.directory.writeMachineKey([UInt8](repeating: 2, count: 32))
-        #expect(try world.store.deviceReport().survey.fault?.kind == .other)
+        #expect(try world.store.device.report().survey.fault?.kind == .other)
     }
 
     @Test func aMachineKeyThatOthersMayReplaceIsRefused() throws {

@@ -94,9 +94,9 @@ enum ChangeOfKeys: CaseIterable {
     /// Does the whole change as a user does it.
     func finish(_ world: LockedVault) throws {
         switch self {
-        case .firstPassword: try world.setPassword("new", world.other())
-        case .compromised: try world.changePassword(from: "old", to: "new", isCompromised: true, world.other())
-        case .removal: try world.removePassword("old", world.other())
+        case .firstPassword: try world.passwords.set("new", world.other())
+        case .compromised: try world.passwords.change(from: "old", to: "new", isCompromised: true, world.other())
+        case .removal: try world.passwords.remove("old", world.other())
         }
     }
 }
@@ -130,7 +130,7 @@ enum ChangeOfKeys: CaseIterable {
 
     @Test(arguments: InterruptedChangeTests.cases)
     private func nothingIsLost(change: ChangeOfKeys, step: ChangeOfKeys.Step) throws {
-        if let before = change.before { try world.setPassword(before) }
+        if let before = change.before { try world.passwords.set(before) }
         if LockedVault.mayBind { try world.bind(change.before) }
         try fill(
             LockedVault.mayBind
@@ -145,8 +145,8 @@ enum ChangeOfKeys: CaseIterable {
         let password = isSwitched ? change.after : change.before
         for store in [world.store, world.other()] { #expect(try everythingIsReadable(from: store)) }
         #expect(try #require(try world.records.open()).keys.header.hasPassword == (password != nil))
-        #expect(try world.records.mayHavePending())
-        #expect(try world.records.pendingRecords().records.values.map(\.pending.count) == [1])
+        #expect(try world.records.journal.mayHavePending())
+        #expect(try world.records.journal.pendingRecords().records.values.map(\.pending.count) == [1])
         try world.save("late", "late")
         #expect(try world.clear(Self.accounts[0]))
         #expect(world.loading("cleared") == .notFound)
@@ -168,14 +168,14 @@ enum ChangeOfKeys: CaseIterable {
         for store in [world.store, world.other()] {
             #expect(try everythingIsReadable(Array(accounts), from: store))
             #expect(world.loading(Self.accounts[0], from: store) == .notFound)
-            #expect(try store.records.pendingRecords().records.count == 1)
+            #expect(try store.records.journal.pendingRecords().records.count == 1)
         }
         if change.after == nil { #expect(try everythingIsReadable(Array(accounts), from: world.elsewhere())) }
     }
 
     /// What the old keyfile and the old password opened opens no file of the new era.
     @Test(arguments: ChangeOfKeys.allCases) private func oldKeysOpenNothing(change: ChangeOfKeys) throws {
-        if let before = change.before { try world.setPassword(before) }
+        if let before = change.before { try world.passwords.set(before) }
         try fill()
         try world.save("damaged", "damaged")
         world.spoil("records/" + (try world.recordFile(of: "damaged")))
@@ -221,7 +221,7 @@ enum ChangeOfKeys: CaseIterable {
     }
 
     @Test(arguments: ChangeOfKeys.allCases) private func aChangeThatFailsLeavesEverything(change: ChangeOfKeys) throws {
-        if let before = change.before { try world.setPassword(before) }
+        if let before = change.before { try world.passwords.set(before) }
         try fill()
         for obstacle in Obstacle.allCases {
             let remove = try put(obstacle)
@@ -260,11 +260,11 @@ enum ChangeOfKeys: CaseIterable {
     @Test func aChangeCanBeCancelled() throws {
         try fill()
         #expect(throws: TokenKeepError(.cancelled, "")) {
-            try world.store.setPassword(SecretBytes("new")) { done, _ in if done > 0 { world.store.cancel() } }
+            try world.store.passwords.set(SecretBytes("new")) { done, _ in if done > 0 { world.store.cancel() } }
         }
         #expect(world.era == "vault/era-1")
         #expect(try everythingIsReadable(from: world.elsewhere()))
-        try world.setPassword()
+        try world.passwords.set()
         #expect(eras == ["era-2"])
         #expect(try everythingIsReadable())
     }
@@ -272,8 +272,8 @@ enum ChangeOfKeys: CaseIterable {
     @Test func oneProcessAtATimeReplacesKeys() throws {
         try fill()
         var statuses: Set<Status> = []
-        _ = try world.store.setPassword(SecretBytes("old")) { _, _ in
-            statuses.insert(LockedVault.status { try world.setPassword("other", world.other()) })
+        _ = try world.store.passwords.set(SecretBytes("old")) { _, _ in
+            statuses.insert(LockedVault.status { try world.passwords.set("other", world.other()) })
         }
         #expect(statuses == [.busy])
         try world.store.lock()
@@ -284,37 +284,37 @@ enum ChangeOfKeys: CaseIterable {
 
     /// The code was made of keys that the change was about to end.
     @Test func aHeaderThatChangedMeanwhileEndsTheChange() throws {
-        try world.setPassword()
+        try world.passwords.set()
         try fill()
         var code: SecretBytes?
         #expect(throws: TokenKeepError(.conflict, "")) {
-            try world.store.changePassword(from: SecretBytes("old"), to: SecretBytes("new"), isCompromised: true) {
+            try world.store.passwords.change(from: SecretBytes("old"), to: SecretBytes("new"), isCompromised: true) {
                 _, _ in
-                if code == nil { code = try? world.other().createRecoveryCode(password: SecretBytes("old")) }
+                if code == nil { code = try? world.other().passwords.createRecoveryCode(password: SecretBytes("old")) }
             }
         }
         #expect(try everythingIsReadable())
         try world.unlock("old")
         #expect(eras == ["era-2"])
-        _ = try world.other().recover(code: try #require(code), newPassword: SecretBytes("third"))
+        _ = try world.other().passwords.recover(code: try #require(code), newPassword: SecretBytes("third"))
         #expect(try everythingIsReadable())
     }
 
     /// Killed between the two copies of the header: the first is as before, and so is the password; what the second brought
     /// goes.
     @Test func theCodeIsGoodWhileTheFirstCopyIsTheOldOne() throws {
-        try world.setPassword()
+        try world.passwords.set()
         try fill()
-        let code = try world.store.createRecoveryCode(password: SecretBytes("old"))
+        let code = try world.store.passwords.createRecoveryCode(password: SecretBytes("old"))
         let before = world.file("header")
-        try world.changePassword()
+        try world.passwords.change()
         try world.store.lock()
         world.write(before, to: "header")
         // The machine on which it was changed takes no older header; without that the first copy counts.
         #expect(throws: TokenKeepError(.corrupt, "")) { try world.unlock("old") }
         let elsewhere = world.elsewhere()
         #expect(throws: TokenKeepError(.denied, "")) { try world.unlock("new", elsewhere) }
-        _ = try elsewhere.recover(code: code, newPassword: SecretBytes("third"))
+        _ = try elsewhere.passwords.recover(code: code, newPassword: SecretBytes("third"))
         #expect(try everythingIsReadable(from: elsewhere))
         #expect(world.file("header") == world.file("header.2"))
         for password in ["old", "new"] {

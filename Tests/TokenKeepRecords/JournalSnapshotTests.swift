@@ -30,7 +30,7 @@ import TokenKeepCore
     private func quietReader() throws -> Records {
         let reader = vault()
         let isQuiet = try Patience.wait { () throws -> Bool in
-            let mayHavePending = try reader.snapshot().mayHavePending
+            let mayHavePending = try reader.journal.snapshot().mayHavePending
             #expect(!mayHavePending)
             return reader.quiet.withLock { $0 != nil }
         }
@@ -44,12 +44,12 @@ import TokenKeepCore
         try change("a", [], in: writer)
         let reader = try quietReader()
         for _ in 0..<100 {
-            let before = try reader.snapshot()
+            let before = try reader.journal.snapshot()
             try change("a", [removal], in: writer)
-            #expect(try reader.snapshot().mayHavePending)
-            #expect(try reader.snapshot().generation != before.generation)
+            #expect(try reader.journal.snapshot().mayHavePending)
+            #expect(try reader.journal.snapshot().generation != before.generation)
             try change("a", [], in: writer)
-            #expect(try !reader.snapshot().mayHavePending)
+            #expect(try !reader.journal.snapshot().mayHavePending)
         }
     }
 
@@ -57,11 +57,11 @@ import TokenKeepCore
         let writer = vault()
         try change("a", [], in: writer)
         let reader = try quietReader()
-        let before = try reader.snapshot().generation
+        let before = try reader.journal.snapshot().generation
         try change("b", [], in: writer)
         #expect(reader.quiet.withLock { $0?.place.isUnchanged } == true)
-        #expect(try reader.snapshot().generation != before)
-        #expect(try reader.snapshot().generation == reader.generation())
+        #expect(try reader.journal.snapshot().generation != before)
+        #expect(try reader.journal.snapshot().generation == reader.journal.generation())
     }
 
     @Test func anotherVaultInItsPlaceIsSeen() throws {
@@ -69,9 +69,9 @@ import TokenKeepCore
         let reader = try quietReader()
         try change("a", [removal], in: vault(directory.path + "/other"))
         rename(path, directory.path + "/old")
-        #expect(try reader.snapshot().generation == 0)
+        #expect(try reader.journal.snapshot().generation == 0)
         rename(directory.path + "/other", path)
-        #expect(try reader.snapshot().mayHavePending)
+        #expect(try reader.journal.snapshot().mayHavePending)
     }
 
     /// Nothing is pending in it, which is no secret; its items are refused.
@@ -83,6 +83,6 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.denied, "")) {
             try reader.item(ItemName(service: "example.com", account: "a"), call)
         }
-        #expect(throws: TokenKeepError(.denied, "")) { try vault().snapshot() }
+        #expect(throws: TokenKeepError(.denied, "")) { try vault().journal.snapshot() }
     }
 }

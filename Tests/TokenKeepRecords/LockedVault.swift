@@ -41,7 +41,7 @@ final class LockedVault: @unchecked Sendable {
     /// can keep.
     func bindToTPM(password: String? = "old", saving levels: [AccessLevel] = Levels.all) throws {
         if let password { try setPassword(password) }
-        _ = try other().chooseDevice(.tpm2) { () throws(TokenKeepError) in try SecretBytes(password ?? "") }
+        _ = try other().device.choose(.tpm2) { () throws(TokenKeepError) in try SecretBytes(password ?? "") }
         for level in levels where password != nil || level != .whenPasscodeSetThisDeviceOnly {
             try save(level.word, level: level)
         }
@@ -50,7 +50,7 @@ final class LockedVault: @unchecked Sendable {
     /// Binds the vault to a machine key.
     func bind(_ password: String? = nil, byte: UInt8 = 1) throws {
         _ = directory.writeMachineKey([UInt8](repeating: byte, count: 32))
-        _ = try other().chooseDevice(.machineKey) { () throws(TokenKeepError) in try SecretBytes(password ?? "") }
+        _ = try other().device.choose(.machineKey) { () throws(TokenKeepError) in try SecretBytes(password ?? "") }
     }
 
     deinit {
@@ -194,7 +194,7 @@ final class LockedVault: @unchecked Sendable {
 
     @discardableResult
     func setPassword(_ password: String = "old", _ store: Store? = nil) throws -> UnlockOutcome {
-        try (store ?? self.store).setPassword(SecretBytes(password))
+        try (store ?? self.store).passwords.set(SecretBytes(password))
     }
 
     @discardableResult
@@ -206,7 +206,7 @@ final class LockedVault: @unchecked Sendable {
     func changePassword(
         from old: String = "old", to new: String = "new", isCompromised: Bool = false, _ store: Store? = nil
     ) throws -> UnlockOutcome {
-        try (store ?? self.store).changePassword(
+        try (store ?? self.store).passwords.change(
             from: SecretBytes(old), to: SecretBytes(new), isCompromised: isCompromised)
     }
 
@@ -214,7 +214,7 @@ final class LockedVault: @unchecked Sendable {
     func removePassword(
         _ password: String = "old", isDestroying: Bool = false, _ store: Store? = nil
     ) throws -> UnlockOutcome {
-        try (store ?? self.store).removePassword(SecretBytes(password), isDestroying: isDestroying)
+        try (store ?? self.store).passwords.remove(SecretBytes(password), isDestroying: isDestroying)
     }
 
     /// The presence keys, which a user's answer opens.

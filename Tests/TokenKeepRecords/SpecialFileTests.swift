@@ -126,7 +126,7 @@ import TokenKeepCore
 
     private func markingStatus() -> Status {
         do throws(TokenKeepError) {
-            try records().markUsed("m", call)
+            try records().journal.markUsed("m", call)
             return .ok
         } catch {
             return error.status

@@ -18,8 +18,8 @@ import TokenKeepCore
     }
 
     private func bound(password: String? = "old") throws {
-        if let password { try world.setPassword(password) }
-        let chosen = try world.other().chooseDevice(nil) { () throws(TokenKeepError) in try SecretBytes(password ?? "")
+        if let password { try world.passwords.set(password) }
+        let chosen = try world.other().device.choose(nil) { () throws(TokenKeepError) in try SecretBytes(password ?? "")
         }
         #expect(chosen.provider == .systemd && chosen.passedOver == nil)
         for level in Levels.all where password != nil || level != .whenPasscodeSetThisDeviceOnly {
@@ -29,7 +29,7 @@ import TokenKeepCore
 
     private func unlock(_ store: Store, _ password: String = "old") throws -> DeviceFault.Kind? {
         let problem = try store.unlock(SecretBytes(password)).deviceProblem
-        let kind = try store.deviceReport().survey.fault?.kind
+        let kind = try store.device.report().survey.fault?.kind
         #expect((problem == nil) == (kind == nil))
         return kind
     }
@@ -44,7 +44,7 @@ import TokenKeepCore
         #expect(Levels.statuses(world, world.other()) == Levels.locked)
         #expect(try unlock(world.other()) == nil)
         #expect(Levels.statuses(world, world.other()) == Levels.open)
-        let survey = try world.store.deviceReport().survey
+        let survey = try world.store.device.report().survey
         #expect(survey.available == [.systemd] && survey.way == nil && survey.maker == nil)
     }
 
@@ -70,14 +70,14 @@ import TokenKeepCore
         service.reply(reply)
         let fault = #expect(throws: DeviceFault.self) { try world.devices.identity(of: .systemd) }
         #expect(fault?.reason.hasSuffix("this version does not know") == (reply == "unknown-type"))
-        try world.setPassword("old")
+        try world.passwords.set("old")
         let header = world.file("header")
         let password = { () throws(TokenKeepError) in try SecretBytes("old") }
-        let status = LockedVault.status { _ = try world.other().chooseDevice(.systemd, password: password) }
+        let status = LockedVault.status { _ = try world.other().device.choose(.systemd, password: password) }
         #expect(status == .unavailable && world.file("header") == header)
-        #expect(try world.other().deviceReport().survey.available.isEmpty)
+        #expect(try world.other().device.report().survey.available.isEmpty)
         _ = world.directory.writeMachineKey([UInt8](repeating: 1, count: 32))
-        let chosen = try world.other().chooseDevice(nil, password: password)
+        let chosen = try world.other().device.choose(nil, password: password)
         #expect(chosen.provider == .machineKey && chosen.passedOver == nil)
     }
 
@@ -117,18 +117,18 @@ import TokenKeepCore
         let header = world.file("header")
         service.reply(reply)
         let status = LockedVault.status {
-            _ = try world.other().chooseDevice(.systemd) { () throws(TokenKeepError) in try SecretBytes("") }
+            _ = try world.other().device.choose(.systemd) { () throws(TokenKeepError) in try SecretBytes("") }
         }
         #expect(status == .unavailable && world.file("header") == header)
     }
 
     /// A credential that does not open again would lose the items that are saved at once.
     @Test func aCredentialIsDecryptedBeforeItIsTrusted() throws {
-        try world.setPassword("old")
+        try world.passwords.set("old")
         let header = world.file("header")
         service.reply("another")
         let status = LockedVault.status {
-            _ = try world.other().chooseDevice(.systemd) { () throws(TokenKeepError) in try SecretBytes("old") }
+            _ = try world.other().device.choose(.systemd) { () throws(TokenKeepError) in try SecretBytes("old") }
         }
         #expect(status == .unavailable && world.file("header") == header)
     }
@@ -167,7 +167,7 @@ import TokenKeepCore
     @Test(arguments: errors) func eachErrorIsAFault(error: String, kind: DeviceFault.Kind) throws {
         try bound(password: nil)
         service.reply("error " + error)
-        #expect(try world.elsewhere().deviceReport().survey.fault?.kind == kind)
+        #expect(try world.elsewhere().device.report().survey.fault?.kind == kind)
     }
 
     /// As systemd 257 replies after another value of PCR 7, and after the TPM was cleared.
@@ -179,7 +179,7 @@ import TokenKeepCore
     func anErrorOfTheSystemIsNoOtherDevice(number: Int32, reason: String) throws {
         try bound(password: nil)
         service.reply("errno \(number)")
-        let fault = try world.elsewhere().deviceReport().survey.fault
+        let fault = try world.elsewhere().device.report().survey.fault
         #expect(fault?.kind == .silent && fault?.reason == reason)
     }
 
@@ -206,7 +206,7 @@ import TokenKeepCore
     @Test func theReportNamesTheFirmwaresState() throws {
         service.reply("pcr-7")
         try bound()
-        #expect(try world.other().boundDevice()?.registers == [7])
+        #expect(try world.other().device.bound()?.registers == [7])
         for blob in [[], [UInt8](repeating: 0xef, count: 200)] {
             #expect(SystemdCredentials.registers(of: blob).isEmpty)
         }
@@ -225,7 +225,7 @@ import TokenKeepCore
         try bound()
         _ = world.directory.writeMachineKey([UInt8](repeating: 1, count: 32))
         for provider in [DeviceProvider.machineKey, .systemd] {
-            let result = try world.other().rebindDevice(
+            let result = try world.other().device.rebind(
                 provider, isDestroying: false, password: { () throws(TokenKeepError) in try SecretBytes("old") },
                 lost: { _, _ in })
             #expect(result.provider == provider)
@@ -240,16 +240,16 @@ import TokenKeepCore
         let tpm = try FakeTPM()
         let world = LockedVault(tpm: tpm.places, credentials: service.path)
         _ = world.directory.writeMachineKey([UInt8](repeating: 1, count: 32))
-        #expect(try world.other().deviceReport().survey.available == [.tpm2, .systemd, .machineKey])
+        #expect(try world.other().device.report().survey.available == [.tpm2, .systemd, .machineKey])
         let password = { () throws(TokenKeepError) in try SecretBytes("old") }
         tpm.reply(FakeTPM.reply(status: 3, reason: 3))
-        let chosen = try world.other().chooseDevice(nil, password: password)
+        let chosen = try world.other().device.choose(nil, password: password)
         #expect(chosen.provider == .systemd && chosen.passedOver?.reason == "the TPM is busy")
         service.reply("silence")
-        let next = try world.other().rebindDevice(nil, isDestroying: true, password: password, lost: { _, _ in })
+        let next = try world.other().device.rebind(nil, isDestroying: true, password: password, lost: { _, _ in })
         #expect(next.provider == .machineKey && next.passedOver?.reason == "the TPM is busy")
         tpm.reply(nil)
-        let best = try world.other().rebindDevice(nil, isDestroying: false, password: password, lost: { _, _ in })
+        let best = try world.other().device.rebind(nil, isDestroying: false, password: password, lost: { _, _ in })
         #expect(best.provider == .tpm2 && best.passedOver == nil)
     }
 }

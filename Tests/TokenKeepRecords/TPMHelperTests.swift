@@ -42,7 +42,7 @@ import TokenKeepCore
     /// Each reason has a sentence; those that can be forged do not advise to give the device up.
     @Test func eachReasonIsAFault() throws {
         try world.bindToTPM()
-        let device = try #require(try world.store.deviceReport().device)
+        let device = try #require(try world.store.device.report().device)
         for reason in UInt8(1)...20 {
             tpm.reply(FakeTPM.reply(status: 3, reason: reason))
             let fault = try #require(world.devices.survey(for: device).fault)
@@ -103,12 +103,12 @@ import TokenKeepCore
 
     /// A blob that does not open again would lose the items that are saved at once.
     @Test func aBlobIsOpenedBeforeItIsTrusted() throws {
-        try world.setPassword("old")
+        try world.passwords.set("old")
         let header = world.file("header")
         let name = [0x00, 0x0b] + [UInt8](repeating: 7, count: 32)
         tpm.reply(FakeTPM.reply([1] + name))
         let status = LockedVault.status {
-            _ = try world.other().chooseDevice(.tpm2) { () throws(TokenKeepError) in try SecretBytes("old") }
+            _ = try world.other().device.choose(.tpm2) { () throws(TokenKeepError) in try SecretBytes("old") }
         }
         #expect(status == .unavailable && world.file("header") == header)
     }
@@ -167,7 +167,7 @@ import TokenKeepCore
     @Test func aWeakerDeviceNamesTheBetterOne() throws {
         _ = world.directory.writeMachineKey([UInt8](repeating: 1, count: 32))
         tpm.reply(FakeTPM.reply(status: 3, reason: 3))
-        let chosen = try world.other().chooseDevice(nil) { () throws(TokenKeepError) in try SecretBytes("") }
+        let chosen = try world.other().device.choose(nil) { () throws(TokenKeepError) in try SecretBytes("") }
         #expect(chosen.provider == .machineKey && chosen.passedOver?.reason == "the TPM is busy")
     }
 }

@@ -33,11 +33,11 @@ import TokenKeepCore
         #expect(try secrets.count == 1 && strength() == .enforced)
         for isCompromised in [false, true] {
             let before = secrets
-            try world.changePassword(from: "old", to: "old", isCompromised: isCompromised, world.other())
+            try world.passwords.change(from: "old", to: "old", isCompromised: isCompromised, world.other())
             #expect(secrets.count == 1 && secrets != before)
             #expect(Levels.statuses(world, world.other()) == Levels.open)
         }
-        try world.removePassword("old", isDestroying: true, world.other())
+        try world.passwords.remove("old", isDestroying: true, world.other())
         #expect(secrets.isEmpty)
     }
 
@@ -57,11 +57,11 @@ import TokenKeepCore
 
     /// A refusal that passes by itself does not weaken the level.
     @Test func aTPMThatIsBusyMakesNoWeakerSlot() throws {
-        try world.setPassword("old")
+        try world.passwords.set("old")
         let header = world.file("header")
         tpm.refuse(Self.makeIndex, reason: 3)
         let status = LockedVault.status {
-            _ = try world.other().chooseDevice(.tpm2) { () throws(TokenKeepError) in try SecretBytes("old") }
+            _ = try world.other().device.choose(.tpm2) { () throws(TokenKeepError) in try SecretBytes("old") }
         }
         #expect(status == .unavailable && world.file("header") == header)
     }
@@ -69,12 +69,12 @@ import TokenKeepCore
     @Test func aTPMThatDestroysNothingKeepsThePassword() throws {
         try world.bindToTPM()
         tpm.refuse(Self.destroyIndex, reason: Self.ownerPassword)
-        let status = LockedVault.status { try world.removePassword("old", isDestroying: true, world.other()) }
+        let status = LockedVault.status { try world.passwords.remove("old", isDestroying: true, world.other()) }
         #expect(status == .unavailable && secrets.count == 1)
         #expect(try #require(try world.records.open()).keys.header.hasPassword)
         #expect(Levels.statuses(world, world.other()).prefix(4) == [.ok, .ok, .ok, .ok])
         tpm.refuse(Self.destroyIndex, reason: nil)
-        try world.removePassword("old", isDestroying: true, world.other())
+        try world.passwords.remove("old", isDestroying: true, world.other())
         #expect(secrets.isEmpty)
     }
 
@@ -88,7 +88,7 @@ import TokenKeepCore
         let store = world.elsewhere()
         try world.unlock("old", store)
         #expect(Levels.statuses(world, store) == Self.lost)
-        #expect(LockedVault.status { try world.changePassword(store) } == .unavailable)
+        #expect(LockedVault.status { try world.passwords.change(store) } == .unavailable)
         #expect(world.file("header") == header)
         tpm.refuse(5, reason: nil)
         let after = world.elsewhere()
@@ -122,8 +122,8 @@ import TokenKeepCore
         try world.bindToTPM()
         tpm.dropIndices(Self.secret)
         let store = world.elsewhere()
-        #expect(LockedVault.status { try world.removePassword("old", store) } == .policy)
-        try world.removePassword("old", isDestroying: true, store)
+        #expect(LockedVault.status { try world.passwords.remove("old", store) } == .policy)
+        try world.passwords.remove("old", isDestroying: true, store)
         #expect(Levels.statuses(world, world.elsewhere()) == [.ok, .ok, .ok, .ok, .notFound])
     }
 
@@ -132,7 +132,7 @@ import TokenKeepCore
         tpm.dropIndices(Self.secret)
         let store = world.elsewhere()
         func rebind(isDestroying: Bool) throws {
-            _ = try store.rebindDevice(
+            _ = try store.device.rebind(
                 .tpm2, isDestroying: isDestroying, password: { () throws(TokenKeepError) in try SecretBytes("old") },
                 lost: { names, _ in #expect(names.count == 1) })
         }
@@ -148,12 +148,12 @@ import TokenKeepCore
         try abandonedChange()
         #expect(secrets.count == 2)
         try world.unlock("old", world.elsewhere())
-        try world.changePassword(world.other())
+        try world.passwords.change(world.other())
         #expect(secrets.count == 1 && secrets != [named])
         #expect(Levels.statuses(world, world.other()) == Levels.open)
         // And by the removal, also one that opens the same keys.
         try abandonedChange("new")
-        try world.removePassword("new", isDestroying: true, world.other())
+        try world.passwords.remove("new", isDestroying: true, world.other())
         #expect(secrets.isEmpty)
     }
 

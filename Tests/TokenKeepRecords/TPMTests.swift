@@ -23,8 +23,8 @@ struct TPMTests {
     }
 
     private func bound() throws {
-        try world.setPassword("old")
-        let chosen = try world.other().chooseDevice(nil) { () throws(TokenKeepError) in try SecretBytes("old") }
+        try world.passwords.set("old")
+        let chosen = try world.other().device.choose(nil) { () throws(TokenKeepError) in try SecretBytes("old") }
         #expect(chosen.provider == .tpm2 && chosen.passedOver == nil)
         for level in Levels.all { try world.save(level.word, level: level) }
     }
@@ -33,7 +33,7 @@ struct TPMTests {
 
     private func unlock(_ store: Store, _ password: String = "old") throws -> DeviceFault.Kind? {
         let problem = try store.unlock(SecretBytes(password)).deviceProblem
-        let kind = try store.deviceReport().survey.fault?.kind
+        let kind = try store.device.report().survey.fault?.kind
         #expect((problem == nil) == (kind == nil))
         return kind
     }
@@ -47,7 +47,7 @@ struct TPMTests {
         #expect(statuses(world.other()) == Levels.locked)
         #expect(try unlock(world.other()) == nil)
         #expect(statuses(world.other()) == Levels.open)
-        let survey = try world.store.deviceReport().survey
+        let survey = try world.store.device.report().survey
         #expect(survey.way == .direct && survey.maker?.isEmpty == false && survey.available == [.tpm2])
     }
 
@@ -57,7 +57,7 @@ struct TPMTests {
         let store = world.elsewhere(TPMPlaces(socket: helper.path))
         #expect(try unlock(store) == nil)
         #expect(statuses(store) == Levels.open)
-        #expect(try store.deviceReport().survey.way == .helper)
+        #expect(try store.device.report().survey.way == .helper)
         helper.kill()
         #expect(try unlock(world.elsewhere(TPMPlaces(socket: helper.path))) == .absent)
     }
@@ -71,7 +71,7 @@ struct TPMTests {
         let header = world.file("header")
         for isCompromised in [false, true] {
             #expect(
-                LockedVault.status { try world.changePassword(to: "new", isCompromised: isCompromised, store) }
+                LockedVault.status { try world.passwords.change(to: "new", isCompromised: isCompromised, store) }
                     == .unavailable)
         }
         #expect(world.file("header") == header)
@@ -86,7 +86,7 @@ struct TPMTests {
         let store = world.other()
         #expect(try unlock(store) == .other)
         #expect(statuses(store) == Levels.withoutDevice)
-        _ = try store.rebindDevice(
+        _ = try store.device.rebind(
             .tpm2, isDestroying: true, password: { () throws(TokenKeepError) in try SecretBytes("old") },
             lost: { _, fault in #expect(fault.kind == .other) })
         #expect(statuses(store) == [.ok, .ok, .notFound, .notFound, .notFound])
@@ -109,14 +109,14 @@ struct TPMTests {
 
     @Test func changesOfThePasswordKeepTheLevels() throws {
         try bound()
-        let code = try world.other().createRecoveryCode(password: SecretBytes("old"))
-        try world.changePassword(from: "old", to: "new", world.other())
+        let code = try world.other().passwords.createRecoveryCode(password: SecretBytes("old"))
+        try world.passwords.change(from: "old", to: "new", world.other())
         #expect(try unlock(world.elsewhere(), "new") == nil)
-        _ = try world.other().recover(code: code, newPassword: SecretBytes("newer"))
+        _ = try world.other().passwords.recover(code: code, newPassword: SecretBytes("newer"))
         #expect(statuses(world.other()) == [.ok, .ok, .ok, .ok, .corrupt])
-        try world.changePassword(from: "newer", to: "newest", isCompromised: true, world.other())
+        try world.passwords.change(from: "newer", to: "newest", isCompromised: true, world.other())
         #expect(statuses(world.other()) == [.ok, .ok, .ok, .ok, .corrupt])
-        _ = try world.other().removePassword(SecretBytes("newest"), isDestroying: true)
+        _ = try world.other().passwords.remove(SecretBytes("newest"), isDestroying: true)
         #expect(statuses(world.elsewhere()) == [.ok, .ok, .ok, .ok, .corrupt])
     }
 
@@ -124,10 +124,10 @@ struct TPMTests {
         try bound()
         _ = world.directory.writeMachineKey([UInt8](repeating: 1, count: 32))
         for provider in [DeviceProvider.machineKey, .tpm2] {
-            _ = try world.other().rebindDevice(
+            _ = try world.other().device.rebind(
                 provider, isDestroying: false, password: { () throws(TokenKeepError) in try SecretBytes("old") },
                 lost: { _, _ in })
-            #expect(try world.other().deviceReport().device?.provider == provider)
+            #expect(try world.other().device.report().device?.provider == provider)
             let store = world.elsewhere()
             #expect(try unlock(store) == nil)
             #expect(statuses(store) == Levels.open)
@@ -137,7 +137,7 @@ struct TPMTests {
     }
 
     @Test func withoutAPasswordTheKeyfileAndTheTPMOpenTheLevels() throws {
-        _ = try world.other().chooseDevice(.tpm2) { () throws(TokenKeepError) in try SecretBytes("") }
+        _ = try world.other().device.choose(.tpm2) { () throws(TokenKeepError) in try SecretBytes("") }
         try world.save("four", level: .afterFirstUnlockThisDeviceOnly)
         #expect(world.loading("four", from: world.elsewhere()) == .ok)
         let other = try SoftwareTPM()

@@ -118,7 +118,7 @@ struct ChecklistTests {
     func aLockedPlaceIsNoLogout() throws {
         _ = try world.signedIn()
         let store = try world.store()
-        _ = try store.setPassword(SecretBytes("horse"))
+        _ = try store.passwords.set(SecretBytes("horse"))
         try store.lock()
         let session = try world.session()
         #expect(throws: TokenKeepError(.locked, "")) { try session.token() }

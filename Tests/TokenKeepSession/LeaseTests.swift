@@ -16,7 +16,7 @@ struct LeaseTests {
         let session = try world.signedIn()
         let store = try world.store()
         if try store.records.open()?.keys.header.hasPassword != true {
-            _ = try store.setPassword(SecretBytes("horse"))
+            _ = try store.passwords.set(SecretBytes("horse"))
         }
         world.move(seconds: 3400)
         world.server.whileAnswering { meanwhile(store) }
@@ -61,7 +61,7 @@ struct LeaseTests {
         try world.store().unlock(SecretBytes("horse"))
         world.shelf.unlock()
         #expect(try session.token().text == "access-2")
-        _ = try world.store().sync()
+        _ = try world.store().pendingChanges.sync()
         #expect(world.shelf.items.values.contains { $0.secret.utf8String?.contains("refresh-2") == true })
         #expect(world.server.requests == ["refresh-1"])
     }
@@ -93,11 +93,11 @@ struct LeaseTests {
         #expect(throws: TokenKeepError(.locked, "")) { try store.save(request) }
         request.keepsWhenLocked = true
         #expect(throws: TokenKeepError(.locked, "")) { try store.save(request) }
-        _ = try store.setPassword(SecretBytes("horse"))
+        _ = try store.passwords.set(SecretBytes("horse"))
         #expect(try store.save(request).pendingModules == ["secret-service"])
         #expect(try store.load(service: "a", account: "b").secret.utf8String == "two")
         world.shelf.unlock()
-        #expect(try store.sync().left == 0)
+        #expect(try store.pendingChanges.sync().left == 0)
         #expect(world.shelf.items[name]?.secret.utf8String == "two")
     }
 }

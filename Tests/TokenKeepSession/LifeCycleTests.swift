@@ -196,7 +196,7 @@ struct LifeCycleTests {
     @Test func aSessionSurvivesANewPassword() throws {
         let session = try world.signedIn()
         let store = try world.store()
-        _ = try store.setPassword(SecretBytes("horse"))
+        _ = try store.passwords.set(SecretBytes("horse"))
         #expect(try session.token().text == "access-1")
         #expect(try world.session(nil).name.account == "ann")
         #expect(world.directory.names(in: "vault").filter { $0.hasPrefix("era-") } == ["era-2"])

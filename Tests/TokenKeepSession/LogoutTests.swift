@@ -15,7 +15,7 @@ struct LogoutTests {
     private func endedWhileLocked() throws -> (session: Session, store: Store) {
         let session = try world.signedIn()
         let store = try world.store()
-        _ = try store.setPassword(SecretBytes("horse"))
+        _ = try store.passwords.set(SecretBytes("horse"))
         try store.lock()
         #expect(try session.end().revocation == .waitingForUnlock)
         try store.unlock(SecretBytes("horse"))
@@ -166,7 +166,7 @@ struct LogoutTests {
     }
 
     @Test func aRefreshAsksTheUserForNoTokenOfAnEarlierLogout() throws {
-        _ = try world.store().setPassword(SecretBytes("horse"))
+        _ = try world.store().passwords.set(SecretBytes("horse"))
         let bob = try world.signedIn("bob", refreshLevel: .whenUnlocked)
         world.server.become(.isAway)
         #expect(try bob.end().revocation == .queued)
@@ -346,7 +346,7 @@ struct LogoutTests {
     @Test func aLocalLogoutWhileLockedRevokesNothingAfterTheUnlock() throws {
         let session = try world.signedIn()
         let store = try world.store()
-        _ = try store.setPassword(SecretBytes("horse"))
+        _ = try store.passwords.set(SecretBytes("horse"))
         try store.lock()
         _ = try session.end(isLocalOnly: true)
         try store.unlock(SecretBytes("horse"))
@@ -369,7 +369,7 @@ struct LogoutTests {
     @Test func aLogoutWhileLockedWaitsForTheUnlock() throws {
         let session = try world.signedIn()
         let store = try world.store()
-        _ = try store.setPassword(SecretBytes("horse"))
+        _ = try store.passwords.set(SecretBytes("horse"))
         try store.lock()
         #expect(try session.end().revocation == .waitingForUnlock)
         #expect(try session.info().state == .signedOut)

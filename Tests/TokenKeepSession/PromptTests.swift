@@ -22,7 +22,7 @@ struct PromptTests {
     }
 
     @Test func nobodyWaitsForAPromptOfTheVault() throws {
-        _ = try world.store().setPassword(SecretBytes("horse"))
+        _ = try world.store().passwords.set(SecretBytes("horse"))
         _ = try world.signedIn(refreshLevel: .whenUnlocked)
         let other = try world.session()
         let wasFree = MutexGuarded<[Bool]>([])

@@ -15,7 +15,7 @@ struct RefreshItemTests {
 
     /// A session whose refresh token is of level when-unlocked, in a vault with a password.
     private func separated() throws -> Session {
-        _ = try world.store().setPassword(SecretBytes("horse"))
+        _ = try world.store().passwords.set(SecretBytes("horse"))
         return try world.signedIn(refreshLevel: .whenUnlocked)
     }
 
@@ -104,21 +104,21 @@ struct RefreshItemTests {
 
     @Test func aSignInNeedsNoOldRefreshTokenThatIsLocked() throws {
         let world = SessionWorld(stack: "any required secret-service")
-        _ = try world.store().setPassword(SecretBytes("horse"))
+        _ = try world.store().passwords.set(SecretBytes("horse"))
         let session = try world.signedIn(refreshLevel: .whenUnlocked)
         world.shelf.lock()
         let response = #"{"access_token":"fresh","refresh_token":"other","expires_in":3600}"#
         try session.begin(.user, response: SecretBytes(response))
         #expect(try world.session().token().text == "fresh")
         world.shelf.unlock()
-        _ = try world.store().sync()
+        _ = try world.store().pendingChanges.sync()
         #expect(try world.session().token().text == "fresh")
     }
 
     /// The keyring with the old refresh token is locked; the vault is locked before the new record is written.
     @Test func aSignInThatFailsBetweenItsWritesLeavesARefreshTokenThatItCouldNotRead() throws {
         let world = SessionWorld(stack: "any required secret-service")
-        _ = try world.store().setPassword(SecretBytes("horse"))
+        _ = try world.store().passwords.set(SecretBytes("horse"))
         let session = try world.signedIn(refreshLevel: .whenUnlocked)
         world.shelf.lock()
         let lines = MutexGuarded(false)
@@ -132,7 +132,7 @@ struct RefreshItemTests {
         #expect(lines.withLock { $0 })
         world.shelf.unlock()
         try world.store().unlock(SecretBytes("horse"))
-        _ = try world.store().sync()
+        _ = try world.store().pendingChanges.sync()
         #expect(try session.refresh().text == "access-2")
         #expect(world.server.requests == ["refresh-1"])
         #expect(
@@ -145,14 +145,14 @@ struct RefreshItemTests {
 
     @Test func aSignInOverALockedRefreshTokenClearsItOnceItsRecordIsThere() throws {
         let world = SessionWorld(stack: "any required secret-service")
-        _ = try world.store().setPassword(SecretBytes("horse"))
+        _ = try world.store().passwords.set(SecretBytes("horse"))
         let session = try world.signedIn(refreshLevel: .whenUnlocked)
         for number in 1...2 {
             world.shelf.lock()
             let response = #"{"access_token":"fresh-\#(number)","refresh_token":"refresh-1","expires_in":3600}"#
             try session.begin(.user, response: SecretBytes(response))
             world.shelf.unlock()
-            _ = try world.store().sync()
+            _ = try world.store().pendingChanges.sync()
             #expect(try session.token().text == "fresh-\(number)")
             #expect(try world.store().list(service: refreshService).items.count == 1)
         }

@@ -32,7 +32,7 @@ extension Reconciler {
     /// The clearable modules that may hold the item: modules used on this machine, or with a pending change.
     func holders(after known: [PendingWrite] = []) -> [any Module] {
         clearable(after: known).filter {
-            (try? records.hasUsed($0.name)) != false || pending.has(known, for: $0.name)
+            (try? records.journal.hasUsed($0.name)) != false || pending.has(known, for: $0.name)
         }
     }
 }
@@ -105,7 +105,7 @@ private struct Clearing {
     ) throws(TokenKeepError) -> Bool {
         let wasThere = try dispatcher.clear(name, ifVersion: nil, passesOutages: false, call)
         // A record with pending changes would still answer a load with the item.
-        guard (try? records.mayHavePending()) == false else { throw problem }
+        guard (try? records.journal.mayHavePending()) == false else { throw problem }
         return wasThere
     }
 

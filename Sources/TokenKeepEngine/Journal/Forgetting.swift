@@ -24,7 +24,7 @@ struct Forgetting {
     ///
     /// - Parameter milliseconds: the time limit for one item.
     func run(_ call: CallContext, eachItem milliseconds: UInt32) throws(TokenKeepError) -> ForgetOutcome {
-        let found = try records.pendingRecords()
+        let found = try records.journal.pendingRecords()
         let pending = found.records.values.filter { $0.pending.contains { isForgotten($0.module, $0.machine) } }
         let sealed = try records.open().map { (vault) throws(TokenKeepError) in try SealedRecords(vault).all() }
         let copied = (sealed?.entries ?? []).filter {
@@ -40,7 +40,7 @@ struct Forgetting {
         }
         try call.deadline.checkCancellation()
         // Remove the mark last, because a module with pending changes must stay marked as used.
-        outcome.wasUsed = try records.unmarkUsed(module, onEveryMachine: isOnEveryMachine)
+        outcome.wasUsed = try records.journal.unmarkUsed(module, onEveryMachine: isOnEveryMachine)
         return outcome
     }
 

@@ -81,7 +81,7 @@ struct Migration {
         namespace: String, service: String?, _ call: CallContext, _ outcome: inout MigrationOutcome
     ) throws(TokenKeepError) -> [ItemName] {
         let listing = try source.list(namespace: namespace, service: service, call)
-        let found = try records.pendingRecords()
+        let found = try records.journal.pendingRecords()
         for problem in [listing.problem, source.holdsRecords ? nil : found.problem].compactMap({ $0 }) {
             outcome.failures.append(MigrationOutcome.Failure(item: nil, error: problem))
         }

@@ -30,7 +30,7 @@ public struct PendingReport: Sendable {
     /// Reads the pending changes from the records, without changing them.
     init(_ records: Records) {
         do throws(TokenKeepError) {
-            let found = try records.pendingRecords()
+            let found = try records.journal.pendingRecords()
             let machine = records.hash(of: records.machine)
             let all = found.records.values.flatMap { record in
                 record.pending.map {

@@ -12,8 +12,8 @@ extension Reconciler {
     func sync(
         _ call: CallContext, eachItem milliseconds: UInt32, progress: JournalProgress?
     ) throws(TokenKeepError) -> SyncOutcome {
-        guard try records.mayHavePending() else { return SyncOutcome() }
-        let found = try records.pendingRecords()
+        guard try records.journal.mayHavePending() else { return SyncOutcome() }
+        let found = try records.journal.pendingRecords()
         let governing = found.records.values.filter(pending.govern)
         if call.promptsAllowed {
             // Each module may prompt once, while no lock is held.
@@ -32,7 +32,7 @@ extension Reconciler {
         ).run(progress)
         try call.deadline.checkCancellation()
         if !names.isEmpty { progress?(names.count, names.count) }
-        try? records.removeStaleHints()
+        try? records.journal.removeStaleHints()
         return outcome
     }
 
@@ -40,7 +40,7 @@ extension Reconciler {
     ///
     /// - Returns: false if a change that a module was asked to apply stays pending.
     func drainQuietly(_ call: CallContext) -> Bool {
-        guard usesRecords, (try? records.mayHavePending()) == true, let found = try? records.pendingRecords() else {
+        guard usesRecords, (try? records.journal.mayHavePending()) == true, let found = try? records.journal.pendingRecords() else {
             return true
         }
         var isDrained = true

@@ -39,7 +39,7 @@ struct Reconciler: Sendable {
         guard usesRecords, dispatcher.memory.item(name) == nil else { return try dispatcher.load(name, call) }
         var attempt = 1
         while true {
-            let before = try records.snapshot(for: name)
+            let before = try records.journal.snapshot(for: name)
             var emptied: Set<String> = []
             if before.mayHavePending {
                 if let item = try answer(name, drains: drains, call) { return item }
@@ -55,7 +55,7 @@ struct Reconciler: Sendable {
                 return try dispatcher.load(name, call, emptied: emptied)
             } catch {
                 // The item may have moved meanwhile, from a module not yet asked to one already asked.
-                guard error.status == .notFound, try records.generation() != before.generation else { throw error }
+                guard error.status == .notFound, try records.journal.generation() != before.generation else { throw error }
                 guard attempt < Reconciler.attempts else { break }
                 attempt += 1
             }
@@ -112,9 +112,9 @@ struct Reconciler: Sendable {
         guard usesRecords else { return try dispatcher.list(namespace: namespace, service: service, call) }
         var attempt = 1
         while true {
-            let before = try records.generation()
+            let before = try records.journal.generation()
             let listing = try listOnce(namespace: namespace, service: service, call)
-            guard attempt < Reconciler.attempts, try records.generation() != before else { return listing }
+            guard attempt < Reconciler.attempts, try records.journal.generation() != before else { return listing }
             attempt += 1
         }
     }
@@ -122,14 +122,14 @@ struct Reconciler: Sendable {
     private func listOnce(
         namespace: String, service: String?, _ call: CallContext
     ) throws(TokenKeepError) -> ItemListing {
-        guard try records.mayHavePending() else {
+        guard try records.journal.mayHavePending() else {
             return try dispatcher.list(namespace: namespace, service: service, call)
         }
-        let before = try records.pendingRecords()
+        let before = try records.journal.pendingRecords()
         var listing = try dispatcher.list(namespace: namespace, service: service, call) {
             isRemoved($0, by: before)
         }
-        let found = try records.pendingRecords()
+        let found = try records.journal.pendingRecords()
         // A load returns a memory-only item first, even if its name has pending changes.
         let isHidden = { (name: ItemName) in dispatcher.memory.item(name) != nil }
         let governing = found.records.values.filter(pending.govern).compactMap(\.details)
@@ -171,7 +171,7 @@ struct Reconciler: Sendable {
     ///
     /// - Throws: the failure of a module that could not be asked. After an error the item is unchanged.
     func drainBeforeCondition(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
-        guard try records.snapshot(for: name).mayHavePending else { return }
+        guard try records.journal.snapshot(for: name).mayHavePending else { return }
         let isPending = try governing(name, call) != nil
         try drainRemoval(before: name, call, isNeeded: true)
         guard isPending else { return }

@@ -100,7 +100,7 @@ struct Saving {
     private func saveWithoutJournal(
         _ request: SaveRequest, at progress: Decisions.Progress, because problem: TokenKeepError, _ call: CallContext
     ) throws(TokenKeepError) -> SaveOutcome {
-        let isQuiet = (try? records.mayHavePending()) == false
+        let isQuiet = (try? records.journal.mayHavePending()) == false
         guard
             Decisions.unwritten(
                 progress, isVaultFirst: first.holdsRecords, isIgnored: isIgnored(problem),
@@ -170,7 +170,7 @@ struct Saving {
     /// Another program may have saved the item in a module that was never used here. A load would find that item before
     /// the vault's, so the save must remove that item.
     private func discoverItems(_ name: ItemName, _ call: CallContext) {
-        for module in pending.deferrable where (try? records.hasUsed(module.name)) == false {
+        for module in pending.deferrable where (try? records.journal.hasUsed(module.name)) == false {
             _ = try? module.load(name, call.withoutPrompts)
         }
     }
@@ -382,6 +382,6 @@ struct Saving {
         guard [.save, .load].allSatisfy({ dispatcher.places(for: $0).contains { $0.module.holdsRecords } }) else {
             return false
         }
-        return try !records.hasUsed(first.name)
+        return try !records.journal.hasUsed(first.name)
     }
 }

@@ -108,7 +108,7 @@ extension Reconciler {
         let call = call.withoutPrompts
         let isMissed = { (problem: TokenKeepError?) in problem.map { Decisions.isOutage($0.status) } ?? false }
         let missed = clearable(after: []).filter { module in
-            guard (try? records.hasUsed(module.name)) == true else { return false }
+            guard (try? records.journal.hasUsed(module.name)) == true else { return false }
             guard !listing.problems.contains(where: { $0.module == module.name && isMissed($0) }) else { return true }
             do throws(TokenKeepError) {
                 return isMissed(try module.list(namespace: namespace, service: service, call).problem)
@@ -134,7 +134,7 @@ extension Reconciler {
     ///
     /// A list hides these items, although another program may have saved one since. The list reports unreadable records.
     func removedItems(of service: String, in namespace: String) -> [ItemName] {
-        guard usesRecords, let found = try? records.pendingRecords() else { return [] }
+        guard usesRecords, let found = try? records.journal.pendingRecords() else { return [] }
         return found.records.values.filter { !$0.holdsValue && pending.govern($0) }.compactMap(\.name).filter { name in
             name.removedService == nil && name.isIn(namespace: namespace, service: service)
         }
@@ -143,7 +143,7 @@ extension Reconciler {
     /// The pending removal of all items of the item's service; nil if none is pending for a module of this stack.
     func pendingRemoval(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> ServiceRemoval? {
         do throws(TokenKeepError) {
-            guard try records.mayHavePending() else { return nil }
+            guard try records.journal.mayHavePending() else { return nil }
             let removal = try ItemName(removalOf: name.service, in: name.namespace)
             return try governing(removal, call) == nil ? nil : ServiceRemoval(reconciler: self, name: removal)
         } catch {

@@ -52,7 +52,7 @@ package struct VaultLogin {
             }
             do throws(TokenKeepError) {
                 try PasswordDerivation.check(password)
-                _ = try store.unlockVault(password, call, expiringAfter: limit)
+                _ = try store.unlocking.unlock(password, call, expiringAfter: limit)
             } catch {
                 guard VaultLogin.isWrong(error) else { throw error }
                 note(.wrongPassword)

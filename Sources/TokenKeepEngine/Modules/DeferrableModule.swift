@@ -44,7 +44,7 @@ struct DeferrableModule: RememberingModule {
         guard !item.details.isSealed, let fingerprint = seen[name]?.fingerprint else { return }
         let wasNoted = before?.isNoted == true && before?.fingerprint == fingerprint
         // If another process has locked the item, a later load notes the value for later processes.
-        let isNoted = wasNoted || records.noteSeen(fingerprint, of: name, in: self.name)
+        let isNoted = wasNoted || records.journal.noteSeen(fingerprint, of: name, in: self.name)
         seen[name]?.isNoted = isNoted
     }
 
@@ -139,7 +139,7 @@ struct DeferrableModule: RememberingModule {
     /// Loads the item first, to learn whether the module is absent. An absent module must not be marked, because it
     /// would count as unavailable from then on.
     private func noteUse(of name: ItemName, _ call: CallContext) throws(TokenKeepError) {
-        guard (try? records.hasUsed(self.name)) != true else { return }
+        guard (try? records.journal.hasUsed(self.name)) != true else { return }
         do throws(TokenKeepError) {
             _ = try base.load(name, share(of: call))
         } catch {
@@ -150,7 +150,7 @@ struct DeferrableModule: RememberingModule {
             }
         }
         // A read-only vault cannot mark the module as used. Save the item all the same.
-        try? records.markUsed(self.name, call)
+        try? records.journal.markUsed(self.name, call)
     }
 
     func clear(
@@ -210,7 +210,7 @@ struct DeferrableModule: RememberingModule {
                 noteThere(call)
                 throw error
             }
-            guard try !records.hasUsed(name) else { throw error }
+            guard try !records.journal.hasUsed(name) else { throw error }
             if let answer { return answer }
             throw TokenKeepError(.notFound, words, module: name, isAbsence: true)
         }
@@ -220,7 +220,7 @@ struct DeferrableModule: RememberingModule {
     ///
     /// If the marked module becomes absent, for example without a message bus, it does not count as empty.
     private func noteThere(_ call: CallContext) {
-        try? records.markUsed(name, call)
+        try? records.journal.markUsed(name, call)
     }
 
     /// A copy of the call's context that ends earlier and so leaves time to later modules.

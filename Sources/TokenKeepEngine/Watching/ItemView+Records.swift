@@ -54,7 +54,7 @@ extension ItemView {
         do throws(TokenKeepError) {
             // Read the clock first, so that a later reading notices another program's save in the same second.
             let now = UnixTime.now
-            let item = try store.detailsQuietly(name, until: deadline)
+            let item = try store.withoutPrompts.details(name, until: deadline)
             guard item.module != ItemView.memory else { return Look(name: name, entry: before, change: nil) }
             let entry = ItemView.entry(item, now)
             switch ItemView.compare(before, entry) {

@@ -107,10 +107,10 @@ struct ItemView {
         let now = UnixTime.now
         if !isFirst, drainAgainAt?.hasPassed ?? true {
             drainAgainAt =
-                try store.drainQuietly(until: deadline)
+                try store.withoutPrompts.drain(until: deadline)
                 ? nil : Deadline(milliseconds: ItemView.drainAgain)
         }
-        let listing = try store.listQuietly(service: service, until: deadline)
+        let listing = try store.withoutPrompts.list(service: service, until: deadline)
         var reading = Reading(problem: listing.problem)
         var found: [ItemName: Entry] = [:]
         for item in listing.items where item.module != ItemView.memory {
@@ -142,7 +142,7 @@ struct ItemView {
         var isAllLookedAt = true
         for (name, before) in entries.filter({ found[$0.key] == nil }).sorted(by: { $0.key < $1.key }) {
             do throws(TokenKeepError) {
-                let item = try store.loadQuietly(name, until: deadline).details
+                let item = try store.withoutPrompts.loadUndrained(name, until: deadline).details
                 found[name] = item.module == ItemView.memory ? before : ItemView.entry(item, now)
                 if item.module != ItemView.memory, before.version != 0, item.version != before.version {
                     changes.append(.saved(name))
@@ -169,7 +169,7 @@ struct ItemView {
         guard entry.version == 0 else { return entry }
         if let before, before.isSettled, before.module == item.module, before.modifiedAt == item.modifiedAt {
             entry.version = before.version
-        } else if let loaded = try? store.loadQuietly(item.name, until: deadline) {
+        } else if let loaded = try? store.withoutPrompts.loadUndrained(item.name, until: deadline) {
             entry.version = loaded.details.version
         }
         return entry

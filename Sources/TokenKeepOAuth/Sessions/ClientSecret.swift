@@ -16,7 +16,7 @@ enum ClientSecret {
         do throws(TokenKeepError) {
             guard mayPrompt else {
                 let name = try ItemName(namespace: store.namespace, service: item.service, account: item.account)
-                return try store.loadWithoutPrompts(name, until: deadline).secret
+                return try store.withoutPrompts.load(name, until: deadline).secret
             }
             return try store.load(service: item.service, account: item.account, until: deadline).secret
         } catch {

@@ -139,7 +139,7 @@ extension ItemTransaction {
     }
 }
 
-extension Records {
+extension VaultJournal {
     /// Notes that a load found a value in a module.
     ///
     /// Notes nothing if there is no vault, if another process has locked the item or if a change of the item is
@@ -147,9 +147,9 @@ extension Records {
     ///
     /// - Returns: whether the value is now noted as the latest.
     package func noteSeen(_ fingerprint: [UInt8], of name: ItemName, in module: String) -> Bool {
-        guard let vault = try? open() else { return false }
+        guard let vault = try? records.open() else { return false }
         let keys = vault.keys.journal
-        let notes = HolderNotes(vault, of: machine)
+        let notes = HolderNotes(vault, of: records.machine)
         guard let known = try? notes.holder(name, module: module) else { return false }
         if known.seen.last == fingerprint { return true }
         guard let lock = try? VaultLock(trying: .item(id: keys.id(of: name)), of: vault.directory) else { return false }
@@ -158,7 +158,7 @@ extension Records {
         let hint = "\(PendingHints.folder)/\(Hexadecimal.text(vault.keys.fileName(of: name)))"
         guard let known = try? notes.holder(name, module: module),
             (try? VaultFiles.exists(hint, in: vault.era.descriptor)) == false,
-            (try? opener.open())?.era.number == vault.era.number
+            (try? records.opener.open())?.era.number == vault.era.number
         else { return false }
         return (try? notes.replace(with: known.seeing(fingerprint), name, module: module)) != nil
     }

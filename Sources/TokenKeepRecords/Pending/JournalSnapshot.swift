@@ -5,13 +5,13 @@ import TokenKeepKeys
 
 /// The state of the vault at the beginning of a load: whether changes may be pending, and the last change's number.
 package struct JournalSnapshot: Sendable {
-    /// The random number in the last entry of the vault's log of changes. See ``Records/generation()``.
+    /// The random number in the last entry of the vault's log of changes. See ``VaultJournal/generation()``.
     package let generation: UInt64
     /// Whether any record may have pending writes.
     package let mayHavePending: Bool
 }
 
-extension Records {
+extension VaultJournal {
     /// Finds out whether changes may be pending in the vault, and reads the vault's ``generation()``.
     ///
     /// If nothing was pending at the last call, and a stat(2) of a directory shows that nothing became pending since,
@@ -27,12 +27,12 @@ extension Records {
     }
 
     package func snapshot() throws(TokenKeepError) -> JournalSnapshot {
-        if let quiet = quiet.withLock({ $0 }), quiet.place.isUnchanged, let generation = quiet.log.generation {
+        if let quiet = records.quiet.withLock({ $0 }), quiet.place.isUnchanged, let generation = quiet.log.generation {
             return JournalSnapshot(generation: generation, mayHavePending: false)
         }
         // Close the log that the last call left open: an open log hides its own removal from watchers.
-        quiet.withLock { $0 = nil }
-        guard let vault = try open() else { return JournalSnapshot(generation: 0, mayHavePending: false) }
+        records.quiet.withLock { $0 = nil }
+        guard let vault = try records.open() else { return JournalSnapshot(generation: 0, mayHavePending: false) }
         // Read the directory's times before its entries: a write that becomes pending afterwards changes the times.
         let place = QuietPlace(vault.directory)
         let snapshot = JournalSnapshot(
@@ -44,7 +44,7 @@ extension Records {
         guard snapshot.generation != 0, !snapshot.mayHavePending, let place, place.isSettled,
             try vault.directory.currentEra() == vault.era.number, let log = HeldChangeLog(vault.directory)
         else { return snapshot }
-        quiet.withLock { $0 = QuietVault(place: place, log: log) }
+        records.quiet.withLock { $0 = QuietVault(place: place, log: log) }
         return snapshot
     }
 }

@@ -18,9 +18,9 @@ package struct PendingRecords: Sendable {
         keys.flatMap { records[$0.fileName(of: name)] }
     }
 
-    fileprivate init() {}
+    init() {}
 
-    fileprivate init(_ records: Records, _ vault: inout OpenVault) throws(TokenKeepError) {
+    init(_ records: Records, _ vault: inout OpenVault) throws(TokenKeepError) {
         keys = vault.keys
         for name in try PendingHints(vault.era).all() {
             let reader = RecordReader(records: records, fileName: name)
@@ -34,64 +34,6 @@ package struct PendingRecords: Sendable {
                 self.records[name] = record
                 problem = problem ?? record.locked
             }
-        }
-    }
-}
-
-extension Records {
-    /// Reads every record that has pending writes or removals.
-    package func pendingRecords() throws(TokenKeepError) -> PendingRecords {
-        guard var vault = try open() else { return PendingRecords() }
-        while true {
-            let era = vault.era.number
-            let found = try PendingRecords(self, &vault)
-            // If the vault's keys were replaced during the reading, read again: the records' file names have changed.
-            guard let present = try open(), present.era.number != era else { return found }
-            vault = present
-        }
-    }
-
-    /// Whether any record may have pending writes; false without a vault. No key is needed.
-    package func mayHavePending() throws(TokenKeepError) -> Bool {
-        guard let vault = try open() else { return false }
-        return try !PendingHints(vault.era).areNone()
-    }
-
-    /// The vault's generation: the random number in the last entry of the log of changes.
-    ///
-    /// Every change of a record gives the vault another generation.
-    ///
-    /// A search for an item reads the generation at its beginning and at its end. If the two differ, an item that the
-    /// search did not find may exist: the item may have moved between two modules.
-    package func generation() throws(TokenKeepError) -> UInt64 {
-        guard let vault = try open() else { return 0 }
-        return try ChangeLog.generation(in: vault.directory)
-    }
-
-    /// Removes the hints that a crash left for records without pending changes.
-    ///
-    /// A hint is an empty file that marks a record as having pending changes. Each hint makes every reader read a
-    /// record. Nothing is removed while another process has locked any item.
-    package func removeStaleHints() throws(TokenKeepError) {
-        guard var vault = try open() else { return }
-        let hints = PendingHints(vault.era)
-        let era = vault.era.number
-        for name in try hints.all() {
-            let reader = RecordReader(records: self, fileName: name)
-            guard try hasNothingPending(reader, &vault), vault.era.number == era else { continue }
-            // A hint does not contain the item's ID, so the item alone cannot be locked: lock the whole vault.
-            guard let lock = try VaultLock(trying: .whole, of: vault.directory) else { return }
-            defer { lock.release() }
-            if try hasNothingPending(reader, &vault), vault.era.number == era { try hints.remove(name) }
-        }
-    }
-
-    /// Whether a record has no pending changes, or is missing. False if the record cannot be read.
-    private func hasNothingPending(_ reader: RecordReader, _ vault: inout OpenVault) throws(TokenKeepError) -> Bool {
-        switch try reader.read(&vault, { _, state throws(FormatFault) in state.pending.isEmpty }) {
-        case nil: true
-        case .success(let isEmpty): isEmpty
-        case .failure: false
         }
     }
 }

@@ -7,7 +7,7 @@ import TokenKeepKeys
 ///
 /// A module is used once TokenKeep has written an item to it or the module has answered a load. A used module that is
 /// absent counts as unavailable, not as empty, because it may still have items.
-extension Records {
+extension VaultJournal {
     static let usedFolder = "used"
 
     /// Marks a module as used on this machine, durably.
@@ -15,8 +15,8 @@ extension Records {
     /// Called before this process writes an item to the module, and after the module has answered a load.
     package func markUsed(_ module: String, _ call: CallContext) throws(TokenKeepError) {
         guard try !hasUsed(module) else { return }
-        let vault = try openOrMake(call)
-        let folder = try EraFolder(name: Records.usedFolder, era: vault.era).openOrMake(isDurable: true)
+        let vault = try records.openOrMake(call)
+        let folder = try EraFolder(name: VaultJournal.usedFolder, era: vault.era).openOrMake(isDurable: true)
         do throws(Errno) {
             _ = try SystemCall.openRegular(marker(module, vault), in: folder.number, O_WRONLY | O_CREAT, mode: 0o600)
             try SystemCall.sync(folder)
@@ -27,15 +27,15 @@ extension Records {
 
     /// Whether a module is marked as used on this machine.
     package func hasUsed(_ module: String) throws(TokenKeepError) -> Bool {
-        guard let vault = try open() else { return false }
-        return try VaultFiles.exists("\(Records.usedFolder)/\(marker(module, vault))", in: vault.era.descriptor)
+        guard let vault = try records.open() else { return false }
+        return try VaultFiles.exists("\(VaultJournal.usedFolder)/\(marker(module, vault))", in: vault.era.descriptor)
     }
 
     /// Removes the mark (an empty file) that a module is used, on this machine or on every machine, durably.
     ///
     /// - Returns: whether the module was marked.
     package func unmarkUsed(_ module: String, onEveryMachine: Bool) throws(TokenKeepError) -> Bool {
-        guard let vault = try open(), let folder = try EraFolder(name: Records.usedFolder, era: vault.era).open() else {
+        guard let vault = try records.open(), let folder = try EraFolder(name: VaultJournal.usedFolder, era: vault.era).open() else {
             return false
         }
         // A module's name contains no `@`, so these files belong to this module alone.
@@ -53,6 +53,6 @@ extension Records {
     }
 
     private func marker(_ module: String, _ vault: OpenVault) -> String {
-        module + "@" + Hexadecimal.text(vault.keys.journal.machine(machine.bytes))
+        module + "@" + Hexadecimal.text(vault.keys.journal.machine(records.machine.bytes))
     }
 }

@@ -58,7 +58,7 @@ public struct Sessions: Sendable {
     private func notes(_ call: CallContext) throws(TokenKeepError) -> (files: [SessionFile], damaged: Int) {
         let notes = try files.notes()
         guard notes.files.contains(where: { $0.name == nil }) else { return notes }
-        try store.unlockWithGivenPassword(call)
+        try store.unlocking.withGivenPassword(call)
         return try files.notes()
     }
 

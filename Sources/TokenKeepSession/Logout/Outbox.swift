@@ -101,7 +101,7 @@ public struct Outbox: Sendable {
             label: "token to be revoked", attributes: entry.attributes)
         request.keepsWhenLocked = true
         request.precondition = entry.precondition
-        try store.saveWithoutPrompts(request)
+        try store.withoutPrompts.save(request)
     }
 
     /// Sends every token that is due, of one service or of all, within ``SessionOptions/timeoutMilliseconds``. The tokens
@@ -151,7 +151,7 @@ public struct Outbox: Sendable {
         var result = Flushed()
         let listing =
             try mayPrompt
-            ? store.list(service: Outbox.service, until: end) : store.listQuietly(service: Outbox.service, until: end)
+            ? store.list(service: Outbox.service, until: end) : store.withoutPrompts.list(service: Outbox.service, until: end)
         // Without the mark nothing waits, whatever the listing could not see.
         if mark.isSet { result.problem = listing.problem }
         if listing.items.isEmpty, listing.problem == nil { mark.remove() }
@@ -276,7 +276,7 @@ public struct Outbox: Sendable {
     }
 
     private func clear(_ entry: Entry) throws(TokenKeepError) {
-        guard mayPrompt else { return try store.clearWithoutPrompts(entry.name) }
+        guard mayPrompt else { return try store.withoutPrompts.clear(entry.name) }
         try store.clear(service: entry.name.service, account: entry.name.account)
     }
 
@@ -286,7 +286,7 @@ public struct Outbox: Sendable {
             item =
                 try mayPrompt
                 ? store.load(service: name.service, account: name.account, until: end)
-                : store.loadWithoutPrompts(name, until: end)
+                : store.withoutPrompts.load(name, until: end)
         } catch {
             guard error.status == .notFound else { throw error }
             return nil

@@ -96,7 +96,7 @@ extension Session {
         let isForeign = ended.isEmpty && record == nil
         let isEnded = !isForeign && (!isLater || (record?.epoch ?? "") == ended)
         let isQueued = try note.endsLocally ? false : queueTokens(of: isEnded ? record : nil, note, call)
-        if isEnded { try store.clearWithoutPrompts(name) }
+        if isEnded { try store.withoutPrompts.clear(name) }
         let items = Set(refreshAccounts(note) + (isEnded ? [record?.refreshItem].compactMap { $0 } : []))
         if !items.isEmpty { try dropRefreshItems(items.sorted(), call) }
         try stash.drop()
@@ -145,7 +145,7 @@ extension Session {
         do throws(TokenKeepError) {
             return try joined(record, call)
         } catch {
-            if refreshItemBit(record.refreshItem) != 0 { try store.clearWithoutPrompts(name) }
+            if refreshItemBit(record.refreshItem) != 0 { try store.withoutPrompts.clear(name) }
             throw error
         }
     }

@@ -194,7 +194,7 @@ extension Session {
 
     /// Clears the items of accounts, and notes that they are not there.
     func dropRefreshItems(_ accounts: [String], _ call: CallContext) throws(TokenKeepError) {
-        for account in accounts { try store.clearWithoutPrompts(refreshName(account)) }
+        for account in accounts { try store.withoutPrompts.clear(refreshName(account)) }
         let dropped = accounts.reduce(UInt8(0)) { $0 | refreshItemBit($1) }
         try changeNote(call) { note in
             guard note.refreshItems & dropped != 0 else { return false }

@@ -80,7 +80,7 @@ extension HistoryPlayer {
     func isSeen(_ step: HistoryStep) throws -> Bool {
         guard kind.hasOtherPrograms else { return true }
         if isConnected[step.store], world.condition != .down, world.fault == nil { return true }
-        return try records.hasUsed("secret-service")
+        return try records.journal.hasUsed("secret-service")
     }
 
     func isOutage(_ status: Status) -> Bool {
@@ -105,7 +105,7 @@ extension HistoryPlayer {
         let isThere = try self.value(step.account, in: first) == value
         if outcome.pendingModules.isEmpty, outcome.module == "vault" {
             let isHome = try record(step.account)?.holdsValue == true
-            let mayBeHome = try items[step.account].mayStayInVault || !records.hasUsed(first.name)
+            let mayBeHome = try items[step.account].mayStayInVault || !records.journal.hasUsed(first.name)
             // A value that the service got before it failed is sent again.
             let mayGo = try !isThere || governing(step.account) != nil
             try require(isHome && mayGo && mayBeHome, step, "said to be in the vault")

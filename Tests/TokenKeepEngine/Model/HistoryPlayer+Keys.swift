@@ -33,10 +33,10 @@ extension HistoryPlayer {
         let (_, status) = attempt {
             switch step.action {
             case .changePassword(let isCompromised):
-                try store.changePassword(
+                try store.passwords.change(
                     from: old, to: SecretBytes(new), isCompromised: isCompromised, progress: progress)
-            case .removePassword: try store.removePassword(old, isDestroying: false, progress: progress)
-            default: try store.setPassword(SecretBytes(new), progress: progress)
+            case .removePassword: try store.passwords.remove(old, isDestroying: false, progress: progress)
+            default: try store.passwords.set(SecretBytes(new), progress: progress)
             }
         }
         note(step, "\(status)")

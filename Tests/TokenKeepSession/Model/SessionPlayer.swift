@@ -51,7 +51,7 @@ final class SessionPlayer: @unchecked Sendable {
         handles = try (0..<2).map { _ in
             try world.session(rotation: rotation) { request throws(TokenKeepError) in try server.transport(request) }
         }
-        _ = try store.setPassword(SecretBytes("horse"))
+        _ = try store.passwords.set(SecretBytes("horse"))
     }
 
     func play(_ steps: [SessionStep]) throws {

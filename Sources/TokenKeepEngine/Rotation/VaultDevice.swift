@@ -12,9 +12,14 @@ package struct DeviceReport: Sendable {
     package let isRecoverable: Bool?
 }
 
-extension Store {
+/// The device to which a store's vault is bound.
+package struct VaultDevice: Sendable {
+    let store: Store
+    private var records: Records { store.records }
+    private var change: KeyChange { KeyChange(store: store) }
+
     /// Describes the device to which the vault is bound. Asks all devices of this machine.
-    package func deviceReport() throws(TokenKeepError) -> DeviceReport {
+    package func report() throws(TokenKeepError) -> DeviceReport {
         let header = try records.open()?.keys.header
         let device = header?.device
         return DeviceReport(
@@ -23,10 +28,10 @@ extension Store {
     }
 
     /// The device to which the vault is bound; nil if it is bound to none. Asks no device.
-    package func boundDevice() throws(TokenKeepError) -> DeviceIdentity? { try records.open()?.keys.header.device }
+    package func bound() throws(TokenKeepError) -> DeviceIdentity? { try records.open()?.keys.header.device }
 
     /// Whether a recovery code opens the levels of the device; nil if there is no recovery code. Asks no device.
-    package func recoveryOpensDevice() throws(TokenKeepError) -> Bool? { try records.open()?.keys.header.isRecoverable }
+    package func isRecoverable() throws(TokenKeepError) -> Bool? { try records.open()?.keys.header.isRecoverable }
 
     /// Binds the vault to a device of this machine, so that the vault keeps items that never leave the machine.
     ///
@@ -36,10 +41,10 @@ extension Store {
     /// - Returns: the provider, and the fault of a better device that was passed over.
     /// - Throws: ``Status/duplicate`` if the vault is bound to a device already, ``Status/unavailable`` if this machine
     ///   has no such device.
-    package func chooseDevice(
+    package func choose(
         _ provider: DeviceProvider?, password: () throws(TokenKeepError) -> SecretBytes
     ) throws(TokenKeepError) -> (provider: DeviceProvider, passedOver: DeviceFault?) {
-        let call = try beginPasswordChange()
+        let call = try change.begin()
         let vault = try records.openOrMake(call)
         try records.testify(vault)
         if let device = vault.keys.header.device {
@@ -62,11 +67,11 @@ extension Store {
     ///   - isDestroying: whether items that only the old device opens are destroyed.
     ///   - lost: called with the names of the lost items and the device's fault, if the old device does not answer.
     /// - Throws: ``Status/policy`` if items would be lost and must not be destroyed.
-    package func rebindDevice(
+    package func rebind(
         _ provider: DeviceProvider?, isDestroying: Bool, password: () throws(TokenKeepError) -> SecretBytes,
         lost: ([ItemName], DeviceFault) -> Void, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> (provider: DeviceProvider, passedOver: DeviceFault?, outcome: UnlockOutcome) {
-        let call = try beginPasswordChange()
+        let call = try change.begin()
         guard let vault = try records.open(), let before = vault.keys.header.device else {
             throw TokenKeepError(
                 .unsupported, "the vault is bound to no device", module: "vault", hint: "tokenkeep device choose")
@@ -105,7 +110,7 @@ extension Store {
     ) throws(TokenKeepError) -> UnlockOutcome {
         let unlocked = opened.unlocked
         guard let fault = unlocked.deviceFault else { return try rotate(opened, to: device, call, progress) }
-        let items = ProtectedItems(store: self, unlocked: unlocked, loss: unlocked.lacksIndexAlone ? .index : .device)
+        let items = ProtectedItems(store: store, unlocked: unlocked, loss: unlocked.lacksIndexAlone ? .index : .device)
         lost(try items.names(call), fault)
         if !isDestroying { try items.refuse() }
         if opened.password != nil { try PasswordSlots(records.opener).keep(unlocked) }
@@ -115,7 +120,7 @@ extension Store {
             return try rotate(accepting, to: device, call, progress) { () throws(TokenKeepError) in try items.refuse() }
         }
         let bound = try bind(opened, to: device, call) { () throws(TokenKeepError) in try items.refuse() }
-        return try finish(bound, call, progress)
+        return try change.finish(bound, call, progress)
     }
 
     /// Replaces all keys. Those of the new device's levels need that device.
@@ -124,11 +129,11 @@ extension Store {
         check: () throws(TokenKeepError) -> Void = {}
     ) throws(TokenKeepError) -> UnlockOutcome {
         var opener = EraKeys.Opener.keyfile
-        if let password = opened.password { opener = try passwordOpener(password, call) }
-        let (after, unreadable) = try rotation(call, progress).run(opened.unlocked, with: opener, binding: device) {
+        if let password = opened.password { opener = try change.passwordOpener(password, call) }
+        let (after, unreadable) = try change.rotation(call, progress).run(opened.unlocked, with: opener, binding: device) {
             (_) throws(TokenKeepError) in try check()
         }
-        return try finish(after, unreadable: unreadable, done: "the vault is bound anew", call, progress)
+        return try change.finish(after, unreadable: unreadable, done: "the vault is bound anew", call, progress)
     }
 
     /// Gives the level whose secret the TPM has lost a new key, if no item needs the old one.
@@ -138,7 +143,7 @@ extension Store {
     func renewLostLevel(
         _ unlocked: UnlockedVault, _ password: SecretBytes, _ call: CallContext
     ) throws(TokenKeepError) -> UnlockedVault {
-        let items = ProtectedItems(store: self, unlocked: unlocked, loss: .index)
+        let items = ProtectedItems(store: store, unlocked: unlocked, loss: .index)
         try items.refuse()
         let renewed = try PasswordSlots(records.opener).renewLostLevel(unlocked, password, call) {
             () throws(TokenKeepError) in try items.refuse()

@@ -1,0 +1,63 @@
+import TokenKeepCore
+import TokenKeepKeys
+import TokenKeepRecords
+
+/// The parts that every change of a vault's keys has: its beginning, the new keys, its end.
+struct KeyChange {
+    let store: Store
+    var records: Records { store.records }
+
+    /// The context of a change, which has no time limit and never prompts.
+    func begin() throws(TokenKeepError) -> CallContext {
+        try store.begin(.any, until: Deadline(milliseconds: .max)).withoutPrompts
+    }
+
+    /// Opens the vault, and checks that its header (the file of wrapped keys) fits its records.
+    ///
+    /// - Parameter absence: the error thrown if there is no vault.
+    func vault(orThrow absence: TokenKeepError) throws(TokenKeepError) -> OpenVault {
+        guard let vault = try records.open() else { throw absence }
+        try records.testify(vault)
+        return vault
+    }
+
+    func rotation(_ call: CallContext, _ progress: JournalProgress?) -> KeyRotation {
+        KeyRotation(records: records, resealing: store.resealing, call: call, progress: progress)
+    }
+
+    func passwordOpener(
+        _ password: SecretBytes, _ call: CallContext
+    ) throws(TokenKeepError) -> EraKeys.Opener {
+        let derivation = PasswordDerivation.new(records.opener.costs)
+        return .password(try PasswordDerivation.key(of: password, by: derivation, call), derivation)
+    }
+
+    /// Unlocks the vault with its new keys, and re-encrypts items in other modules that are under older keys.
+    ///
+    /// - Parameter done: the completed change, named in the error if an item could not be re-encrypted. nil if the
+    ///   keys did not change: the outcome's problem is then that error, as after an unlock.
+    func finish(
+        _ unlocked: UnlockedVault, unreadable: Int = 0, done: String? = nil, _ call: CallContext,
+        _ progress: JournalProgress?
+    ) throws(TokenKeepError) -> UnlockOutcome {
+        // Notify watchers: if the vault is unlocked now, they see items that were hidden.
+        defer { records.announceChange() }
+        LoginNote.remove(records)
+        if unlocked.vault.keys.header.hasPassword { try PasswordSlots(records.opener).keep(unlocked) }
+        var outcome = UnlockOutcome(reasonForMemory: records.opener.residentKeys.reasonForMemory)
+        outcome.unreadable = unreadable
+        guard unlocked.vault.keys.header.hasRetiringKeys else { return outcome }
+        do throws(TokenKeepError) {
+            outcome.unreadable += try store.resealing.run(unlocked, call, progress: progress).unreadable
+        } catch {
+            guard let done else {
+                outcome.problem = error
+                return outcome
+            }
+            throw TokenKeepError(
+                error.status, "\(done), but not every item is sealed under the new keys: \(error.message)",
+                module: "vault", hint: error.hint ?? "tokenkeep unlock goes on")
+        }
+        return outcome
+    }
+}

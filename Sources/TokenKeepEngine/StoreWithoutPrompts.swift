@@ -1,0 +1,68 @@
+package import TokenKeepCore
+import TokenKeepRecords
+
+/// The calls of a store that never prompt.
+///
+/// For watches, and for callers that hold a lock: other processes would wait for the lock during a prompt.
+package struct StoreWithoutPrompts: Sendable {
+    let store: Store
+
+    /// Loads an item like ``load(service:account:until:)``, but never prompts.
+    package func load(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> TokenItem {
+        let call = try store.begin(.load, until: deadline).withoutPrompts
+        return try store.unlocking.retrying(call, for: name) { call throws(TokenKeepError) in try store.load(name, call) }
+    }
+
+    /// Saves an item like ``save(_:until:)``, but never prompts.
+    ///
+    /// - Parameter lease: copies of the vault's keys, to encrypt the item even after the vault was locked; or nil.
+    @discardableResult
+    package func save(
+        _ request: SaveRequest, until deadline: Deadline? = nil, _ lease: SealingLease? = nil
+    ) throws(TokenKeepError) -> SaveOutcome {
+        try store.save(request, store.begin(.save, until: deadline).withoutPrompts.leasing(lease))
+    }
+
+    /// Clears an item like ``clear(service:account:until:)``, but never prompts.
+    package func clear(_ name: ItemName, until deadline: Deadline? = nil) throws(TokenKeepError) {
+        _ = try store.clear(name, ifVersion: nil, store.begin(.clear, until: deadline).withoutPrompts)
+    }
+
+    /// Lists items without prompts, for watches and other callers that must not prompt.
+    package func list(service: String?, until deadline: Deadline) throws(TokenKeepError) -> ItemListing {
+        let call = try store.begin(.list, until: deadline).withoutPrompts
+        if let service { _ = try store.name(service, "") }
+        return try store.list(service, call)
+    }
+
+    /// Applies pending changes to modules, for a watch and without prompts.
+    ///
+    /// A pending change would otherwise hide a later change by another program.
+    ///
+    /// - Returns: false if a module was asked to apply a change that then stays pending.
+    func drain(until deadline: Deadline) throws(TokenKeepError) -> Bool {
+        store.reconciler.drainQuietly(try store.begin(.list, until: deadline).withoutPrompts)
+    }
+
+    /// Loads an item for a watch, without prompts and without draining pending changes.
+    ///
+    /// Each attempt to drain signals a change. If the module kept refusing the pending change, the watch would load the
+    /// item again and again.
+    func loadUndrained(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> TokenItem {
+        try store.reconciler.load(name, store.begin(.load, until: deadline).withoutPrompts, drains: false)
+    }
+
+    /// Reads the details of an item for a watch.
+    ///
+    /// If the item is locked, the details come from the vault's record.
+    func details(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> ItemDetails {
+        do throws(TokenKeepError) {
+            return try loadUndrained(name, until: deadline).details
+        } catch {
+            guard error.status == .locked, error.module == "vault", let details = try store.records.details(of: name) else {
+                throw error
+            }
+            return details
+        }
+    }
+}

@@ -1,0 +1,37 @@
+public import TokenKeepCore
+import TokenKeepRecords
+
+/// Moves items between modules, to an export file and from one.
+public struct ItemTransfer: Sendable {
+    let store: Store
+
+    /// Moves the items of the store's namespace from one module of the stack to another.
+    ///
+    /// The store's timeout applies to each item. The source loses an item only after the item was read back from the
+    /// target. If the process is killed, every load still returns the item, and another run completes the move. If
+    /// prompts are allowed, each module may prompt before the first item.
+    ///
+    /// - Parameters:
+    ///   - service: moves only items of this service; nil for all services.
+    ///   - isDryRun: whether to move no item, so that the outcome only names the items that would be moved.
+    ///   - deadline: the end of the whole call; nil for the store's timeout from now.
+    ///   - progress: called on the caller's thread with the numbers of finished and of all items.
+    /// - Throws: ``Status/invalid`` if the stack lacks a module, ``Status/unsupported`` if the items of a module cannot
+    ///   be moved, any failure to list the source. The outcome has the failures of single items.
+    public func migrate(
+        from source: String, to target: String, service: String? = nil, isDryRun: Bool = false,
+        until deadline: Deadline? = nil, progress: JournalProgress? = nil
+    ) throws(TokenKeepError) -> MigrationOutcome {
+        let call = try store.begin(.any, until: deadline)
+        if let service { _ = try ItemName(namespace: store.namespace, service: service, account: "") }
+        guard store.reconciler.pending.isPossible else {
+            throw TokenKeepError(
+                .unsupported, "the stack has no two modules between which items can be moved",
+                hint: "give one that has both: --stack $'any sufficient secret-service\\nany required vault'")
+        }
+        try store.unlocking.withGivenPassword(call)
+        return try Migration(store.reconciler, from: source, to: target).run(
+            namespace: store.namespace, service: service, isDryRun: isDryRun, call, eachItem: store.timeoutMilliseconds,
+            progress: progress)
+    }
+}

@@ -1,0 +1,86 @@
+package import TokenKeepCore
+import TokenKeepKeys
+import TokenKeepRecords
+
+/// Unlocks a vault with a password from the caller, from the store's configuration or from a prompt.
+package struct VaultUnlocking: Sendable {
+    let records: Records
+    /// Answers the prompts of the vault.
+    let prompt: PromptHandler?
+    /// Provides the vault's password without asking a user.
+    let password: PasswordProvider?
+
+    /// Opens a vault without a password, if modules may still hold items under keys of a removed password.
+    ///
+    /// - Returns: nil if the vault has a password, or if no such keys are left.
+    func withoutPassword() throws(TokenKeepError) -> UnlockedVault? {
+        guard let vault = try records.open(), !vault.keys.header.hasPassword, vault.keys.header.hasRetiringKeys else {
+            return nil
+        }
+        try records.testify(vault)
+        return try UnlockedVault(withoutPassword: vault)
+    }
+
+    /// Unlocks the vault with its password.
+    ///
+    /// - Parameter limit: the seconds after which the keys expire if no session confirms the login; nil for no limit.
+    func unlock(
+        _ password: SecretBytes, _ call: CallContext, expiringAfter limit: UInt32? = nil, isAcceptingOlder: Bool = false
+    ) throws(TokenKeepError) -> UnlockedVault {
+        guard let vault = try records.open() else { throw PasswordSlots.noPassword }
+        try records.testify(vault)
+        let passwords = PasswordSlots(records.opener, isAcceptingOlder: isAcceptingOlder)
+        let unlocked = try passwords.open(.password, with: password, vault, call)
+        try passwords.keep(unlocked, expiringAfter: limit)
+        // Notify watchers: they now see items that were hidden while the vault was locked.
+        records.announceChange()
+        // Do this last, because the file system of another vault may hang.
+        records.opener.residentKeys.dropKeysOfLostVaults()
+        return unlocked
+    }
+
+    /// The number of wrong passwords after which the prompts end.
+    private static let attempts: UInt32 = 3
+
+    /// Runs `body`. If the vault is locked, asks for its password, unlocks it and runs `body` once more.
+    func retrying<Result>(
+        _ call: CallContext, for name: ItemName, _ body: (CallContext) throws(TokenKeepError) -> Result
+    ) throws(TokenKeepError) -> Result {
+        do throws(TokenKeepError) {
+            return try body(call)
+        } catch {
+            // In a vault without a password, a device keeps the item locked, and no password helps.
+            guard error.status == .locked, error.module == "vault",
+                (try? records.open())??.keys.header.hasPassword != false
+            else { throw error }
+            if let password { return try body(call.granting(try unlock(password(), call).presence)) }
+            guard call.promptsAllowed, prompt != nil else { throw error }
+        }
+        return try body(call.granting(try askForPassword(for: name, call)))
+    }
+
+    /// Unlocks a locked vault if the configuration provides the password.
+    package func withGivenPassword(_ call: CallContext) throws(TokenKeepError) {
+        guard let password, let keys = try records.open()?.keys, keys.header.hasPassword,
+            !keys.isOpen(.level(.whenUnlocked)) || !keys.isOpen(.level(.afterFirstUnlock))
+        else { return }
+        _ = try unlock(password(), call)
+    }
+
+    func askForPassword(for name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PresenceGrant {
+        var attempt: UInt32 = 1
+        while true {
+            guard let prompt, !call.deadline.hasPassed else {
+                throw TokenKeepError(.timedOut, "the deadline passed while the password was asked for", module: "vault")
+            }
+            let message = "password of the vault, for \(name)"
+            let answer = try prompt(Prompt(kind: .password, attempt: attempt, message: message, item: name))
+            do throws(TokenKeepError) {
+                return try unlock(answer, call).presence
+            } catch {
+                guard error.status == .denied, attempt < VaultUnlocking.attempts else { throw error }
+                attempt += 1
+            }
+        }
+    }
+}
