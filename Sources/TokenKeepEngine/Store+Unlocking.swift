@@ -143,7 +143,7 @@ extension Store {
         let call = try begin(.any, until: deadline)
         guard error.status == .locked, call.promptsAllowed else { return false }
         if error.module == "vault" {
-            guard prompt != nil else { return false }
+            guard unlocking.prompt != nil else { return false }
             _ = try unlocking.askForPassword(for: name, call)
             return true
         }

@@ -67,7 +67,7 @@ import TokenKeepRecords
         try keyring.restart()
         #expect(try lookUp("bob") == "old")
         var seen: [String] = []
-        let outcome = try open().sync { seen.append("\($0)/\($1)") }
+        let outcome = try open().pendingChanges.sync { seen.append("\($0)/\($1)") }
         #expect(outcome.drained == 3)
         #expect(outcome.left == 0)
         #expect(outcome.pendingModules.isEmpty)

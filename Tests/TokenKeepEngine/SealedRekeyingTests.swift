@@ -227,7 +227,7 @@ import TokenKeepCore
     @Test func aPasswordThatIsRemovedAndSetAgainWhileTheServiceIsAwayLosesNothing() throws {
         world.stopService()
         #expect(throws: TokenKeepError(.unavailable, "")) { try remove(isDestroying: true) }
-        #expect(throws: TokenKeepError(.unavailable, "")) { try world.passwords.set() }
+        #expect(throws: TokenKeepError(.unavailable, "")) { try world.setPassword() }
         try world.keyring.restart()
         #expect(try world.load() == "one" && world.hasRetiringKeys())
         #expect(try world.store.unlock(world.password).problem == nil)

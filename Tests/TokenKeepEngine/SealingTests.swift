@@ -334,7 +334,7 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.policy, "")) { try world.save("two", flags: .requireEnforced) }
         #expect(try world.load() == "one")
         // The first save after the first password seals the item.
-        try world.passwords.set()
+        try world.setPassword()
         try world.save("three")
         #expect(try world.plain() == "" && world.load() == "three")
     }

@@ -128,7 +128,7 @@ import TokenKeep
     @Test func aLockedVaultIsUnavailable() async throws {
         let observed = try await observed()
         try await observed.update(Person(name: "Ann"), of: .user)
-        try world.passwords.set("horse")
+        try world.setPassword("horse")
         try await world.store().lock()
         #expect(try await observed.value(of: .user, as: Person.self) == .unavailable(.locked))
     }

@@ -363,7 +363,7 @@ import TokenKeepEngine
         let session = try await world.signedIn()
         let queue = try queue(session)
         try await queue.add(server.request("one"))
-        try world.passwords.set("horse")
+        try world.setPassword("horse")
         try await world.store().lock()
         await expect(.locked) { try await queue.add(server.request("two")) }
         await expect(.locked) { try await queue.send { _, _ in } }

@@ -166,7 +166,7 @@ import TokenKeep
 
     @Test func aLockedVaultIsShownAsLocked() async throws {
         try await manager().login { try Self.signIn() }
-        try world.passwords.set("horse")
+        try world.setPassword("horse")
         try await world.store().lock()
         let manager = try manager()
         #expect(try await manager.restore() == .locked)

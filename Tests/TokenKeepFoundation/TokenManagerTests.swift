@@ -39,7 +39,7 @@ import TokenKeep
         let store = try world.store()
         let manager = TokenManager<StravaToken>(store: store, service: "tokens", account: "strava")
         try await manager.saveToken(StravaToken(accessToken: "a", refreshToken: "r", expiresAt: 0))
-        try world.passwords.set("horse")
+        try world.setPassword("horse")
         try await store.lock()
         await expect(.locked) { try await manager.loadToken() }
         await expect(.locked) { try await manager.hasRefreshToken() }

@@ -75,7 +75,7 @@ import TokenKeep
     @Test func aLockedVaultIsNoLogout() async throws {
         let users = try users()
         try await users.didLogIn(Model())
-        try world.passwords.set("horse")
+        try world.setPassword("horse")
         try await world.store().lock()
         await expect(.locked) { try await users.isLoggedIn }
         await expect(.locked) { try await users.currentUser }

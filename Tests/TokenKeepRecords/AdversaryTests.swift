@@ -34,9 +34,9 @@ import TokenKeepCore
         try locked.save("a", level: .whenUnlocked)
         try locked.save("b")
         let changes: [(password: String, change: () throws -> Void)] = [
-            ("old", { try locked.passwords.set() }),
+            ("old", { try locked.setPassword() }),
             ("old", { _ = try locked.store.passwords.createRecoveryCode(password: SecretBytes("old")) }),
-            ("new", { try locked.passwords.change(isCompromised: true) }),
+            ("new", { try locked.changePassword(isCompromised: true) }),
         ]
         for (password, change) in changes {
             try change()
@@ -61,7 +61,7 @@ import TokenKeepCore
             #expect(try locked.strength(.diskTheft, of: level, locked.elsewhere()) == .none)
             #expect(try locked.strength(.otherMachine, of: level, locked.elsewhere()) == .none)
         }
-        try locked.passwords.set()
+        try locked.setPassword()
         for (level, account) in levels {
             let elsewhere = locked.elsewhere()
             #expect(loading(account, elsewhere) == .locked)
@@ -73,7 +73,7 @@ import TokenKeepCore
             #expect(loading(account, elsewhere) == .ok)
             #expect(try locked.strength(.otherMachine, of: level, elsewhere) == .none)
         }
-        try locked.passwords.remove()
+        try locked.removePassword()
         for (level, account) in levels {
             #expect(loading(account, locked.elsewhere()) == .ok)
             #expect(try locked.strength(.diskTheft, of: level) == .none)
@@ -85,7 +85,7 @@ import TokenKeepCore
     @Test(arguments: [1, 2, 17]) func aKeyThatWasPurgedLocksItsLevel(number: Int) throws {
         try locked.save("a", level: .whenUnlocked)
         try locked.save("b")
-        try locked.passwords.set()
+        try locked.setPassword()
         let id = Hexadecimal.text(try #require(try locked.records.open()).keys.vaultID)
         // Who read with it before keeps no copy.
         let other = locked.other()
@@ -105,7 +105,7 @@ import TokenKeepCore
     @Test(arguments: [["keyfile"], ["header", "header.2"], ["keyfile", "header"]], [false, true])
     func aDamagedVaultCanBeLocked(names: [String], isLost: Bool) throws {
         try locked.save("a")
-        try locked.passwords.set()
+        try locked.setPassword()
         let keys = try #require(try locked.records.open()).keys
         let hidden: [KeyPurpose] = [.presence, .header]
         let places = keys.header.knownSlots.flatMap(\.keys).filter { !hidden.contains($0.purpose) }.map {
@@ -130,9 +130,9 @@ import TokenKeepCore
     /// SECURITY.md: after a restart an older header of the era is not detected. With the password of its time it opens the
     /// keys of its time, which are the present ones until somebody says that the password is known.
     @Test func aHeaderThatIsPutBackBringsItsPasswordBack() throws {
-        try locked.passwords.set()
+        try locked.setPassword()
         let old = locked.file("header")
-        try locked.passwords.change()
+        try locked.changePassword()
         try locked.save("a")
         let new = locked.file("header")
         try locked.store.lock()
@@ -144,7 +144,7 @@ import TokenKeepCore
         #expect(loading("a", thief) == .ok)
         put(new)
         let keyfile = locked.file("keyfile")
-        try locked.passwords.change(from: "new", to: "third", isCompromised: true)
+        try locked.changePassword(from: "new", to: "third", isCompromised: true)
         for header in [old, new] {
             for keyfile in [locked.file("keyfile"), keyfile] {
                 put(header)
@@ -157,7 +157,7 @@ import TokenKeepCore
 
     /// SECURITY.md: a record that is put back is not detected, so a cleared item rises again.
     @Test func aRecordThatIsPutBackIsNotDetected() throws {
-        try locked.passwords.set()
+        try locked.setPassword()
         try locked.save("a")
         let name = "records/" + locked.recordFiles[0]
         let record = locked.file(name)
@@ -174,7 +174,7 @@ import TokenKeepCore
     @Test(arguments: absurdCosts)
     func absurdCostsAreNotSpent(passes: UInt32, memoryKiB: UInt32) throws {
         try locked.save("a")
-        try locked.passwords.set()
+        try locked.setPassword()
         let code = try locked.store.passwords.createRecoveryCode(password: SecretBytes("old"))
         let keys = try #require(try locked.records.open()).keys
         let good = locked.file("header")
@@ -211,7 +211,7 @@ import TokenKeepCore
     @Test(arguments: [true, false]) func theReportIsThatOfTheHeaderThatIsThere(isUnlocked: Bool) throws {
         try locked.save("a")
         let (header, keyfile) = (locked.file("header"), locked.file("keyfile"))
-        try locked.passwords.set()
+        try locked.setPassword()
         put(header)
         locked.write(keyfile, to: "keyfile")
         let store = isUnlocked ? locked.store : locked.elsewhere()

@@ -16,7 +16,7 @@ import TokenKeepCore
     ]
 
     private func bound() throws {
-        try world.passwords.set("old")
+        try world.setPassword("old")
         try world.bind("old")
         for level in Self.levels { try world.save(level.word, level: level) }
     }
@@ -62,23 +62,23 @@ import TokenKeepCore
 
     private var changes: [() throws -> Void] {
         [
-            { try world.passwords.change(from: "old", to: "new", isCompromised: false, world.other()) },
-            { try world.passwords.change(from: "old", to: "new", isCompromised: true, world.other()) },
-            { try world.passwords.remove("old", world.other()) },
+            { try world.changePassword(from: "old", to: "new", isCompromised: false, world.other()) },
+            { try world.changePassword(from: "old", to: "new", isCompromised: true, world.other()) },
+            { try world.removePassword("old", world.other()) },
             { _ = try world.other().passwords.createRecoveryCode(password: SecretBytes("old")) },
         ]
     }
 
     @Test func changesOfThePasswordKeepTheLevels() throws {
         try bound()
-        try world.passwords.change(from: "old", to: "new", isCompromised: false, world.other())
+        try world.changePassword(from: "old", to: "new", isCompromised: false, world.other())
         #expect(statuses(world.other()) == Self.all)
-        try world.passwords.change(from: "new", to: "newer", isCompromised: true, world.other())
+        try world.changePassword(from: "new", to: "newer", isCompromised: true, world.other())
         #expect(statuses(world.other()) == Self.all)
-        #expect(LockedVault.status { try world.passwords.remove("newer", world.other()) } == .policy)
+        #expect(LockedVault.status { try world.removePassword("newer", world.other()) } == .policy)
         _ = try world.other().passwords.remove(SecretBytes("newer"), isDestroying: true)
         #expect(statuses(world.elsewhere()) == [.ok, .ok, .ok, .ok, .notFound])
-        try world.passwords.set("again")
+        try world.setPassword("again")
         #expect(statuses(world.other()) == [.ok, .ok, .ok, .ok, .notFound])
     }
 
@@ -87,7 +87,7 @@ import TokenKeepCore
         let code = try world.other().passwords.createRecoveryCode(password: SecretBytes("old"))
         _ = try world.other().passwords.recover(code: code, newPassword: SecretBytes("new"))
         #expect(statuses(world.other()) == [.ok, .ok, .ok, .ok, .corrupt])
-        try world.passwords.change(from: "new", to: "newer", isCompromised: true, world.other())
+        try world.changePassword(from: "new", to: "newer", isCompromised: true, world.other())
         #expect(statuses(world.other()) == [.ok, .ok, .ok, .ok, .corrupt])
     }
 

@@ -94,9 +94,9 @@ enum ChangeOfKeys: CaseIterable {
     /// Does the whole change as a user does it.
     func finish(_ world: LockedVault) throws {
         switch self {
-        case .firstPassword: try world.passwords.set("new", world.other())
-        case .compromised: try world.passwords.change(from: "old", to: "new", isCompromised: true, world.other())
-        case .removal: try world.passwords.remove("old", world.other())
+        case .firstPassword: try world.setPassword("new", world.other())
+        case .compromised: try world.changePassword(from: "old", to: "new", isCompromised: true, world.other())
+        case .removal: try world.removePassword("old", world.other())
         }
     }
 }
@@ -130,7 +130,7 @@ enum ChangeOfKeys: CaseIterable {
 
     @Test(arguments: InterruptedChangeTests.cases)
     private func nothingIsLost(change: ChangeOfKeys, step: ChangeOfKeys.Step) throws {
-        if let before = change.before { try world.passwords.set(before) }
+        if let before = change.before { try world.setPassword(before) }
         if LockedVault.mayBind { try world.bind(change.before) }
         try fill(
             LockedVault.mayBind
@@ -175,7 +175,7 @@ enum ChangeOfKeys: CaseIterable {
 
     /// What the old keyfile and the old password opened opens no file of the new era.
     @Test(arguments: ChangeOfKeys.allCases) private func oldKeysOpenNothing(change: ChangeOfKeys) throws {
-        if let before = change.before { try world.passwords.set(before) }
+        if let before = change.before { try world.setPassword(before) }
         try fill()
         try world.save("damaged", "damaged")
         world.spoil("records/" + (try world.recordFile(of: "damaged")))
@@ -221,7 +221,7 @@ enum ChangeOfKeys: CaseIterable {
     }
 
     @Test(arguments: ChangeOfKeys.allCases) private func aChangeThatFailsLeavesEverything(change: ChangeOfKeys) throws {
-        if let before = change.before { try world.passwords.set(before) }
+        if let before = change.before { try world.setPassword(before) }
         try fill()
         for obstacle in Obstacle.allCases {
             let remove = try put(obstacle)
@@ -264,7 +264,7 @@ enum ChangeOfKeys: CaseIterable {
         }
         #expect(world.era == "vault/era-1")
         #expect(try everythingIsReadable(from: world.elsewhere()))
-        try world.passwords.set()
+        try world.setPassword()
         #expect(eras == ["era-2"])
         #expect(try everythingIsReadable())
     }
@@ -273,7 +273,7 @@ enum ChangeOfKeys: CaseIterable {
         try fill()
         var statuses: Set<Status> = []
         _ = try world.store.passwords.set(SecretBytes("old")) { _, _ in
-            statuses.insert(LockedVault.status { try world.passwords.set("other", world.other()) })
+            statuses.insert(LockedVault.status { try world.setPassword("other", world.other()) })
         }
         #expect(statuses == [.busy])
         try world.store.lock()
@@ -284,7 +284,7 @@ enum ChangeOfKeys: CaseIterable {
 
     /// The code was made of keys that the change was about to end.
     @Test func aHeaderThatChangedMeanwhileEndsTheChange() throws {
-        try world.passwords.set()
+        try world.setPassword()
         try fill()
         var code: SecretBytes?
         #expect(throws: TokenKeepError(.conflict, "")) {
@@ -303,11 +303,11 @@ enum ChangeOfKeys: CaseIterable {
     /// Killed between the two copies of the header: the first is as before, and so is the password; what the second brought
     /// goes.
     @Test func theCodeIsGoodWhileTheFirstCopyIsTheOldOne() throws {
-        try world.passwords.set()
+        try world.setPassword()
         try fill()
         let code = try world.store.passwords.createRecoveryCode(password: SecretBytes("old"))
         let before = world.file("header")
-        try world.passwords.change()
+        try world.changePassword()
         try world.store.lock()
         world.write(before, to: "header")
         // The machine on which it was changed takes no older header; without that the first copy counts.

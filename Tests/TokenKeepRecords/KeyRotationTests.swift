@@ -88,10 +88,10 @@ import TokenKeepCore
             },
         ]
         let changer = locked.other()
-        try locked.passwords.set("old", changer)
-        try locked.passwords.change(isCompromised: true, changer)
-        try locked.passwords.change(from: "new", to: "third", changer)
-        try locked.passwords.remove("third", changer)
+        try locked.setPassword("old", changer)
+        try locked.changePassword(isCompromised: true, changer)
+        try locked.changePassword(from: "new", to: "third", changer)
+        try locked.removePassword("third", changer)
         isOver.withLock { $0 = true }
         for thread in threads { thread.join() }
         #expect(failures.withLock { Set($0) } == [])
@@ -113,9 +113,9 @@ import TokenKeepCore
             #expect(locked.loading("a", from: reader) == .ok && locked.loading("b", from: reader) == .notFound)
             #expect(try locked.list(reader).items.count == 1)
             if count == 1 {
-                try locked.passwords.set()
+                try locked.setPassword()
             } else {
-                try locked.passwords.change(to: "old", isCompromised: true)
+                try locked.changePassword(to: "old", isCompromised: true)
             }
             #expect(locked.loading("a", from: reader) == .ok && locked.loading("b", from: reader) == .notFound)
             #expect(locked.directory.names(in: "vault").filter { $0.hasPrefix("era-") } == ["era-\(count + 1)"])
@@ -154,12 +154,12 @@ import TokenKeepCore
         for number in [1, 2] { locked.write(aside + [UInt8(number)], to: "records/\(file).corrupt-\(number)") }
         locked.write(bad, to: "records/" + file)
         let expected: Status = damage.leavesNames ? .corrupt : .notFound
-        #expect(try locked.passwords.set().unreadable == 1)
+        #expect(try locked.setPassword().unreadable == 1)
         try check(expected, [bad, aside + [1], aside + [2]])
         // A later change of keys opens what an earlier one carried over, and seals it anew.
-        try locked.passwords.change(isCompromised: true)
+        try locked.changePassword(isCompromised: true)
         try check(expected, [bad, aside + [1], aside + [2]])
-        try locked.passwords.remove("new")
+        try locked.removePassword("new")
         try check(expected, [bad, aside + [1], aside + [2]])
         #expect(try everythingIsReadable(from: locked.elsewhere()))
         // The item can be saved anew, and what was damaged is kept.
@@ -193,13 +193,13 @@ import TokenKeepCore
         try fill()
         let name = String(repeating: "a", count: 32)
         locked.write([UInt8](repeating: 7, count: CarriedFile.maximumLength + 1), to: "records/" + name)
-        #expect(throws: TokenKeepError(.corrupt, "")) { try locked.passwords.set() }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try locked.setPassword() }
         #expect(locked.era == "vault/era-1")
         #expect(try everythingIsReadable())
         let longest = [UInt8](repeating: 7, count: CarriedFile.maximumLength)
         locked.write(longest, to: "records/" + name)
-        #expect(try locked.passwords.set().unreadable == 1)
-        #expect(try locked.passwords.change(isCompromised: true).unreadable == 0)
+        #expect(try locked.setPassword().unreadable == 1)
+        #expect(try locked.changePassword(isCompromised: true).unreadable == 0)
         let kept = try #require(locked.directory.names(in: locked.era + "/records").first { $0.contains("corrupt-") })
         let keys = try #require(try locked.records.open()).keys
         let opened = CarriedFile(
@@ -208,14 +208,14 @@ import TokenKeepCore
     }
 
     @Test func anItemWhosePresenceKeyIsLostStaysDamaged() throws {
-        try locked.passwords.set()
+        try locked.setPassword()
         try locked.save("kept", "kept")
         try locked.save("lost", flags: .userPresence, presence: locked.presence())
         let code = try locked.store.passwords.createRecoveryCode(password: SecretBytes("old"))
         _ = try locked.store.passwords.recover(code: code, newPassword: SecretBytes("new"))
-        #expect(try locked.passwords.change(from: "new", to: "newer", isCompromised: true).unreadable == 1)
+        #expect(try locked.changePassword(from: "new", to: "newer", isCompromised: true).unreadable == 1)
         #expect(throws: TokenKeepError(.corrupt, "")) { try locked.load("lost") }
-        try locked.passwords.remove("newer")
+        try locked.removePassword("newer")
         #expect(throws: TokenKeepError(.corrupt, "")) { try locked.load("lost") }
         #expect(try locked.clear("lost"))
         #expect(throws: TokenKeepError(.notFound, "")) { try locked.load("lost") }
@@ -241,7 +241,7 @@ import TokenKeepCore
         let copies = try SealedRecords(#require(try locked.records.open())).copies(of: name)
         let files = ["pending", "records"].map { locked.directory.names(in: "\(locked.era)/\($0)") }
         // The stack has no module m, which must get the item anew.
-        #expect(throws: TokenKeepError(.unavailable, "")) { try locked.passwords.set() }
+        #expect(throws: TokenKeepError(.unavailable, "")) { try locked.setPassword() }
         #expect(try locked.records.journal.hasUsed("m"))
         #expect(try locked.records.journal.pendingRecords().record(of: name)?.pending == [removal])
         #expect(try locked.records.begin(name, locked.call).holder("m").sent == [fingerprint])
@@ -255,13 +255,13 @@ import TokenKeepCore
 
     /// Password set, known to others, removed, set again: what a module holds sealed stays readable until it is sealed anew.
     @Test func whatAnUnavailableModuleHoldsSealedStaysReadable() throws {
-        try locked.passwords.set()
+        try locked.setPassword()
         let details = ItemDetails(
             name: try ItemName(service: "s", account: "a"), label: "", accessLevel: .afterFirstUnlock, module: "m")
         let sealed = try seal("sealed", details)
         let changes: [() throws -> Void] = [
-            { try locked.passwords.change(isCompromised: true) }, { try locked.passwords.remove("new") },
-            { try locked.passwords.set() }, { try locked.passwords.remove() }, { try locked.passwords.set() },
+            { try locked.changePassword(isCompromised: true) }, { try locked.removePassword("new") },
+            { try locked.setPassword() }, { try locked.removePassword() }, { try locked.setPassword() },
         ]
         for (index, change) in changes.enumerated() {
             #expect(throws: TokenKeepError(.unavailable, "")) { try change() }
@@ -296,9 +296,9 @@ import TokenKeepCore
         locked.putHeader(
             try HeaderMAC.file(
                 of: foreign, nameMAC: vault.keys.headerMAC, headerKey: vault.keys.currentKey(for: .header).bytes))
-        #expect(throws: TokenKeepError(.policy, "")) { try locked.passwords.set() }
+        #expect(throws: TokenKeepError(.policy, "")) { try locked.setPassword() }
         let text = "the vault has slots of types that this version does not know (77): new keys end them"
-        #expect(errorText { try locked.passwords.set() }.hasPrefix(text + "; "))
+        #expect(errorText { try locked.setPassword() }.hasPrefix(text + "; "))
         #expect(locked.era == "vault/era-1")
         _ = try locked.store.passwords.set(SecretBytes("old"), isDroppingUnknownSlots: true)
         #expect(try #require(try locked.records.open()).keys.header.unknownTypes.isEmpty)

@@ -12,7 +12,7 @@ import TokenKeepCore
 
     @Test func presenceAsksAtEachUse() throws {
         #expect(throws: TokenKeepError(.policy, "")) { try locked.save("p", flags: .userPresence) }
-        try locked.passwords.set()
+        try locked.setPassword()
         let presence = try locked.presence()
         #expect(throws: TokenKeepError(.locked, "")) { try locked.save("p", flags: .userPresence) }
         try locked.save("p", "one", flags: .userPresence, presence: presence)
@@ -32,7 +32,7 @@ import TokenKeepCore
 
     /// A reading of the whole store would show that an item cannot be read.
     @Test func aWatchReadsAChangedItemAloneWhoseKeyIsLocked() throws {
-        try locked.passwords.set()
+        try locked.setPassword()
         let presence = try locked.presence()
         try locked.save("presence", "one", flags: .userPresence, presence: presence)
         try locked.save("screen", "one", level: .whenUnlocked)
@@ -55,7 +55,7 @@ import TokenKeepCore
 
     @Test func aDemandIsKeptWithTheItem() throws {
         #expect(throws: TokenKeepError(.policy, "")) { try locked.save("a", flags: .requireEnforced) }
-        try locked.passwords.set()
+        try locked.setPassword()
         try locked.save("a", flags: .requireEnforced)
         try locked.save("a", "two")
         let name = try ItemName(service: "s", account: "a")
@@ -77,7 +77,7 @@ import TokenKeepCore
         for level in [AccessLevel.whenUnlocked, .afterFirstUnlock] {
             #expect(try row(level, .userPresence) == [.enforced, .none, .none, .none, .none])
         }
-        try locked.passwords.set()
+        try locked.setPassword()
         #expect(try row(.afterFirstUnlock) == [.enforced, .enforced, .none, .none, .none])
         #expect(try row(.whenUnlocked) == [.enforced, .enforced, .none, .advisory, .none])
         #expect(try row(.afterFirstUnlock, .userPresence) == [.enforced, .enforced, .none, .none, .enforced])
@@ -89,7 +89,7 @@ import TokenKeepCore
     @Test func withoutAKeyringTheKeysAreInThisProcessAlone() throws {
         let alone = LockedVault(keyringObstacle: "there is none")
         try alone.save("a")
-        let unlocking = try alone.passwords.set()
+        let unlocking = try alone.setPassword()
         #expect(unlocking.reasonForMemory == "there is none")
         #expect(try alone.load("a") == "secret" && alone.kernelKeys().isEmpty)
         let other = alone.other()
@@ -103,7 +103,7 @@ import TokenKeepCore
 
     @Test func aKeyThatIsGoneFromTheKernelIsLocked() throws {
         try locked.save("a")
-        try locked.passwords.set()
+        try locked.setPassword()
         let keys = try #require(try locked.records.open()).keys
         #expect(KernelKeyring.purge("tokenkeep:\(Hexadecimal.text(keys.vaultID)):2:") == .done)
         #expect(throws: TokenKeepError(.locked, "")) { try locked.load("a") }
@@ -114,7 +114,7 @@ import TokenKeepCore
 
     @Test func aKeyOfAnotherLengthIsNone() throws {
         try locked.save("a")
-        try locked.passwords.set()
+        try locked.setPassword()
         let keys = try #require(try locked.records.open()).keys
         let id = try keys.currentKey(for: .level(.afterFirstUnlock)).id
         let place = ClassKeyStore.place(of: id, for: .level(.afterFirstUnlock), keys.vaultID)
@@ -141,7 +141,7 @@ import TokenKeepCore
     /// Every byte of one copy, or of both.
     @Test func aHeaderThatWasChangedIsNoticed() throws {
         try locked.save("a")
-        try locked.passwords.set()
+        try locked.setPassword()
         let good = locked.file("header")
         for index in good.indices {
             var bad = good
@@ -175,7 +175,7 @@ import TokenKeepCore
         bad[40] ^= 1
         locked.write(bad, to: "header")
         locked.write(good, to: "header.2")
-        try locked.passwords.change()
+        try locked.changePassword()
         #expect(locked.file("header.corrupt-1") == bad)
         #expect(locked.file("header") == locked.file("header.2"))
     }

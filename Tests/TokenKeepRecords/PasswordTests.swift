@@ -15,7 +15,7 @@ import TokenKeepCore
         try locked.save("b")
         let before = locked.recordFiles.map { locked.file("records/" + $0) }
         let keyfile = locked.file("keyfile")
-        #expect(try locked.passwords.set().reasonForMemory == nil)
+        #expect(try locked.setPassword().reasonForMemory == nil)
         #expect(locked.era == "vault/era-2" && locked.directory.names(in: "vault/era-1").isEmpty)
         #expect(try locked.load("a", from: locked.other()) == "secret")
         #expect(try locked.load("b", from: locked.other()) == "secret")
@@ -43,7 +43,7 @@ import TokenKeepCore
 
     @Test func aListOfALockedVaultSaysSo() throws {
         try locked.save("a")
-        try locked.passwords.set()
+        try locked.setPassword()
         try locked.store.lock()
         let listing = try locked.list()
         #expect(listing.items.isEmpty && listing.problem?.status == .locked)
@@ -52,7 +52,7 @@ import TokenKeepCore
     @Test func theScreenLockEndsOneLevelAlone() throws {
         try locked.save("a", level: .whenUnlocked)
         try locked.save("b")
-        try locked.passwords.set()
+        try locked.setPassword()
         try locked.store.lock(.screen)
         #expect(throws: TokenKeepError(.locked, "")) { try locked.load("a", from: locked.other()) }
         #expect(throws: TokenKeepError(.locked, "")) { try locked.save("c", level: .whenUnlocked) }
@@ -62,7 +62,7 @@ import TokenKeepCore
     }
 
     @Test func theKernelEndsTheKeyOfTheFirstLevel() throws {
-        try locked.passwords.set()
+        try locked.setPassword()
         let keys = try locked.kernelKeys()
         #expect([":1:", ":2:", ":17:"].allSatisfy { purpose in keys.contains { $0.contains(purpose) } })
         // The fourth column is the time left, the fifth the permissions: of the user alone, of no possessor.
@@ -78,7 +78,7 @@ import TokenKeepCore
         try locked.save("a", "early")
         let old = HeaderFiles.names + [Keyfile.name]
         let backup = old.map(locked.file)
-        try locked.passwords.set()
+        try locked.setPassword()
         try locked.save("b", "late")
         try locked.store.lock()
         for keptKeyfile in [true, false] {
@@ -95,7 +95,7 @@ import TokenKeepCore
 
     @Test func aCopyOnAnotherMachineOpensWithThePasswordAlone() throws {
         try locked.save("a")
-        try locked.passwords.set()
+        try locked.setPassword()
         let elsewhere = locked.elsewhere()
         #expect(throws: TokenKeepError(.locked, "")) { try locked.load("a", from: elsewhere) }
         try locked.unlock("old", elsewhere)
@@ -115,18 +115,18 @@ import TokenKeepCore
             try locked.store.passwords.set(SecretBytes(count: count, initialize: { _ in }))
         }
         #expect(throws: TokenKeepError(.invalid, "")) {
-            try locked.passwords.set()
-            try locked.passwords.set("twice")
+            try locked.setPassword()
+            try locked.setPassword("twice")
         }
     }
 
     @Test func aChangeReplacesThePasswordAndNoKey() throws {
         try locked.save("a")
-        try locked.passwords.set()
+        try locked.setPassword()
         let record = locked.file("records/" + locked.recordFiles[0])
         let epoch = try #require(try locked.records.open()).keys.header.epoch
-        #expect(throws: TokenKeepError(.denied, "")) { try locked.passwords.change(from: "wrong") }
-        try locked.passwords.change()
+        #expect(throws: TokenKeepError(.denied, "")) { try locked.changePassword(from: "wrong") }
+        try locked.changePassword()
         #expect(locked.file("records/" + locked.recordFiles[0]) == record)
         #expect(try #require(try locked.records.open()).keys.header.epoch == epoch + 1)
         #expect(locked.file("header") == locked.file("header.2"))
@@ -138,11 +138,11 @@ import TokenKeepCore
 
     @Test func aCompromisedPasswordOpensNothingLater() throws {
         try locked.save("a")
-        try locked.passwords.set()
+        try locked.setPassword()
         try locked.save("p", flags: .userPresence, presence: locked.presence())
         let code = try locked.store.passwords.createRecoveryCode(password: SecretBytes("old"))
         let (header, keyfile) = (locked.file("header"), locked.file("keyfile"))
-        try locked.passwords.change(isCompromised: true)
+        try locked.changePassword(isCompromised: true)
         #expect(try locked.load("a", from: locked.other()) == "secret")
         #expect(try locked.load("p", presence: locked.presence("new")) == "secret")
         #expect(throws: TokenKeepError(.unsupported, "")) {
@@ -162,14 +162,14 @@ import TokenKeepCore
 
     @Test func aRemovedPasswordLeavesEverythingReadable() throws {
         try locked.save("a", level: .whenUnlocked)
-        try locked.passwords.set()
+        try locked.setPassword()
         try locked.save("b")
         let header = locked.file("header")
         let keys = try #require(try locked.records.open()).keys
         let places = keys.header.knownSlots.flatMap(\.keys).map {
             ClassKeyStore.place(of: $0.id, for: $0.purpose, keys.vaultID)
         }
-        try locked.passwords.remove()
+        try locked.removePassword()
         let elsewhere = locked.elsewhere()
         #expect(try locked.load("a", from: elsewhere) == "secret" && locked.load("b", from: elsewhere) == "secret")
         #expect(try places.allSatisfy { try KernelKeyring.read($0, atMost: 32) == nil })
@@ -181,19 +181,19 @@ import TokenKeepCore
     }
 
     @Test func whatNeedsThePasswordKeepsItOrIsDestroyed() throws {
-        try locked.passwords.set()
+        try locked.setPassword()
         try locked.save("a")
         try locked.save("e", flags: .requireEnforced)
         try locked.save("p", flags: .userPresence, presence: locked.presence())
         try locked.store.lock()
         #expect(throws: TokenKeepError(.policy, "")) {
-            try locked.passwords.remove()
+            try locked.removePassword()
         }
         // Refused: the vault stays locked.
         #expect(throws: TokenKeepError(.locked, "")) { try locked.load("e") }
         try locked.unlock()
         #expect(try locked.load("e") == "secret")
-        try locked.passwords.remove(isDestroying: true)
+        try locked.removePassword(isDestroying: true)
         #expect(try locked.load("a") == "secret")
         for account in ["e", "p"] {
             #expect(throws: TokenKeepError(.notFound, "")) { try locked.load(account) }
@@ -202,13 +202,13 @@ import TokenKeepCore
 
     /// A call that changes passwords may take as long as it needs, but not as long as another process likes.
     @Test func anItemThatIsHeldHoldsNoDestruction() throws {
-        try locked.passwords.set()
+        try locked.setPassword()
         try locked.save("e", flags: .requireEnforced)
         let holder = try #require(LockHolder(locked.path + "/lock"))
         defer { holder.release() }
         let patience = Deadline(milliseconds: 15_000)
         #expect {
-            try locked.passwords.remove(isDestroying: true)
+            try locked.removePassword(isDestroying: true)
         } throws: { error in
             (error as? TokenKeepError)?.status == .busy
                 && (error as? TokenKeepError)?.message.contains("s (e)") == true
@@ -223,7 +223,7 @@ import TokenKeepCore
 
     @Test func aCodeGivesAnotherPassword() throws {
         try locked.save("a")
-        try locked.passwords.set()
+        try locked.setPassword()
         try locked.save("p", flags: .userPresence, presence: locked.presence())
         let code = try locked.store.passwords.createRecoveryCode(password: SecretBytes("old"))
         let text = try #require(code.utf8String)

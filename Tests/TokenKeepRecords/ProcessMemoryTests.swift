@@ -22,7 +22,7 @@ import TokenKeepCore
     private func loading(_ account: String, _ store: Store? = nil) -> Status { alone.loading(account, from: store) }
 
     @Test func theFirstLevelEndsAtItsTimeAndNoOther() throws {
-        try alone.passwords.set()
+        try alone.setPassword()
         for time: Int64 in [1000, 1001, 1179] {
             pass(to: time)
             #expect(loading("screen") == .ok && loading("first") == .ok, "\(time)")
@@ -44,7 +44,7 @@ import TokenKeepCore
     }
 
     @Test func eachUnlockStartsAnew() throws {
-        try alone.passwords.set()
+        try alone.setPassword()
         pass(to: 1100)
         try alone.unlock()
         pass(to: 1279)
@@ -65,9 +65,9 @@ import TokenKeepCore
     }
 
     @Test(arguments: [false, true]) func aChangeOfThePasswordGivesTheSameTime(isCompromised: Bool) throws {
-        try alone.passwords.set()
+        try alone.setPassword()
         pass(to: 1100)
-        try alone.passwords.change(isCompromised: isCompromised)
+        try alone.changePassword(isCompromised: isCompromised)
         pass(to: 1279)
         #expect(loading("screen") == .ok)
         pass(to: 1280)
@@ -75,7 +75,7 @@ import TokenKeepCore
     }
 
     @Test func theScreenLockEndsTheFirstLevelAlone() throws {
-        try alone.passwords.set()
+        try alone.setPassword()
         #expect(try alone.store.lock(.screen) != nil)
         #expect(loading("screen") == .locked && loading("first") == .ok)
         #expect(try alone.store.lock() != nil)

@@ -91,7 +91,7 @@ private struct Forger {
 
     private func prepare() throws {
         try world.save("a")
-        try world.passwords.set()
+        try world.setPassword()
         try world.save("b")
     }
 
@@ -118,9 +118,9 @@ private struct Forger {
         }
         statuses["report"] = module.report(world.call).problem?.status ?? .ok
         statuses["unlock"] = LockedVault.status { try world.unlock(password, store) }
-        statuses["change"] = LockedVault.status { try world.passwords.change(from: password, store) }
+        statuses["change"] = LockedVault.status { try world.changePassword(from: password, store) }
         statuses["code"] = LockedVault.status { _ = try store.passwords.createRecoveryCode(password: SecretBytes(password)) }
-        statuses["remove"] = LockedVault.status { try world.passwords.remove(password, store) }
+        statuses["remove"] = LockedVault.status { try world.removePassword(password, store) }
         return statuses
     }
 
@@ -162,7 +162,7 @@ private struct Forger {
         let another = world.elsewhere()
         #expect(world.loading("a", from: another) == .locked)
         #expect(throws: TokenKeepError(.corrupt, "")) { try world.unlock("old", another) }
-        #expect(throws: TokenKeepError(.corrupt, "")) { try world.passwords.change(another) }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try world.changePassword(another) }
         #expect(world.loading("a", from: another) == .locked)
         #expect(world.file("header") == forged)
     }
@@ -196,8 +196,8 @@ private struct Forger {
     @Test(arguments: [Machine.unlocked, .locked]) private func anOlderHeaderIsRefused(machine: Machine) throws {
         try prepare()
         let older = world.file("header")
-        try world.passwords.change(from: "old", to: "other")
-        try world.passwords.change(from: "other", to: "old")
+        try world.changePassword(from: "old", to: "other")
+        try world.changePassword(from: "other", to: "old")
         try expectRefused(older, on: machine)
         // The second copy is no way in either.
         let right = world.file("header")
@@ -212,7 +212,7 @@ private struct Forger {
     @Test(arguments: Machine.allCases) private func aHeaderOfAnotherEraIsRefused(machine: Machine) throws {
         try prepare()
         let (older, keyfile) = (world.file("header"), world.file("keyfile"))
-        try world.passwords.change(to: "old", isCompromised: true)
+        try world.changePassword(to: "old", isCompromised: true)
         try expectRefused(older, on: machine)
         // Nor with its keyfile.
         let right = world.file("keyfile")
@@ -232,7 +232,7 @@ private struct Forger {
         try prepare()
         let copy = world.directory.path + "/copy"
         try copyEra(to: copy)
-        try world.passwords.change(isCompromised: true)
+        try world.changePassword(isCompromised: true)
         let store = try store(machine)
         rename(copy, world.path + "/era-2")
         unlink(world.path + "/current")
@@ -293,7 +293,7 @@ private struct Forger {
 
     @Test func aRecordUnderForeignKeysRefusesTheHeader() throws {
         try world.save("a")
-        try world.passwords.set()
+        try world.setPassword()
         let forger = try Forger(world)
         let file = "records/" + (try world.recordFile(of: "his"))
         let forged = try [nil, forger.keys.currentKeyID(for: .metadata)].map {
@@ -375,8 +375,8 @@ private struct Forger {
         let forger = try Forger(world)
         let store = try store(machine)
         world.putHeader(try forger.header([.known(forger.passwordSlot), .other(type: 99, bytes: [1])]))
-        #expect(throws: TokenKeepError(.corrupt, "")) { try world.passwords.change(store) }
-        #expect(throws: TokenKeepError(.policy, "")) { try world.passwords.change(isCompromised: true, store) }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try world.changePassword(store) }
+        #expect(throws: TokenKeepError(.policy, "")) { try world.changePassword(isCompromised: true, store) }
         #expect(throws: TokenKeepError(.denied, "")) {
             _ = try store.passwords.change(
                 from: SecretBytes("wrong"), to: SecretBytes("new"), isCompromised: true, isDroppingUnknownSlots: true)
@@ -397,11 +397,11 @@ private struct Forger {
         let forger = try Forger(world)
         world.putHeader(try forger.header([forger.keyfileSlot(withTheirIDs: withTheirIDs)]))
         let before = files
-        #expect(throws: TokenKeepError(.corrupt, "")) { try world.passwords.change(isCompromised: true) }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try world.changePassword(isCompromised: true) }
         #expect(throws: TokenKeepError(.corrupt, "")) {
-            try world.passwords.change(isCompromised: true, world.elsewhere())
+            try world.changePassword(isCompromised: true, world.elsewhere())
         }
-        #expect(throws: TokenKeepError(.corrupt, "")) { try world.passwords.set("his", world.elsewhere()) }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try world.setPassword("his", world.elsewhere()) }
         #expect(files == before)
     }
 
@@ -432,7 +432,7 @@ private struct Forger {
         try world.store.lock()
         #expect(KernelKeyring.descriptions(beginningWith: id) == [id + "trust"])
         try world.unlock()
-        try world.passwords.remove()
+        try world.removePassword()
         #expect(KernelKeyring.descriptions(beginningWith: id).isEmpty)
     }
 }

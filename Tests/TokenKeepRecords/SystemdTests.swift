@@ -18,7 +18,7 @@ import TokenKeepCore
     }
 
     private func bound(password: String? = "old") throws {
-        if let password { try world.passwords.set(password) }
+        if let password { try world.setPassword(password) }
         let chosen = try world.other().device.choose(nil) { () throws(TokenKeepError) in try SecretBytes(password ?? "")
         }
         #expect(chosen.provider == .systemd && chosen.passedOver == nil)
@@ -70,7 +70,7 @@ import TokenKeepCore
         service.reply(reply)
         let fault = #expect(throws: DeviceFault.self) { try world.devices.identity(of: .systemd) }
         #expect(fault?.reason.hasSuffix("this version does not know") == (reply == "unknown-type"))
-        try world.passwords.set("old")
+        try world.setPassword("old")
         let header = world.file("header")
         let password = { () throws(TokenKeepError) in try SecretBytes("old") }
         let status = LockedVault.status { _ = try world.other().device.choose(.systemd, password: password) }
@@ -124,7 +124,7 @@ import TokenKeepCore
 
     /// A credential that does not open again would lose the items that are saved at once.
     @Test func aCredentialIsDecryptedBeforeItIsTrusted() throws {
-        try world.passwords.set("old")
+        try world.setPassword("old")
         let header = world.file("header")
         service.reply("another")
         let status = LockedVault.status {

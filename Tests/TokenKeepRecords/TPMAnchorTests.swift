@@ -28,7 +28,7 @@ import TokenKeepCore
     /// The header of before a change of the password, and the one of afterwards.
     private func headers() throws -> (old: [UInt8], new: [UInt8]) {
         let old = world.file("header")
-        try world.passwords.change(from: "old", to: "new", world.other())
+        try world.changePassword(from: "old", to: "new", world.other())
         return (old, world.file("header"))
     }
 
@@ -40,7 +40,7 @@ import TokenKeepCore
         #expect(unlocking("old") == .corrupt)
         for isCompromised in [false, true] {
             let status = LockedVault.status {
-                try world.passwords.change(from: "old", to: "x", isCompromised: isCompromised, world.elsewhere())
+                try world.changePassword(from: "old", to: "x", isCompromised: isCompromised, world.elsewhere())
             }
             #expect(status == .corrupt)
         }
@@ -67,7 +67,7 @@ import TokenKeepCore
             #expect(try ChildProcess.run("/bin/cp", ["-a", from, to], environment: [:]).status == 0)
         }
         try copy(world.path, old.path + "/vault")
-        try world.passwords.remove("old", isDestroying: true, world.other())
+        try world.removePassword("old", isDestroying: true, world.other())
         #expect(tpm.indices.values.sorted() == [Self.anchor])
         #expect(try ChildProcess.run("/bin/rm", ["-rf", world.path], environment: [:]).status == 0)
         try copy(old.path + "/vault", world.path)
@@ -99,7 +99,7 @@ import TokenKeepCore
         let header = world.file("header")
         for operation in [Self.writeIndex, Self.readIndex] {
             tpm.refuse(operation, reason: 2)
-            #expect(LockedVault.status { try world.passwords.change(world.other()) } == .unavailable)
+            #expect(LockedVault.status { try world.changePassword(world.other()) } == .unavailable)
             #expect(world.file("header") == header)
             tpm.refuse(operation, reason: nil)
             #expect(unlocking("old") == .ok)
@@ -114,7 +114,7 @@ import TokenKeepCore
         #expect(unlocking("old") == .ok)
         #expect(try note()?.contains("not noticed: no index") == true)
         tpm.refuse(Self.makeIndex, reason: nil)
-        try world.passwords.change(from: "old", to: "new", world.elsewhere())
+        try world.changePassword(from: "old", to: "new", world.elsewhere())
         #expect(tpm.indices.values.sorted() == [Self.secret, Self.anchor])
         world.putHeader(old)
         #expect(unlocking("old") == .corrupt)

@@ -103,7 +103,7 @@ import TokenKeepCore
 
     /// A blob that does not open again would lose the items that are saved at once.
     @Test func aBlobIsOpenedBeforeItIsTrusted() throws {
-        try world.passwords.set("old")
+        try world.setPassword("old")
         let header = world.file("header")
         let name = [0x00, 0x0b] + [UInt8](repeating: 7, count: 32)
         tpm.reply(FakeTPM.reply([1] + name))

@@ -33,11 +33,11 @@ import TokenKeepCore
         #expect(try secrets.count == 1 && strength() == .enforced)
         for isCompromised in [false, true] {
             let before = secrets
-            try world.passwords.change(from: "old", to: "old", isCompromised: isCompromised, world.other())
+            try world.changePassword(from: "old", to: "old", isCompromised: isCompromised, world.other())
             #expect(secrets.count == 1 && secrets != before)
             #expect(Levels.statuses(world, world.other()) == Levels.open)
         }
-        try world.passwords.remove("old", isDestroying: true, world.other())
+        try world.removePassword("old", isDestroying: true, world.other())
         #expect(secrets.isEmpty)
     }
 
@@ -57,7 +57,7 @@ import TokenKeepCore
 
     /// A refusal that passes by itself does not weaken the level.
     @Test func aTPMThatIsBusyMakesNoWeakerSlot() throws {
-        try world.passwords.set("old")
+        try world.setPassword("old")
         let header = world.file("header")
         tpm.refuse(Self.makeIndex, reason: 3)
         let status = LockedVault.status {
@@ -69,12 +69,12 @@ import TokenKeepCore
     @Test func aTPMThatDestroysNothingKeepsThePassword() throws {
         try world.bindToTPM()
         tpm.refuse(Self.destroyIndex, reason: Self.ownerPassword)
-        let status = LockedVault.status { try world.passwords.remove("old", isDestroying: true, world.other()) }
+        let status = LockedVault.status { try world.removePassword("old", isDestroying: true, world.other()) }
         #expect(status == .unavailable && secrets.count == 1)
         #expect(try #require(try world.records.open()).keys.header.hasPassword)
         #expect(Levels.statuses(world, world.other()).prefix(4) == [.ok, .ok, .ok, .ok])
         tpm.refuse(Self.destroyIndex, reason: nil)
-        try world.passwords.remove("old", isDestroying: true, world.other())
+        try world.removePassword("old", isDestroying: true, world.other())
         #expect(secrets.isEmpty)
     }
 
@@ -88,7 +88,7 @@ import TokenKeepCore
         let store = world.elsewhere()
         try world.unlock("old", store)
         #expect(Levels.statuses(world, store) == Self.lost)
-        #expect(LockedVault.status { try world.passwords.change(store) } == .unavailable)
+        #expect(LockedVault.status { try world.changePassword(store) } == .unavailable)
         #expect(world.file("header") == header)
         tpm.refuse(5, reason: nil)
         let after = world.elsewhere()
@@ -122,8 +122,8 @@ import TokenKeepCore
         try world.bindToTPM()
         tpm.dropIndices(Self.secret)
         let store = world.elsewhere()
-        #expect(LockedVault.status { try world.passwords.remove("old", store) } == .policy)
-        try world.passwords.remove("old", isDestroying: true, store)
+        #expect(LockedVault.status { try world.removePassword("old", store) } == .policy)
+        try world.removePassword("old", isDestroying: true, store)
         #expect(Levels.statuses(world, world.elsewhere()) == [.ok, .ok, .ok, .ok, .notFound])
     }
 
@@ -148,12 +148,12 @@ import TokenKeepCore
         try abandonedChange()
         #expect(secrets.count == 2)
         try world.unlock("old", world.elsewhere())
-        try world.passwords.change(world.other())
+        try world.changePassword(world.other())
         #expect(secrets.count == 1 && secrets != [named])
         #expect(Levels.statuses(world, world.other()) == Levels.open)
         // And by the removal, also one that opens the same keys.
         try abandonedChange("new")
-        try world.passwords.remove("new", isDestroying: true, world.other())
+        try world.removePassword("new", isDestroying: true, world.other())
         #expect(secrets.isEmpty)
     }
 

@@ -23,7 +23,7 @@ struct TPMTests {
     }
 
     private func bound() throws {
-        try world.passwords.set("old")
+        try world.setPassword("old")
         let chosen = try world.other().device.choose(nil) { () throws(TokenKeepError) in try SecretBytes("old") }
         #expect(chosen.provider == .tpm2 && chosen.passedOver == nil)
         for level in Levels.all { try world.save(level.word, level: level) }
@@ -71,7 +71,7 @@ struct TPMTests {
         let header = world.file("header")
         for isCompromised in [false, true] {
             #expect(
-                LockedVault.status { try world.passwords.change(to: "new", isCompromised: isCompromised, store) }
+                LockedVault.status { try world.changePassword(to: "new", isCompromised: isCompromised, store) }
                     == .unavailable)
         }
         #expect(world.file("header") == header)
@@ -110,11 +110,11 @@ struct TPMTests {
     @Test func changesOfThePasswordKeepTheLevels() throws {
         try bound()
         let code = try world.other().passwords.createRecoveryCode(password: SecretBytes("old"))
-        try world.passwords.change(from: "old", to: "new", world.other())
+        try world.changePassword(from: "old", to: "new", world.other())
         #expect(try unlock(world.elsewhere(), "new") == nil)
         _ = try world.other().passwords.recover(code: code, newPassword: SecretBytes("newer"))
         #expect(statuses(world.other()) == [.ok, .ok, .ok, .ok, .corrupt])
-        try world.passwords.change(from: "newer", to: "newest", isCompromised: true, world.other())
+        try world.changePassword(from: "newer", to: "newest", isCompromised: true, world.other())
         #expect(statuses(world.other()) == [.ok, .ok, .ok, .ok, .corrupt])
         _ = try world.other().passwords.remove(SecretBytes("newest"), isDestroying: true)
         #expect(statuses(world.elsewhere()) == [.ok, .ok, .ok, .ok, .corrupt])

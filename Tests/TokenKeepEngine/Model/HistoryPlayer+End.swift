@@ -59,8 +59,11 @@ extension HistoryPlayer {
     /// Whether a load of the item asks no service: its record governs, or every service has a pending removal.
     func isGoverned(_ account: Int) throws -> Bool {
         let removed = try Set(removal(account)?.pending.map(\.module) ?? [])
-        return try record(account)?.pending.isEmpty == false || removed.count == (second == nil ? 1 : 2)
+        return try hasOwnPending(account) || removed.count == (second == nil ? 1 : 2)
     }
+
+    /// Whether the item's own record has pending changes.
+    func hasOwnPending(_ account: Int) throws -> Bool { try record(account)?.pending.isEmpty == false }
 
     /// The record of a pending removal of the item's whole service; nil if there is none.
     func removal(_ account: Int) throws -> JournalRecord? {

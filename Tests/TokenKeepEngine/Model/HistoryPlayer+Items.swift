@@ -142,7 +142,7 @@ extension HistoryPlayer {
     func load(_ step: HistoryStep, _ deadline: Deadline, _ isInterlude: Bool) throws {
         let (before, wasCalm) = (items[step.account].possible, isCalm(step))
         let mayBeUnseen = try !isSeen(step)
-        let isRecorded = try isGoverned(step.account)
+        let (isRecorded, hasOwn) = (try isGoverned(step.account), try hasOwnPending(step.account))
         let wasHidden = try isHidden(step.account)
         let (item, status) = attempt {
             try store(step).load(service: serviceName, account: name(step.account).account, until: deadline)
@@ -150,7 +150,9 @@ extension HistoryPlayer {
         let value = item?.secret.utf8String
         note(step, "\(status) \(value ?? "")")
         guard status == .ok || status == .notFound else {
-            let isOut = !wasCalm && isOutage(status) && (!isRecorded || step.interlude != nil)
+            // After the removal of the whole service is drained, the load asks the service, which may hang.
+            let isAsked = try !isRecorded || !hasOwn && !isGoverned(step.account)
+            let isOut = !wasCalm && isOutage(status) && (isAsked || step.interlude != nil)
             let isClosed = status == .locked && (wasHidden || locking != nil && step.interlude != nil)
             // The record answers the load, but the call may be cancelled during the drain that follows.
             return try require(isOut || isClosed || isCut(status), step, "\(status.name) without a cause")
