@@ -233,9 +233,10 @@ test-login-short: deps stage
 	Tests/Login/run.py $(STAGE)
 	Tests/Login/ssh.py $(STAGE)
 
-# A machine whose systemd signs the test's user in and out, by systemd-nspawn, as root.
+# A machine whose systemd signs the test's user in and out, and serves its TPM, by systemd-nspawn, as root.
 test-systemd: deps stage
 	Tests/Systems/sessions.py build
+	Tests/Systems/devices.py build
 
 # Real lockers and display managers on such a machine. Not a part of `make test`: the first run fetches 200 MB by apt, into
 # /var/cache/tokenkeep-machine.

@@ -148,6 +148,8 @@ public final class TokenStore: Sendable {
     /// - Throws: ``TokenKeepError`` if the records cannot be read. `CancellationError` if the task is cancelled.
     @discardableResult
     public func sync() async throws -> SyncOutcome {
-        try await run { engine, deadline throws(CoreError) in SyncOutcome(try engine.pendingChanges.sync(until: deadline)) }
+        try await run { engine, deadline throws(CoreError) in
+            SyncOutcome(try engine.pendingChanges.sync(until: deadline))
+        }
     }
 }

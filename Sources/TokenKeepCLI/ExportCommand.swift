@@ -34,7 +34,9 @@ struct ExportCommand: ParsableCommand {
         let passphrase = try PasswordInput.line(inInput: stdin, orAsk: PasswordInput.newPassphrase)
         let bar = ProgressBar()
         let outcome = try withBar(bar) { () throws(TokenKeepError) in
-            try store.transfer.export(to: file, passphrase: passphrase, isPartial: partial) { bar.show(done: $0, of: $1) }
+            try store.transfer.export(to: file, passphrase: passphrase, isPartial: partial) {
+                bar.show(done: $0, of: $1)
+            }
         }
         if let problem = outcome.lockedPlace { Terminal.warn(problem) }
         for module in outcome.modulesOfOneNamespace {
@@ -79,7 +81,9 @@ struct ImportCommand: ParsableCommand {
         let passphrase = try PasswordInput.line(inInput: stdin, orAsk: PasswordInput.passphrase)
         let bar = ProgressBar()
         let outcome = try withBar(bar) { () throws(TokenKeepError) in
-            try store.transfer.import(from: file, passphrase: passphrase, isReplacing: replace) { bar.show(done: $0, of: $1) }
+            try store.transfer.import(from: file, passphrase: passphrase, isReplacing: replace) {
+                bar.show(done: $0, of: $1)
+            }
         }
         try Terminal.write("imported \(outcome.imported), kept \(outcome.kept)\n")
     }

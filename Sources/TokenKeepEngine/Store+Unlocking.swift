@@ -51,7 +51,9 @@ extension Store {
         } else {
             unlocked = try unlocking.unlock(password, call, isAcceptingOlder: isAcceptingOlder)
         }
-        if unlocked.lacksIndexAlone, let renewed = try? device.renewLostLevel(unlocked, password, call) { unlocked = renewed }
+        if unlocked.lacksIndexAlone, let renewed = try? device.renewLostLevel(unlocked, password, call) {
+            unlocked = renewed
+        }
         let keys = records.opener.residentKeys
         var outcome = UnlockOutcome(
             reasonForMemory: keys.reasonForMemory, screenKeyProblem: keys.screenKeyProblem,

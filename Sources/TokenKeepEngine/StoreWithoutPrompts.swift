@@ -10,7 +10,8 @@ package struct StoreWithoutPrompts: Sendable {
     /// Loads an item like ``load(service:account:until:)``, but never prompts.
     package func load(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> TokenItem {
         let call = try store.begin(.load, until: deadline).withoutPrompts
-        return try store.unlocking.retrying(call, for: name) { call throws(TokenKeepError) in try store.load(name, call) }
+        return try store.unlocking.retrying(call, for: name) { call throws(TokenKeepError) in try store.load(name, call)
+        }
     }
 
     /// Saves an item like ``save(_:until:)``, but never prompts.
@@ -59,7 +60,8 @@ package struct StoreWithoutPrompts: Sendable {
         do throws(TokenKeepError) {
             return try loadUndrained(name, until: deadline).details
         } catch {
-            guard error.status == .locked, error.module == "vault", let details = try store.records.details(of: name) else {
+            guard error.status == .locked, error.module == "vault", let details = try store.records.details(of: name)
+            else {
                 throw error
             }
             return details

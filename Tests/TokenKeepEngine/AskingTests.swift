@@ -67,7 +67,9 @@ import TokenKeepCore
         let asked = MutexGuarded(0)
         let store = try open(isInteractive: true) {
             asked.withLock { $0 += 1 }
-            #expect((try? open(isInteractive: true, meanwhile: { asked.withLock { $0 += 1 } }).pendingChanges.sync().left) == 1)
+            #expect(
+                (try? open(isInteractive: true, meanwhile: { asked.withLock { $0 += 1 } }).pendingChanges.sync().left)
+                    == 1)
         }
         try store.clear(service: "example.com", account: "ann")
         #expect(asked.withLock { $0 } == 1)

@@ -161,7 +161,8 @@ import TokenKeepRecords
         #expect(outcome.failures.map(\.item?.account) == ["ann"])
         #expect(outcome.worst?.status == .conflict)
         #expect(try lookUp() == "shown")
-        #expect(try open().transfer.migrate(from: "vault", to: "secret-service", isDryRun: true).worst?.status == .conflict)
+        #expect(
+            try open().transfer.migrate(from: "vault", to: "secret-service", isDryRun: true).worst?.status == .conflict)
         #expect(try open().transfer.migrate(from: "secret-service", to: "vault").moved == 1)
         #expect(try load(open()).secret.utf8String == "shown")
         #expect(try lookUp() == "")

@@ -403,7 +403,8 @@ import TokenKeepEngine
         let store = try Store(configuration)
         // The session and the other item alone.
         #expect(try store.transfer.migrate(from: "vault", to: "secret-service", isDryRun: true).moved == 2)
-        #expect(try store.transfer.migrate(from: "vault", to: "secret-service", service: QueueStorage.service).moved == 0)
+        #expect(
+            try store.transfer.migrate(from: "vault", to: "secret-service", service: QueueStorage.service).moved == 0)
         try await queue.send { _, _ in }
         #expect(server.done == ["one"])
     }

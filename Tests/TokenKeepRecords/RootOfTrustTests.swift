@@ -119,7 +119,9 @@ private struct Forger {
         statuses["report"] = module.report(world.call).problem?.status ?? .ok
         statuses["unlock"] = LockedVault.status { try world.unlock(password, store) }
         statuses["change"] = LockedVault.status { try world.changePassword(from: password, store) }
-        statuses["code"] = LockedVault.status { _ = try store.passwords.createRecoveryCode(password: SecretBytes(password)) }
+        statuses["code"] = LockedVault.status {
+            _ = try store.passwords.createRecoveryCode(password: SecretBytes(password))
+        }
         statuses["remove"] = LockedVault.status { try world.removePassword(password, store) }
         return statuses
     }

@@ -40,7 +40,9 @@ extension Reconciler {
     ///
     /// - Returns: false if a change that a module was asked to apply stays pending.
     func drainQuietly(_ call: CallContext) -> Bool {
-        guard usesRecords, (try? records.journal.mayHavePending()) == true, let found = try? records.journal.pendingRecords() else {
+        guard usesRecords, (try? records.journal.mayHavePending()) == true,
+            let found = try? records.journal.pendingRecords()
+        else {
             return true
         }
         var isDrained = true

@@ -55,7 +55,9 @@ struct Reconciler: Sendable {
                 return try dispatcher.load(name, call, emptied: emptied)
             } catch {
                 // The item may have moved meanwhile, from a module not yet asked to one already asked.
-                guard error.status == .notFound, try records.journal.generation() != before.generation else { throw error }
+                guard error.status == .notFound, try records.journal.generation() != before.generation else {
+                    throw error
+                }
                 guard attempt < Reconciler.attempts else { break }
                 attempt += 1
             }

@@ -130,7 +130,9 @@ package struct VaultDevice: Sendable {
     ) throws(TokenKeepError) -> UnlockOutcome {
         var opener = EraKeys.Opener.keyfile
         if let password = opened.password { opener = try change.passwordOpener(password, call) }
-        let (after, unreadable) = try change.rotation(call, progress).run(opened.unlocked, with: opener, binding: device) {
+        let (after, unreadable) = try change.rotation(call, progress).run(
+            opened.unlocked, with: opener, binding: device
+        ) {
             (_) throws(TokenKeepError) in try check()
         }
         return try change.finish(after, unreadable: unreadable, done: "the vault is bound anew", call, progress)

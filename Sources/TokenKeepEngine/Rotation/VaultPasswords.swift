@@ -44,7 +44,8 @@ public struct VaultPasswords: Sendable {
         try PasswordDerivation.check(new)
         let passwords = PasswordSlots(records.opener)
         guard isCompromised else {
-            let unlocked = try passwords.open(.password, with: old, change.vault(orThrow: PasswordSlots.noPassword), call)
+            let unlocked = try passwords.open(
+                .password, with: old, change.vault(orThrow: PasswordSlots.noPassword), call)
             let changed = try passwords.change(unlocked, to: new, call)
             return try change.finish(changed, call, progress)
         }
@@ -77,7 +78,8 @@ public struct VaultPasswords: Sendable {
     ) throws(TokenKeepError) -> UnlockOutcome {
         let call = try change.begin()
         let passwords = PasswordSlots(records.opener)
-        let opened = try passwords.open(.password, with: password, change.vault(orThrow: PasswordSlots.noPassword), call)
+        let opened = try passwords.open(
+            .password, with: password, change.vault(orThrow: PasswordSlots.noPassword), call)
         // An interrupted removal has destroyed the secret of the level that goes.
         let unlocked = opened.acceptingLostIndex
         try checkUnknownSlots(unlocked.vault, isDroppingUnknownSlots)
@@ -100,7 +102,8 @@ public struct VaultPasswords: Sendable {
     public func createRecoveryCode(password: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         let call = try change.begin()
         let passwords = PasswordSlots(records.opener)
-        let unlocked = try passwords.open(.password, with: password, change.vault(orThrow: PasswordSlots.noPassword), call)
+        let unlocked = try passwords.open(
+            .password, with: password, change.vault(orThrow: PasswordSlots.noPassword), call)
         return try passwords.createRecoveryCode(unlocked, call)
     }
 
@@ -119,7 +122,8 @@ public struct VaultPasswords: Sendable {
         try PasswordDerivation.check(newPassword)
         let passwords = PasswordSlots(records.opener)
         let recovered = try passwords.open(
-            .recovery, with: try RecoveryCode.normalized(code), change.vault(orThrow: PasswordSlots.noRecoveryCode), call)
+            .recovery, with: try RecoveryCode.normalized(code), change.vault(orThrow: PasswordSlots.noRecoveryCode),
+            call)
         guard let fault = recovered.deviceFault else {
             return try change.finish(try passwords.recover(recovered, newPassword: newPassword, call), call, nil)
         }

@@ -35,7 +35,9 @@ extension VaultJournal {
     ///
     /// - Returns: whether the module was marked.
     package func unmarkUsed(_ module: String, onEveryMachine: Bool) throws(TokenKeepError) -> Bool {
-        guard let vault = try records.open(), let folder = try EraFolder(name: VaultJournal.usedFolder, era: vault.era).open() else {
+        guard let vault = try records.open(),
+            let folder = try EraFolder(name: VaultJournal.usedFolder, era: vault.era).open()
+        else {
             return false
         }
         // A module's name contains no `@`, so these files belong to this module alone.

@@ -151,7 +151,8 @@ public struct Outbox: Sendable {
         var result = Flushed()
         let listing =
             try mayPrompt
-            ? store.list(service: Outbox.service, until: end) : store.withoutPrompts.list(service: Outbox.service, until: end)
+            ? store.list(service: Outbox.service, until: end)
+            : store.withoutPrompts.list(service: Outbox.service, until: end)
         // Without the mark nothing waits, whatever the listing could not see.
         if mark.isSet { result.problem = listing.problem }
         if listing.items.isEmpty, listing.problem == nil { mark.remove() }

@@ -42,7 +42,9 @@ extension HistoryPlayer {
     func checkSealedCopies() throws {
         guard kind == .sealed else { return }
         let step = HistoryStep(action: .unlock, store: 1, account: 0)
-        let problem = try password.map { try store(step).unlock(SecretBytes($0)).problem } ?? store(step).pendingChanges.sync().problem
+        let problem =
+            try password.map { try store(step).unlock(SecretBytes($0)).problem }
+            ?? store(step).pendingChanges.sync().problem
         try require(problem == nil, step, "items are not sealed anew: \(problem.map { "\($0)" } ?? "")")
         guard let vault = try records.open() else { return }
         try require(!vault.keys.header.hasRetiringKeys, step, "older keys are left")
