@@ -41,7 +41,7 @@ struct LockCommand: ParsableCommand {
         guard let program = locker.first else { return try lockVault() }
         // The screen is locked whatever becomes of the keys, and no file is read before: a file system may hang.
         do throws(TokenKeepError) {
-            try ClassKeyStore().purgeScreenKeys()
+            try ClassKeyStore().removal.purgeScreenKeys()
         } catch {
             Terminal.warn(error)
         }

@@ -97,14 +97,14 @@ extension Store {
             vaultID = found
         } catch {
             // The agent may hold keys of other vaults, which it must lock too.
-            if locking == .screen { keys.lockAgent() }
+            if locking == .screen { keys.agent.lock() }
             throw error
         }
         // Remove the keys before reading the header, so that a damaged header cannot prevent the removal.
-        let reason = try keys.purge(all: locking == .all, of: vaultID)
+        let reason = try keys.removal.purge(all: locking == .all, of: vaultID)
         guard try records.open()?.keys.header.hasPassword == true else { throw PasswordSlots.noPassword }
         // Do this last, because the file system of another vault may hang.
-        keys.dropKeysOfLostVaults()
+        keys.removal.dropKeysOfLostVaults()
         return reason
     }
 

@@ -35,7 +35,7 @@ package struct VaultUnlocking: Sendable {
         // Notify watchers: they now see items that were hidden while the vault was locked.
         records.announceChange()
         // Do this last, because the file system of another vault may hang.
-        records.opener.residentKeys.dropKeysOfLostVaults()
+        records.opener.residentKeys.removal.dropKeysOfLostVaults()
         return unlocked
     }
 

@@ -145,7 +145,7 @@ package struct KeyRing: Sendable {
     /// Tells whether the current key of a purpose is still open; nil if the vault has no such key.
     package func residentKey(for purpose: KeyPurpose) -> ResidentKey? {
         currentKeyID(for: purpose).map {
-            ResidentKey(store: base.residentKeys, place: ClassKeyStore.place(of: $0, for: purpose, vaultID))
+            ResidentKey(store: base.residentKeys, place: ClassKeyPlace.of($0, for: purpose, vaultID))
         }
     }
 
@@ -157,7 +157,7 @@ package struct KeyRing: Sendable {
         var keys: [String: SecretBytes] = [:]
         for purpose in [.metadata] + levels.map(KeyPurpose.level) {
             guard let key = try? currentKey(for: purpose) else { return nil }
-            keys[ClassKeyStore.place(of: key.id, for: purpose, vaultID)] = key.bytes
+            keys[ClassKeyPlace.of(key.id, for: purpose, vaultID)] = key.bytes
         }
         return SealingLease(keys)
     }
@@ -167,7 +167,7 @@ package struct KeyRing: Sendable {
     /// A lease is a set of copies of keys, which stay usable after the vault is locked.
     package func leased(_ lease: SealingLease) -> [OpenKey] {
         header.knownSlots.flatMap(\.keys).filter { !$0.isRetiring }.compactMap { key in
-            lease.key(at: ClassKeyStore.place(of: key.id, for: key.purpose, vaultID)).map {
+            lease.key(at: ClassKeyPlace.of(key.id, for: key.purpose, vaultID)).map {
                 OpenKey(purpose: key.purpose, isRetiring: false, id: key.id, bytes: $0)
             }
         }

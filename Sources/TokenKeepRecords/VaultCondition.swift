@@ -9,7 +9,7 @@ struct VaultCondition {
     ///
     /// - Throws: the reason why the vault cannot be used.
     func notes() throws(TokenKeepError) -> [String] {
-        records.opener.residentKeys.dropKeysOfLostVaults()
+        records.opener.residentKeys.removal.dropKeysOfLostVaults()
         guard let vault = try records.open() else { return ["not made yet: the first save makes it"] }
         try records.testify(vault)
         var notes = lockNotes(vault.keys)

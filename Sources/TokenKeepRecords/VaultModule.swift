@@ -89,7 +89,7 @@ public final class VaultModule: Module {
     public func list(
         namespace: String, service: String?, _ call: CallContext
     ) throws(TokenKeepError) -> ItemListing {
-        records.opener.residentKeys.dropKeysOfLostVaults()
+        records.opener.residentKeys.removal.dropKeysOfLostVaults()
         var listing = try records.allItems(call)
         listing.items.removeAll { !$0.name.isIn(namespace: namespace, service: service) }
         return listing

@@ -110,10 +110,10 @@ import TokenKeepCore
         for hidden in era.made.keys where hidden.purpose == .header {
             #expect(try keys.key(hidden.id, for: .header, of: vaultID) == nil)
         }
-        _ = try keys.purge(all: true, of: vaultID)
+        _ = try keys.removal.purge(all: true, of: vaultID)
         #expect(try keys.key(place.id, for: place.purpose, of: vaultID) == nil)
         #expect(try keys.trust(of: vaultID)?.entries.count == 1)
-        keys.forget(vaultID)
+        keys.removal.forget(vaultID)
         #expect(try keys.trust(of: vaultID) == nil)
     }
 }

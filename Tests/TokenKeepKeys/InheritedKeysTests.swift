@@ -71,7 +71,7 @@ struct InheritedKeysTests {
         var bytes = [UInt8](repeating: 0, count: 4096)
         let count = pread(descriptor, &bytes, bytes.count, 0)
         let entry = try #require(InheritedKeysTests.parse(Array(bytes.prefix(count))).entries.first)
-        #expect(entry.place == ClassKeyStore.place(of: 1, for: .level(.whenUnlocked), vault))
+        #expect(entry.place == ClassKeyPlace.of(1, for: .level(.whenUnlocked), vault))
         #expect(entry.deadline == Int64(ClassKeyStore.whenUnlockedSeconds))
     }
 }

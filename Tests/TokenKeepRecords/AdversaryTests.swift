@@ -109,7 +109,7 @@ import TokenKeepCore
         let keys = try #require(try locked.records.open()).keys
         let hidden: [KeyPurpose] = [.presence, .header]
         let places = keys.header.knownSlots.flatMap(\.keys).filter { !hidden.contains($0.purpose) }.map {
-            ClassKeyStore.place(of: $0.id, for: $0.purpose, keys.vaultID)
+            ClassKeyPlace.of($0.id, for: $0.purpose, keys.vaultID)
         }
         #expect(try places.allSatisfy { try KernelKeyring.read($0, atMost: 32) != nil } && places.count == 3)
         for name in names {

@@ -117,7 +117,7 @@ import TokenKeepCore
         try locked.setPassword()
         let keys = try #require(try locked.records.open()).keys
         let id = try keys.currentKey(for: .level(.afterFirstUnlock)).id
-        let place = ClassKeyStore.place(of: id, for: .level(.afterFirstUnlock), keys.vaultID)
+        let place = ClassKeyPlace.of(id, for: .level(.afterFirstUnlock), keys.vaultID)
         for count in [1, 31, 33] {
             #expect(KernelKeyring.publish(try SecretBytes(randomCount: count), as: place, endsAfter: nil) == nil)
             #expect(throws: TokenKeepError(.locked, "")) { try locked.load("a") }

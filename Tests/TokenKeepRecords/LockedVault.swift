@@ -55,7 +55,7 @@ final class LockedVault: @unchecked Sendable {
 
     deinit {
         guard let vaultID = (try? store.records.opener.vaultID()) ?? nil else { return }
-        store.records.opener.residentKeys.forget(vaultID)
+        store.records.opener.residentKeys.removal.forget(vaultID)
     }
 
     /// A store of the vault alone.

@@ -167,7 +167,7 @@ import TokenKeepCore
         let header = locked.file("header")
         let keys = try #require(try locked.records.open()).keys
         let places = keys.header.knownSlots.flatMap(\.keys).map {
-            ClassKeyStore.place(of: $0.id, for: $0.purpose, keys.vaultID)
+            ClassKeyPlace.of($0.id, for: $0.purpose, keys.vaultID)
         }
         try locked.removePassword()
         let elsewhere = locked.elsewhere()

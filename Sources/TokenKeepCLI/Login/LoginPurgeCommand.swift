@@ -10,6 +10,6 @@ struct LoginPurgeCommand: ParsableCommand {
         commandName: "purge", abstract: "Lock every vault of the user.", shouldDisplay: false)
 
     func run() throws {
-        try ClassKeyStore().purgeAllVaults()
+        try ClassKeyStore().removal.purgeAllVaults()
     }
 }

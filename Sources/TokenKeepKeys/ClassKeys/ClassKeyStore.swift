@@ -30,8 +30,8 @@ package final class ClassKeyStore: Sendable {
 
     /// Secrets that the vault cannot store at the moment, by their descriptions in the kernel. See ``stash(_:as:)``.
     let stashes = MutexGuarded<[String: SecretBytes]>([:])
-    /// The result of the last unlock in the agent, and whether the agent answers. See ``keyAgent()``.
-    let agentMemory = MutexGuarded(AgentMemory())
+    /// Holds the keys that are removed when the screen is locked, if an agent runs.
+    package let agent: ScreenKeyAgent
     private let memory = MutexGuarded(Memory())
     private let givenObstacle: String?
     /// Whether this object simulates the kernel's keyring in a test. No key then reaches the kernel.
@@ -47,6 +47,7 @@ package final class ClassKeyStore: Sendable {
         givenObstacle = obstacle
         self.devices = devices
         isSimulated = false
+        agent = ScreenKeyAgent(isReachable: true)
         secondsSinceBoot = clock ?? ClassKeyStore.timeSinceBoot
     }
 
@@ -55,6 +56,7 @@ package final class ClassKeyStore: Sendable {
         givenObstacle = nil
         self.devices = devices
         isSimulated = true
+        agent = ScreenKeyAgent(isReachable: false)
         secondsSinceBoot = clock
     }
 
@@ -80,6 +82,9 @@ package final class ClassKeyStore: Sendable {
     /// The reason why keys of the vault are in this process's memory instead of the kernel; nil if none are there.
     package var reasonForMemory: String? { memory.withLock { $0.reason } }
 
+    /// Removes kept keys.
+    package var removal: ClassKeyRemoval { ClassKeyRemoval(keys: self) }
+
     /// Keeps a vault's open keys and its verified headers, until they are purged or expire.
     ///
     /// A verified header is a file of encrypted keys that an unlock has checked. Either the kernel keeps all keys and
@@ -97,7 +102,7 @@ package final class ClassKeyStore: Sendable {
             let endsWithScreen = $0.purpose.endsWithScreen
             let usual = endsWithScreen ? ClassKeyStore.whenUnlockedSeconds : nil
             return Payload(
-                place: ClassKeyStore.place(of: $0.id, for: $0.purpose, vaultID), bytes: $0.bytes,
+                place: ClassKeyPlace.of($0.id, for: $0.purpose, vaultID), bytes: $0.bytes,
                 seconds: limit.map { min($0, usual ?? $0) } ?? usual,
                 // The agent renews the keys that it holds, so it must not get a key that has to expire.
                 ofScreen: endsWithScreen && limit == nil ? $0 : nil)
@@ -108,7 +113,7 @@ package final class ClassKeyStore: Sendable {
         if let trust {
             payloads.append(
                 Payload(
-                    place: ClassKeyStore.trustPlace(vaultID), bytes: try trust.serialized(), seconds: nil, ofScreen: nil
+                    place: ClassKeyPlace.trust(vaultID), bytes: try trust.serialized(), seconds: nil, ofScreen: nil
                 ))
         }
         let reason = obstacle ?? (isSimulated ? nil : publish(payloads, of: vaultID))
@@ -129,7 +134,7 @@ package final class ClassKeyStore: Sendable {
 
     /// Whether the kept keys expire unless a later ``keep(_:_:of:expiringAfter:)`` keeps them without a limit.
     package func areTemporary(_ vaultID: [UInt8]) -> Bool {
-        ((try? bytes(at: ClassKeyStore.markPlace(vaultID), atMost: 1)) ?? nil) != nil
+        ((try? bytes(at: ClassKeyPlace.login(vaultID), atMost: 1)) ?? nil) != nil
     }
 
     /// Makes the mark of keys that expire after `limit` seconds.
@@ -137,12 +142,12 @@ package final class ClassKeyStore: Sendable {
     /// The mark expires two seconds after the keys, because the kernel counts whole seconds.
     private func mark(_ limit: UInt32, of vaultID: [UInt8]) throws(TokenKeepError) -> Payload {
         Payload(
-            place: ClassKeyStore.markPlace(vaultID), bytes: try SecretBytes(count: 1) { _ in },
+            place: ClassKeyPlace.login(vaultID), bytes: try SecretBytes(count: 1) { _ in },
             seconds: min(limit, .max - 2) + 2, ofScreen: nil)
     }
 
     private func dropMark(of vaultID: [UInt8]) {
-        let place = ClassKeyStore.markPlace(vaultID)
+        let place = ClassKeyPlace.login(vaultID)
         dropStash(at: place)
         memory.withLock { $0.keys[place] = nil }
     }
@@ -163,7 +168,7 @@ package final class ClassKeyStore: Sendable {
     private func publish(_ payloads: [Payload], of vaultID: [UInt8]) -> String? {
         var published: [String] = []
         for payload in payloads {
-            if let key = payload.ofScreen, giveAgent(key, of: vaultID) {
+            if let key = payload.ofScreen, agent.hold(key, of: vaultID) {
                 published.append(payload.place)
                 continue
             }
@@ -181,7 +186,7 @@ package final class ClassKeyStore: Sendable {
     ///
     /// The key is read at each call, because another process may have purged it.
     func key(_ id: UInt64, for purpose: KeyPurpose, of vaultID: [UInt8]) throws(TokenKeepError) -> SecretBytes? {
-        let key = try bytes(at: ClassKeyStore.place(of: id, for: purpose, vaultID), atMost: KeyRing.keyLength)
+        let key = try bytes(at: ClassKeyPlace.of(id, for: purpose, vaultID), atMost: KeyRing.keyLength)
         return key?.count == KeyRing.keyLength ? key : nil
     }
 
@@ -226,7 +231,7 @@ package final class ClassKeyStore: Sendable {
     /// - Returns: the descriptor of the file, which executed programs inherit.
     /// - Throws: ``Status/unsupported`` if the kernel refuses a sealed memory file.
     package func handOver(_ vaultID: [UInt8]) throws(TokenKeepError) -> Int32 {
-        let prefix = ClassKeyStore.prefix(vaultID)
+        let prefix = ClassKeyPlace.prefix(vaultID)
         let entries = memory.withLock { memory in
             memory.keys.filter { $0.key.hasPrefix(prefix) }.map {
                 InheritedKeys.Entry(place: $0.key, key: $0.value.key, deadline: $0.value.deadline)
@@ -241,7 +246,7 @@ package final class ClassKeyStore: Sendable {
     /// machine's start.
     func trust(of vaultID: [UInt8]) throws(TokenKeepError) -> HeaderTrust? {
         guard
-            let payload = try bytes(at: ClassKeyStore.trustPlace(vaultID), atMost: HeaderTrust.maximumLength)
+            let payload = try bytes(at: ClassKeyPlace.trust(vaultID), atMost: HeaderTrust.maximumLength)
         else { return nil }
         return try? payload.withUnsafeBytes { bytes throws(FormatFault) in try HeaderTrust.parse(bytes) }
     }
@@ -253,65 +258,10 @@ package final class ClassKeyStore: Sendable {
 
     // MARK: Removing keys
 
-    /// Purges a vault's keys that do not outlive the lock of the screen, or all of its keys if `isAll`.
+    /// Purges the keys whose descriptions begin with `prefix`.
     ///
-    /// The headers that an unlock verified stay, so that a header forged while the vault is locked is refused.
-    ///
-    /// - Returns: the reason why keys kept by other programs may still be in the kernel; nil if no key is left.
-    /// - Throws: ``Status/io`` if a key that this process can see could not be purged.
-    package func purge(all isAll: Bool, of vaultID: [UInt8]) throws(TokenKeepError) -> String? {
-        let prefix = ClassKeyStore.prefix(vaultID)
-        guard isAll else {
-            // The keys are revoked before the request to the agent, because the agent may be stopped.
-            defer { if usesKernel { lockAgent() } }
-            return try purgeScreenKeys(of: vaultID)
-        }
-        let trust = try self.trust(of: vaultID)
-        let reason = try purge(prefix: prefix) { self.dropAgentKeys(of: vaultID) }
-        if let trust { try setTrust(trust, of: vaultID) }
-        return reason
-    }
-
-    /// Purges the kernel's keys of every vault of the user, but not the verified headers. No file is touched.
-    package func purgeAllVaults() throws(TokenKeepError) {
-        for vaultID in vaultsInKernel() { _ = try purge(all: true, of: vaultID) }
-    }
-
-    /// Purges the kernel's keys that do not outlive the lock of the screen, of every vault of the user, and notifies
-    /// the agent.
-    ///
-    /// No file is touched, because a file system may hang.
-    package func purgeScreenKeys() throws(TokenKeepError) {
-        defer { lockAgent() }
-        for vaultID in vaultsInKernel() { _ = try purgeScreenKeys(of: vaultID) }
-    }
-
-    private func purgeScreenKeys(of vaultID: [UInt8]) throws(TokenKeepError) -> String? {
-        var reason: String?
-        for purpose in KeyPurpose.ofScreen {
-            reason = try purge(prefix: ClassKeyStore.prefix(vaultID) + "\(purpose.number):") {} ?? reason
-        }
-        return reason
-    }
-
-    /// The ids of the user's vaults that have keys in the kernel.
-    private func vaultsInKernel() -> Set<[UInt8]> {
-        guard usesKernel else { return [] }
-        return Set(
-            KernelKeyring.descriptions(beginningWith: "tokenkeep:").compactMap { place in
-                let parts = place.split(separator: ":")
-                guard parts.count > 2, parts[2] != "trust" else { return nil }
-                return Hexadecimal.bytes(String(parts[1]), count: 16)
-            })
-    }
-
-    /// Purges all keys of a vault, and the headers that an unlock verified. A failure is ignored.
-    package func forget(_ vaultID: [UInt8]) {
-        _ = try? purge(prefix: ClassKeyStore.prefix(vaultID)) { self.dropAgentKeys(of: vaultID) }
-    }
-
     /// - Parameter tellAgent: a function that informs the agent; called after the attempt to purge the keys.
-    private func purge(prefix: String, tellAgent: () -> Void) throws(TokenKeepError) -> String? {
+    func purge(prefix: String, tellAgent: () -> Void) throws(TokenKeepError) -> String? {
         memory.withLock { memory in
             inherit(&memory)  // Read the inherited keys first, so that a later use does not bring them back.
             memory.keys = memory.keys.filter { !$0.key.hasPrefix(prefix) }
@@ -332,43 +282,13 @@ package final class ClassKeyStore: Sendable {
     ///
     /// A failure is ignored: a key that stays in the kernel opens only old copies of the vault.
     func drop(_ id: UInt64, for purpose: KeyPurpose, of vaultID: [UInt8]) {
-        let place = ClassKeyStore.place(of: id, for: purpose, vaultID)
+        let place = ClassKeyPlace.of(id, for: purpose, vaultID)
         memory.withLock { memory in
             inherit(&memory)
             memory.keys[place] = nil
         }
         if usesKernel { _ = KernelKeyring.purge(place) }
     }
-
-    /// For each vault that is no longer at the path where it was unlocked, purges its keys from the kernel.
-    ///
-    /// A vault that was unlocked in another mount namespace, for example in a container, is left alone.
-    package func dropKeysOfLostVaults() {
-        guard usesKernel else { return }
-        for place in KernelKeyring.descriptions(beginningWith: "tokenkeep:") where place.hasSuffix(":trust") {
-            guard let vaultID = ClassKeyStore.vaultID(ofTrust: place), let trust = (try? trust(of: vaultID)) ?? nil,
-                trust.isLost(vaultID)
-            else { continue }
-            forget(vaultID)
-        }
-    }
-
-    /// The description under which the kernel keeps a key: `tokenkeep:VAULTID:PURPOSE:KEYID`.
-    package static func place(of id: UInt64, for purpose: KeyPurpose, _ vaultID: [UInt8]) -> String {
-        let bytes = withUnsafeBytes(of: id.bigEndian) { Array($0) }
-        return prefix(vaultID) + "\(purpose.number):" + Hexadecimal.text(bytes)
-    }
-
-    private static func trustPlace(_ vaultID: [UInt8]) -> String { prefix(vaultID) + "trust" }
-
-    private static func markPlace(_ vaultID: [UInt8]) -> String { prefix(vaultID) + "login" }
-
-    private static func vaultID(ofTrust place: String) -> [UInt8]? {
-        let parts = place.split(separator: ":")
-        return parts.count == 3 ? Hexadecimal.bytes(String(parts[1]), count: 16) : nil
-    }
-
-    private static func prefix(_ vaultID: [UInt8]) -> String { "tokenkeep:\(Hexadecimal.text(vaultID)):" }
 
     /// The seconds since the machine's start, including the time in which the machine slept.
     @Sendable static func timeSinceBoot() -> Int64 {

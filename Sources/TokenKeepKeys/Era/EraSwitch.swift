@@ -104,7 +104,7 @@ package struct EraSwitch: ~Copyable {
         try tpm.indices.destroySecrets()
         try before.directory.switchTo(made.era)
         tpm.finish()
-        guard hasPassword else { return opener.residentKeys.forget(vaultID) }
+        guard hasPassword else { return opener.residentKeys.removal.forget(vaultID) }
         try opener.residentKeys.setTrust(HeaderTrust(entries: [next], path: try opener.path()), of: vaultID)
     }
 

@@ -24,7 +24,7 @@ package enum VaultMaking {
         try made.write(to: era)
         try VaultFiles.sync(directory.descriptor, after: "making the vault")
         try directory.switchTo(1)
-        opener.residentKeys.dropKeysOfLostVaults()
+        opener.residentKeys.removal.dropKeysOfLostVaults()
     }
 
     /// Locks the whole vault; nil if another process or thread has made the vault meanwhile.

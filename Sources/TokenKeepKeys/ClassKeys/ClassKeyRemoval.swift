@@ -1,0 +1,77 @@
+package import TokenKeepCore
+
+/// Removes the kept keys of vaults: at a lock, at the end of the user's session, and after a vault is gone.
+package struct ClassKeyRemoval {
+    let keys: ClassKeyStore
+
+    /// Purges a vault's keys that do not outlive the lock of the screen, or all of its keys if `isAll`.
+    ///
+    /// The headers that an unlock verified stay, so that a header forged while the vault is locked is refused.
+    ///
+    /// - Returns: the reason why keys kept by other programs may still be in the kernel; nil if no key is left.
+    /// - Throws: ``Status/io`` if a key that this process can see could not be purged.
+    package func purge(all isAll: Bool, of vaultID: [UInt8]) throws(TokenKeepError) -> String? {
+        let prefix = ClassKeyPlace.prefix(vaultID)
+        guard isAll else {
+            // The keys are revoked before the request to the agent, because the agent may be stopped.
+            defer { if keys.usesKernel { keys.agent.lock() } }
+            return try purgeScreenKeys(of: vaultID)
+        }
+        let trust = try keys.trust(of: vaultID)
+        let reason = try keys.purge(prefix: prefix) { keys.agent.drop(vaultID) }
+        if let trust { try keys.setTrust(trust, of: vaultID) }
+        return reason
+    }
+
+    /// Purges the kernel's keys of every vault of the user, but not the verified headers. No file is touched.
+    package func purgeAllVaults() throws(TokenKeepError) {
+        for vaultID in vaultsInKernel() { _ = try purge(all: true, of: vaultID) }
+    }
+
+    /// Purges the kernel's keys that do not outlive the lock of the screen, of every vault of the user, and notifies
+    /// the agent.
+    ///
+    /// No file is touched, because a file system may hang.
+    package func purgeScreenKeys() throws(TokenKeepError) {
+        defer { keys.agent.lock() }
+        for vaultID in vaultsInKernel() { _ = try purgeScreenKeys(of: vaultID) }
+    }
+
+    private func purgeScreenKeys(of vaultID: [UInt8]) throws(TokenKeepError) -> String? {
+        var reason: String?
+        for purpose in KeyPurpose.ofScreen {
+            reason = try keys.purge(prefix: ClassKeyPlace.prefix(vaultID) + "\(purpose.number):") {} ?? reason
+        }
+        return reason
+    }
+
+    /// The ids of the user's vaults that have keys in the kernel.
+    private func vaultsInKernel() -> Set<[UInt8]> {
+        guard keys.usesKernel else { return [] }
+        return Set(
+            KernelKeyring.descriptions(beginningWith: "tokenkeep:").compactMap { place in
+                let parts = place.split(separator: ":")
+                guard parts.count > 2, parts[2] != "trust" else { return nil }
+                return Hexadecimal.bytes(String(parts[1]), count: 16)
+            })
+    }
+
+    /// Purges all keys of a vault, and the headers that an unlock verified. A failure is ignored.
+    package func forget(_ vaultID: [UInt8]) {
+        _ = try? keys.purge(prefix: ClassKeyPlace.prefix(vaultID)) { keys.agent.drop(vaultID) }
+    }
+
+    /// For each vault that is no longer at the path where it was unlocked, purges its keys from the kernel.
+    ///
+    /// A vault that was unlocked in another mount namespace, for example in a container, is left alone.
+    package func dropKeysOfLostVaults() {
+        guard keys.usesKernel else { return }
+        for place in KernelKeyring.descriptions(beginningWith: "tokenkeep:") where place.hasSuffix(":trust") {
+            guard let vaultID = ClassKeyPlace.vaultID(ofTrust: place),
+                let trust = (try? keys.trust(of: vaultID)) ?? nil,
+                trust.isLost(vaultID)
+            else { continue }
+            forget(vaultID)
+        }
+    }
+}
