@@ -18,6 +18,8 @@ struct Reconciler: Sendable {
     let pending: PendingWrites
     /// Whether the stack uses records, because it has the vault or a deferrable module.
     let usesRecords: Bool
+    /// Whether a load may miss an item in one place because the item moves, or may have to heed a pending change.
+    private let mayMove: Bool
 
     init(
         _ dispatcher: Dispatcher, records: Records, clock: @escaping @Sendable () -> UnixTime = { .now },
@@ -30,13 +32,14 @@ struct Reconciler: Sendable {
         pending = PendingWrites(
             records: records, deferrable: deferrable, beforeVault: Set(beforeVault), clock: clock, clocks: clocks)
         usesRecords = !deferrable.isEmpty || dispatcher.programs.places.contains { $0.module.holdsRecords }
+        mayMove = usesRecords && (!deferrable.isEmpty || dispatcher.places(for: .load).count > 1)
     }
 
     /// Loads an item from its record if the record governs, otherwise from the modules.
     ///
     /// - Parameter drains: whether the load applies the item's pending changes.
     func load(_ name: ItemName, _ call: CallContext, drains: Bool = true) throws(TokenKeepError) -> TokenItem {
-        guard usesRecords, dispatcher.memory.item(name) == nil else { return try dispatcher.load(name, call) }
+        guard mayMove, dispatcher.memory.item(name) == nil else { return try dispatcher.load(name, call) }
         var attempt = 1
         while true {
             let before = try records.journal.snapshot(for: name)

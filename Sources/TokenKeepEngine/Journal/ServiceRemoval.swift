@@ -143,7 +143,7 @@ extension Reconciler {
     /// The pending removal of all items of the item's service; nil if none is pending for a module of this stack.
     func pendingRemoval(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> ServiceRemoval? {
         do throws(TokenKeepError) {
-            guard try records.journal.mayHavePending() else { return nil }
+            guard pending.isPossible, try records.journal.mayHavePending() else { return nil }
             let removal = try ItemName(removalOf: name.service, in: name.namespace)
             return try governing(removal, call) == nil ? nil : ServiceRemoval(reconciler: self, name: removal)
         } catch {
