@@ -46,9 +46,16 @@ package struct SealedCopies: Equatable, Sendable {
     }
 }
 
-/// The modules that acknowledged an item's last sealed secret, until the item's record is written again.
-final class AcknowledgedCopies: Sendable {
+/// What a transaction has noted about its item's sealed copies: whether their record has changed since, and the modules
+/// that acknowledged the last sealed secret, until the record is written again.
+final class NotedCopies: Sendable {
     private let modules = MutexGuarded<Set<String>>([])
+    private let changed = MutexGuarded(false)
+
+    /// Whether the copies in the record may have changed since the transaction read it.
+    var haveChanged: Bool { changed.withLock { $0 } }
+
+    func noteChange() { changed.withLock { $0 = true } }
 
     func add(_ module: String) { modules.withLock { _ = $0.insert(module) } }
 

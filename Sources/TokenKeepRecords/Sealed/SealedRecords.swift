@@ -67,7 +67,12 @@ package struct SealedRecords {
     }
 
     /// Changes the sealed copies in the record of a locked item, durably. Value and pending changes stay.
-    func change(of name: ItemName, _ body: (inout SealedCopies?) -> Void) throws(TokenKeepError) {
+    ///
+    /// - Parameter noted: the notes of the transaction that has locked the item.
+    func change(
+        of name: ItemName, _ noted: NotedCopies, _ body: (inout SealedCopies?) -> Void
+    ) throws(TokenKeepError) {
+        noted.noteChange()
         let fileName = vault.keys.fileName(of: name)
         let present = try read(fileName)
         var state = present?.state ?? StateFields(changedAt: .now)
@@ -102,7 +107,7 @@ extension ItemTransaction {
     package func noteResealed(in module: String, on machine: [UInt8]) throws(TokenKeepError) {
         let keys = vault.keys
         let present = machineHash
-        try SealedRecords(vault).change(of: name) { copies in
+        try SealedRecords(vault).change(of: name, noted) { copies in
             guard let before = copies else { return }
             let latest = before.holder(module, present)?.fingerprints.last
             copies?.holders.removeAll { $0.module == module && ($0.machine == machine || $0.machine == present) }
@@ -124,7 +129,7 @@ extension ItemTransaction {
     ///
     /// - Throws: if the record cannot be read.
     package func sealedDetails() throws(TokenKeepError) -> ItemDetails? {
-        guard entry.problem == nil, let copies = try SealedRecords(vault).copies(of: name) else { return nil }
+        guard entry.problem == nil, let copies = try sealedCopies() else { return nil }
         return ItemDetails(
             name: name, label: name.defaultLabel, accessLevel: copies.level, flags: copies.flags, module: "vault")
     }

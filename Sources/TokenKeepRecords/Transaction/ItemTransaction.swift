@@ -11,12 +11,14 @@ package struct ItemTransaction: ~Copyable {
     package private(set) var entry: JournalEntry
     let vault: OpenVault
     let records: Records
-    let acknowledged = AcknowledgedCopies()
+    let noted = NotedCopies()
     private let fileName: [UInt8]
     private let lock: VaultLock
     private let log: ChangeLog
     private let presence: PresenceGrant?
     private var kept: UnknownFields
+    /// The item's sealed copies, as the record named them when it was read.
+    private var copiesAtReading: SealedCopies?
     /// The pending writes and removals of the present record.
     private var pending: [PendingWrite]
 
@@ -39,6 +41,7 @@ package struct ItemTransaction: ~Copyable {
             self.name = name
             self.entry = present.entry
             self.kept = present.kept
+            copiesAtReading = present.copies
             pending = present.entry.record?.pending ?? []
             self.vault = vault
             self.records = records
@@ -100,13 +103,14 @@ package struct ItemTransaction: ~Copyable {
             of: name, RecordReader(records: records, fileName: fileName, item: name), &vault, presence)
         entry = present.entry
         kept = present.kept
+        copiesAtReading = present.copies
     }
 
     private func write(_ change: JournalChange) throws(TokenKeepError) {
         guard case .parts(let value, let pending) = change else { return }
         let bytes: [UInt8]
         let shown = Hexadecimal.text(fileName)
-        let sealed = try sealedCopies()
+        let sealed = try copiesToWrite()
         let state = StateFields(
             changedAt: .now, pending: pending, name: value == nil || sealed != nil ? name : nil, sealed: sealed,
             kept: kept.state)
@@ -128,12 +132,15 @@ package struct ItemTransaction: ~Copyable {
         try bytes.lent { bytes throws(TokenKeepError) in try VaultFiles.replace(shown, in: vault.records, with: bytes) }
     }
 
-    /// The sealed copies that the record names at the moment. The sealer may have changed the copies since the
-    /// transaction began.
-    private func sealedCopies() throws(TokenKeepError) -> SealedCopies? {
-        let records = SealedRecords(vault)
-        let copies = entry.problem == nil ? try records.copies(of: name) : try? records.copies(of: name)
-        return copies.map { acknowledged.applied(to: $0, machineHash) }
+    /// The sealed copies that the record names at the moment, with what modules have acknowledged since.
+    private func copiesToWrite() throws(TokenKeepError) -> SealedCopies? {
+        let copies = entry.problem == nil ? try sealedCopies() : try? SealedRecords(vault).copies(of: name)
+        return copies.map { noted.applied(to: $0, machineHash) }
+    }
+
+    /// The sealed copies that the record names at the moment. The sealer may have changed them since the record was read.
+    func sealedCopies() throws(TokenKeepError) -> SealedCopies? {
+        noted.haveChanged ? try SealedRecords(vault).copies(of: name) : copiesAtReading
     }
 
     /// Throws if the new item would be protected less than the present item.
@@ -164,6 +171,7 @@ private struct UnknownFields {
 private struct Present {
     var entry = JournalEntry.none
     var kept = UnknownFields()
+    var copies: SealedCopies?
 
     /// Reads a record. A damaged record counts as unreadable. Other failures are thrown.
     ///
@@ -172,19 +180,21 @@ private struct Present {
     init(
         of name: ItemName, _ reader: RecordReader, _ vault: inout OpenVault, _ presence: PresenceGrant?
     ) throws(TokenKeepError) {
-        let found = try reader.read(&vault) { file, state throws(FormatFault) -> (JournalRecord, UnknownFields) in
+        let found = try reader.read(&vault) {
+            file, state throws(FormatFault) -> (JournalRecord, UnknownFields, SealedCopies?) in
             let record = try file.journalRecord(state, presence)
             let isReadable = record.holdsValue && record.locked == nil
             let metadata = isReadable ? try file.openMetadata() : nil
-            return (record, UnknownFields(state: state.kept, metadata: metadata?.kept ?? []))
+            return (record, UnknownFields(state: state.kept, metadata: metadata?.kept ?? []), state.sealed)
         }
         switch found {
         case nil: return
-        case .success((var record, let kept)):
+        case .success((var record, let kept, let copies)):
             record.locked = record.locked?.of(name)
             // A record that only names sealed copies says nothing about the item's value.
             if !record.isEmpty { entry = .record(record) }
             self.kept = kept
+            self.copies = copies
         case .failure(let fault):
             let error = reader.error(fault)
             guard error.status == .corrupt else { throw error }
