@@ -73,7 +73,7 @@ import TokenKeepCore
         let name = try ItemName(service: "example.com", account: "ann")
         let machine = [UInt8](0..<16)
         let here = try #require(try records.copies(of: name)?.holders.first)
-        try records.change(of: name) {
+        try records.change(of: name, NotedCopies()) {
             $0?.holders.append(
                 SealedCopies.Holder(
                     module: "secret-service", machine: machine, keyIDs: here.keyIDs, fingerprints: here.fingerprints))
