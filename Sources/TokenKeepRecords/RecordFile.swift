@@ -126,17 +126,24 @@ final class RecordFile: Sendable {
     func journalRecord(
         _ state: StateFields, _ presence: PresenceGrant? = nil
     ) throws(FormatFault) -> JournalRecord {
+        try recordWithMetadata(state, presence).record
+    }
+
+    /// The record, with the metadata of its value; without metadata for a tombstone or if the vault is locked.
+    func recordWithMetadata(
+        _ state: StateFields, _ presence: PresenceGrant?
+    ) throws(FormatFault) -> (record: JournalRecord, metadata: MetadataFields?) {
         let shown = "records/\(Hexadecimal.text(prefix.name))"
-        var details: ItemDetails?
+        var metadata: MetadataFields?
         var locked: TokenKeepError?
         do throws(FormatFault) {
-            if holdsValue { details = try openMetadata().details }
+            if holdsValue { metadata = try openMetadata() }
         } catch {
             guard case .lockedKey = error else { throw error }
             locked = error.error(in: shown)
         }
-        return JournalRecord(
-            holdsValue: holdsValue, pending: state.pending, details: details, name: state.name, locked: locked
+        let record = JournalRecord(
+            holdsValue: holdsValue, pending: state.pending, details: metadata?.details, name: state.name, locked: locked
         ) { () throws(TokenKeepError) in
             guard self.holdsValue else { return nil }
             do throws(FormatFault) {
@@ -145,5 +152,6 @@ final class RecordFile: Sendable {
                 throw error.error(in: shown)
             }
         }
+        return (record, metadata)
     }
 }

@@ -182,9 +182,7 @@ private struct Present {
     ) throws(TokenKeepError) {
         let found = try reader.read(&vault) {
             file, state throws(FormatFault) -> (JournalRecord, UnknownFields, SealedCopies?) in
-            let record = try file.journalRecord(state, presence)
-            let isReadable = record.holdsValue && record.locked == nil
-            let metadata = isReadable ? try file.openMetadata() : nil
+            let (record, metadata) = try file.recordWithMetadata(state, presence)
             return (record, UnknownFields(state: state.kept, metadata: metadata?.kept ?? []), state.sealed)
         }
         switch found {
