@@ -3,7 +3,8 @@
  * drain use          saves one item, so that the service counts as used
  * drain pend ITEMS   saves the items; without a bus they stay pending
  * drain ours ITEMS   drains them and prints the microseconds of one item
- * drain theirs ITEMS stores as many by libsecret and prints the same */
+ * drain theirs ITEMS stores as many by libsecret, with two attributes, and prints the same
+ * drain alike ITEMS  the same with the attributes of an item of TokenKeep */
 #include "service-theirs.h"
 #include "stopwatch.h"
 
@@ -23,11 +24,24 @@ static int drain(tokenkeep_store *store, int items) {
     return status != TOKENKEEP_OK || drained != (size_t)items || left != 0;
 }
 
-static int store_by_libsecret(int items) {
+static int save_alike(const char *user) {
+    static const SecretSchema schema = {
+        .name = "org.example.Alike",
+        .attributes = {{"service", SECRET_SCHEMA_ATTRIBUTE_STRING},
+                       {"username", SECRET_SCHEMA_ATTRIBUTE_STRING},
+                       {"namespace", SECRET_SCHEMA_ATTRIBUTE_STRING},
+                       {"access", SECRET_SCHEMA_ATTRIBUTE_STRING}},
+    };
+    return !secret_password_store_sync(&schema, SECRET_COLLECTION_DEFAULT, user, theirs_token, NULL, NULL,
+                                       "service", "bench.example", "username", user, "namespace", "",
+                                       "access", "after-first-unlock", NULL);
+}
+
+static int store_by_libsecret(int items, int (*store)(const char *user)) {
     char user[32];
     for (int number = 0; number < items; number++) {
         snprintf(user, sizeof user, "account-%d", number);
-        if (theirs_save_as(user) != 0)
+        if (store(user) != 0)
             return 1;
     }
     return 0;
@@ -46,8 +60,10 @@ int main(int argc, char **argv) {
     else if (strcmp(argv[1], "pend") == 0)
         for (int number = 1; number <= items && result == 0; number++)
             result = save(store, number);
+    else if (strcmp(argv[1], "ours") == 0)
+        result = drain(store, items);
     else
-        result = strcmp(argv[1], "ours") == 0 ? drain(store, items) : store_by_libsecret(items);
+        result = store_by_libsecret(items, strcmp(argv[1], "alike") == 0 ? save_alike : theirs_save_as);
     if (result == 0)
         printf("%s %d %.2f\n", argv[1], items, (stopwatch_now() - start) / (items > 0 ? items : 1));
     tokenkeep_close(store);

@@ -9,10 +9,11 @@ static const SecretSchema theirs_schema = {
     .attributes = {{"site", SECRET_SCHEMA_ATTRIBUTE_STRING}, {"user", SECRET_SCHEMA_ATTRIBUTE_STRING}},
 };
 
+static const char theirs_token[] = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJl";
+
 static inline int theirs_save_as(const char *user) {
-    static const char token[] = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJl";
-    return !secret_password_store_sync(&theirs_schema, SECRET_COLLECTION_DEFAULT, user, token, NULL, NULL,
-                                       "site", "bench.example", "user", user, NULL);
+    return !secret_password_store_sync(&theirs_schema, SECRET_COLLECTION_DEFAULT, user, theirs_token, NULL,
+                                       NULL, "site", "bench.example", "user", user, NULL);
 }
 
 static inline int theirs_save(void) {
