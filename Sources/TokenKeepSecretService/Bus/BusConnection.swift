@@ -12,7 +12,7 @@ final class BusConnection: @unchecked Sendable {
     let watch: BusWatch
     /// The note about an unresponsive service, which all processes share; nil if there is no place for the file.
     let mark: BreakerMark?
-    private let breaker: CircuitBreaker
+    let breaker: CircuitBreaker
     private let filter: UInt32
     private let lost = Atomic<Bool>(false)
     /// The context in which GLib reports that the connection was closed.
@@ -71,30 +71,11 @@ final class BusConnection: @unchecked Sendable {
 
     func noteLoss() { lost.store(true, ordering: .relaxed) }
 
-    /// Sends one call and waits for the reply.
-    ///
-    /// - Throws: ``Status/timedOut``, ``Status/cancelled``.
-    func exchange(_ call: MethodCall, until deadline: Deadline) throws(TokenKeepError) -> Reply {
-        try exchange([call], until: deadline).first ?? .disconnected
-    }
-
-    /// Sends several calls at once, and returns their replies in the same order.
-    ///
-    /// Sends nothing if the deadline has passed or the call was cancelled.
-    ///
-    /// - Throws: ``Status/timedOut`` if the deadline passes first, which opens the breaker; ``Status/cancelled``, which
-    ///   does not open the breaker.
-    func exchange(_ calls: [MethodCall], until deadline: Deadline) throws(TokenKeepError) -> [Reply] {
-        guard !deadline.hasPassed else { throw BusConnection.late(deadline) }
-        let context = try MainContext()
-        return try replies(to: start(calls), in: context, until: deadline)
-    }
-
     /// A call that was sent. The reply arrives in the context in which the call was sent.
     struct Sent {
-        fileprivate let call: MethodCall
-        fileprivate let serial: UInt32
-        fileprivate let pending: Pending<Reply>
+        let call: MethodCall
+        let serial: UInt32
+        let pending: Pending<Reply>
     }
 
     /// Sends calls without waiting. The thread must be in the context in which ``replies(to:in:until:)`` then waits.
@@ -104,28 +85,6 @@ final class BusConnection: @unchecked Sendable {
     /// results of the calls.
     func cancel(_ sent: [Sent]) {
         for one in sent where !one.pending.isDone { glib.pointee.g_cancellable_cancel(one.pending.cancellable) }
-    }
-
-    /// Waits for the replies to calls, in the context in which the calls were sent. See ``exchange(_:until:)``.
-    func replies(
-        to sent: [Sent], in context: borrowing MainContext, until deadline: Deadline
-    ) throws(TokenKeepError) -> [Reply] {
-        let isDone = { sent.allSatisfy { $0.pending.isDone } }
-        guard context.run(until: deadline, isDone) else {
-            let unanswered = sent.filter { !$0.pending.isDone }
-            cancel(unanswered)
-            if !deadline.isCancelled {
-                breaker.open(unanswered: unanswered.map(\.serial)) { ping(unanswered.first?.call.destination) }
-            }
-            context.deliver(atMost: 4 * sent.count + 16, until: isDone)
-            throw BusConnection.late(deadline)
-        }
-        return sent.map { one in
-            let reply = one.pending.take() ?? .disconnected
-            if reply.isLoss, one.call.destination != ServiceOwner.bus { noteLoss() }
-            guard case .answer(let body) = reply, !body.isOf(type: one.call.answerType) else { return reply }
-            return .malformed
-        }
     }
 
     private func send(_ call: MethodCall) -> Sent {
@@ -151,7 +110,7 @@ final class BusConnection: @unchecked Sendable {
         return serial
     }
 
-    private func ping(_ destination: String?) -> UInt32? {
+    func ping(_ destination: String?) -> UInt32? {
         guard let destination else { return nil }
         return post(
             MethodCall(
@@ -175,9 +134,5 @@ final class BusConnection: @unchecked Sendable {
         }
         guard let body = glib.pointee.g_dbus_message_get_body(message) else { return .answer(.tuple([])) }
         return Variant(taking: glib.pointee.g_variant_ref(body)).map(Reply.answer) ?? .malformed
-    }
-
-    static func late(_ deadline: Deadline) -> TokenKeepError {
-        deadline.failure("the Secret Service did not answer in time")
     }
 }

@@ -5,7 +5,7 @@ import TokenKeepRecords
 @testable import TokenKeepEngine
 
 /// Judgements of a module's value by all kinds of evidence. The pending change is from second 10 000.
-@Suite struct KnownValuesTests {
+@Suite struct ForeignChangeRuleTests {
     private static let (ours, sent, theirs): ([UInt8], [UInt8], [UInt8]) = ([1], [2], [3])
     private static let change: Int64 = 10_000
 
@@ -45,7 +45,7 @@ import TokenKeepRecords
     ]
 
     @Test(arguments: known + unknown) func isJudged(evidence: Case) {
-        let values = KnownValues(
+        let values = ForeignChangeRule(
             seen: evidence.isSeenBefore ? [Self.ours] : [], own: [Self.sent], changedAt: UnixTime(Self.change),
             order: evidence.order)
         let judgement = values.judge(evidence.value, modifiedAt: evidence.modifiedAt.map { UnixTime($0) })
@@ -58,7 +58,7 @@ import TokenKeepRecords
         for (first, second) in offsets.flatMap({ first in offsets.map { (first, $0) } }) {
             _ = ClockMark(boot: boot, offset: first).order(until: ClockMark(boot: boot, offset: second))
         }
-        let values = KnownValues(seen: [[1]], changedAt: UnixTime(.min), order: .unknown)
+        let values = ForeignChangeRule(seen: [[1]], changedAt: UnixTime(.min), order: .unknown)
         #expect(values.judge([3], modifiedAt: UnixTime(.min)) == .theirs)
     }
 }

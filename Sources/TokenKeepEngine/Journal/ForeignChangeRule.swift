@@ -2,10 +2,10 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The values of an item that this vault gave to a module or saw in the module, and the time of the pending change.
+/// The rule about a value that another program may have written into a module: it stays, or the pending change wins.
 ///
-/// Decides whether the module's present value is a known one, or a newer value of another program.
-struct KnownValues: Equatable {
+/// The rule knows the values that this vault gave to the module or saw there, and the time of the pending change.
+struct ForeignChangeRule: Equatable {
     /// The keyed fingerprints of the values that the module held at a load or confirmed after a save.
     var seen: Set<[UInt8]> = []
     /// The fingerprints of the values that were sent to the module, and of the record's own value.
@@ -44,7 +44,7 @@ struct KnownValues: Equatable {
         switch order {
         case .kept: return modifiedAt < changedAt ? .ours : .theirs
         case .unknown:
-            let (latest, isOver) = changedAt.rawValue.subtractingReportingOverflow(KnownValues.doubtfulSeconds)
+            let (latest, isOver) = changedAt.rawValue.subtractingReportingOverflow(ForeignChangeRule.doubtfulSeconds)
             return !isOver && modifiedAt.rawValue < latest ? .ours : .theirs
         case .setBack: return .theirs
         }
@@ -67,13 +67,13 @@ extension PendingDrain {
 
     private func known(
         _ part: PendingWrite, _ ours: TokenItem?, _ item: borrowing ItemTransaction
-    ) -> KnownValues {
+    ) -> ForeignChangeRule {
         let holder = item.holder(part.module)
         var own = Set(part.inFlight + holder.sent)
         if let ours { own.insert(item.keys.fingerprint(of: ours.secret)) }
         var seen = Set(holder.seen)
         if let base = part.base { seen.insert(base) }
-        return KnownValues(
+        return ForeignChangeRule(
             seen: seen, own: own, changedAt: part.since,
             order: part.clocks.order(until: pending.clocks()))
     }

@@ -1,0 +1,49 @@
+import TokenKeepCore
+
+/// Calls end at their deadline, even if the service does not answer.
+extension BusConnection {
+    /// Sends one call and waits for the reply.
+    ///
+    /// - Throws: ``Status/timedOut``, ``Status/cancelled``.
+    func exchange(_ call: MethodCall, until deadline: Deadline) throws(TokenKeepError) -> Reply {
+        try exchange([call], until: deadline).first ?? .disconnected
+    }
+
+    /// Sends several calls at once, and returns their replies in the same order.
+    ///
+    /// Sends nothing if the deadline has passed or the call was cancelled.
+    ///
+    /// - Throws: ``Status/timedOut`` if the deadline passes first, which opens the breaker; ``Status/cancelled``, which
+    ///   does not open the breaker.
+    func exchange(_ calls: [MethodCall], until deadline: Deadline) throws(TokenKeepError) -> [Reply] {
+        guard !deadline.hasPassed else { throw BusConnection.late(deadline) }
+        let context = try MainContext()
+        return try replies(to: start(calls), in: context, until: deadline)
+    }
+
+    /// Waits for the replies to calls, in the context in which the calls were sent. See ``exchange(_:until:)``.
+    func replies(
+        to sent: [Sent], in context: borrowing MainContext, until deadline: Deadline
+    ) throws(TokenKeepError) -> [Reply] {
+        let isDone = { sent.allSatisfy { $0.pending.isDone } }
+        guard context.run(until: deadline, isDone) else {
+            let unanswered = sent.filter { !$0.pending.isDone }
+            cancel(unanswered)
+            if !deadline.isCancelled {
+                breaker.open(unanswered: unanswered.map(\.serial)) { ping(unanswered.first?.call.destination) }
+            }
+            context.deliver(atMost: 4 * sent.count + 16, until: isDone)
+            throw BusConnection.late(deadline)
+        }
+        return sent.map { one in
+            let reply = one.pending.take() ?? .disconnected
+            if reply.isLoss, one.call.destination != ServiceOwner.bus { noteLoss() }
+            guard case .answer(let body) = reply, !body.isOf(type: one.call.answerType) else { return reply }
+            return .malformed
+        }
+    }
+
+    static func late(_ deadline: Deadline) -> TokenKeepError {
+        deadline.failure("the Secret Service did not answer in time")
+    }
+}
