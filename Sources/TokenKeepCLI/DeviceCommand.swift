@@ -46,6 +46,7 @@ struct DeviceCommand: ParsableCommand {
             }
             DeviceCommand.explain(chosen.provider, chosen.passedOver)
             DeviceCommand.explainNeed(of: try store.device.bound())
+            try DeviceCommand.explainIndex(store)
             DeviceCommand.explainRecovery(try store.device.isRecoverable())
         }
     }
@@ -78,7 +79,7 @@ struct DeviceCommand: ParsableCommand {
             let hadCode = try store.device.isRecoverable() != nil
             var chosen: (provider: DeviceProvider, passedOver: DeviceFault?)?
             var remains: [UInt32] = []
-            try changingKeys { (progress) throws(TokenKeepError) in
+            try changingKeys(of: store) { (progress) throws(TokenKeepError) in
                 let result = try store.device.rebind(
                     named, isDestroying: destroyItems,
                     password: { () throws(TokenKeepError) in try storeOptions.password(inInput: stdin) },
@@ -139,6 +140,14 @@ struct DeviceCommand: ParsableCommand {
     private static func explainLoss(of names: [ItemName], because fault: DeviceFault) {
         Terminal.explain(fault.reason + (names.isEmpty ? "" : "; only the vault's device opens:"))
         for name in names { Terminal.explain("  \(name)") }
+    }
+
+    /// Says that items of the level that ends with the password have a weaker protection; nothing if they do not.
+    static func explainIndex(_ store: Store) throws(TokenKeepError) {
+        guard try store.device.lacksIndex() else { return }
+        Terminal.explain(
+            "the TPM gives no index (it has no room, or an owner password): after password remove, an older copy of the vault "
+                + "opens items of when-passcode-set-this-device-only here. Make room, and run tokenkeep password change")
     }
 
     private static func explainRecovery(_ isRecoverable: Bool?) {

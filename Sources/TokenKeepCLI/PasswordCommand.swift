@@ -41,7 +41,7 @@ struct PasswordCommand: ParsableCommand {
         func run() throws {
             let store = try storeOptions.open()
             let password = try storeOptions.password(inInput: stdin, orAsk: PasswordInput.newPassword)
-            try changingKeys { (progress) throws(TokenKeepError) in
+            try changingKeys(of: store) { (progress) throws(TokenKeepError) in
                 try store.passwords.set(password, isDroppingUnknownSlots: slots.dropUnknownSlots, progress: progress)
             }
         }
@@ -75,7 +75,7 @@ struct PasswordCommand: ParsableCommand {
         func run() throws {
             let store = try storeOptions.open()
             let (present, new) = try passwords()
-            try changingKeys { (progress) throws(TokenKeepError) in
+            try changingKeys(of: store) { (progress) throws(TokenKeepError) in
                 try store.passwords.change(
                     from: present, to: new, isCompromised: compromised,
                     isDroppingUnknownSlots: slots.dropUnknownSlots, progress: progress)
@@ -123,7 +123,7 @@ struct PasswordCommand: ParsableCommand {
         func run() throws {
             let store = try storeOptions.open()
             let password = try storeOptions.password(inInput: stdin)
-            try changingKeys { (progress) throws(TokenKeepError) in
+            try changingKeys(of: store) { (progress) throws(TokenKeepError) in
                 try store.passwords.remove(
                     password, isDestroying: destroyItems, isDroppingUnknownSlots: slots.dropUnknownSlots,
                     progress: progress)
@@ -138,14 +138,16 @@ struct SlotOptions: ParsableArguments {
     var dropUnknownSlots = false
 }
 
-/// Runs a change of keys with a progress bar, and prints a note if the vault cannot stay unlocked.
+/// Runs a change of keys with a progress bar, and prints a note if the vault cannot stay unlocked, or has a level whose
+/// protection is weaker than it could be.
 func changingKeys(
-    _ body: (@escaping JournalProgress) throws(TokenKeepError) -> UnlockOutcome
+    of store: Store, _ body: (@escaping JournalProgress) throws(TokenKeepError) -> UnlockOutcome
 ) throws(TokenKeepError) {
     let bar = ProgressBar()
     let outcome = try withBar(bar) { () throws(TokenKeepError) in try body { bar.show(done: $0, of: $1) } }
     if let problem = outcome.problem { Terminal.warn(problem) }
     reportUnreadable(outcome.unreadable)
+    try DeviceCommand.explainIndex(store)
     guard let reason = outcome.reasonForMemory else { return }
     Terminal.explain("the vault is locked now, and cannot stay unlocked: \(reason)")
 }

@@ -74,7 +74,7 @@ struct RecoveryCommand: ParsableCommand {
         func run() throws {
             let store = try storeOptions.open()
             let (code, new) = try codeAndPassword()
-            try changingKeys { (_) throws(TokenKeepError) in
+            try changingKeys(of: store) { (_) throws(TokenKeepError) in
                 try store.passwords.recover(code: code, newPassword: new, isDestroying: destroyItems)
             }
         }

@@ -30,6 +30,9 @@ package struct VaultDevice: Sendable {
     /// The device to which the vault is bound; nil if it is bound to none. Asks no device.
     package func bound() throws(TokenKeepError) -> DeviceIdentity? { try records.open()?.keys.header.device }
 
+    /// Whether the TPM gave no index for the level ``AccessLevel/whenPasscodeSetThisDeviceOnly``. Asks no device.
+    package func lacksIndex() throws(TokenKeepError) -> Bool { try records.open()?.keys.header.lacksIndex == true }
+
     /// Whether a recovery code opens the levels of the device; nil if there is no recovery code. Asks no device.
     package func isRecoverable() throws(TokenKeepError) -> Bool? { try records.open()?.keys.header.isRecoverable }
 

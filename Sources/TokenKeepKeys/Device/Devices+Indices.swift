@@ -117,6 +117,11 @@ extension Header {
     func isDestructible(_ level: AccessLevel) -> Bool {
         knownSlots.contains { $0.device?.indexNumber != nil && $0.current(.level(level)) != nil }
     }
+
+    /// Whether the TPM seals the secret of ``AccessLevel/whenPasscodeSetThisDeviceOnly``, because it gave no index for it.
+    package var lacksIndex: Bool {
+        hasPassword && device?.provider == .tpm2 && !isDestructible(.whenPasscodeSetThisDeviceOnly)
+    }
 }
 
 extension VaultOpener {
