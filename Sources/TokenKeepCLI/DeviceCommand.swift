@@ -45,7 +45,7 @@ struct DeviceCommand: ParsableCommand {
                 try storeOptions.password(inInput: stdin)
             }
             DeviceCommand.explain(chosen.provider, chosen.passedOver)
-            DeviceCommand.explainNeed(of: try store.device.bound())
+            DeviceCommand.explainNeed(of: try store.device.identity())
             try DeviceCommand.explainIndex(store)
             DeviceCommand.explainRecovery(try store.device.isRecoverable())
         }
@@ -94,7 +94,7 @@ struct DeviceCommand: ParsableCommand {
                 Terminal.explain(
                     "the TPM keeps the index \(number), which the vault no longer uses: tpm2_nvundefine -C o \(number)")
             }
-            DeviceCommand.explainNeed(of: try store.device.bound())
+            DeviceCommand.explainNeed(of: try store.device.identity())
             let isRecoverable = try store.device.isRecoverable()
             if hadCode, isRecoverable == nil {
                 Terminal.explain("an earlier recovery code is void: tokenkeep recovery create")
@@ -147,7 +147,8 @@ struct DeviceCommand: ParsableCommand {
         guard try store.device.lacksIndex() else { return }
         Terminal.explain(
             "the TPM gives no index (it has no room, or an owner password): after password remove, an older copy of the vault "
-                + "opens items of when-passcode-set-this-device-only here. Make room, and run tokenkeep password change")
+                + "opens items of when-passcode-set-this-device-only here. Make room, and run tokenkeep password change"
+        )
     }
 
     private static func explainRecovery(_ isRecoverable: Bool?) {

@@ -7,14 +7,14 @@ import TokenKeepRecords
 package struct StoreWithoutPrompts: Sendable {
     let store: Store
 
-    /// Loads an item like ``load(service:account:until:)``, but never prompts.
+    /// Loads an item like ``Store/load(service:account:until:)``, but never prompts.
     package func load(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> TokenItem {
         let call = try store.begin(.load, until: deadline).withoutPrompts
         return try store.unlocking.retrying(call, for: name) { call throws(TokenKeepError) in try store.load(name, call)
         }
     }
 
-    /// Saves an item like ``save(_:until:)``, but never prompts.
+    /// Saves an item like ``Store/save(_:until:)``, but never prompts.
     ///
     /// - Parameter lease: copies of the vault's keys, to encrypt the item even after the vault was locked; or nil.
     @discardableResult
@@ -24,7 +24,7 @@ package struct StoreWithoutPrompts: Sendable {
         try store.save(request, store.begin(.save, until: deadline).withoutPrompts.leasing(lease))
     }
 
-    /// Clears an item like ``clear(service:account:until:)``, but never prompts.
+    /// Clears an item like ``Store/clear(service:account:until:)``, but never prompts.
     package func clear(_ name: ItemName, until deadline: Deadline? = nil) throws(TokenKeepError) {
         _ = try store.clear(name, ifVersion: nil, store.begin(.clear, until: deadline).withoutPrompts)
     }

@@ -45,10 +45,10 @@ import TokenKeepRecords
     ]
 
     @Test(arguments: known + unknown) func isJudged(evidence: Case) {
-        let values = ForeignChangeRule(
+        let rule = ForeignChangeRule(
             seen: evidence.isSeenBefore ? [Self.ours] : [], own: [Self.sent], changedAt: UnixTime(Self.change),
             order: evidence.order)
-        let judgement = values.judge(evidence.value, modifiedAt: evidence.modifiedAt.map { UnixTime($0) })
+        let judgement = rule.judge(evidence.value, modifiedAt: evidence.modifiedAt.map { UnixTime($0) })
         #expect((judgement == .ours) == evidence.isOurs)
     }
 
@@ -58,7 +58,7 @@ import TokenKeepRecords
         for (first, second) in offsets.flatMap({ first in offsets.map { (first, $0) } }) {
             _ = ClockMark(boot: boot, offset: first).order(until: ClockMark(boot: boot, offset: second))
         }
-        let values = ForeignChangeRule(seen: [[1]], changedAt: UnixTime(.min), order: .unknown)
-        #expect(values.judge([3], modifiedAt: UnixTime(.min)) == .theirs)
+        let rule = ForeignChangeRule(seen: [[1]], changedAt: UnixTime(.min), order: .unknown)
+        #expect(rule.judge([3], modifiedAt: UnixTime(.min)) == .theirs)
     }
 }

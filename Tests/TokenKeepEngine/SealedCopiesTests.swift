@@ -69,11 +69,12 @@ import TokenKeepCore
 
     @Test func anotherMachinesHolderIsNotServedByWhatIsHere() throws {
         try world.save("one", level: .whenUnlocked)
-        let records = SealedRecords(try #require(try world.store.records.open()))
+        let opened = try #require(try world.store.records.open())
+        let records = SealedRecords(opened)
         let name = try ItemName(service: "example.com", account: "ann")
         let machine = [UInt8](0..<16)
         let here = try #require(try records.copies(of: name)?.holders.first)
-        try records.change(of: name, NotedCopies()) {
+        try CopyChanges(opened).change(of: name) {
             $0?.holders.append(
                 SealedCopies.Holder(
                     module: "secret-service", machine: machine, keyIDs: here.keyIDs, fingerprints: here.fingerprints))

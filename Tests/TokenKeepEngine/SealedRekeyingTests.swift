@@ -82,7 +82,7 @@ import TokenKeepCore
     /// Changes an item's notes to another machine, as in a home that was moved or is shared.
     private func moveCopies(of account: String, to machine: MachineID) throws {
         let opened = try #require(try world.store.records.open())
-        try SealedRecords(opened).change(of: ItemName(service: "example.com", account: account), NotedCopies()) {
+        try CopyChanges(opened).change(of: ItemName(service: "example.com", account: account)) {
             copies in
             let holders = copies?.holders ?? []
             copies?.holders = holders.map {

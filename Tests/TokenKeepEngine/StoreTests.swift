@@ -54,6 +54,16 @@ import TokenKeepRecords
         #expect(try !store.clear(service: "example.com", account: "ann"))
     }
 
+    /// A session would take NOT_FOUND for a sign-out.
+    @Test(arguments: ["any optional vault", "load optional vault\nlist optional vault", "any required vault"])
+    func aVaultThatCannotBeReadIsNotEmpty(stack: String) throws {
+        _ = try save(open(), "ann", "token")
+        for name in HeaderFiles.names { directory.write([0], to: "vault/era-1/\(name)") }
+        let store = try open(stack)
+        #expect(throws: TokenKeepError(.corrupt, "")) { try store.load(service: "example.com", account: "ann") }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try store.list() }
+    }
+
     @Test func loadingMakesNoVault() throws {
         let store = try open()
         _ = try? store.load(service: "s", account: "a")

@@ -63,9 +63,9 @@ import TokenKeepCore
         guard !copies.holders.isEmpty else { return }
         let other = SealedCopies.Holder(
             module: "other", machine: copies.holders[0].machine, keyIDs: [], fingerprints: [])
-        try records.change(of: name, NotedCopies()) { $0?.holders = [other] }
+        try CopyChanges(opened).change(of: name) { $0?.holders = [other] }
         #expect(try read().state.sealed?.holders == [other])
-        try records.change(of: name, NotedCopies()) { $0?.holders = copies.holders }
+        try CopyChanges(opened).change(of: name) { $0?.holders = copies.holders }
         let after = try read()
         #expect(after.bytes != before.bytes && after.bytes.prefix(RecordPrefix.length) == before.bytes.prefix(96))
         #expect(after.state == before.state && after.boxes == before.boxes)
@@ -79,7 +79,7 @@ import TokenKeepCore
     @Test func writesNothingThatBreaksTheRules() throws {
         let vector = try #require(
             SealedCopiesVectorTests.good.first { $0.testDescription == "valid-copies-optional-fields.vector" })
-        let records = try unpacked(vector).records
+        let (opened, records) = try unpacked(vector)
         let name = try vector.name()
         let good = try #require(try records.copies(of: name))
         let holder = try #require(good.holders.first)
@@ -100,15 +100,15 @@ import TokenKeepCore
         ]
         for holders in bad {
             #expect(throws: TokenKeepError.self) {
-                try records.change(of: name, NotedCopies()) { $0?.holders = holders }
+                try CopyChanges(opened).change(of: name) { $0?.holders = holders }
             }
         }
-        #expect(throws: TokenKeepError.self) { try records.change(of: name, NotedCopies()) { $0?.level = .memoryOnly } }
+        #expect(throws: TokenKeepError.self) { try CopyChanges(opened).change(of: name) { $0?.level = .memoryOnly } }
         #expect(throws: TokenKeepError.self) {
-            try records.change(of: name, NotedCopies()) { $0?.flags = ItemFlags(rawValue: 8) }
+            try CopyChanges(opened).change(of: name) { $0?.flags = ItemFlags(rawValue: 8) }
         }
         #expect(vector.isUnchanged(in: directory))
-        try records.change(of: name, NotedCopies()) {
+        try CopyChanges(opened).change(of: name) {
             $0?.holders = holding(String(repeating: "m", count: 64), keys: 16, fingerprints: 16)
         }
         #expect(try records.copies(of: name)?.holders.first?.keyIDs.count == 16)
@@ -121,7 +121,7 @@ import TokenKeepCore
         let (opened, records) = try unpacked(vector)
         let era = "vault/\(EraDirectory.name(opened.era.number))/records"
         let count = directory.names(in: era).count
-        try records.change(of: vector.name(), NotedCopies()) { $0?.holders = [] }
+        try CopyChanges(opened).change(of: vector.name()) { $0?.holders = [] }
         #expect(directory.names(in: era).count == count - 1)
         #expect(try records.copies(of: vector.name()) == nil)
     }

@@ -206,7 +206,7 @@ import TokenKeepCore
     @Test func theReportNamesTheFirmwaresState() throws {
         service.reply("pcr-7")
         try bound()
-        #expect(try world.other().device.bound()?.registers == [7])
+        #expect(try world.other().device.identity()?.registers == [7])
         for blob in [[], [UInt8](repeating: 0xef, count: 200)] {
             #expect(SystemdCredentials.registers(of: blob).isEmpty)
         }

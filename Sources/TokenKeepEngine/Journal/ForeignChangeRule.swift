@@ -2,7 +2,7 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The rule about a value that another program may have written into a module: it stays, or the pending change wins.
+/// Decides whether a module's value stays, because another program wrote it later, or the pending change replaces it.
 ///
 /// The rule knows the values that this vault gave to the module or saw there, and the time of the pending change.
 struct ForeignChangeRule: Equatable {
@@ -62,11 +62,11 @@ extension PendingDrain {
         let requirements = (ours?.details ?? record.details)?.flags.intersection(.requirements) ?? []
         if !theirs.details.flags.isSuperset(of: requirements) { return true }
         let fingerprint = item.keys.fingerprint(of: theirs.secret)
-        return known(part, ours, item).judge(fingerprint, modifiedAt: theirs.details.modifiedAt) == .ours
+        return rule(for: part, ours, item).judge(fingerprint, modifiedAt: theirs.details.modifiedAt) == .ours
     }
 
-    private func known(
-        _ part: PendingWrite, _ ours: TokenItem?, _ item: borrowing ItemTransaction
+    private func rule(
+        for part: PendingWrite, _ ours: TokenItem?, _ item: borrowing ItemTransaction
     ) -> ForeignChangeRule {
         let holder = item.holder(part.module)
         var own = Set(part.inFlight + holder.sent)

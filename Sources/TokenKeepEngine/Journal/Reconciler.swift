@@ -18,8 +18,8 @@ struct Reconciler: Sendable {
     let pending: PendingWrites
     /// Whether the stack uses records, because it has the vault or a deferrable module.
     let usesRecords: Bool
-    /// Whether a load may miss an item in one place because the item moves, or may have to heed a pending change.
-    private let mayMove: Bool
+    /// Whether a load must ask the journal: a change may be pending, or the item may move between two places.
+    private let loadsAskJournal: Bool
 
     init(
         _ dispatcher: Dispatcher, records: Records, clock: @escaping @Sendable () -> UnixTime = { .now },
@@ -32,14 +32,15 @@ struct Reconciler: Sendable {
         pending = PendingWrites(
             records: records, deferrable: deferrable, beforeVault: Set(beforeVault), clock: clock, clocks: clocks)
         usesRecords = !deferrable.isEmpty || dispatcher.programs.places.contains { $0.module.holdsRecords }
-        mayMove = usesRecords && (!deferrable.isEmpty || dispatcher.places(for: .load).count > 1)
+        let isVaultAlone = dispatcher.places(for: .load).map(\.module.holdsRecords) == [true]
+        loadsAskJournal = usesRecords && !(deferrable.isEmpty && isVaultAlone)
     }
 
     /// Loads an item from its record if the record governs, otherwise from the modules.
     ///
     /// - Parameter drains: whether the load applies the item's pending changes.
     func load(_ name: ItemName, _ call: CallContext, drains: Bool = true) throws(TokenKeepError) -> TokenItem {
-        guard mayMove, dispatcher.memory.item(name) == nil else { return try dispatcher.load(name, call) }
+        guard loadsAskJournal, dispatcher.memory.item(name) == nil else { return try loadWithoutJournal(name, call) }
         var attempt = 1
         while true {
             let before = try records.journal.snapshot(for: name)
@@ -69,6 +70,18 @@ struct Reconciler: Sendable {
             throw TokenKeepError(.notFound, "no item \(name)")
         }
         return item
+    }
+
+    /// Loads from a stack without records, or whose loads ask the vault alone.
+    ///
+    /// A vault that cannot be read does not count as empty, even if its line is optional.
+    private func loadWithoutJournal(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
+        do throws(TokenKeepError) {
+            return try dispatcher.load(name, call)
+        } catch {
+            if usesRecords, error.status == .notFound { _ = try records.journal.snapshot(for: name) }
+            throw error
+        }
     }
 
     /// Answers a load with the record alone, unless a drain finds a newer value of another program.

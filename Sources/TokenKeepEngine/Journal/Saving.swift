@@ -355,8 +355,8 @@ struct Saving {
         let known = record?.pendingBeforeChange(item.keys) ?? []
         var isKept = place(for: details) != .unfit
         let holders = reconciler.holders(after: known).filter { !isKept || $0.name != first.name }
-        let targets = isKept && first.supportsPendingWrites ? [first] : []
-        let looks = looks ?? (wasSent ? [:] : pending.look(at: holders + targets, item, call))
+        let asked = isKept && first.supportsPendingWrites ? [first] : []
+        let looks = looks ?? (wasSent ? [:] : pending.look(at: holders + asked, item, call))
         // Ask this after `look(at:)`, because a module that answers `look(at:)` is marked as used.
         if isKept, first.supportsPendingWrites, !pending.has(known, for: first.name) { isKept = try !isNeverUsed() }
         guard isKept || requirements.hasVault else {

@@ -5,7 +5,7 @@ import TokenKeepRecords
 /// The parts that every change of a vault's keys has: its beginning, the new keys, its end.
 struct KeyChange {
     let store: Store
-    var records: Records { store.records }
+    private var records: Records { store.records }
 
     /// The context of a change, which has no time limit and never prompts.
     func begin() throws(TokenKeepError) -> CallContext {

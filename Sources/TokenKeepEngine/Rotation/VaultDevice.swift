@@ -16,7 +16,7 @@ package struct DeviceReport: Sendable {
 package struct VaultDevice: Sendable {
     let store: Store
     private var records: Records { store.records }
-    private var change: KeyChange { KeyChange(store: store) }
+    private var keyChange: KeyChange { KeyChange(store: store) }
 
     /// Describes the device to which the vault is bound. Asks all devices of this machine.
     package func report() throws(TokenKeepError) -> DeviceReport {
@@ -28,7 +28,7 @@ package struct VaultDevice: Sendable {
     }
 
     /// The device to which the vault is bound; nil if it is bound to none. Asks no device.
-    package func bound() throws(TokenKeepError) -> DeviceIdentity? { try records.open()?.keys.header.device }
+    package func identity() throws(TokenKeepError) -> DeviceIdentity? { try records.open()?.keys.header.device }
 
     /// Whether the TPM gave no index for the level ``AccessLevel/whenPasscodeSetThisDeviceOnly``. Asks no device.
     package func lacksIndex() throws(TokenKeepError) -> Bool { try records.open()?.keys.header.lacksIndex == true }
@@ -47,7 +47,7 @@ package struct VaultDevice: Sendable {
     package func choose(
         _ provider: DeviceProvider?, password: () throws(TokenKeepError) -> SecretBytes
     ) throws(TokenKeepError) -> (provider: DeviceProvider, passedOver: DeviceFault?) {
-        let call = try change.begin()
+        let call = try keyChange.begin()
         let vault = try records.openOrMake(call)
         try records.testify(vault)
         if let device = vault.keys.header.device {
@@ -74,7 +74,7 @@ package struct VaultDevice: Sendable {
         _ provider: DeviceProvider?, isDestroying: Bool, password: () throws(TokenKeepError) -> SecretBytes,
         lost: ([ItemName], DeviceFault) -> Void, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> (provider: DeviceProvider, passedOver: DeviceFault?, outcome: UnlockOutcome) {
-        let call = try change.begin()
+        let call = try keyChange.begin()
         guard let vault = try records.open(), let before = vault.keys.header.device else {
             throw TokenKeepError(
                 .unsupported, "the vault is bound to no device", module: "vault", hint: "tokenkeep device choose")
@@ -123,7 +123,7 @@ package struct VaultDevice: Sendable {
             return try rotate(accepting, to: device, call, progress) { () throws(TokenKeepError) in try items.refuse() }
         }
         let bound = try bind(opened, to: device, call) { () throws(TokenKeepError) in try items.refuse() }
-        return try change.finish(bound, call, progress)
+        return try keyChange.finish(bound, call, progress)
     }
 
     /// Replaces all keys. Those of the new device's levels need that device.
@@ -132,13 +132,13 @@ package struct VaultDevice: Sendable {
         check: () throws(TokenKeepError) -> Void = {}
     ) throws(TokenKeepError) -> UnlockOutcome {
         var opener = EraKeys.Opener.keyfile
-        if let password = opened.password { opener = try change.passwordOpener(password, call) }
-        let (after, unreadable) = try change.rotation(call, progress).run(
+        if let password = opened.password { opener = try keyChange.passwordOpener(password, call) }
+        let (after, unreadable) = try keyChange.rotation(call, progress).run(
             opened.unlocked, with: opener, binding: device
         ) {
             (_) throws(TokenKeepError) in try check()
         }
-        return try change.finish(after, unreadable: unreadable, done: "the vault is bound anew", call, progress)
+        return try keyChange.finish(after, unreadable: unreadable, done: "the vault is bound anew", call, progress)
     }
 
     /// Gives the level whose secret the TPM has lost a new key, if no item needs the old one.

@@ -6,7 +6,7 @@ import TokenKeepRecords
 public struct VaultPasswords: Sendable {
     let store: Store
     private var records: Records { store.records }
-    private var change: KeyChange { KeyChange(store: store) }
+    private var keyChange: KeyChange { KeyChange(store: store) }
 
     /// Gives the vault its first password and unlocks the vault.
     ///
@@ -16,7 +16,7 @@ public struct VaultPasswords: Sendable {
     public func set(
         _ password: SecretBytes, isDroppingUnknownSlots: Bool = false, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> UnlockOutcome {
-        let call = try change.begin()
+        let call = try keyChange.begin()
         try PasswordDerivation.check(password)
         let vault = try records.openOrMake(call)
         guard !vault.keys.header.hasPassword else {
@@ -24,10 +24,10 @@ public struct VaultPasswords: Sendable {
                 .invalid, "the vault has a password already", module: "vault", hint: "tokenkeep password change")
         }
         try checkUnknownSlots(vault, isDroppingUnknownSlots)
-        let opener = try change.passwordOpener(password, call)
+        let opener = try keyChange.passwordOpener(password, call)
         let keyfile = try UnlockedVault(withoutPassword: vault)
-        let (after, unreadable) = try change.rotation(call, progress).run(keyfile, with: opener)
-        return try change.finish(after, unreadable: unreadable, done: "the password is set", call, progress)
+        let (after, unreadable) = try keyChange.rotation(call, progress).run(keyfile, with: opener)
+        return try keyChange.finish(after, unreadable: unreadable, done: "the password is set", call, progress)
     }
 
     /// Replaces the password and unlocks the vault.
@@ -40,14 +40,14 @@ public struct VaultPasswords: Sendable {
         from old: SecretBytes, to new: SecretBytes, isCompromised: Bool, isDroppingUnknownSlots: Bool = false,
         progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> UnlockOutcome {
-        let call = try change.begin()
+        let call = try keyChange.begin()
         try PasswordDerivation.check(new)
         let passwords = PasswordSlots(records.opener)
         guard isCompromised else {
             let unlocked = try passwords.open(
-                .password, with: old, change.vault(orThrow: PasswordSlots.noPassword), call)
+                .password, with: old, keyChange.vault(orThrow: PasswordSlots.noPassword), call)
             let changed = try passwords.change(unlocked, to: new, call)
-            return try change.finish(changed, call, progress)
+            return try keyChange.finish(changed, call, progress)
         }
         guard let vault = try records.opener.openForRotation() else { throw PasswordSlots.noPassword }
         try records.testify(vault)
@@ -58,11 +58,11 @@ public struct VaultPasswords: Sendable {
         }
         try checkUnknownSlots(vault, isDroppingUnknownSlots)
         let unlocked = try passwords.openUnchecked(with: old, vault, call)
-        let opener = try change.passwordOpener(new, call)
+        let opener = try keyChange.passwordOpener(new, call)
         // Keep the old keys for readers until the new keys are in force. Do not mark the unverified header as trusted.
         try records.opener.residentKeys.keep(unlocked.keys, nil, of: vault.keys.vaultID)
-        let (after, unreadable) = try change.rotation(call, progress).run(unlocked, with: opener)
-        return try change.finish(after, unreadable: unreadable, done: "the password is changed", call, progress)
+        let (after, unreadable) = try keyChange.rotation(call, progress).run(unlocked, with: opener)
+        return try keyChange.finish(after, unreadable: unreadable, done: "the password is changed", call, progress)
     }
 
     /// Removes the password. The keyfile then opens every item, under new keys.
@@ -76,10 +76,10 @@ public struct VaultPasswords: Sendable {
         _ password: SecretBytes, isDestroying: Bool, isDroppingUnknownSlots: Bool = false,
         progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> UnlockOutcome {
-        let call = try change.begin()
+        let call = try keyChange.begin()
         let passwords = PasswordSlots(records.opener)
         let opened = try passwords.open(
-            .password, with: password, change.vault(orThrow: PasswordSlots.noPassword), call)
+            .password, with: password, keyChange.vault(orThrow: PasswordSlots.noPassword), call)
         // An interrupted removal has destroyed the secret of the level that goes.
         let unlocked = opened.acceptingLostIndex
         try checkUnknownSlots(unlocked.vault, isDroppingUnknownSlots)
@@ -88,10 +88,11 @@ public struct VaultPasswords: Sendable {
         if !isDestroying { try protected.refuse() }
         try passwords.keep(unlocked)
         if isDestroying { try protected.destroy(call) }
-        let (after, unreadable) = try change.rotation(call, progress).run(unlocked, with: .keyfile) {
+        let (after, unreadable) = try keyChange.rotation(call, progress).run(unlocked, with: .keyfile) {
             (_) throws(TokenKeepError) in try protected.refuse()
         }
-        var outcome = try change.finish(after, unreadable: unreadable, done: "the password is removed", call, progress)
+        var outcome = try keyChange.finish(
+            after, unreadable: unreadable, done: "the password is removed", call, progress)
         outcome.reasonForMemory = nil
         return outcome
     }
@@ -100,10 +101,10 @@ public struct VaultPasswords: Sendable {
     ///
     /// The code can be read only from the result. The code does not open items that need the password at each use.
     public func createRecoveryCode(password: SecretBytes) throws(TokenKeepError) -> SecretBytes {
-        let call = try change.begin()
+        let call = try keyChange.begin()
         let passwords = PasswordSlots(records.opener)
         let unlocked = try passwords.open(
-            .password, with: password, change.vault(orThrow: PasswordSlots.noPassword), call)
+            .password, with: password, keyChange.vault(orThrow: PasswordSlots.noPassword), call)
         return try passwords.createRecoveryCode(unlocked, call)
     }
 
@@ -118,14 +119,14 @@ public struct VaultPasswords: Sendable {
     public func recover(
         code: SecretBytes, newPassword: SecretBytes, isDestroying: Bool = false
     ) throws(TokenKeepError) -> UnlockOutcome {
-        let call = try change.begin()
+        let call = try keyChange.begin()
         try PasswordDerivation.check(newPassword)
         let passwords = PasswordSlots(records.opener)
         let recovered = try passwords.open(
-            .recovery, with: try RecoveryCode.normalized(code), change.vault(orThrow: PasswordSlots.noRecoveryCode),
+            .recovery, with: try RecoveryCode.normalized(code), keyChange.vault(orThrow: PasswordSlots.noRecoveryCode),
             call)
         guard let fault = recovered.deviceFault else {
-            return try change.finish(try passwords.recover(recovered, newPassword: newPassword, call), call, nil)
+            return try keyChange.finish(try passwords.recover(recovered, newPassword: newPassword, call), call, nil)
         }
         guard isDestroying else {
             throw TokenKeepError(
@@ -137,7 +138,7 @@ public struct VaultPasswords: Sendable {
         let changed = try passwords.recover(recovered, newPassword: newPassword, isUnbinding: true, call) {
             () throws(TokenKeepError) in try items.refuse()
         }
-        return try change.finish(changed, call, nil)
+        return try keyChange.finish(changed, call, nil)
     }
 
     /// Throws if the header has slots (ways to open keys) of unknown types, unless `isDropping`.

@@ -69,9 +69,6 @@ extension ItemTransfer {
         return outcome
     }
 
-    /// A copy of the call's context with the time limit of one item, which begins now: a prompt may have taken long.
-    func inTime(_ call: CallContext) -> CallContext { call.until(Deadline(milliseconds: store.timeoutMilliseconds)) }
-
     private func namesToExport(
         isPartial: Bool, _ outcome: inout ExportOutcome, _ call: CallContext
     ) throws(TokenKeepError) -> [ItemName] {

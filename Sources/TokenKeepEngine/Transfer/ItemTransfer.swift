@@ -34,4 +34,7 @@ public struct ItemTransfer: Sendable {
             namespace: store.namespace, service: service, isDryRun: isDryRun, call, eachItem: store.timeoutMilliseconds,
             progress: progress)
     }
+
+    /// A copy of the call's context with the time limit of one item, which begins now: a prompt may have taken long.
+    func inTime(_ call: CallContext) -> CallContext { call.until(Deadline(milliseconds: store.timeoutMilliseconds)) }
 }

@@ -14,12 +14,19 @@ package enum ClassKeyPlace {
     /// The description of the mark that a vault's keys expire soon, as after a login.
     static func login(_ vaultID: [UInt8]) -> String { prefix(vaultID) + "login" }
 
-    /// The id of the vault whose verified headers have this description; nil for any other description.
-    static func vaultID(ofTrust place: String) -> [UInt8]? {
+    /// The id of the vault to which a description belongs; nil for a description of another program.
+    static func vaultID(of place: String) -> [UInt8]? {
         let parts = place.split(separator: ":")
-        return parts.count == 3 ? Hexadecimal.bytes(String(parts[1]), count: 16) : nil
+        guard parts.count > 2, parts[0] == "tokenkeep" else { return nil }
+        return Hexadecimal.bytes(String(parts[1]), count: 16)
     }
 
+    /// Whether a description is that of the headers that an unlock of its vault verified.
+    static func isTrust(_ place: String) -> Bool { place.hasSuffix(":trust") }
+
+    /// The beginning of the descriptions of all keys of all vaults.
+    static let beginning = "tokenkeep:"
+
     /// The beginning of the descriptions of all keys of a vault.
-    static func prefix(_ vaultID: [UInt8]) -> String { "tokenkeep:\(Hexadecimal.text(vaultID)):" }
+    static func prefix(_ vaultID: [UInt8]) -> String { "\(beginning)\(Hexadecimal.text(vaultID)):" }
 }

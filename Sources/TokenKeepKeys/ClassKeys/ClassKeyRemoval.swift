@@ -48,12 +48,8 @@ package struct ClassKeyRemoval {
     /// The ids of the user's vaults that have keys in the kernel.
     private func vaultsInKernel() -> Set<[UInt8]> {
         guard keys.usesKernel else { return [] }
-        return Set(
-            KernelKeyring.descriptions(beginningWith: "tokenkeep:").compactMap { place in
-                let parts = place.split(separator: ":")
-                guard parts.count > 2, parts[2] != "trust" else { return nil }
-                return Hexadecimal.bytes(String(parts[1]), count: 16)
-            })
+        let places = KernelKeyring.descriptions(beginningWith: ClassKeyPlace.beginning)
+        return Set(places.filter { !ClassKeyPlace.isTrust($0) }.compactMap(ClassKeyPlace.vaultID))
     }
 
     /// Purges all keys of a vault, and the headers that an unlock verified. A failure is ignored.
@@ -66,8 +62,9 @@ package struct ClassKeyRemoval {
     /// A vault that was unlocked in another mount namespace, for example in a container, is left alone.
     package func dropKeysOfLostVaults() {
         guard keys.usesKernel else { return }
-        for place in KernelKeyring.descriptions(beginningWith: "tokenkeep:") where place.hasSuffix(":trust") {
-            guard let vaultID = ClassKeyPlace.vaultID(ofTrust: place),
+        for place in KernelKeyring.descriptions(beginningWith: ClassKeyPlace.beginning)
+        where ClassKeyPlace.isTrust(place) {
+            guard let vaultID = ClassKeyPlace.vaultID(of: place),
                 let trust = (try? keys.trust(of: vaultID)) ?? nil,
                 trust.isLost(vaultID)
             else { continue }

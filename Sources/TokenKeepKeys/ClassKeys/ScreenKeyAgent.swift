@@ -22,7 +22,7 @@ package final class ScreenKeyAgent: Sendable {
     /// The reason why the last unlock left items of ``AccessLevel/whenUnlocked`` locked; nil if it unlocked them.
     var problem: String? { memory.withLock { $0.problem } }
 
-    /// Whether the agent did not answer the last request, so that it is not asked at present.
+    /// Whether the agent has left a request unanswered since the last ``askAgain()``.
     var isSilent: Bool { memory.withLock { $0.silentUntil > 0 } }
 
     /// Asks the agent again at the next request, even if it did not answer the last one.

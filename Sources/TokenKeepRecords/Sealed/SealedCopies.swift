@@ -45,24 +45,3 @@ package struct SealedCopies: Equatable, Sendable {
         holders.firstIndex { $0.module == module && $0.machine == machine }
     }
 }
-
-/// What a transaction has noted about its item's sealed copies: whether their record has changed since, and the modules
-/// that acknowledged the last sealed secret, until the record is written again.
-final class NotedCopies: Sendable {
-    private let modules = MutexGuarded<Set<String>>([])
-    private let changed = MutexGuarded(false)
-
-    /// Whether the copies in the record may have changed since the transaction read it.
-    var haveChanged: Bool { changed.withLock { $0 } }
-
-    func noteChange() { changed.withLock { $0 = true } }
-
-    func add(_ module: String) { modules.withLock { _ = $0.insert(module) } }
-
-    /// A copy of `copies` with only the latest secret for each module in `modules`.
-    func applied(to copies: SealedCopies, _ machine: [UInt8]) -> SealedCopies {
-        var copies = copies
-        for module in modules.withLock({ $0 }) { copies.keepLatest(module, machine) }
-        return copies
-    }
-}

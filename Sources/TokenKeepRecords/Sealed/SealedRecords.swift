@@ -67,12 +67,7 @@ package struct SealedRecords {
     }
 
     /// Changes the sealed copies in the record of a locked item, durably. Value and pending changes stay.
-    ///
-    /// - Parameter noted: the notes of the transaction that has locked the item.
-    func change(
-        of name: ItemName, _ noted: NotedCopies, _ body: (inout SealedCopies?) -> Void
-    ) throws(TokenKeepError) {
-        noted.noteChange()
+    fileprivate func change(of name: ItemName, _ body: (inout SealedCopies?) -> Void) throws(TokenKeepError) {
         let fileName = vault.keys.fileName(of: name)
         let present = try read(fileName)
         var state = present?.state ?? StateFields(changedAt: .now)
@@ -100,6 +95,43 @@ package struct SealedRecords {
     }
 }
 
+/// The changes of an item's sealed copies during one transaction, which has locked the item.
+///
+/// The transaction reads the copies once. Every change during the transaction goes through this object, so that the
+/// transaction knows when it must read them again.
+final class CopyChanges: Sendable {
+    private let records: SealedRecords
+    private let acknowledged = MutexGuarded<Set<String>>([])
+    private let changed = MutexGuarded(false)
+
+    init(_ vault: OpenVault) { records = SealedRecords(vault) }
+
+    /// Whether the copies in the record may have changed since the transaction read or wrote the record.
+    var haveChanged: Bool { changed.withLock { $0 } }
+
+    /// Changes the copies in the record, durably.
+    func change(of name: ItemName, _ body: (inout SealedCopies?) -> Void) throws(TokenKeepError) {
+        changed.withLock { $0 = true }
+        try records.change(of: name, body)
+    }
+
+    /// Notes that a module acknowledged the item's last sealed secret. The record's next write drops the earlier ones.
+    func acknowledge(_ module: String) { acknowledged.withLock { _ = $0.insert(module) } }
+
+    /// A copy of `copies` with only the latest secret for each module that has acknowledged it.
+    func applied(to copies: SealedCopies, _ machine: [UInt8]) -> SealedCopies {
+        var copies = copies
+        for module in acknowledged.withLock({ $0 }) { copies.keepLatest(module, machine) }
+        return copies
+    }
+
+    /// Called after the transaction has written the record.
+    func haveBeenWritten() {
+        changed.withLock { $0 = false }
+        acknowledged.withLock { $0 = [] }
+    }
+}
+
 extension ItemTransaction {
     /// Records that the module holds the item encrypted under the current key, and under no earlier key.
     ///
@@ -107,7 +139,7 @@ extension ItemTransaction {
     package func noteResealed(in module: String, on machine: [UInt8]) throws(TokenKeepError) {
         let keys = vault.keys
         let present = machineHash
-        try SealedRecords(vault).change(of: name, noted) { copies in
+        try copyChanges.change(of: name) { copies in
             guard let before = copies else { return }
             let latest = before.holder(module, present)?.fingerprints.last
             copies?.holders.removeAll { $0.module == module && ($0.machine == machine || $0.machine == present) }

@@ -14,7 +14,7 @@ package struct VaultSealer: SecretSealer {
         let isUnreadable: Bool
         /// Whether the item's record has a value or pending changes.
         let isRecorded: Bool
-        let noted: NotedCopies
+        let copyChanges: CopyChanges
     }
 
     /// Makes an object that opens sealed (encrypted) secrets, but cannot seal any.
@@ -27,7 +27,7 @@ package struct VaultSealer: SecretSealer {
         records = item.records
         held = HeldItem(
             vault: item.vault, name: item.name, isUnreadable: item.entry.problem != nil,
-            isRecorded: item.entry.record != nil, noted: item.noted)
+            isRecorded: item.entry.record != nil, copyChanges: item.copyChanges)
     }
 
     /// The id of the vault whose keys encrypt items of this call; nil if there is no vault.
@@ -118,7 +118,7 @@ package struct VaultSealer: SecretSealer {
     ) throws(TokenKeepError) {
         let keys = held.vault.keys
         let keyID = keys.currentKeyID(for: .level(details.accessLevel)) ?? 0
-        try SealedRecords(held.vault).change(of: details.name, held.noted) { copies in
+        try held.copyChanges.change(of: details.name) { copies in
             var noted = copies ?? SealedCopies(level: details.accessLevel, flags: details.flags)
             (noted.level, noted.flags) = (details.accessLevel, details.flags)
             noted.add(
@@ -135,8 +135,8 @@ package struct VaultSealer: SecretSealer {
     package func acknowledge(_ name: ItemName, in module: String) {
         guard let held, held.name == name else { return }
         let machine = held.vault.keys.journal.machine(records.machine.bytes)
-        guard !held.isRecorded else { return held.noted.add(module) }
-        try? SealedRecords(held.vault).change(of: name, held.noted) { $0?.keepLatest(module, machine) }
+        guard !held.isRecorded else { return held.copyChanges.acknowledge(module) }
+        try? held.copyChanges.change(of: name) { $0?.keepLatest(module, machine) }
     }
 
     /// Opens a sealed secret. If the secret's key is unknown or locked, tries again with the vault's present header.
@@ -171,7 +171,7 @@ package struct VaultSealer: SecretSealer {
     package func forget(_ name: ItemName, in module: String, everywhere: Bool) throws(TokenKeepError) {
         guard let held, held.name == name else { return }
         let machine = held.vault.keys.journal.machine(records.machine.bytes)
-        try SealedRecords(held.vault).change(of: name, held.noted) {
+        try held.copyChanges.change(of: name) {
             $0?.holders.removeAll { $0.module == module && (everywhere || $0.machine == machine) }
         }
     }

@@ -7,18 +7,18 @@ package import TokenKeepKeys
 /// value's scope, even if nothing was changed.
 package struct ItemTransaction: ~Copyable {
     package let name: ItemName
-    /// The item's record, as it was when this transaction began or at the last ``reread()``.
-    package private(set) var entry: JournalEntry
+    /// The item's record, as it was when this transaction began.
+    package let entry: JournalEntry
     let vault: OpenVault
     let records: Records
-    let noted = NotedCopies()
+    let copyChanges: CopyChanges
     private let fileName: [UInt8]
     private let lock: VaultLock
     private let log: ChangeLog
     private let presence: PresenceGrant?
-    private var kept: UnknownFields
-    /// The item's sealed copies, as the record named them when it was read.
-    private var copiesAtReading: SealedCopies?
+    private let kept: UnknownFields
+    /// The item's sealed copies, as the record named them when this transaction read or wrote it.
+    private var knownCopies: SealedCopies?
     /// The pending writes and removals of the present record.
     private var pending: [PendingWrite]
 
@@ -41,9 +41,10 @@ package struct ItemTransaction: ~Copyable {
             self.name = name
             self.entry = present.entry
             self.kept = present.kept
-            copiesAtReading = present.copies
+            knownCopies = present.copies
             pending = present.entry.record?.pending ?? []
             self.vault = vault
+            copyChanges = CopyChanges(vault)
             self.records = records
             self.fileName = fileName
             self.lock = lock
@@ -96,17 +97,7 @@ package struct ItemTransaction: ~Copyable {
         if !change.hasPending { try? hints.remove(fileName) }
     }
 
-    /// Reads the item's record again, after another function may have changed it.
-    package mutating func reread() throws(TokenKeepError) {
-        var vault = vault
-        let present = try Present(
-            of: name, RecordReader(records: records, fileName: fileName, item: name), &vault, presence)
-        entry = present.entry
-        kept = present.kept
-        copiesAtReading = present.copies
-    }
-
-    private func write(_ change: JournalChange) throws(TokenKeepError) {
+    private mutating func write(_ change: JournalChange) throws(TokenKeepError) {
         guard case .parts(let value, let pending) = change else { return }
         let bytes: [UInt8]
         let shown = Hexadecimal.text(fileName)
@@ -128,19 +119,28 @@ package struct ItemTransaction: ~Copyable {
         } catch {
             throw ItemTransaction.refusal(of: shown, error)
         }
-        guard !bytes.isEmpty else { return try VaultFiles.remove(shown, in: vault.records) }
-        try bytes.lent { bytes throws(TokenKeepError) in try VaultFiles.replace(shown, in: vault.records, with: bytes) }
+        if bytes.isEmpty {
+            try VaultFiles.remove(shown, in: vault.records)
+        } else {
+            try bytes.lent { bytes throws(TokenKeepError) in
+                try VaultFiles.replace(shown, in: vault.records, with: bytes)
+            }
+        }
+        knownCopies = sealed
+        copyChanges.haveBeenWritten()
     }
 
     /// The sealed copies that the record names at the moment, with what modules have acknowledged since.
     private func copiesToWrite() throws(TokenKeepError) -> SealedCopies? {
         let copies = entry.problem == nil ? try sealedCopies() : try? SealedRecords(vault).copies(of: name)
-        return copies.map { noted.applied(to: $0, machineHash) }
+        return copies.map { copyChanges.applied(to: $0, machineHash) }
     }
 
-    /// The sealed copies that the record names at the moment. The sealer may have changed them since the record was read.
+    /// The sealed copies that the record names at the moment; nil if the record was unreadable at the beginning.
+    ///
+    /// The sealer may have changed them since.
     func sealedCopies() throws(TokenKeepError) -> SealedCopies? {
-        noted.haveChanged ? try SealedRecords(vault).copies(of: name) : copiesAtReading
+        copyChanges.haveChanged ? try SealedRecords(vault).copies(of: name) : knownCopies
     }
 
     /// Throws if the new item would be protected less than the present item.
@@ -167,7 +167,7 @@ private struct UnknownFields {
     var metadata: [UnknownField] = []
 }
 
-/// The present record of an item, with the record's fields that this version does not know.
+/// The present record of an item, with its sealed copies and the fields that this version does not know.
 private struct Present {
     var entry = JournalEntry.none
     var kept = UnknownFields()
