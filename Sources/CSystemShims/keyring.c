@@ -123,7 +123,7 @@ static const char *with_prefix(const char *text, const char *prefix) {
     return last != NULL && strncmp(last + 1, prefix, strlen(prefix)) == 0 ? last + 1 : NULL;
 }
 
-int tokenkeep_keyring_purge(const char *prefix, int *was_read) {
+int tokenkeep_keyring_purge(const char *prefix, const char *kept, int *was_read) {
     size_t count = 0;
     int32_t *keys = keys_of_user(&count);
     *was_read = keys != NULL;
@@ -132,7 +132,10 @@ int tokenkeep_keyring_purge(const char *prefix, int *was_read) {
     int error = 0;
     for (size_t index = 0; index < count; index++) {
         char text[LONGEST_DESCRIPTION];
-        if (!key_describe((unsigned long)keys[index], text) || with_prefix(text, prefix) == NULL)
+        if (!key_describe((unsigned long)keys[index], text))
+            continue;
+        const char *description = with_prefix(text, prefix);
+        if (description == NULL || (kept != NULL && strcmp(description, kept) == 0))
             continue;
         int failure = purge((unsigned long)keys[index], text);
         if (error == 0)

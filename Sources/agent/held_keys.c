@@ -186,7 +186,7 @@ static void sweep(int spares_unconfirmed) {
     for (size_t index = 0; index < swept.count; index++) {
         int was_read;
         if (!spares_unconfirmed || !is_unconfirmed(swept.descriptions[index]))
-            (void)tokenkeep_keyring_purge(swept.descriptions[index], &was_read);
+            (void)tokenkeep_keyring_purge(swept.descriptions[index], NULL, &was_read);
     }
 }
 

@@ -110,7 +110,7 @@ run unlock --stdin <<<horse
 run status
 run lock
 run load example.com ann
-rm -r "$TOKENKEEP_VAULT" && cp -a "$WORK/right" "$TOKENKEEP_VAULT"
+place_vault "$WORK/right"
 run load example.com ann
 run unlock --stdin <<<horse
 run load example.com ann

@@ -3,7 +3,7 @@ keys() { python3 "$HERE/keys.py" "$@"; }
 report() { "$TOKENKEEP" protection | sed -n '1,3p;8p'; }
 # The headers of an earlier copy; all of it, in the place of what is there.
 put_back() { cp "$(era "$WORK/$1")"/header "$(era "$WORK/$1")"/header.2 "$(era)/"; }
-put_all_back() { rm -r "$TOKENKEEP_VAULT" && cp -a "$WORK/$1" "$TOKENKEEP_VAULT"; }
+put_all_back() { place_vault "$WORK/$1"; }
 damage() { printf xxxxxxxx | dd of="$(era)/$1" bs=1 seek="$2" conv=notrunc status=none; }
 files() { (cd "$TOKENKEEP_VAULT" && find . -type f -exec sha256sum {} + | sort -k2); }
 

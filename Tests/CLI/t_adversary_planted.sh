@@ -3,7 +3,7 @@ keys() { python3 "$HERE/keys.py" "$@"; }
 plant() { /usr/bin/python3 "$HERE/plant.py" "$TOKENKEEP_VAULT" "$@"; }
 files() { (cd "$TOKENKEEP_VAULT" && find . -type f -exec sha256sum {} + | sort -k2); }
 put_back() {
-    rm -r "$TOKENKEEP_VAULT" && cp -a "$WORK/right" "$TOKENKEEP_VAULT"
+    place_vault "$WORK/right"
     "$TOKENKEEP" unlock --stdin <<<horse || echo "the right files do not open"
 }
 # The vault's user knows of nothing.

@@ -100,6 +100,36 @@ import TokenKeepCore
         }
     }
 
+    /// Two processes may lock at once, and a third one reads a header meanwhile.
+    @Test func noLockRemovesTheTrustForAMoment() async throws {
+        let keys = ClassKeyStore()
+        let vaultID = RandomBytes.make(16)
+        let era = try Era(vaultID, 1)
+        try keys.keep(era.made.keys, HeaderTrust(entries: [era.entry()], path: "/v"), of: vaultID)
+        defer { keys.removal.forget(vaultID) }
+        let failures = await withTaskGroup(of: String?.self) { group in
+            for _ in 0..<2 {
+                group.addTask {
+                    for _ in 0..<200 {
+                        do { _ = try ClassKeyStore().removal.purge(all: true, of: vaultID) } catch { return "\(error)" }
+                    }
+                    return nil
+                }
+            }
+            group.addTask {
+                for _ in 0..<2000 {
+                    do {
+                        if try ClassKeyStore().trust(of: vaultID) == nil { return "the trust is gone" }
+                    } catch { return "\(error)" }
+                }
+                return nil
+            }
+            return await group.reduce(into: [String]()) { $0 += [$1].compactMap { $0 } }
+        }
+        #expect(failures == [])
+        #expect(try keys.trust(of: vaultID)?.entries.count == 1)
+    }
+
     /// A lock ends the keys; the header key in the trust stays, and opens no item.
     @Test func aLockKeepsTheTrust() throws {
         let keys = ClassKeyStore(obstacle: "this is a test")

@@ -205,9 +205,10 @@ int tokenkeep_keyring_read(const char *description, void *payload, size_t capaci
  * errno if the keyring cannot be read. */
 int tokenkeep_keyring_each(const char *prefix, void (*body)(const char *description, void *data), void *data);
 
-/* Purges every key of the user's keyring whose description begins with prefix, and the agent's keys to which
- * they point. 0, or the first errno. was_read is 0 if the keyring itself could not be read. */
-int tokenkeep_keyring_purge(const char *prefix, int *was_read);
+/* Purges every key of the user's keyring whose description begins with prefix but is not kept (may be NULL),
+ * and the agent's keys to which they point. 0, or the first errno. was_read is 0 if the keyring itself could
+ * not be read. */
+int tokenkeep_keyring_purge(const char *prefix, const char *kept, int *was_read);
 
 /* Writes the path of the directory of the agent's socket, of at most size bytes with its end: in
  * XDG_RUNTIME_DIR, or in the user's directory below /run/user. 0 if the path is too long. */

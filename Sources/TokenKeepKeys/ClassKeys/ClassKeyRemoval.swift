@@ -17,10 +17,8 @@ package struct ClassKeyRemoval {
             defer { if keys.usesKernel { keys.agent.lock() } }
             return try purgeScreenKeys(of: vaultID)
         }
-        let trust = try keys.trust(of: vaultID)
-        let reason = try keys.purge(prefix: prefix) { keys.agent.drop(vaultID) }
-        if let trust { try keys.setTrust(trust, of: vaultID) }
-        return reason
+        // Never removed in between: another process could find no verified headers, and accept any.
+        return try keys.purge(prefix: prefix, keeping: ClassKeyPlace.trust(vaultID)) { keys.agent.drop(vaultID) }
     }
 
     /// Purges the kernel's keys of every vault of the user, but not the verified headers. No file is touched.

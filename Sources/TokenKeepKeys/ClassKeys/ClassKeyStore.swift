@@ -258,18 +258,18 @@ package final class ClassKeyStore: Sendable {
 
     // MARK: Removing keys
 
-    /// Purges the keys whose descriptions begin with `prefix`.
+    /// Purges the keys whose descriptions begin with `prefix`, but not the key with the description `kept`.
     ///
     /// - Parameter tellAgent: a function that informs the agent; called after the attempt to purge the keys.
-    func purge(prefix: String, tellAgent: () -> Void) throws(TokenKeepError) -> String? {
+    func purge(prefix: String, keeping kept: String? = nil, tellAgent: () -> Void) throws(TokenKeepError) -> String? {
         memory.withLock { memory in
             inherit(&memory)  // Read the inherited keys first, so that a later use does not bring them back.
-            memory.keys = memory.keys.filter { !$0.key.hasPrefix(prefix) }
-            if memory.keys.isEmpty { memory.reason = nil }
+            memory.keys = memory.keys.filter { !$0.key.hasPrefix(prefix) || $0.key == kept }
+            if memory.keys.allSatisfy({ $0.key == kept }) { memory.reason = nil }
         }
         guard usesKernel else { return obstacle }
         defer { tellAgent() }
-        switch KernelKeyring.purge(prefix) {
+        switch KernelKeyring.purge(prefix, keeping: kept) {
         // In a user namespace, the keyring that was purged is not the keyring that other programs use.
         case .done: return KernelKeyring.obstacle ?? memory.withLock { $0.reasonOfTree }
         case .unreachable(let reason): return reason

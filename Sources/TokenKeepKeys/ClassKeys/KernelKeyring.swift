@@ -98,10 +98,10 @@ package enum KernelKeyring {
         case failed(String)
     }
 
-    /// Purges every key whose description begins with `prefix`.
-    package static func purge(_ prefix: String) -> Purge {
+    /// Purges every key whose description begins with `prefix`, but not the key with the description `kept`.
+    package static func purge(_ prefix: String, keeping kept: String? = nil) -> Purge {
         var wasRead: Int32 = 0
-        let error = tokenkeep_keyring_purge(prefix, &wasRead)
+        let error = tokenkeep_keyring_purge(prefix, kept, &wasRead)
         // If the kernel has no keyring, there is no key to purge.
         if error == 0 || (wasRead == 0 && (error == ENOSYS || error == ENOKEY)) { return .done }
         guard wasRead == 0, error == EPERM || error == EACCES else { return .failed("\(Errno(rawValue: error))") }
