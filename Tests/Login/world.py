@@ -257,8 +257,16 @@ class World:
         return outcome
 
     def key_times(self):
-        """The time-out of each class key of the user, as /proc/keys shows it: `perm` for none."""
-        return {number: time for number, time, _ in class_keys(self.as_user("cat", "/proc/keys").stdout.decode())}
+        """The time-out of each class key of the user, as /proc/keys shows it: `perm` for none.
+
+        Waits until the kernel lists one key for each purpose: a key that another one displaced stays listed for a moment."""
+        deadline = time.monotonic() + 30
+        while True:
+            found = class_keys(self.as_user("cat", "/proc/keys").stdout.decode())
+            times = {number: left for number, left, _ in found}
+            if len(times) == len(found) or time.monotonic() > deadline:
+                return times
+            time.sleep(0.02)
 
     # The end.
 
