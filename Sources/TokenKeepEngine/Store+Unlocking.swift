@@ -76,7 +76,8 @@ extension Store {
     /// The configuration's ``StoreConfiguration/residentKeys`` must keep keys in memory only.
     ///
     /// - Returns: the descriptor of a sealed memory file with the keys. Executed programs inherit the descriptor.
-    /// - Throws: the errors of ``unlock(_:until:isAcceptingOlder:progress:)``; ``Status/unsupported`` if the kernel refuses such a file.
+    /// - Throws: the errors of ``unlock(_:until:isAcceptingOlder:progress:)``; ``Status/unsupported`` if the kernel
+    ///   refuses such a file.
     package func unlockForProcessTree(_ password: SecretBytes) throws(TokenKeepError) -> Int32 {
         let unlocked = try unlocking.unlock(password, begin(.any))
         return try records.opener.residentKeys.handOver(unlocked.vault.keys.vaultID)

@@ -10,7 +10,8 @@ package struct StoreWithoutPrompts: Sendable {
     /// Loads an item like ``Store/load(service:account:until:)``, but never prompts.
     package func load(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> TokenItem {
         let call = try store.begin(.load, until: deadline).withoutPrompts
-        return try store.unlocking.retrying(call, for: name) { call throws(TokenKeepError) in try store.load(name, call)
+        return try store.unlocking.retrying(call, for: name) { call throws(TokenKeepError) in
+            try store.load(name, call)
         }
     }
 

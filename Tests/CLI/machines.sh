@@ -10,8 +10,7 @@ forget() { [ ! -e "$TOKENKEEP_VAULT" ] || python3 "$HERE/keys.py" forget "$TOKEN
 # A copy of the whole vault, in the place of the present one, after a restart of the machine.
 put_back() {
     forget
-    rm -rf "$TOKENKEEP_VAULT"
-    cp -a "$1" "$TOKENKEEP_VAULT"
+    place_vault "$1"
 }
 
 # start_tpm NAME: a software TPM, whose state lies in tpm-NAME. Its process is $swtpm afterwards.

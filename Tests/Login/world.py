@@ -21,6 +21,14 @@ def check(condition, text):
         raise Failure(text)
 
 
+def wait_until(condition, what, patience=HANG):
+    deadline = time.monotonic() + patience
+    while not (found := condition()):
+        check(time.monotonic() < deadline, f"{what} did not come within {patience} s")
+        time.sleep(0.02)
+    return found
+
+
 class Skipped(Exception):
     """A case, or all of them, cannot run here; the reason."""
 
@@ -260,13 +268,11 @@ class World:
         """The time-out of each class key of the user, as /proc/keys shows it: `perm` for none.
 
         Waits until the kernel lists one key for each purpose: a key that another one displaced stays listed for a moment."""
-        deadline = time.monotonic() + 30
-        while True:
+        def one_of_each():
             found = class_keys(self.as_user("cat", "/proc/keys").stdout.decode())
             times = {number: left for number, left, _ in found}
-            if len(times) == len(found) or time.monotonic() > deadline:
-                return times
-            time.sleep(0.02)
+            return [times] if len(times) == len(found) else None
+        return wait_until(one_of_each, "one key for each purpose")[0]
 
     # The end.
 

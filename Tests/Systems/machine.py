@@ -3,25 +3,15 @@
 Nothing is written to this machine's files: they are the lower layer, and a mount namespace of the tests has the overlay. The
 kernel's keys are shared, so the machine's user has a uid of its own."""
 
-import os, pathlib, pwd, shutil, subprocess, sys, tempfile, time
+import os, pathlib, pwd, shutil, subprocess, sys, tempfile
 
 PASSWORD = "correct horse"
 HERE = pathlib.Path(__file__).resolve().parent
 LOGIN = HERE.parent / "Login"
 sys.path.insert(0, str(LOGIN))
-from world import Failure, Skipped, case, check, class_keys, die_on_signals, enter_own_namespace, play, run  # noqa: E402
-
-# Far above every bound that is tested, because this machine may be busy.
-PATIENCE = 60
-
-
-def wait_until(condition, what, patience=PATIENCE):
-    deadline = time.monotonic() + patience
-    while not (found := condition()):
-        check(time.monotonic() < deadline, f"{what} did not come within {patience} s")
-        time.sleep(0.02)
-    return found
-
+from world import HANG as PATIENCE  # noqa: E402
+from world import (  # noqa: E402
+    Failure, Skipped, case, check, class_keys, die_on_signals, enter_own_namespace, play, run, wait_until)
 
 # The machine starts what a login needs alone.
 TARGET = """[Unit]

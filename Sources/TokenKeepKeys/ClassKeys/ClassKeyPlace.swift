@@ -5,7 +5,7 @@ package enum ClassKeyPlace {
     /// The description under which the kernel keeps a key: `tokenkeep:VAULTID:PURPOSE:KEYID`.
     package static func of(_ id: UInt64, for purpose: KeyPurpose, _ vaultID: [UInt8]) -> String {
         let bytes = withUnsafeBytes(of: id.bigEndian) { Array($0) }
-        return prefix(vaultID) + "\(purpose.number):" + Hexadecimal.text(bytes)
+        return prefix(vaultID, purpose) + Hexadecimal.text(bytes)
     }
 
     /// The description of the headers (files of encrypted keys) that an unlock verified.
@@ -29,4 +29,7 @@ package enum ClassKeyPlace {
 
     /// The beginning of the descriptions of all keys of a vault.
     static func prefix(_ vaultID: [UInt8]) -> String { "\(beginning)\(Hexadecimal.text(vaultID)):" }
+
+    /// The beginning of the descriptions of a vault's keys for one purpose.
+    static func prefix(_ vaultID: [UInt8], _ purpose: KeyPurpose) -> String { prefix(vaultID) + "\(purpose.number):" }
 }

@@ -11,14 +11,15 @@ package struct ClassKeyRemoval {
     /// - Returns: the reason why keys kept by other programs may still be in the kernel; nil if no key is left.
     /// - Throws: ``Status/io`` if a key that this process can see could not be purged.
     package func purge(all isAll: Bool, of vaultID: [UInt8]) throws(TokenKeepError) -> String? {
-        let prefix = ClassKeyPlace.prefix(vaultID)
         guard isAll else {
             // The keys are revoked before the request to the agent, because the agent may be stopped.
             defer { if keys.usesKernel { keys.agent.lock() } }
             return try purgeScreenKeys(of: vaultID)
         }
         // Never removed in between: another process could find no verified headers, and accept any.
-        return try keys.purge(prefix: prefix, keeping: ClassKeyPlace.trust(vaultID)) { keys.agent.drop(vaultID) }
+        return try keys.purge(prefix: ClassKeyPlace.prefix(vaultID), keeping: ClassKeyPlace.trust(vaultID)) {
+            keys.agent.drop(vaultID)
+        }
     }
 
     /// Purges the kernel's keys of every vault of the user, but not the verified headers. No file is touched.
@@ -38,7 +39,7 @@ package struct ClassKeyRemoval {
     private func purgeScreenKeys(of vaultID: [UInt8]) throws(TokenKeepError) -> String? {
         var reason: String?
         for purpose in KeyPurpose.ofScreen {
-            reason = try keys.purge(prefix: ClassKeyPlace.prefix(vaultID) + "\(purpose.number):") {} ?? reason
+            reason = try keys.purge(prefix: ClassKeyPlace.prefix(vaultID, purpose)) {} ?? reason
         }
         return reason
     }

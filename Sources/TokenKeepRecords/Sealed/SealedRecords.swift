@@ -100,36 +100,37 @@ package struct SealedRecords {
 /// The transaction reads the copies once. Every change during the transaction goes through this object, so that the
 /// transaction knows when it must read them again.
 final class CopyChanges: Sendable {
+    private struct State {
+        var haveChanged = false
+        var acknowledged: Set<String> = []
+    }
+
     private let records: SealedRecords
-    private let acknowledged = MutexGuarded<Set<String>>([])
-    private let changed = MutexGuarded(false)
+    private let state = MutexGuarded(State())
 
     init(_ vault: OpenVault) { records = SealedRecords(vault) }
 
-    /// Whether the copies in the record may have changed since the transaction read or wrote the record.
-    var haveChanged: Bool { changed.withLock { $0 } }
+    /// Whether the copies in the record may have changed since the transaction read the record.
+    var haveChanged: Bool { state.withLock { $0.haveChanged } }
 
     /// Changes the copies in the record, durably.
     func change(of name: ItemName, _ body: (inout SealedCopies?) -> Void) throws(TokenKeepError) {
-        changed.withLock { $0 = true }
+        state.withLock { $0.haveChanged = true }
         try records.change(of: name, body)
     }
 
     /// Notes that a module acknowledged the item's last sealed secret. The record's next write drops the earlier ones.
-    func acknowledge(_ module: String) { acknowledged.withLock { _ = $0.insert(module) } }
+    func acknowledge(_ module: String) { state.withLock { _ = $0.acknowledged.insert(module) } }
 
     /// A copy of `copies` with only the latest secret for each module that has acknowledged it.
     func applied(to copies: SealedCopies, _ machine: [UInt8]) -> SealedCopies {
         var copies = copies
-        for module in acknowledged.withLock({ $0 }) { copies.keepLatest(module, machine) }
+        for module in state.withLock({ $0.acknowledged }) { copies.keepLatest(module, machine) }
         return copies
     }
 
     /// Called after the transaction has written the record.
-    func haveBeenWritten() {
-        changed.withLock { $0 = false }
-        acknowledged.withLock { $0 = [] }
-    }
+    func recordWasWritten() { state.withLock { $0 = State(haveChanged: true) } }
 }
 
 extension ItemTransaction {

@@ -17,8 +17,8 @@ package struct ItemTransaction: ~Copyable {
     private let log: ChangeLog
     private let presence: PresenceGrant?
     private let kept: UnknownFields
-    /// The item's sealed copies, as the record named them when this transaction read or wrote it.
-    private var knownCopies: SealedCopies?
+    /// The item's sealed copies, as the record named them when this transaction began.
+    private let firstCopies: SealedCopies?
     /// The pending writes and removals of the present record.
     private var pending: [PendingWrite]
 
@@ -41,7 +41,7 @@ package struct ItemTransaction: ~Copyable {
             self.name = name
             self.entry = present.entry
             self.kept = present.kept
-            knownCopies = present.copies
+            firstCopies = present.copies
             pending = present.entry.record?.pending ?? []
             self.vault = vault
             copyChanges = CopyChanges(vault)
@@ -97,7 +97,7 @@ package struct ItemTransaction: ~Copyable {
         if !change.hasPending { try? hints.remove(fileName) }
     }
 
-    private mutating func write(_ change: JournalChange) throws(TokenKeepError) {
+    private func write(_ change: JournalChange) throws(TokenKeepError) {
         guard case .parts(let value, let pending) = change else { return }
         let bytes: [UInt8]
         let shown = Hexadecimal.text(fileName)
@@ -126,8 +126,7 @@ package struct ItemTransaction: ~Copyable {
                 try VaultFiles.replace(shown, in: vault.records, with: bytes)
             }
         }
-        knownCopies = sealed
-        copyChanges.haveBeenWritten()
+        copyChanges.recordWasWritten()
     }
 
     /// The sealed copies that the record names at the moment, with what modules have acknowledged since.
@@ -140,7 +139,7 @@ package struct ItemTransaction: ~Copyable {
     ///
     /// The sealer may have changed them since.
     func sealedCopies() throws(TokenKeepError) -> SealedCopies? {
-        copyChanges.haveChanged ? try SealedRecords(vault).copies(of: name) : knownCopies
+        copyChanges.haveChanged ? try SealedRecords(vault).copies(of: name) : firstCopies
     }
 
     /// Throws if the new item would be protected less than the present item.
