@@ -54,7 +54,9 @@ public final class Store: Sendable {
         }
         dispatcher = Dispatcher(
             programs: programs, memory: MemoryModule(), trace: configuration.trace ?? DebugTrace.handler())
-        reconciler = Reconciler(dispatcher, records: records, clock: configuration.clock, clocks: configuration.clocks)
+        reconciler = Reconciler(
+            dispatcher, records: records, clock: configuration.clock, clocks: configuration.clocks,
+            drainMilliseconds: configuration.drainMilliseconds)
         if reconciler.pending.isPossible { try programs[.save].checkEndsWhereItSaves() }
     }
 

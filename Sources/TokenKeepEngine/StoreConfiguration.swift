@@ -38,6 +38,8 @@ public struct StoreConfiguration: Sendable {
     package var clock: @Sendable () -> UnixTime = { .now }
     /// Provides the state of the machine's clocks, which a pending change records. Replaced in tests.
     package var clocks: @Sendable () -> ClockMark = { .now }
+    /// The time limit for draining an item within a load, in milliseconds. Tests raise it: a busy machine is slow.
+    package var drainMilliseconds: UInt32 = 250
     /// The costs of deriving keys from new passwords. Tests use lower costs.
     package var passwordCosts = PasswordCosts.standard
     /// The directories in which stack files are searched.

@@ -19,6 +19,7 @@ import TokenKeepRecords
         isConnected: Bool = true, timeout: UInt32 = 5000, stack: String? = nil
     ) throws -> Store {
         var configuration = StoreConfiguration(stackText: stack, timeoutMilliseconds: timeout)
+        configuration.drainMilliseconds = 5000
         configuration.vaultPath = vault.path + "/vault"
         configuration.busAddress = isConnected ? keyring.bus.address : "unix:path=/nonexistent/bus"
         return try Store(configuration)
@@ -58,7 +59,7 @@ import TokenKeepRecords
             of: ItemName(service: "example.com", account: account), call)
     }
 
-    /// Loads until no change is pending. Each load drains for at most 250 ms.
+    /// Loads until no change is pending.
     private func settle(_ account: String = "ann") throws {
         let deadline = Deadline(milliseconds: 20_000)
         while try record(account) != nil, !deadline.hasPassed { _ = try? load(open(), account) }

@@ -23,6 +23,7 @@ import TokenKeepRecords
         configuration.vaultPath = vault.path + "/vault"
         configuration.busAddress = isConnected ? keyring.bus.address : "unix:path=/nonexistent/bus"
         configuration.stackDirectories = .none
+        configuration.drainMilliseconds = 5000
         return try Store(configuration)
     }
 

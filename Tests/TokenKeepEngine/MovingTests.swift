@@ -26,6 +26,7 @@ import TokenKeepRecords
         configuration.stackDirectories = .none
         configuration.trace = trace
         configuration.clock = clock
+        configuration.drainMilliseconds = 5000
         return try Store(configuration)
     }
 

@@ -16,6 +16,7 @@ import TokenKeepEngine
             stackText: stack ?? "any sufficient secret-service\nany required vault")
         configuration.vaultPath = vault.path + "/vault"
         configuration.busAddress = isConnected ? keyring.bus.address : "unix:path=/nonexistent/bus"
+        configuration.drainMilliseconds = 5000
         return try Store(configuration)
     }
 
