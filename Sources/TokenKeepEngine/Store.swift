@@ -270,7 +270,7 @@ public final class Store: Sendable {
             throw TokenKeepError(
                 .forked, "the store was opened before fork()", hint: "open another one in the child")
         }
-        guard operation == .any || !dispatcher.places(for: operation).isEmpty else {
+        guard operation == .any || dispatcher.programs[operation].asksModules else {
             throw TokenKeepError(
                 .unsupported, "no module of the stack is asked to \(operation.rawValue) items",
                 hint: "add a line for the operation, or one for: any")

@@ -94,7 +94,7 @@ package final class VaultOpener: Sendable {
         let path = try path()
         let before = kept.withLock { $0 }
         if !fresh, let before,
-            let identity = identity(path, before.vault.directory), identity == before.identity
+            let identity = identity(path, before.vault.directory, before.vault.era), identity == before.identity
         {
             return before.vault
         }
@@ -162,11 +162,15 @@ package final class VaultOpener: Sendable {
     }
 
     /// The metadata of the vault's files; nil if a file is missing or has a wrong type or owner.
-    private func identity(_ path: String, _ directory: VaultDirectory) -> Identity? {
+    ///
+    /// - Parameter era: the open directory of the header, if it is known; the directory of `records` shows whether
+    ///   `current` still leads there.
+    private func identity(_ path: String, _ directory: VaultDirectory, _ era: EraDirectory? = nil) -> Identity? {
         let vault = directory.descriptor.number
         guard let found = VaultOpener.status(path, AT_FDCWD), found.isOwnedAndPrivate,
-            let header = VaultOpener.status(VaultOpener.header, vault),
-            let records = VaultOpener.status(VaultOpener.records, vault)
+            let records = VaultOpener.status(VaultOpener.records, vault),
+            let header = era.map({ VaultOpener.status(HeaderFiles.names[0], $0.descriptor.number) })
+                ?? VaultOpener.status(VaultOpener.header, vault)
         else { return nil }
         return Identity(
             directory: found.identity.ofFolder, header: header.identity, records: records.identity.ofFolder)

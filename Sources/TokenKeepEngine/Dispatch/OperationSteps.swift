@@ -27,6 +27,8 @@ struct OperationSteps: Sendable {
 
     /// The operation's first step whose line is not skipped.
     var first: Step? { steps.first { $0.place != nil } }
+    /// Whether the operation may ask a module.
+    private(set) var asksModules = false
 
     /// The lines and modules that an operation may ask, in the order of the stack.
     var places: [Dispatcher.Place] { steps.compactMap(\.place) }
@@ -37,6 +39,7 @@ struct OperationSteps: Sendable {
         _ entries: [Stack.Entry], for operation: StackLine.Operation, place: (StackLine) -> Dispatcher.Place?
     ) throws(TokenKeepError) {
         try append(entries, for: operation, place: place)
+        asksModules = steps.contains { $0.place != nil }
     }
 
     private mutating func append(

@@ -2,7 +2,8 @@ import TokenKeepCore
 
 /// Reads fields from untrusted bytes. Checks every length before using it.
 ///
-/// The functions are not generic: a load of an item reads some fifty fields, and generic calls would be too slow.
+/// The functions are not generic, and take the names of fields as literals: a load of an item reads some fifty fields,
+/// and generic calls or reference counts would be too slow.
 package struct ByteReader {
     private let bytes: UnsafeRawBufferPointer
     private var offset = 0
@@ -12,53 +13,49 @@ package struct ByteReader {
     package var remaining: Int { bytes.count - offset }
 
     /// The next `count` bytes. The result points into the reader's bytes, and must not outlive them.
-    package mutating func take(_ count: Int, _ field: String) throws(FormatFault) -> UnsafeRawBufferPointer {
+    package mutating func take(_ count: Int, _ field: StaticString) throws(FormatFault) -> UnsafeRawBufferPointer {
         guard count >= 0, count <= remaining else { throw .malformed("it ends within the \(field)") }
         defer { offset += count }
         return UnsafeRawBufferPointer(start: bytes.baseAddress.map { $0 + offset }, count: count)
     }
 
-    package mutating func array(_ count: Int, _ field: String) throws(FormatFault) -> [UInt8] {
+    package mutating func array(_ count: Int, _ field: StaticString) throws(FormatFault) -> [UInt8] {
         Array(try take(count, field))
     }
 
-    package mutating func integer(_: UInt8.Type, _ field: String) throws(FormatFault) -> UInt8 {
-        UInt8(truncatingIfNeeded: try bits(8, field))
+    package mutating func integer(_: UInt8.Type, _ field: StaticString) throws(FormatFault) -> UInt8 {
+        try next(field)
     }
 
-    package mutating func integer(_: UInt16.Type, _ field: String) throws(FormatFault) -> UInt16 {
-        UInt16(truncatingIfNeeded: try bits(16, field))
+    package mutating func integer(_: UInt16.Type, _ field: StaticString) throws(FormatFault) -> UInt16 {
+        try next(field)
     }
 
-    package mutating func integer(_: UInt32.Type, _ field: String) throws(FormatFault) -> UInt32 {
-        UInt32(truncatingIfNeeded: try bits(32, field))
+    package mutating func integer(_: UInt32.Type, _ field: StaticString) throws(FormatFault) -> UInt32 {
+        try next(field)
     }
 
-    package mutating func integer(_: UInt64.Type, _ field: String) throws(FormatFault) -> UInt64 {
-        try bits(64, field)
+    package mutating func integer(_: UInt64.Type, _ field: StaticString) throws(FormatFault) -> UInt64 {
+        try next(field)
     }
 
-    package mutating func integer(_: Int64.Type, _ field: String) throws(FormatFault) -> Int64 {
-        Int64(bitPattern: try bits(64, field))
+    package mutating func integer(_: Int64.Type, _ field: StaticString) throws(FormatFault) -> Int64 {
+        try next(field)
     }
 
-    /// The next integer of `width` bits, little-endian.
-    private mutating func bits(_ width: Int, _ field: String) throws(FormatFault) -> UInt64 {
-        let bytes = try take(width / 8, field)
-        var bits: UInt64 = 0
-        var index = bytes.count
-        while index > 0 {
-            index -= 1
-            bits = bits << 8 | UInt64(bytes[index])
-        }
-        return bits
+    /// The next integer, little-endian.
+    private mutating func next<Integer: FixedWidthInteger & BitwiseCopyable>(
+        _ field: StaticString
+    ) throws(FormatFault) -> Integer {
+        let bytes = try take(MemoryLayout<Integer>.size, field)
+        return Integer(littleEndian: bytes.loadUnaligned(as: Integer.self))
     }
 
-    package mutating func zeros(_ count: Int, _ field: String) throws(FormatFault) {
+    package mutating func zeros(_ count: Int, _ field: StaticString) throws(FormatFault) {
         guard try take(count, field).allSatisfy({ $0 == 0 }) else { throw .malformed("reserved bytes are not zero") }
     }
 
-    package mutating func text(_ count: Int, _ field: String) throws(FormatFault) -> String {
+    package mutating func text(_ count: Int, _ field: StaticString) throws(FormatFault) -> String {
         guard let text = String(checking: try take(count, field)) else {
             throw .malformed("the \(field) is not UTF-8")
         }

@@ -5,19 +5,22 @@ package struct FieldReader {
 
     private var reader: ByteReader
     private var last: UInt16 = 0
-    /// The tags (numbers of fields) that may occur repeatedly.
-    private let repeating: [UInt16]
+    /// The tags (numbers of fields) that may occur repeatedly; nil for none.
+    private let repeating: (UInt16?, UInt16?)
 
-    package init(_ bytes: UnsafeRawBufferPointer, repeating: UInt16...) {
+    /// - Parameters:
+    ///   - repeating: the tag of a field that may occur repeatedly; nil for none.
+    ///   - other: the tag of another such field; nil for none.
+    package init(_ bytes: UnsafeRawBufferPointer, repeating: UInt16? = nil, _ other: UInt16? = nil) {
         reader = ByteReader(bytes)
-        self.repeating = repeating
+        self.repeating = (repeating, other)
     }
 
     /// Reads the next field; nil at the end of the bytes.
     package mutating func next() throws(FormatFault) -> (tag: UInt16, value: UnsafeRawBufferPointer)? {
         guard reader.remaining > 0 else { return nil }
         let tag = try reader.integer(UInt16.self, "tag of a field")
-        guard tag > last || (tag == last && repeating.contains(tag)) else {
+        guard tag > last || (tag == last && (tag == repeating.0 || tag == repeating.1)) else {
             throw .malformed("its fields are out of order")
         }
         last = tag

@@ -18,7 +18,8 @@ package enum SystemCall {
     package static func open(
         _ path: String, in directory: Int32, _ flags: Int32, mode: UInt32 = 0
     ) throws(Errno) -> OwnedDescriptor? {
-        let descriptor = tokenkeep_openat(directory, path, flags | O_CLOEXEC | O_NOFOLLOW, mode)
+        // A String passed to C directly would be copied to memory of its own first.
+        let descriptor = path.withCString { tokenkeep_openat(directory, $0, flags | O_CLOEXEC | O_NOFOLLOW, mode) }
         if descriptor >= 0 { return OwnedDescriptor(descriptor) }
         guard errno == ENOENT else { throw Errno(rawValue: errno) }
         return nil
@@ -59,7 +60,8 @@ package enum SystemCall {
     /// The metadata of the file at a path, without following a link at its end; nil if the file is missing.
     package static func status(of path: String, in directory: Int32) throws(Errno) -> FileStatus? {
         var status = stat()
-        if tokenkeep_fstatat(directory, path, &status, AT_SYMLINK_NOFOLLOW) == 0 { return FileStatus(status) }
+        let result = path.withCString { tokenkeep_fstatat(directory, $0, &status, AT_SYMLINK_NOFOLLOW) }
+        if result == 0 { return FileStatus(status) }
         guard errno == ENOENT || errno == ENOTDIR else { throw Errno(rawValue: errno) }
         return nil
     }
