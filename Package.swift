@@ -120,7 +120,7 @@ let package = Package(
 
         .target(
             name: "TestSupport", dependencies: ["TokenKeepCore"], path: "Tests/Support",
-            exclude: ["credentials.py", "listening.py"],
+            exclude: ["credentials.py", "exchange.py", "listening.py"],
             sources: [
                 "TemporaryDirectory.swift", "LockHolder.swift", "ChildProcess.swift", "PrivateBus.swift",
                 "PrivateKeyring.swift", "PrivateKeePassXC.swift", "BuiltModule.swift", "TestThread.swift",

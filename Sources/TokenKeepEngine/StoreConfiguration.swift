@@ -39,7 +39,7 @@ public struct StoreConfiguration: Sendable {
     /// Provides the state of the machine's clocks, which a pending change records. Replaced in tests.
     package var clocks: @Sendable () -> ClockMark = { .now }
     /// The time limit for draining an item within a load, in milliseconds. Tests raise it: a busy machine is slow.
-    package var drainMilliseconds: UInt32 = 250
+    package var drainMilliseconds = Reconciler.drainMilliseconds
     /// The costs of deriving keys from new passwords. Tests use lower costs.
     package var passwordCosts = PasswordCosts.standard
     /// The directories in which stack files are searched.

@@ -117,8 +117,6 @@ release_lock() {
 # that is gone, if only for a moment.
 place_vault() {
     rm -rf "$WORK/tmp/placed" && cp -a "$1" "$WORK/tmp/placed" &&
-        python3 -c 'import ctypes, os, sys
-new, old = (os.fsencode(path) for path in sys.argv[1:])
-sys.exit(ctypes.CDLL(None).renameat2(-100, new, -100, old, 2) != 0)' "$WORK/tmp/placed" "$TOKENKEEP_VAULT" &&
+        python3 "$HERE/../Support/exchange.py" "$WORK/tmp/placed" "$TOKENKEEP_VAULT" &&
         rm -r "$WORK/tmp/placed"
 }

@@ -3,7 +3,6 @@
 
 Usage: login_helper.py STAGE [TEST…]"""
 
-import ctypes
 import http.server
 import os
 import pathlib
@@ -19,7 +18,8 @@ import time
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "Agent"))
+sys.path[:0] = [str(HERE.parent / "Agent"), str(HERE.parent / "Support")]
+from exchange import exchange  # noqa: E402
 from world import Desktop, wait_until  # noqa: E402
 
 STAGE = pathlib.Path(sys.argv[1]).resolve()
@@ -250,14 +250,6 @@ def is_running(process):
             return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
         return False
-
-
-def exchange(one, other):
-    """Exchanges the names of two files in one step, so that neither is missing for a moment."""
-    names = os.fsencode(one), os.fsencode(other)
-    current_directory, exchanged = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
-    if ctypes.CDLL(None).renameat2(current_directory, names[0], current_directory, names[1], exchanged) != 0:
-        raise OSError("renameat2")
 
 
 class Vault(Case):

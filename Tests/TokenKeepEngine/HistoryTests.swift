@@ -19,9 +19,8 @@ import TokenKeepRecords
         isConnected: Bool = true, timeout: UInt32 = 5000, stack: String? = nil
     ) throws -> Store {
         var configuration = StoreConfiguration(stackText: stack, timeoutMilliseconds: timeout)
-        configuration.drainMilliseconds = 5000
         configuration.vaultPath = vault.path + "/vault"
-        configuration.busAddress = isConnected ? keyring.bus.address : "unix:path=/nonexistent/bus"
+        configuration.use(keyring, isConnected: isConnected)
         return try Store(configuration)
     }
 

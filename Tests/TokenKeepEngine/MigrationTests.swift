@@ -21,9 +21,8 @@ import TokenKeepRecords
     {
         var configuration = StoreConfiguration(stackText: stack, namespace: namespace)
         configuration.vaultPath = vault.path + "/vault"
-        configuration.busAddress = isConnected ? keyring.bus.address : "unix:path=/nonexistent/bus"
+        configuration.use(keyring, isConnected: isConnected)
         configuration.stackDirectories = .none
-        configuration.drainMilliseconds = 5000
         return try Store(configuration)
     }
 

@@ -22,11 +22,10 @@ import TokenKeepRecords
         var configuration = StoreConfiguration(
             stackText: stack ?? "any sufficient secret-service\nany required vault", namespace: namespace)
         configuration.vaultPath = vault.path + "/vault"
-        configuration.busAddress = isConnected ? keyring.bus.address : "unix:path=/nonexistent/bus"
+        configuration.use(keyring, isConnected: isConnected)
         configuration.stackDirectories = .none
         configuration.trace = trace
         configuration.clock = clock
-        configuration.drainMilliseconds = 5000
         return try Store(configuration)
     }
 

@@ -47,9 +47,8 @@ final class SealingWorld: @unchecked Sendable {
         _ keyring: PrivateKeyring, _ directory: TemporaryDirectory, vault: String, stack: String
     ) -> StoreConfiguration {
         var configuration = StoreConfiguration(stackText: stack, timeoutMilliseconds: 20_000)
-        configuration.drainMilliseconds = 5000
         configuration.vaultPath = directory.path + "/" + vault
-        configuration.busAddress = keyring.bus.address
+        configuration.use(keyring)
         var devices = Devices()
         devices.machineKeyPath = directory.path + "/machine-key"
         devices.tpm.places = TPMPlaces(socket: directory.path + "/no-tpm")

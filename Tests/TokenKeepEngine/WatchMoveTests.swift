@@ -15,8 +15,7 @@ import TokenKeepEngine
         var configuration = StoreConfiguration(
             stackText: stack ?? "any sufficient secret-service\nany required vault")
         configuration.vaultPath = vault.path + "/vault"
-        configuration.busAddress = isConnected ? keyring.bus.address : "unix:path=/nonexistent/bus"
-        configuration.drainMilliseconds = 5000
+        configuration.use(keyring, isConnected: isConnected)
         return try Store(configuration)
     }
 

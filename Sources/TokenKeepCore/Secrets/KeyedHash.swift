@@ -29,10 +29,7 @@ public struct LengthPrefixedBytes: Sendable {
     /// Appends a part: its length (32 bits, little-endian), then its bytes.
     public mutating func append(_ part: String.UTF8View) {
         append(length: part.count)
-        // Copying the text's memory is faster than copying byte by byte.
-        if part.withContiguousStorageIfAvailable({ bytes.append(contentsOf: $0) }) == nil {
-            bytes.append(contentsOf: part)
-        }
+        bytes.append(contentsOf: part)
     }
 
     /// Appends a part: its length (32 bits, little-endian), then its bytes.

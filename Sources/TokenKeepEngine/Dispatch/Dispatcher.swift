@@ -35,7 +35,7 @@ struct Dispatcher: Sendable {
             return Answered(value: try place.module.load(name, call))
         }
         if let item = walk.answers.first { return item }
-        if places(for: .load).isEmpty { throw Dispatcher.noModule("loads") }
+        if !programs[.load].asksModules { throw Dispatcher.noModule("loads") }
         throw walk.failure ?? TokenKeepError(.notFound, "no item \(name)")
     }
 
@@ -101,7 +101,7 @@ struct Dispatcher: Sendable {
         var names: Set<ItemName> = []
         let listings = [memory.listing(namespace: namespace, service: service)] + walk.answers
         let items = listings.flatMap(\.items).filter { names.insert($0.name).inserted }
-        let problem = places(for: .list).isEmpty ? Dispatcher.noModule("lists") : walk.failure
+        let problem = programs[.list].asksModules ? walk.failure : Dispatcher.noModule("lists")
         var listing = ItemListing(items: items.sorted { $0.name < $1.name }, problem: problem)
         for problem in walk.failures + walk.answers.flatMap(\.problems) { listing.count(problem) }
         return listing

@@ -28,7 +28,7 @@ struct OperationSteps: Sendable {
     /// The operation's first step whose line is not skipped.
     var first: Step? { steps.first { $0.place != nil } }
     /// Whether the operation may ask a module.
-    private(set) var asksModules = false
+    var asksModules: Bool { steps.contains { $0.place != nil } }
 
     /// The lines and modules that an operation may ask, in the order of the stack.
     var places: [Dispatcher.Place] { steps.compactMap(\.place) }
@@ -39,7 +39,6 @@ struct OperationSteps: Sendable {
         _ entries: [Stack.Entry], for operation: StackLine.Operation, place: (StackLine) -> Dispatcher.Place?
     ) throws(TokenKeepError) {
         try append(entries, for: operation, place: place)
-        asksModules = steps.contains { $0.place != nil }
     }
 
     private mutating func append(

@@ -49,8 +49,7 @@ extension Reconciler {
         let end = Deadline(milliseconds: call.deadline.remainingMilliseconds / 2)
         for record in found.records.values where pending.govern(record) && pending.mayBeDrained(record) {
             guard let name = record.name, !end.hasPassed else { continue }
-            let soon = call.until(end).until(Deadline(milliseconds: drainMilliseconds))
-            isDrained = (try? draining(name, soon))?.left.isEmpty == true && isDrained
+            isDrained = (try? draining(name, call.until(end).until(drainDeadline)))?.left.isEmpty == true && isDrained
         }
         return isDrained
     }

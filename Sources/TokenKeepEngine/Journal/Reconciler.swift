@@ -8,14 +8,15 @@ import TokenKeepRecords
 /// value and asks no module. A process changes an item only while it holds the item's lock, and no lock during a
 /// prompt.
 struct Reconciler: Sendable {
+    /// The standard time limit for draining an item within a load of the item, in milliseconds.
+    static let drainMilliseconds: UInt32 = 250
     /// The maximum number of times that one call reads the modules again because items moved meanwhile.
     private static let attempts = 3
 
     let dispatcher: Dispatcher
     let records: Records
     let pending: PendingWrites
-    /// The time limit for draining an item within a load of the item, in milliseconds.
-    let drainMilliseconds: UInt32
+    private let drainMilliseconds: UInt32
     /// Whether the stack uses records, because it has the vault or a deferrable module.
     let usesRecords: Bool
     /// Whether a load must ask the journal: a change may be pending, or the item may move between two places.
@@ -23,7 +24,7 @@ struct Reconciler: Sendable {
 
     init(
         _ dispatcher: Dispatcher, records: Records, clock: @escaping @Sendable () -> UnixTime = { .now },
-        clocks: @escaping @Sendable () -> ClockMark = { .now }, drainMilliseconds: UInt32 = 250
+        clocks: @escaping @Sendable () -> ClockMark = { .now }, drainMilliseconds: UInt32 = Reconciler.drainMilliseconds
     ) {
         let deferrable = dispatcher.programs.places.modules.filter(\.supportsPendingWrites)
         self.dispatcher = dispatcher
@@ -37,6 +38,9 @@ struct Reconciler: Sendable {
         loadsAskJournal = usesRecords && !(deferrable.isEmpty && isVaultAlone)
     }
 
+    /// The deadline for draining an item within a load of the item that begins to drain now.
+    var drainDeadline: Deadline { Deadline(milliseconds: drainMilliseconds) }
+
     /// Loads an item from its record if the record governs, otherwise from the modules.
     ///
     /// - Parameter drains: whether the load applies the item's pending changes.
@@ -49,8 +53,7 @@ struct Reconciler: Sendable {
             if before.mayHavePending {
                 if let item = try answer(name, drains: drains, call) { return item }
                 if let removal = try pendingRemoval(of: name, call) {
-                    let soon = Deadline(milliseconds: drainMilliseconds)
-                    if drains { _ = try? removal.drain(call.until(soon).withoutPrompts) }
+                    if drains { _ = try? removal.drain(call.until(drainDeadline).withoutPrompts) }
                     emptied = try removal.modules(call)
                     // The drain skips an item that another process changed meanwhile, so ask that item's record again.
                     if let item = try answer(name, drains: drains, call) { return item }
@@ -98,8 +101,7 @@ struct Reconciler: Sendable {
         let item = try item(of: record, name, call)
         note(.load, name, item == nil ? .notFound : .ok, "something is pending, so its record answers alone")
         if drains {
-            let soon = Deadline(milliseconds: drainMilliseconds)
-            let drained = try? draining(name, call.until(soon).withoutPrompts)
+            let drained = try? draining(name, call.until(drainDeadline).withoutPrompts)
             if let newer = drained?.newer { return newer }
         }
         guard let item else { throw TokenKeepError(.notFound, "no item \(name)") }
@@ -166,8 +168,7 @@ struct Reconciler: Sendable {
     func draining(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
         guard name.removedService == nil else { return try ServiceRemoval(reconciler: self, name: name).drain(call) }
         if let removal = try pendingRemoval(of: name, call) {
-            let soon = Deadline(milliseconds: drainMilliseconds)
-            var outcome = try removal.drain(call.until(soon))
+            var outcome = try removal.drain(call.until(drainDeadline))
             guard outcome.left.isEmpty else {
                 outcome.left += try governing(name, call)?.pending.filter(pending.isOurs) ?? []
                 return outcome

@@ -173,7 +173,7 @@ extension Reconciler {
     ) throws(TokenKeepError) {
         guard let removal = try pendingRemoval(of: name, call) else { return }
         do throws(TokenKeepError) {
-            let end = isNeeded ? call.deadline : Deadline(milliseconds: drainMilliseconds)
+            let end = isNeeded ? call.deadline : drainDeadline
             let outcome = try removal.drain(call.until(end).withoutPrompts)
             guard isNeeded, let left = outcome.left.first else { return }
             throw outcome.obstacle

@@ -2,8 +2,8 @@ import TokenKeepCore
 
 /// Reads fields from untrusted bytes. Checks every length before using it.
 ///
-/// The functions are not generic, and take the names of fields as literals: a load of an item reads some fifty fields,
-/// and generic calls or reference counts would be too slow.
+/// A load of an item reads some fifty fields. Therefore no function that other files call is generic, and the names of
+/// fields are literals, which need no reference counts.
 package struct ByteReader {
     private let bytes: UnsafeRawBufferPointer
     private var offset = 0

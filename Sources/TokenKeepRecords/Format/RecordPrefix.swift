@@ -161,42 +161,37 @@ package struct RecordPrefix: Equatable {
 // These functions take the prefix of a record as bytes of the record's file, so that a reader need not encode the
 // prefix again to authenticate it.
 extension RecordPrefix {
+    private static let bound = 8..<52
+    private static let eraField = 56..<64
+    private static let metadataKeyField = 64..<72
+    private static let classKeyField = 72..<80
+
     /// - Parameter file: the bytes of a record file, which begin with the prefix.
     static func metadataAdditionalData(of file: UnsafeRawBufferPointer) -> [UInt8] {
-        var writer = additionalData("TKmetada", length: 68)
-        writer.append(file, 8..<52)  // from the version to the flags
-        writer.append(file, 56..<72)  // the era and the id of the metadata key
-        return writer.bytes
+        additionalData("TKmetada", of: file, [bound, eraField, metadataKeyField])
     }
 
     static func secretAdditionalData(
         of file: UnsafeRawBufferPointer, metadataBox: UnsafeRawBufferPointer
     ) -> [UInt8] {
-        var writer = additionalData("TKsecret", length: 68 + metadataBox.count)
-        writer.append(file, 8..<52)
-        writer.append(file, 56..<64)  // the era
-        writer.append(file, 72..<80)  // the id of the class key
-        writer.append(metadataBox)
-        return writer.bytes
+        additionalData("TKsecret", of: file, [bound, eraField, classKeyField], metadataBox)
     }
 
     static func stateAdditionalData(of file: UnsafeRawBufferPointer, boxes: UnsafeRawBufferPointer) -> [UInt8] {
-        var writer = additionalData("TKstate_", length: 8 + length + 32)
-        writer.append(file, 0..<length)
-        writer.append(KeyedHash.digest(of: boxes, count: 32))
+        KeyedHash.digest(of: boxes, count: 32).withUnsafeBytes {
+            additionalData("TKstate_", of: file, [0..<length], $0)
+        }
+    }
+
+    private static func additionalData(
+        _ label: String, of file: UnsafeRawBufferPointer, _ fields: [Range<Int>],
+        _ rest: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
+    ) -> [UInt8] {
+        var writer = ByteWriter(capacity: 136 + rest.count)
+        writer.append(label.utf8)
+        for field in fields { writer.append(UnsafeRawBufferPointer(rebasing: file[field])) }
+        writer.append(rest)
         return writer.bytes
-    }
-
-    private static func additionalData(_ label: StaticString, length: Int) -> ByteWriter {
-        var writer = ByteWriter(capacity: length)
-        writer.append(UnsafeRawBufferPointer(start: label.utf8Start, count: label.utf8CodeUnitCount))
-        return writer
-    }
-}
-
-extension ByteWriter {
-    fileprivate mutating func append(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) {
-        append(UnsafeRawBufferPointer(rebasing: bytes[range]))
     }
 }
 
