@@ -27,14 +27,34 @@ static tokenkeep_json *outer(json_t *value) {
     return (tokenkeep_json *)value;
 }
 
-tokenkeep_json *tokenkeep_json_parse(const void *bytes, size_t length) {
+static json_t *load(const void *bytes, size_t length, size_t flags, enum json_error_code *code) {
     json_error_t error;
-    json_t *value = json_loadb(bytes, length, JSON_REJECT_DUPLICATES, &error);
-    if (!value && json_error_code(&error) == json_error_numeric_overflow)
-        value = json_loadb(bytes, length, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &error);
+    json_t *value = json_loadb(bytes, length, flags | JSON_ALLOW_NUL, &error);
+    *code = value ? json_error_unknown : json_error_code(&error);
     // It holds a piece of the text.
     explicit_bzero(&error, sizeof error);
+    return value;
+}
+
+tokenkeep_json *tokenkeep_json_parse(const void *bytes, size_t length) {
+    enum json_error_code code;
+    json_t *value = load(bytes, length, JSON_REJECT_DUPLICATES, &code);
+    if (code == json_error_numeric_overflow)
+        value = load(bytes, length, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &code);
     return outer(value);
+}
+
+tokenkeep_json *tokenkeep_json_parse_answer(const void *bytes, size_t length) {
+    enum json_error_code code;
+    return outer(load(bytes, length, JSON_DISABLE_EOF_CHECK, &code));
+}
+
+int tokenkeep_json_is_scalar(const void *bytes, size_t length) {
+    enum json_error_code code;
+    json_t *value = load(bytes, length, JSON_DECODE_ANY, &code);
+    int is_scalar = value && !json_is_object(value) && !json_is_array(value) && !json_is_string(value);
+    json_decref(value);
+    return is_scalar;
 }
 
 tokenkeep_json *tokenkeep_json_object(void) {
@@ -80,6 +100,10 @@ const char *tokenkeep_json_text(const tokenkeep_json *value, size_t *length) {
 
 int64_t tokenkeep_json_number(const tokenkeep_json *value) {
     return json_integer_value(inner(value));
+}
+
+double tokenkeep_json_real(const tokenkeep_json *value) {
+    return json_number_value(inner(value));
 }
 
 tokenkeep_json *tokenkeep_json_member(const tokenkeep_json *object, const char *name) {

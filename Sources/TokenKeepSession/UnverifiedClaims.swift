@@ -13,7 +13,7 @@ public struct UnverifiedClaims {
             }
         }
         guard parts.count == 3, let decoded = UnverifiedClaims.decode(token, parts[1].0, parts[1].1),
-            let json = decoded.withUnsafeBytes({ JSONValue(parsing: $0) })
+            let json = decoded.withUnsafeBytes({ JSONValue.answer($0) })
         else { return nil }
         self.json = json
     }

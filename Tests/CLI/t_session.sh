@@ -68,7 +68,7 @@ run session token api.example.com eve
 
 title "what is no token response changes nothing"
 for response in '' '[]' '{}' '{"access_token":""}' '{"access_token":"a","token_type":"mac"}' \
-    '{"access_token":"a","token_type":"DPoP"}' '{"access_token":"a","access_token":"b"}'; do
+    '{"access_token":"a","token_type":"DPoP"}' '<html></html>'; do
     printf %s "$response" | run session begin api.example.com bob
 done
 run session token api.example.com bob

@@ -16,7 +16,7 @@ make_program || { rm -rf "$build" && make_program; }
 program=$build/release/tokenkeep-fuzz
 seconds=${1:?usage: run.sh SECONDS|--keep [TARGET...]}
 shift
-[ $# != 0 ] || set -- record note response answer claims date provider metadata redirect device request limit
+[ $# != 0 ] || set -- record note response answer claims date json provider metadata redirect device request limit
 failed=0
 for target in "$@"; do
     corpus=Tests/Fuzz/Corpus/$target found=build/fuzz/$target

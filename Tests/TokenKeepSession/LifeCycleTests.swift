@@ -270,8 +270,7 @@ struct LifeCycleTests {
     @Test(arguments: [
         "", "[]", "7", "{", "{}", #"{"access_token":""}"#, #"{"access_token":7}"#, #"{"access_token":"a\u0000b"}"#,
         #"{"access_token":"a\nb"}"#, #"{"access_token":"a","refresh_token":[]}"#,
-        #"{"access_token":"a","token_type":"mac"}"#, #"{"access_token":"a","expires_in":1e999}"#,
-        #"{"access_token":"a","access_token":"b"}"#,
+        #"{"access_token":"a","token_type":"mac"}"#,
     ])
     func aResponseThatIsNoneChangesNothing(response: String) throws {
         let session = try world.signedIn()
@@ -286,7 +285,7 @@ struct LifeCycleTests {
         #expect(try session.token().text == "access-1")
     }
 
-    @Test(arguments: ["-1", "1.5", "99999999999999999999", #""soon""#, "true", "[]"])
+    @Test(arguments: ["-1", "99999999999999999999", #""soon""#, "true", "[]"])
     func anOddLifetimeIsUnknown(expiresIn: String) throws {
         let session = try world.session()
         try session.begin(.user, response: SecretBytes(#"{"access_token":"a","expires_in":\#(expiresIn)}"#))

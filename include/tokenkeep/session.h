@@ -113,9 +113,9 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_open(
 /* Closes a handle. The session goes on. */
 TOKENKEEP_EXPORT void tokenkeep_session_close(tokenkeep_session *session);
 
-/* Begins a session with the server's token response as it came, a JSON object. A present session of the
- * account is replaced by one write. The first session of a service becomes its active one. TOKENKEEP_INVALID:
- * the response is none; nothing has changed. */
+/* Begins a session with the server's token response as it came, a JSON object or a form. A present session of
+ * the account is replaced by one write. The first session of a service becomes its active one.
+ * TOKENKEEP_INVALID: the response is none; nothing has changed. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_begin(
     tokenkeep_session *session, uint32_t kind, const void *response, size_t length, tokenkeep_error **error);
 /* Begins a user's session with tokens from elsewhere. Both are needed. expires_in: seconds, -1 if unknown. */

@@ -20,8 +20,14 @@ enum {
 };
 
 /// Parses one JSON object or array with nothing behind it; NULL if the text is malformed, has a duplicate
-/// member, a NUL character or more than 2048 levels. An integer beyond 64 bits becomes a real number.
+/// member, a NUL character in a name or more than 2048 levels. An integer beyond 64 bits becomes a real
+/// number.
 tokenkeep_json *tokenkeep_json_parse(const void *bytes, size_t length);
+/// Parses the JSON object or array at the beginning of a server's answer. Of a repeated member the last
+/// counts.
+tokenkeep_json *tokenkeep_json_parse_answer(const void *bytes, size_t length);
+/// Whether the text is a number that fits, true, false or null.
+int tokenkeep_json_is_scalar(const void *bytes, size_t length);
 tokenkeep_json *tokenkeep_json_object(void);
 tokenkeep_json *tokenkeep_json_string(const char *text, size_t length);
 tokenkeep_json *tokenkeep_json_integer(int64_t number);
@@ -31,6 +37,8 @@ int tokenkeep_json_type(const tokenkeep_json *value);
 /// The text of a string; NULL for another type. Owned by the value.
 const char *tokenkeep_json_text(const tokenkeep_json *value, size_t *length);
 int64_t tokenkeep_json_number(const tokenkeep_json *value);
+/// The value of an integer or a real number; 0 for another type.
+double tokenkeep_json_real(const tokenkeep_json *value);
 /// Whether the value is true.
 int tokenkeep_json_is_true(const tokenkeep_json *value);
 

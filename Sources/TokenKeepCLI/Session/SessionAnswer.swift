@@ -32,7 +32,7 @@ enum SessionAnswer {
     private static func guess(
         _ body: SecretBytes, _ purpose: SessionRequest.Purpose
     ) throws(TokenKeepError) -> Int {
-        let json = body.withUnsafeBytes { JSONValue(parsing: $0) }
+        let json = body.withUnsafeBytes { JSONValue.answer($0) }
         if json?["access_token"] == nil, json?["error"] != nil { return 400 }
         switch purpose {
         case .refresh, .revoke: return 200

@@ -90,7 +90,7 @@ package struct Discovery {
     ///
     /// - Throws: ``Status/denied`` if it is another issuer's, or has an endpoint that is not https.
     package func checked(_ body: SecretBytes) throws(TokenKeepError) -> JSONValue? {
-        guard let metadata = body.withUnsafeBytes({ JSONValue(parsing: $0) }) else { return nil }
+        guard let metadata = body.withUnsafeBytes({ JSONValue.answer($0) }) else { return nil }
         let named = metadata["issuer"]?.text ?? ""
         guard PlainText.areSame(named, issuer.text) else {
             throw TokenKeepError(

@@ -1,4 +1,5 @@
 import TokenKeepCore
+import TokenKeepSession
 
 /// Decodes names and values of a query (application/x-www-form-urlencoded).
 enum FormCoding {
@@ -27,33 +28,9 @@ enum FormCoding {
     }
 
     private static func value(_ text: Slice<UnsafeRawBufferPointer>) throws(TokenKeepError) -> SecretBytes {
-        var length = 0
-        var isBroken = false
-        let decoded = try SecretBytes(count: text.count) { bytes in
-            var rest = text
-            while let byte = rest.popFirst() {
-                var byte = byte == UInt8(ascii: "+") ? 0x20 : byte
-                if byte == UInt8(ascii: "%") {
-                    guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else {
-                        isBroken = true
-                        return
-                    }
-                    byte = high << 4 | low
-                }
-                bytes[length] = byte
-                length += 1
-            }
+        guard let decoded = try FormText.decoded(text) else {
+            throw TokenKeepError(.invalid, "a query has a broken escape")
         }
-        guard !isBroken else { throw TokenKeepError(.invalid, "a query has a broken escape") }
-        return try decoded.prefix(length)
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case 0x30...0x39: byte - 0x30
-        case 0x41...0x46: byte - 0x41 + 10
-        case 0x61...0x66: byte - 0x61 + 10
-        default: nil
-        }
+        return decoded
     }
 }

@@ -55,6 +55,6 @@ enum ServerRefusal {
     }
 
     static func json(_ response: HTTPResponse) -> JSONValue? {
-        response.body.withUnsafeBytes { JSONValue(parsing: $0) }
+        response.body.withUnsafeBytes { JSONValue.answer($0) }
     }
 }

@@ -12,13 +12,31 @@ package final class JSONValue {
 
     deinit { tokenkeep_json_free(pointer) }
 
-    /// Parses one JSON object; nil if the text is anything else, has a duplicate member or a NUL, or is too long.
+    /// Parses one JSON object; nil if the text is anything else, has a duplicate member, or is too long.
     package init?(parsing bytes: UnsafeRawBufferPointer) {
         guard bytes.count <= JSONValue.maximumLength, let base = bytes.baseAddress,
             let pointer = tokenkeep_json_parse(base, bytes.count)
         else { return nil }
         self.pointer = pointer
         guard isObject else { return nil }
+    }
+
+    /// Reads a server's answer liberally: a JSON object, whatever its other members are, or a form
+    /// (docs/sessions.md, "How answers are read"); nil if the text is neither, or too long.
+    package static func answer(_ bytes: UnsafeRawBufferPointer) -> JSONValue? {
+        guard bytes.count <= maximumLength else { return nil }
+        return object(at: AnswerText.withoutMark(bytes))
+            ?? (try? JSONRepair.repaired(bytes))?.withUnsafeBytes { object(at: $0[...]) }
+            ?? (try? FormText.members(of: bytes)).flatMap { $0 }
+    }
+
+    /// The object at the beginning of a text; nil if jansson does not read it.
+    private static func object(at text: Slice<UnsafeRawBufferPointer>) -> JSONValue? {
+        guard let base = UnsafeRawBufferPointer(rebasing: text).baseAddress,
+            let pointer = tokenkeep_json_parse_answer(base, text.count)
+        else { return nil }
+        let value = JSONValue(owning: pointer)
+        return value.isObject ? value : nil
     }
 
     /// An object without members.
@@ -74,6 +92,16 @@ package final class JSONValue {
     /// A whole number; nil for another type.
     package var integer: Int64? {
         tokenkeep_json_type(pointer) == Int32(TOKENKEEP_JSON_INTEGER) ? tokenkeep_json_number(pointer) : nil
+    }
+
+    /// A number of any kind, or the number that a string is; nil for another value.
+    package var number: Double? {
+        switch Int(tokenkeep_json_type(pointer)) {
+        case TOKENKEEP_JSON_INTEGER, TOKENKEEP_JSON_REAL: return tokenkeep_json_real(pointer)
+        default:
+            guard let text, text.utf8.allSatisfy({ "0123456789+-.eE ".utf8.contains($0) }) else { return nil }
+            return Double(text.filter { $0 != " " })
+        }
     }
 
     package func set(_ name: String, _ value: JSONValue) throws(TokenKeepError) {

@@ -7,16 +7,16 @@ package struct TokenResponse {
     package var idToken: SecretBytes?
     package var tokenType: String?
     package var scope: String?
-    /// Seconds; nil if the server did not say, or said no whole number of at least 0.
+    /// Seconds, rounded down; nil if the server did not say, or said no number from 0 to a century.
     package var expiresIn: Int64?
     /// The members that have no meaning here; kept in the record.
     package var others: [(name: String, value: JSONValue)] = []
 
     /// Reads a response without judging it: a member of a wrong type counts as missing.
     ///
-    /// - Returns: nil if the bytes are no JSON object.
+    /// - Returns: nil if the bytes are neither a JSON object nor a form.
     package init?(reading bytes: UnsafeRawBufferPointer) throws(TokenKeepError) {
-        guard let json = JSONValue(parsing: bytes) else { return nil }
+        guard let json = JSONValue.answer(bytes) else { return nil }
         try self.init(json)
     }
 
@@ -45,9 +45,10 @@ package struct TokenResponse {
         guard bytes.count <= JSONValue.maximumLength else {
             throw TokenKeepError(.invalid, "the token response is longer than 256 KiB")
         }
-        guard let json = JSONValue(parsing: bytes) else {
+        guard let json = JSONValue.answer(bytes) else {
             throw TokenKeepError(
-                .invalid, "the token response is not a JSON object", hint: "pass on the server's answer as it came")
+                .invalid, "the token response is neither a JSON object nor a form",
+                hint: "pass on the server's answer as it came")
         }
         let response = try TokenResponse(json)
         for name in ["access_token", "refresh_token", "id_token"] {
@@ -84,21 +85,22 @@ package struct TokenResponse {
         return secret
     }
 
-    /// Whether bytes can be sent as a token: at least one, no control characters.
+    /// Whether bytes can be sent as a token: at least one, no control characters, and no U+FFFD, which stands for bytes that
+    /// could not be read.
     package static func isToken(_ secret: SecretBytes) -> Bool {
-        secret.count > 0 && secret.withUnsafeBytes { bytes in bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f } }
+        secret.withUnsafeBytes { bytes in
+            !bytes.isEmpty && bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f }
+                && !bytes.indices.contains {
+                    bytes[$0] == AnswerText.unreadable[0] && bytes[$0...].starts(with: AnswerText.unreadable)
+                }
+        }
     }
 
     private static func seconds(_ member: JSONValue?) -> Int64? {
-        let number =
-            member?.integer
-            ?? member?.text.flatMap { text in
-                text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? Int64(text) : nil
-            }
-        guard let number, (0...longestLife).contains(number) else { return nil }
-        return number
+        guard let number = member?.number?.rounded(.down), (0...longestLife).contains(number) else { return nil }
+        return Int64(number)
     }
 
     /// A century. A longer life is no number that a server means.
-    private static let longestLife: Int64 = 3_155_760_000
+    private static let longestLife = 3_155_760_000.0
 }

@@ -33,7 +33,7 @@ package enum RefreshAnswer {
         let tokens = try response.body.withUnsafeBytes { bytes throws(TokenKeepError) in
             try TokenResponse(reading: bytes)
         }
-        guard let tokens else { return .unknown("its answer is not a JSON object") }
+        guard let tokens else { return .unknown("its answer is neither a JSON object nor a form") }
         guard tokens.accessToken != nil || tokens.refreshToken != nil else {
             // GitHub answers 200 with an error.
             return errorWord(response).flatMap(refusal) ?? .unknown("its answer has no access_token")
@@ -54,6 +54,6 @@ package enum RefreshAnswer {
 
     /// The word of an error response (RFC 6749 section 5.2).
     private static func errorWord(_ response: SessionResponse) -> String? {
-        response.body.withUnsafeBytes { JSONValue(parsing: $0) }?["error"]?.text
+        response.body.withUnsafeBytes { JSONValue.answer($0) }?["error"]?.text
     }
 }

@@ -10,7 +10,7 @@ public struct BrokenRule: Error, CustomStringConvertible {
 
 /// A reader of untrusted bytes, and what must hold of all that it takes: it can be written and read again.
 public enum FuzzTarget: String, CaseIterable, Sendable {
-    case record, note, response, answer, claims, date
+    case record, note, response, answer, claims, date, json
     case provider, metadata, redirect, device, request, limit
 
     static let now = SessionTime(wall: 1_800_000_000, boottime: 1000, boot: "one")
@@ -27,6 +27,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .answer: try FuzzTarget.takesAnswer(bytes)
         case .claims: try FuzzTarget.takesClaims(bytes)
         case .date: try FuzzTarget.takesDate(bytes)
+        case .json: try FuzzTarget.takesJSON(bytes)
         case .provider: try FuzzTarget.takesProvider(bytes)
         case .metadata: try FuzzTarget.takesMetadata(bytes)
         case .redirect: try FuzzTarget.takesRedirect(bytes)
@@ -110,6 +111,25 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         let seconds = HTTPDate.seconds(text)
         try check(seconds.map { (0...253_402_300_800).contains($0) } ?? true, "a date beyond the year 9999")
         return delay != nil || seconds != nil
+    }
+
+    /// An answer that is read liberally is written as JSON that is read strictly, and a text that needs no repair keeps its
+    /// meaning in one.
+    private static func takesJSON(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
+        guard let answer = JSONValue.answer(bytes) else { return false }
+        let written = try answer.serialized()
+        if written.count <= JSONValue.maximumLength {
+            let again = written.withUnsafeBytes { JSONValue(parsing: $0) }
+            try check(again != nil, "an answer that was written is unreadable")
+            try check(try again?.serialized() == written, "an answer differs after it was written")
+        }
+        // What lies deeper than 256 levels becomes null.
+        guard bytes.count(where: { $0 == UInt8(ascii: "{") || $0 == UInt8(ascii: "[") }) <= 256,
+            let repaired = try JSONRepair.repaired(bytes), repaired.count <= JSONValue.maximumLength,
+            let reread = repaired.withUnsafeBytes({ JSONValue.answer($0) })
+        else { return true }
+        try check(try reread.serialized() == written, "a repaired answer has another meaning")
+        return true
     }
 
     static func copy(_ bytes: UnsafeRawBufferPointer) throws -> SecretBytes {

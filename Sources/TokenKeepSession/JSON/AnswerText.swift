@@ -1,0 +1,51 @@
+import TokenKeepCore
+
+/// The text of a server's answer, in whatever encoding the server wrote it.
+enum AnswerText {
+    /// U+FFFD: stands for bytes that are no character.
+    static let unreadable: [UInt8] = [0xEF, 0xBF, 0xBD]
+    private static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
+    /// The text as UTF-8, without byte order mark.
+    ///
+    /// Reads UTF-8, and UTF-16 with a byte order mark or an ASCII character at its beginning. A byte of another character
+    /// set becomes U+FFFD; tokens have none.
+    static func utf8(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> SecretBytes {
+        if let isBigEndian = byteOrder(bytes) {
+            let units = stride(from: 0, to: bytes.count - 1, by: 2).lazy.map { index in
+                let (first, second) = (UInt16(bytes[index]), UInt16(bytes[index + 1]))
+                return isBigEndian ? first << 8 | second : second << 8 | first
+            }
+            return try transcoded(units.drop { $0 == 0xFEFF }, from: UTF16.self, longest: bytes.count / 2 * 3)
+        }
+        return try transcoded(withoutMark(bytes), from: UTF8.self, longest: bytes.count * 3)
+    }
+
+    /// A text without the byte order mark of UTF-8.
+    static func withoutMark(_ bytes: UnsafeRawBufferPointer) -> Slice<UnsafeRawBufferPointer> {
+        bytes.dropFirst(bytes.starts(with: mark) ? mark.count : 0)
+    }
+
+    /// Whether the upper byte of UTF-16 comes first; nil if the text is not UTF-16.
+    private static func byteOrder(_ bytes: UnsafeRawBufferPointer) -> Bool? {
+        guard bytes.count >= 2 else { return nil }
+        switch (bytes[0], bytes[1]) {
+        case (0xFE, 0xFF), (0, 1...0x7F): return true
+        case (0xFF, 0xFE), (1...0x7F, 0): return false
+        default: return nil
+        }
+    }
+
+    private static func transcoded<Units: Sequence, Encoding: Unicode.Encoding>(
+        _ units: Units, from: Encoding.Type, longest: Int
+    ) throws(TokenKeepError) -> SecretBytes where Units.Element == Encoding.CodeUnit {
+        try SecretBytes(capacity: longest) { bytes in
+            var length = 0
+            _ = transcode(units.makeIterator(), from: Encoding.self, to: UTF8.self, stoppingOnError: false) { byte in
+                bytes[length] = byte
+                length += 1
+            }
+            return length
+        }
+    }
+}

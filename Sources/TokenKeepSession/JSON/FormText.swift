@@ -1,0 +1,56 @@
+package import TokenKeepCore
+
+/// Texts of forms and queries (application/x-www-form-urlencoded).
+package enum FormText {
+    /// Decodes a name or a value; nil if an escape is broken.
+    package static func decoded(_ text: Slice<UnsafeRawBufferPointer>) throws(TokenKeepError) -> SecretBytes? {
+        var isBroken = false
+        let decoded = try SecretBytes(capacity: text.count) { bytes in
+            var length = 0
+            var rest = text
+            while let byte = rest.popFirst() {
+                var byte = byte == UInt8(ascii: "+") ? 0x20 : byte
+                if byte == UInt8(ascii: "%") {
+                    guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else {
+                        isBroken = true
+                        return 0
+                    }
+                    byte = high << 4 | low
+                }
+                bytes[length] = byte
+                length += 1
+            }
+            return length
+        }
+        return isBroken ? nil : decoded
+    }
+
+    /// The value of a hexadecimal digit; nil for another character.
+    static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case 0x30...0x39: byte - 0x30
+        case 0x41...0x46: byte - 0x41 + 10
+        case 0x61...0x66: byte - 0x61 + 10
+        default: nil
+        }
+    }
+
+    /// The members of an answer that is a form; nil for another text, as a page is. A member that cannot be decoded is left
+    /// out; of a repeated one the last counts.
+    static func members(of answer: UnsafeRawBufferPointer) throws(TokenKeepError) -> JSONValue? {
+        let json = try JSONValue.object()
+        let start = AnswerText.withoutMark(answer).drop { $0 <= 0x20 }
+        let text = start.prefix(start.lastIndex { $0 > 0x20 }.map { $0 + 1 - start.startIndex } ?? 0)
+        guard text.allSatisfy({ $0 >= 0x20 && !"<>\"{}".utf8.contains($0) }) else { return nil }
+        for field in text.split(separator: UInt8(ascii: "&")) {
+            let (name, value) = try (
+                decoded(field.prefix { $0 != UInt8(ascii: "=") }),
+                decoded(field.drop { $0 != UInt8(ascii: "=") }.dropFirst())
+            )
+            if let name = name?.utf8String, !name.isEmpty, !name.utf8.contains(0), let value {
+                try? json.set(name, value)
+            }
+        }
+        return ["access_token", "refresh_token", "error"].contains { json[$0] != nil } ? json : nil
+    }
+}
