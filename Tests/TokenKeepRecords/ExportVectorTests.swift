@@ -6,17 +6,9 @@ import TokenKeepCore
 @testable import TokenKeepKeys
 @testable import TokenKeepRecords
 
-/// The exports of `Tests/Vectors/export`: right ones, and one fault each.
+/// The exports of `Tests/Vectors/export.vectors`: right ones, and one fault each.
 @Suite struct ExportVectorTests {
-    private static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(
-        path: "../Vectors/export")
-
-    private static let vectors: [Vector] = {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-        return names.filter { $0.hasSuffix(".vector") }.sorted().compactMap { name in
-            try? Vector(name: name, bytes: Array(Data(contentsOf: folder.appending(path: name))))
-        }
-    }()
+    private static let vectors = (try? VectorArchive.read("export.vectors")) ?? []
 
     @Test func thereAreVectors() { #expect(ExportVectorTests.vectors.count > 50) }
 

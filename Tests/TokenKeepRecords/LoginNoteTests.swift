@@ -7,7 +7,7 @@ import TokenKeepCore
 /// The vault's file `login`, by the lines that the second reader reads, too.
 @Suite struct LoginNoteTests {
     private static let lines: [(expected: String, bytes: [UInt8])] = {
-        let file = Vector.folder.deletingLastPathComponent().appending(path: "login.vectors")
+        let file = Vector.folder.appending(path: "login.vectors")
         let text = (try? String(contentsOf: file, encoding: .ascii)) ?? ""
         return text.split(separator: "\n").filter { !$0.hasPrefix("#") }.map { line in
             let fields = line.split(separator: "\t", omittingEmptySubsequences: false)

@@ -78,7 +78,7 @@ import TokenKeepCore
     /// Copies that no reader would take are not written, and the record stays as it is.
     @Test func writesNothingThatBreaksTheRules() throws {
         let vector = try #require(
-            SealedCopiesVectorTests.good.first { $0.testDescription == "valid-copies-optional-fields.vector" })
+            SealedCopiesVectorTests.good.first { $0.testDescription == "valid-copies-optional-fields" })
         let (opened, records) = try unpacked(vector)
         let name = try vector.name()
         let good = try #require(try records.copies(of: name))
@@ -117,7 +117,7 @@ import TokenKeepCore
     /// A record with nothing but sealed copies goes with the last of them.
     @Test func aRecordOfCopiesAloneGoesWithItsLastHolder() throws {
         let vector = try #require(
-            SealedCopiesVectorTests.good.first { $0.testDescription == "valid-copies-one-module.vector" })
+            SealedCopiesVectorTests.good.first { $0.testDescription == "valid-copies-one-module" })
         let (opened, records) = try unpacked(vector)
         let era = "vault/\(EraDirectory.name(opened.era.number))/records"
         let count = directory.names(in: era).count

@@ -13,38 +13,20 @@ struct Vector: CustomTestStringConvertible, Sendable {
     /// Every file; the bytes of a symbolic link are its target.
     var files: [(path: String, bytes: [UInt8], isLink: Bool)] = []
 
-    static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../Vectors/vault")
+    static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../Vectors")
 
-    /// All vectors; without root's rights those that need no device, which must be root's.
+    /// The names of the archives with vectors of vaults.
+    static let archives =
+        ((try? FileManager.default.contentsOfDirectory(atPath: folder.path + "/vault")) ?? []).map { "vault/" + $0 }
+
+    /// All vectors of vaults; without root's rights those that need no device, which must be root's.
     static let all: [Vector] = {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-        return names.filter { $0.hasSuffix(".vector") }.sorted().compactMap { name in
-            try? Vector(name: name, bytes: Array(Data(contentsOf: folder.appending(path: name))))
-        }.filter { vector in
+        let vectors = archives.flatMap { (try? VectorArchive.read($0)) ?? [] }
+        return vectors.sorted { $0.testDescription < $1.testDescription }.filter { vector in
             geteuid() == 0
                 || ["machine-key-base64", "tpm-base64", "systemd-base64"].allSatisfy { vector.fields[$0] == nil }
         }
     }()
-
-    init(name: String, bytes: [UInt8]) {
-        testDescription = name
-        var rest = bytes[...]
-        func line() -> String {
-            let line = rest.prefix { $0 != UInt8(ascii: "\n") }
-            rest = rest.dropFirst(line.count + 1)
-            return String(decoding: line, as: UTF8.self)
-        }
-        while case let field = line(), !field.isEmpty {
-            let parts = field.split(separator: ":", maxSplits: 1)
-            fields[String(parts[0])] = parts.count > 1 ? parts[1].trimmingCharacters(in: .whitespaces) : ""
-        }
-        while !rest.isEmpty {
-            let words = line().split(separator: " ")
-            guard words.count == 3, words[0] == "---" || words[0] == "-->", let length = Int(words[2]) else { return }
-            files.append((String(words[1]), Array(rest.prefix(length)), words[0] == "-->"))
-            rest = rest.dropFirst(length + 1)
-        }
-    }
 
     /// Writes the vault's files.
     func unpack(into directory: TemporaryDirectory) {

@@ -8,7 +8,8 @@ import TokenKeepCore
 
 /// What docs/format.md promises, by vaults that another implementation wrote.
 @Suite struct VectorTests {
-    @Test func thereAreVectors() {
+    @Test func thereAreVectors() throws {
+        for name in Vector.archives { #expect(try !VectorArchive.read(name).isEmpty, "\(name)") }
         #expect(Vector.all.count > 1000)
         #expect(Set(Vector.all.compactMap { $0.fields["expect"] }).count >= 4)
     }

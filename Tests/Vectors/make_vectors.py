@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""Writes the vectors of the vault's format and of exports, one file per case, always the same bytes.
+"""Writes the vectors of the vault's format and of exports, one archive per module of cases, always the same bytes.
 
 Usage: make_vectors.py [--check]
---check writes nothing; it says which files differ, are missing or stand there too many, and then exits with 1.
+--check writes nothing; it says which archives differ, are missing or stand there too many, and then exits with 1.
 """
 
+import glob
 import os
 import sys
 
@@ -22,33 +23,35 @@ import cases_slots
 import cases_trust
 import cases_unlock
 import cases_valid
+from vector_archive import decode_archive, encode_archive
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 VAULT_CASES = [cases_valid, cases_keyfile, cases_header, cases_slots, cases_device, cases_unlock, cases_attacks, cases_trust]
 VAULT_CASES += [cases_record, cases_fields, cases_carried, cases_sealed, cases_copies]
-FOLDERS = {"vault": VAULT_CASES, "export": [cases_export]}
 
 
-def make_vectors():
-    """{path: bytes}"""
-    vectors = {}
-    for folder, modules in FOLDERS.items():
-        for vector in (vector for module in modules for vector in module.cases()):
-            path = f"{folder}/{vector.name}.vector"
-            if path in vectors:
-                raise ValueError(f"two cases are named {vector.name}")
-            vectors[path] = vector.encode()
-    return vectors
+def make_archives():
+    """{path: text}"""
+    families = {f"vault/{module.__name__.removeprefix('cases_')}": list(module.cases()) for module in VAULT_CASES}
+    families["export"] = list(cases_export.cases())
+    names = [vector.name for vectors in families.values() for vector in vectors]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ValueError(f"two cases are named {', '.join(twice)}")
+    return {f"{family}.vectors": encode_archive(vectors) for family, vectors in families.items()}
+
+
+def read_archives():
+    archives = {}
+    for path in glob.glob("vault/*", root_dir=HERE) + ["export.vectors"]:
+        if os.path.exists(os.path.join(HERE, path)):
+            with open(os.path.join(HERE, path), encoding="utf-8", newline="") as file:
+                archives[path] = file.read()
+    return archives
 
 
 def read_vectors():
-    vectors = {}
-    for folder in FOLDERS:
-        directory = os.path.join(HERE, folder)
-        for file_name in sorted(os.listdir(directory)) if os.path.isdir(directory) else []:
-            with open(os.path.join(directory, file_name), "rb") as file:
-                vectors[f"{folder}/{file_name}"] = file.read()
-    return vectors
+    """The vectors of all archives."""
+    return [vector for path, text in sorted(read_archives().items()) for vector in decode_archive(text).values()]
 
 
 def check(made, there):
@@ -60,18 +63,17 @@ def check(made, there):
 
 
 def write(made, there):
-    for folder in FOLDERS:
-        os.makedirs(os.path.join(HERE, folder), exist_ok=True)
+    os.makedirs(os.path.join(HERE, "vault"), exist_ok=True)
     for path in there.keys() - made.keys():
         os.remove(os.path.join(HERE, path))
-    for path, data in made.items():
-        with open(os.path.join(HERE, path), "wb") as file:
-            file.write(data)
-    print(f"{len(made)} vectors, {sum(map(len, made.values()))} bytes")
+    for path, text in made.items():
+        with open(os.path.join(HERE, path), "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+    print(f"{sum(len(decode_archive(text)) for text in made.values())} vectors, {sum(map(len, made.values()))} characters")
     return 0
 
 
 if __name__ == "__main__":
     if sys.argv[1:] not in ([], ["--check"]):
         sys.exit(__doc__.strip())
-    sys.exit((check if sys.argv[1:] else write)(make_vectors(), read_vectors()))
+    sys.exit((check if sys.argv[1:] else write)(make_archives(), read_archives()))

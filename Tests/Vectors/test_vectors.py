@@ -13,7 +13,7 @@ from vault_login import read_login
 from vault_primitives import VaultError
 from vault_reader import VaultReader
 from vault_sealed import open_carried_over, open_sealed
-from vector_file import decode, unpack
+from vector_file import unpack
 
 STATUSES = {"OK", "CORRUPT", "UNSUPPORTED", "NOT_FOUND", "LOCKED", "DENIED"}
 
@@ -110,13 +110,12 @@ def snapshot(directory):
 
 def main():
     passed = failed = 0
-    for file_name, data in read_vectors().items():
-        vector = decode(os.path.basename(file_name).removesuffix(".vector"), data)
+    for vector in read_vectors():
         with tempfile.TemporaryDirectory() as directory:
             unpack(vector, directory)
             found = list(failures(vector, directory) if vector.passphrase is None else export_failures(vector))
         for failure in found:
-            print(f"{file_name}: {failure}")
+            print(f"{vector.name}: {failure}")
         passed, failed = passed + (not found), failed + bool(found)
     found = list(login_failures())
     for failure in found:

@@ -1,14 +1,16 @@
-"""The file format of a vector: a text header, an empty line, then the vault's files with their bytes.
+"""A vector: a vault's files, what is loaded from them, and what must come of it. vector_archive.py is its file.
 
-Each file stands behind a line `--- PATH LENGTH`: exactly LENGTH bytes and a newline. A symbolic link stands behind a line
-`--> PATH LENGTH` in the same way: the bytes are its target. Whoever unpacks a vector makes the directories that the paths
-name, and `records` in each `era-N` among them; directories have mode 0700, files 0600.
+A program that unpacks a vector makes the directories that the paths name, and `records` in each `era-N` among them;
+directories have mode 0700, files 0600.
 """
 
 import base64
 import os
 import re
 from dataclasses import dataclass
+
+# The fields of bytes that may be missing; in an archive `KEY-base64`.
+BYTES = ["secret", "password", "carried", "passphrase", "trust", "machine_key", "tpm", "systemd"]
 
 
 class Link(bytes):
@@ -49,42 +51,27 @@ class Vector:
     tpm: bytes | None = None
     systemd: bytes | None = None
 
-    def encode(self):
-        lines = [f"expect: {self.expect}", "item: " + "|".join(self.item)]
-        if self.secret is not None:
-            lines.append(("secret-base64: " + base64.b64encode(self.secret).decode("ascii")).rstrip())
-        if self.also:
-            service, account, secret = self.also
-            lines.append(f"also: {service}|{account} " + base64.b64encode(secret).decode("ascii"))
-        if self.password is not None:
-            lines.append("password-base64: " + base64.b64encode(self.password).decode("ascii"))
-        if self.code is not None:
-            lines.append("code: " + self.code.decode("ascii"))
-        if self.sealed:
-            level, flags, sealed = self.sealed
-            lines.append(f"sealed: {level} {flags} " + base64.b64encode(sealed).decode("ascii"))
-        if self.note is not None:
-            lines.append(("note: " + encode_note(*self.note)).rstrip())
-        if self.carried is not None:
-            lines.append(("carried-base64: " + base64.b64encode(self.carried).decode("ascii")).rstrip())
-        if self.passphrase is not None:
-            lines.append("passphrase-base64: " + base64.b64encode(self.passphrase).decode("ascii"))
-        if self.items is not None:
-            lines.append(f"items: {self.items}")
-        if self.trust is not None:
-            lines.append("trust-base64: " + base64.b64encode(self.trust).decode("ascii"))
-        if self.machine_key is not None:
-            lines.append("machine-key-base64: " + base64.b64encode(self.machine_key).decode("ascii"))
-        if self.tpm is not None:
-            lines.append("tpm-base64: " + base64.b64encode(self.tpm).decode("ascii"))
-        if self.systemd is not None:
-            lines.append("systemd-base64: " + base64.b64encode(self.systemd).decode("ascii"))
-        lines.append("comment: " + self.comment)
-        data = ("\n".join(lines) + "\n\n").encode("utf-8")
-        for path, content in sorted(self.files.items()):
-            mark = "-->" if isinstance(content, Link) else "---"
-            data += f"{mark} {path} {len(content)}\n".encode("ascii") + content + b"\n"
-        return data
+
+def encode_fields(vector):
+    """The lines `KEY: VALUE`."""
+    yield f"expect: {vector.expect}"
+    yield "item: " + "|".join(vector.item)
+    if vector.also:
+        service, account, secret = vector.also
+        yield f"also: {service}|{account} " + base64.b64encode(secret).decode("ascii")
+    if vector.code is not None:
+        yield "code: " + vector.code.decode("ascii")
+    if vector.sealed:
+        level, flags, sealed = vector.sealed
+        yield f"sealed: {level} {flags} " + base64.b64encode(sealed).decode("ascii")
+    if vector.note is not None:
+        yield ("note: " + encode_note(*vector.note)).rstrip()
+    if vector.items is not None:
+        yield f"items: {vector.items}"
+    for key in BYTES:
+        if (value := getattr(vector, key)) is not None:
+            yield (f"{key.replace('_', '-')}-base64: " + base64.b64encode(value).decode("ascii")).rstrip()
+    yield "comment: " + vector.comment
 
 
 def encode_note(level="", flags="", holders=()):
@@ -103,14 +90,8 @@ def decode_note(text):
     return int(level), int(flags), holders
 
 
-def decode(name, data):
-    head, rest = data.split(b"\n\n", 1)
-    words = dict(line.split(":", 1) for line in head.decode("utf-8").split("\n"))
-    words = {key: value.strip() for key, value in words.items()}
-
-    def decoded(key):
-        return base64.b64decode(words[key], validate=True) if key in words else None
-
+def decode_fields(name, words, files):
+    """The vector of these fields, {KEY: VALUE}, and files."""
     also = sealed = None
     if "also" in words:
         names, encoded = words["also"].rsplit(" ", 1)
@@ -118,38 +99,20 @@ def decode(name, data):
     if "sealed" in words:
         level, flags, *encoded = words["sealed"].split(" ")
         sealed = (int(level), int(flags), base64.b64decode("".join(encoded), validate=True))
+    encoded = {key: words.get(key.replace("_", "-") + "-base64") for key in BYTES}
     return Vector(
         name,
         words["expect"],
         words["comment"],
         tuple(words["item"].split("|")),
-        decode_files(name, rest),
-        decoded("secret-base64"),
-        also,
-        decoded("password-base64"),
-        words["code"].encode("ascii") if "code" in words else None,
-        sealed,
-        decode_note(words["note"]) if "note" in words else None,
-        decoded("carried-base64"),
-        decoded("passphrase-base64"),
-        int(words["items"]) if "items" in words else None,
-        decoded("trust-base64"),
-        decoded("machine-key-base64"),
-        decoded("tpm-base64"),
-        decoded("systemd-base64"),
+        files,
+        also=also,
+        code=words["code"].encode("ascii") if "code" in words else None,
+        sealed=sealed,
+        note=decode_note(words["note"]) if "note" in words else None,
+        items=int(words["items"]) if "items" in words else None,
+        **{key: base64.b64decode(text, validate=True) for key, text in encoded.items() if text is not None},
     )
-
-
-def decode_files(name, rest):
-    files = {}
-    while rest:
-        line, rest = rest.split(b"\n", 1)
-        mark, path, length = line.decode("ascii").split(" ")
-        if mark not in ("---", "-->") or rest[int(length) : int(length) + 1] != b"\n":
-            raise ValueError(f"{name}: bad file line {line!r}")
-        files[path] = (Link if mark == "-->" else bytes)(rest[: int(length)])
-        rest = rest[int(length) + 1 :]
-    return files
 
 
 def unpack(vector, directory):
