@@ -1,7 +1,7 @@
 # make demo      see what TokenKeep does       make test      everything that must pass
 # make deps      what apt must install         make sanitize  the same code under the sanitizers
 # make bench     figures beside those of peers make format    format in place
-# make docs      the documentation of the Swift API, in build/*.doccarchive
+# make docs      the documentation of the C and the Swift API, in docs/c-reference.md and build/*.doccarchive
 # make test-model HISTORIES=100000 SEED=1   plays as many random histories of items, from that seed on
 # make test-histories HISTORIES=200   the same on a real gnome-keyring, with a second program and clocks that jump
 # make test-providers      plays one list against the keyrings in use, in Debians of its own (2 GB, root)
@@ -20,7 +20,7 @@
 # make test-forks          forks 20 000 times while other threads use the library
 # make compare-builds      builds the last commit in two places and compares them byte by byte
 # make test-login          signs a test's user in through PAM, su and sshd, as root
-# make library   what make install installs: make library && sudo make install PREFIX=/usr/local
+# make library   what make install installs: make library && sudo make install PREFIX=/usr/local; make uninstall removes it
 
 # Relative: the directory's own name may hold a space.
 STAGE := build/stage
@@ -32,7 +32,7 @@ SEED ?= 1
 MINUTES ?= 20
 SECONDS ?= 600
 
-.PHONY: demo test deps deps-library deps-demo build library stage install bench sanitize sanitize-short format check-format clean \
+.PHONY: demo test deps deps-library deps-demo build library stage install uninstall bench sanitize sanitize-short format check-format clean \
         test-imports test-messages test-installed test-built test-swift test-model test-mutations test-vectors test-abi test-cli test-examples \
         test-faults test-faults-short test-faults-modules test-faults-vault test-agent test-agent-model fuzz-agent test-histories \
         test-providers test-consumers test-servers test-forks \
@@ -78,6 +78,10 @@ stage: library
 install:
 	@[ -f build/cmake_install.cmake ] || { echo "Nothing is built yet: make library PREFIX=$(PREFIX)" >&2; exit 2; }
 	cmake --install build --prefix "$(PREFIX)"
+
+# Needs no build: the installation has the list of its files. DESTDIR is honoured.
+uninstall:
+	@scripts/uninstall.sh "$(PREFIX)"
 
 check-format: deps
 	@scripts/format.sh --check
@@ -148,6 +152,7 @@ test-examples: deps stage
 test-consumers: deps stage
 	Tests/Consumers/swift/run.sh
 	Tests/Consumers/moved.sh $(STAGE)
+	Tests/Consumers/uninstalled.sh build
 
 # Sessions against real authorization servers: Glewlwyd, and django-oauth-toolkit from PyPI. Without PyPI it says
 # "skipped", and fails.

@@ -1,6 +1,15 @@
 # Installs library, header, what finds them, program and documents. Nothing below holds the prefix: the package may be
 # moved, and installed with `cmake --install … --prefix` or DESTDIR.
 
+set(directories ${CMAKE_INSTALL_BINDIR} ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_LIBDIR}/cmake/TokenKeep
+    ${CMAKE_INSTALL_LIBDIR}/tokenkeep/modules ${CMAKE_INSTALL_LIBEXECDIR}/tokenkeep ${CMAKE_INSTALL_INCLUDEDIR}/tokenkeep
+    ${CMAKE_INSTALL_DOCDIR} ${CMAKE_INSTALL_DATADIR}/tokenkeep ${CMAKE_INSTALL_DATADIR}/pam-configs
+    lib/systemd/user lib/systemd/user-preset lib/systemd/system/user-runtime-dir@.service.d)
+if(NOT IS_ABSOLUTE "${TOKENKEEP_PAM_DIRECTORY}")
+    list(APPEND directories ${TOKENKEEP_PAM_DIRECTORY})
+endif()
+install(CODE "set(directories ${directories})")
+install(SCRIPT cmake/MakeDirectories.cmake)
 install(FILES ${library} DESTINATION ${CMAKE_INSTALL_LIBDIR}
     PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 install(FILES ${library_directory}/${soname} ${library_directory}/libtokenkeep.so
@@ -39,6 +48,12 @@ install(DIRECTORY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tokenkeep/modules)
 install(FILES README.md SECURITY.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} USE_SOURCE_PERMISSIONS
     PATTERN ".build*" EXCLUDE PATTERN "Package.resolved" EXCLUDE PATTERN "__pycache__" EXCLUDE)
+# The licences of what is linked in, and which archives that is in this build.
+install(DIRECTORY licenses DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${PROJECT_BINARY_DIR}/linked.txt DESTINATION ${CMAKE_INSTALL_DOCDIR}/licenses)
+# Where debuggers look for symbols by the build id. On demand: cmake --install build --component debug
+install(DIRECTORY ${PROJECT_BINARY_DIR}/debug/library/ ${PROJECT_BINARY_DIR}/debug/program/
+    DESTINATION lib/debug COMPONENT debug EXCLUDE_FROM_ALL)
 # Examples: nothing below share is read when a store is opened.
 # systemd looks for users' units there, whatever the library directory is.
 install(FILES data/systemd/tokenkeep-keep.service DESTINATION lib/systemd/user)
@@ -66,4 +81,15 @@ function(install_with_prefix template destination)
         configure_file(\"${PROJECT_SOURCE_DIR}/${template}\" \"\$ENV{DESTDIR}\${file}\" @ONLY
             FILE_PERMISSIONS ${permissions})
         list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${file}\")")
+endfunction()
+
+# Leaves the list of what was installed of a component in the prefix, for scripts/uninstall.sh. Comes after all that it lists.
+function(list_installation list component)
+    install(DIRECTORY DESTINATION share/tokenkeep COMPONENT ${component})
+    install(CODE "
+        get_filename_component(prefix \"\${CMAKE_INSTALL_PREFIX}\" ABSOLUTE)
+        list(JOIN CMAKE_INSTALL_MANIFEST_FILES \"\\n\" lines)
+        set(file \"\$ENV{DESTDIR}\${prefix}/share/tokenkeep/${list}\")
+        file(WRITE \"\${file}\" \"\${lines}\\n\${prefix}/${CMAKE_INSTALL_LIBDIR}/tokenkeep/modules/\\n\")
+        file(CHMOD \"\${file}\" PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)" COMPONENT ${component})
 endfunction()

@@ -1,7 +1,6 @@
 # The PAM module, what Debian's pam-auth-update needs for it, and what locks a vault at the end of a session. Without libpam's
 # headers the build leaves the PAM module out and says so; -DTOKENKEEP_PAM=ON makes their absence an error, OFF asks for nothing.
 optional_part(PAM pam_tokenkeep.so "libpam's headers")
-set(TOKENKEEP_PAM_DIRECTORY ${CMAKE_INSTALL_LIBDIR}/security CACHE STRING "Where pam_tokenkeep.so is installed")
 
 # Not started by an installation: docs/login.md has the commands.
 install(FILES data/systemd/tokenkeep.preset DESTINATION lib/systemd/user-preset RENAME 80-tokenkeep.preset)

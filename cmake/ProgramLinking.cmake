@@ -17,8 +17,9 @@ set(program_linking
     -Xswiftc -Xclang-linker -Xswiftc -static-libgcc
     -Xlinker --gc-sections -Xlinker --icf=all -Xlinker --as-needed
     -Xlinker -T -Xlinker ${PROJECT_SOURCE_DIR}/cmake/same-anywhere.lds
-    # Here and not afterwards: the build id would be made of symbols that name the build's directory.
-    -Xlinker --strip-all
+    # Room for the hash that separate-debug.sh writes: one of the linker's would be made of symbols that name the build's directory.
+    -Xlinker --build-id=0x0000000000000000000000000000000000000000
+    -Xlinker --why-extract=${PROJECT_BINARY_DIR}/program.archives
     -Xlinker -z -Xlinker now -Xlinker -z -Xlinker relro
     # No RUNPATH: a library beside the program is none of ours.
     --disable-local-rpath)

@@ -1,10 +1,11 @@
 #!/bin/sh
 # Links the static archive that SwiftPM made into the shared library, self-contained and exporting the C API alone.
 #
-# Usage: link-library.sh ARCHIVE SYMBOLS SONAME LIBRARY      (environment: SWIFTC, LLVM_OBJCOPY)
-# LIBRARY is the file; its links for the loader (SONAME) and the linker (without a number) are made beside it.
+# Usage: link-library.sh ARCHIVE SYMBOLS SONAME LIBRARY DEBUG      (environment: SWIFTC, LLVM_OBJCOPY)
+# LIBRARY is the file; its links for the loader (SONAME) and the linker (without a number) are made beside it, and LIBRARY.archives,
+# the linker's list of the objects that it took from archives. The debug symbols go to the directory DEBUG.
 set -eu
-archive=$1 symbols=$2 soname=$3 library=$4
+archive=$1 symbols=$2 soname=$3 library=$4 debug=$5
 directory=$(dirname "$library")
 scripts=$(dirname "$0")
 work=$(mktemp -d)
@@ -82,6 +83,7 @@ fi
 # --exclude-libs        nothing of an archive is exported, whatever it says
 # same-anywhere.lds     nothing depends on the build's directory
 # -largon2, -ljansson   what C code needs, no module of Swift's names
+# --build-id            room for the hash that separate-debug.sh writes
 # --as-needed           the modules of libsodium and libc name what they need; no more
 # --no-undefined        what is missing is missed here, not when a program starts
 # shellcheck disable=SC2086
@@ -94,7 +96,9 @@ fi
     -Xlinker -z -Xlinker nodelete \
     -Xlinker -z -Xlinker now -Xlinker -z -Xlinker relro \
     -L"$work/static" -largon2 -ljansson -Xclang-linker -static-libgcc -Xlinker --exclude-libs=ALL \
-    -Xlinker --as-needed -Xlinker --no-undefined -Xlinker --strip-all
+    -Xlinker --as-needed -Xlinker --no-undefined \
+    -Xlinker --build-id=0x0000000000000000000000000000000000000000 -Xlinker "--why-extract=$library.archives"
+"$scripts/separate-debug.sh" "$work/library" "$debug"
 
 mv "$work/library" "$library"
 ln -sf "$(basename "$library")" "$directory/$soname"

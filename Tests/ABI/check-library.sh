@@ -24,6 +24,8 @@ check "exports can be taken the address of by programs that are not position ind
 check "the name in the library" libtokenkeep.so.0 \
     "$(readelf -dW "$library" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')"
 check "no symbol table is left" "" "$(readelf -SW "$library" | grep -oE '\.(symtab|debug_info)' || true)"
+check "the build id, by which debuggers find the symbols, is a hash" 40 \
+    "$(readelf -nW "$library" | sed -n 's/.*Build ID: //p' | grep -v '^0*$' | tr -d '\n' | wc -c)"
 check "no search path is built in" "" "$(readelf -dW "$library" | grep -oE 'R(UN)?PATH' || true)"
 # A String.contains(String) or a split by a String is enough to bring 1.3 MB in.
 check "no regular expressions are linked" 0 "$(grep -c RegexParser "$library")"

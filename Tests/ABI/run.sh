@@ -61,6 +61,7 @@ if [ -z "$sanitize" ]; then
     group "library" "$here/check-library.sh" "$library"
     group "libsecret" "$here/check-libsecret.sh"
     group "libcurl" "$here/check-libcurl.sh"
+    [ ! -d "$1/share/doc/tokenkeep" ] || group "notices" "$here/check-notices.sh" "$1"
 fi
 
 for program in null_pointers structures limits items versions_and_lists damage processes_and_threads watch cancel \
