@@ -54,7 +54,7 @@ struct login1 {
     sd_event_source *lost, *retry;
 };
 
-/* org.gnome.ScreenSaver or org.freedesktop.ScreenSaver. */
+/* A screensaver of a desktop: known_savers in session_bus.c. */
 struct screensaver {
     const char *name, *path;
     char owner[64];
@@ -71,7 +71,7 @@ struct service_manager {
 struct session_bus {
     sd_bus *bus;
     struct service_manager manager;
-    struct screensaver savers[2];
+    struct screensaver savers[5];
     uint64_t tried_at;
 };
 

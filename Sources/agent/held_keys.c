@@ -11,13 +11,13 @@
 /* More class keys than vaults that one user has unlocked at a time. */
 #define SWEPT_KEYS 64
 
-struct held_keys *held_keys_make(void) {
+struct held_keys *held_keys_make(bool *is_locked) {
     size_t length = sizeof(struct held_keys);
     void *memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
-    if (mlock(memory, length) == 0 && madvise(memory, length, MADV_DONTDUMP) == 0 &&
-        madvise(memory, length, MADV_DONTFORK) == 0)
+    *is_locked = mlock(memory, length) == 0;
+    if (madvise(memory, length, MADV_DONTDUMP) == 0 && madvise(memory, length, MADV_DONTFORK) == 0)
         return memory;
     int error = errno;
     (void)munmap(memory, length);

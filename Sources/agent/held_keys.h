@@ -5,6 +5,7 @@
 #include "agent_limits.h"
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define VAULT_ID_LENGTH 16
@@ -36,8 +37,9 @@ struct held_keys {
     uint8_t request[128];
 };
 
-/* The mapping; NULL and errno if it cannot be locked. */
-struct held_keys *held_keys_make(void);
+/* The mapping; NULL and errno if there is none. It is not in core dumps and not in children. `is_locked`: it
+ * is never swapped. */
+struct held_keys *held_keys_make(bool *is_locked);
 
 /* Whether class keys of this purpose are the agent's: those of levels that the screen's lock ends. */
 int held_keys_takes(uint8_t purpose);

@@ -67,8 +67,15 @@ static int protect_memory(struct agent *agent) {
     struct rlimit none = {0, 0};
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &none) < 0)
         return errno;
-    agent->keys = held_keys_make();
-    return agent->keys == NULL ? errno : 0;
+    bool is_locked = false;
+    agent->keys = held_keys_make(&is_locked);
+    if (agent->keys == NULL)
+        return errno;
+    if (!is_locked)
+        fprintf(stderr,
+                "tokenkeep-agent: warning: the limit of locked memory is too low: keys may be swapped\n"
+                "hint: raise it (LimitMEMLOCK=, ulimit -l), or encrypt the swap space\n");
+    return 0;
 }
 
 static int run_loop(struct agent *agent) {

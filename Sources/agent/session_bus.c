@@ -11,6 +11,17 @@
 #define CALL_US  (AGENT_CALL_S * SECOND_US)
 #define SAVERS   (sizeof((struct session_bus *)NULL)->savers / sizeof(struct screensaver))
 
+/* The names and objects of the desktops' screensavers. The interface is called as the name. */
+static const struct {
+    const char *name, *path;
+} known_savers[SAVERS] = {
+    {"org.gnome.ScreenSaver", "/org/gnome/ScreenSaver"},
+    {"org.freedesktop.ScreenSaver", "/org/freedesktop/ScreenSaver"},
+    {"org.mate.ScreenSaver", "/org/mate/ScreenSaver"},
+    {"org.cinnamon.ScreenSaver", "/org/cinnamon/ScreenSaver"},
+    {"org.xfce.ScreenSaver", "/org/xfce/ScreenSaver"},
+};
+
 bool session_bus_is_active(const struct agent *agent) {
     for (size_t index = 0; index < SAVERS; index++) {
         if (agent->session_bus.savers[index].is_active)
@@ -231,10 +242,10 @@ void session_bus_start(struct agent *agent) {
     if (session_bus->bus != NULL || (session_bus->tried_at != 0 && now - session_bus->tried_at < SECOND_US))
         return;
     session_bus->tried_at = now;
-    session_bus->savers[0].name = "org.gnome.ScreenSaver";
-    session_bus->savers[0].path = "/org/gnome/ScreenSaver";
-    session_bus->savers[1].name = "org.freedesktop.ScreenSaver";
-    session_bus->savers[1].path = "/org/freedesktop/ScreenSaver";
+    for (size_t index = 0; index < SAVERS; index++) {
+        session_bus->savers[index].name = known_savers[index].name;
+        session_bus->savers[index].path = known_savers[index].path;
+    }
     if (connect_bus(agent) < 0)
         session_bus_end(agent);
 }

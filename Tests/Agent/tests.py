@@ -3,11 +3,13 @@
 
 Usage: tests.py AGENT QUICK, the agent as installed and one with short times (run.sh); then names of tests."""
 import os
+import resource
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -21,6 +23,7 @@ from world import (
 
 AGENT, QUICK = sys.argv[1:3]
 GNOME, FREEDESKTOP = "org.gnome.ScreenSaver", "org.freedesktop.ScreenSaver"
+SAVERS = [GNOME, FREEDESKTOP, "org.mate.ScreenSaver", "org.cinnamon.ScreenSaver", "org.xfce.ScreenSaver"]
 
 
 class Case(unittest.TestCase):
@@ -57,6 +60,19 @@ class Keys(Case):
         for serial in (pointer, struct.unpack(">I", number)[0]):
             self.assertIn(rows[serial][2], ("3m", "179s", "2m"))
         self.assertEqual(keyctl(6, pointer, 0, 0), len(f"user;{os.geteuid()};{os.getegid()};003b0000;") + len(key.description) + 1)
+
+    def test_an_agent_that_may_not_lock_memory_goes_on_and_says_so(self):
+        self.world.stop_agent()
+        errors = self.enterContext(tempfile.TemporaryFile())
+        self.world.start_agent(
+            stderr=errors, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0)))
+        self.world.wait_for(word="none")
+        self.unlock()
+        errors.seek(0)
+        self.assertEqual(
+            errors.read().decode(),
+            "tokenkeep-agent: warning: the limit of locked memory is too low: keys may be swapped\n"
+            "hint: raise it (LimitMEMLOCK=, ulimit -l), or encrypt the swap space\n")
 
     def test_a_killed_agent_leaves_no_key(self):
         key = self.unlock()
@@ -249,11 +265,11 @@ class Locks(Case):
 class ScreenSavers(Case):
     def setUp(self):
         super().setUp()
-        self.world.start_saver(GNOME)
-        self.world.start_saver(FREEDESKTOP)
+        for name in SAVERS:
+            self.world.start_saver(name)
 
     def test_active_changed_locks_where_the_hint_was_never_set(self):
-        for name in (GNOME, FREEDESKTOP):
+        for name in SAVERS:
             key = self.unlock()
             self.world.set_active(name, True)
             self.expect_gone(key)

@@ -207,8 +207,8 @@ class World:
     def set_active(self, name, is_active):
         self.savers[name][1].EmitSignal("", "ActiveChanged", "b", [is_active])
 
-    def start_agent(self):
-        self.agent = subprocess.Popen([self.program], env=self.environment)
+    def start_agent(self, **options):
+        self.agent = subprocess.Popen([self.program], env=self.environment, **options)
         wait_until(self.is_listening, "the agent's socket")
 
     def is_listening(self):
