@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "connection.h"
 
+#include "owner.h"
 #include "work.h"
 
 #include <errno.h>
@@ -69,17 +70,15 @@ enum reason connection_serve(int connection, uid_t uid, const char *tcti) {
     return reason;
 }
 
-/* Takes one of the places of the uid until the process ends. */
+/* Takes one of the places of the uid's owner until the process ends. */
 static bool take_place(const char *locks, uid_t uid) {
     int file = open(locks, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     /* Absent: the request itself says so. */
     if (file < 0)
         return true;
+    off_t first = (off_t)owner_of(uid) * REQUESTS_OF_UID;
     for (int place = 0; place < REQUESTS_OF_UID; place++) {
-        struct flock lock = {.l_type = F_WRLCK,
-                             .l_whence = SEEK_SET,
-                             .l_start = (off_t)uid * REQUESTS_OF_UID + place,
-                             .l_len = 1};
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = first + place, .l_len = 1};
         if (fcntl(file, F_OFD_SETLK, &lock) == 0)
             return true;
         /* A file system without locks counts nothing. */

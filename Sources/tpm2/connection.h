@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-/* Requests of one uid at a time, and the connections of all. */
+/* Requests of one owner (owner.h) at a time, and the connections of all. */
 #define REQUESTS_OF_UID 4
 #define CONNECTIONS     32
 

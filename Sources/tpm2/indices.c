@@ -1,12 +1,16 @@
 #include "indices.h"
 
+#include "owner.h"
+
 #include <string.h>
 
 /* The TCG's range of the owner begins here and has 2^22 indices. */
-#define FIRST_INDEX     0x01800000u
-#define INDICES_OF_UID  4
-#define UIDS            0x100000u
-#define ATTRIBUTES_MASK (~(TPMA_NV_WRITTEN | TPMA_NV_WRITELOCKED))
+#define FIRST_INDEX    0x01800000u
+#define INDICES_OF_UID 4
+/* A user and all his subordinate uids: more would leave other users no room. */
+#define INDICES_OF_OWNER 8
+#define UIDS             0x100000u
+#define ATTRIBUTES_MASK  (~(TPMA_NV_WRITTEN | TPMA_NV_WRITELOCKED))
 
 enum { STATE_WRITTEN = 1, STATE_LOCKED = 2 };
 
@@ -33,6 +37,14 @@ static void write_owner(TPM2B_DIGEST *policy, enum kind kind, uid_t uid, const u
     policy->buffer[4] = (uint8_t)kind;
     number_write(policy->buffer + 8, uid);
     memcpy(policy->buffer + 12, tag, TAG_LENGTH);
+}
+
+/* The uid in the policy of an index of ours. Returns false for an index of another program. */
+static bool read_uid(const TPM2B_DIGEST *policy, uid_t *uid) {
+    if (policy->size != TPM2_SHA256_DIGEST_SIZE || memcmp(policy->buffer, "TKNV", 4) != 0)
+        return false;
+    *uid = number_read(policy->buffer + 8);
+    return true;
 }
 
 static TPMA_NV attributes_of(enum kind kind) {
@@ -182,11 +194,54 @@ static struct outcome define_free(struct device *device, const struct request *r
     return outcome_for(REASON_NO_SPACE);
 }
 
+/* Whether the index belongs to a uid of the owner. */
+static struct outcome look_at(struct device *device, TPM2_HANDLE number, uid_t owner, bool *is_theirs) {
+    struct index index;
+    uid_t uid;
+    struct outcome outcome = look_up(device, number, &index);
+    *is_theirs = outcome.reason == REASON_NONE && index.handle != ESYS_TR_NONE &&
+                 read_uid(&index.public.nvPublic.authPolicy, &uid) && owner_of(uid) == owner;
+    forget(device, &index);
+    return outcome;
+}
+
+/* Refuses an owner who has as many indices as one may have. */
+static struct outcome check_owner(struct device *device, uid_t owner) {
+    TPM2_HANDLE next = FIRST_INDEX;
+    TPMI_YES_NO has_more = TPM2_YES;
+    unsigned count = 0;
+    while (has_more == TPM2_YES) {
+        TPMS_CAPABILITY_DATA *found = NULL;
+        TSS2_RC code = Esys_GetCapability(device->esys, ESYS_TR_NONE, ESYS_TR_NONE, ESYS_TR_NONE,
+                                          TPM2_CAP_HANDLES, next, TPM2_MAX_CAP_HANDLES, &has_more, &found);
+        if (code != TSS2_RC_SUCCESS)
+            return outcome_of(code, REASON_REFUSED);
+        TPML_HANDLE handles = found->data.handles;
+        Esys_Free(found);
+        for (uint32_t place = 0; place < handles.count; place++) {
+            next = handles.handle[place] + 1;
+            if (next > FIRST_INDEX + UIDS * INDICES_OF_UID)
+                return outcome_ok;
+            bool is_theirs;
+            struct outcome outcome = look_at(device, next - 1, owner, &is_theirs);
+            if (outcome.reason != REASON_NONE)
+                return outcome;
+            if (is_theirs && ++count == INDICES_OF_OWNER)
+                return outcome_for(REASON_NO_SPACE);
+        }
+        if (handles.count == 0)
+            break;
+    }
+    return outcome_ok;
+}
+
 struct outcome indices_make(struct device *device, const struct request *request, uid_t uid,
                             struct reply *reply) {
     TPM2_HANDLE number;
     ESYS_TR handle = ESYS_TR_NONE;
-    struct outcome outcome = define_free(device, request, uid, &number, &handle);
+    struct outcome outcome = check_owner(device, owner_of(uid));
+    if (outcome.reason == REASON_NONE)
+        outcome = define_free(device, request, uid, &number, &handle);
     if (outcome.reason != REASON_NONE)
         return outcome;
     outcome = write_data(device, request, handle);

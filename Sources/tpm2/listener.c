@@ -3,6 +3,7 @@
 
 #include "connection.h"
 #include "memory.h"
+#include "owner.h"
 #include "work.h"
 
 #include <errno.h>
@@ -30,7 +31,7 @@ struct listener {
     int socket;
     struct {
         pid_t process;
-        uid_t uid;
+        uid_t uid, owner;
     } children[CONNECTIONS];
     uid_t logged[LOGGED_UIDS];
     size_t logged_count;
@@ -68,14 +69,14 @@ static void reap(struct listener *listener) {
     }
 }
 
-/* The place of a new child; -1 if all are taken. Counts the uid's children. */
-static int free_place(const struct listener *listener, uid_t uid, int *count) {
+/* The place of a new child; -1 if all are taken. Counts the owner's children. */
+static int free_place(const struct listener *listener, uid_t owner, int *count) {
     int place = -1;
     *count = 0;
     for (int index = 0; index < CONNECTIONS; index++) {
         if (listener->children[index].process == 0)
             place = index;
-        else if (listener->children[index].uid == uid)
+        else if (listener->children[index].owner == owner)
             (*count)++;
     }
     return place;
@@ -109,6 +110,7 @@ static void start_child(struct listener *listener, int place, int connection, ui
         return;
     listener->children[place].process = process;
     listener->children[place].uid = uid;
+    listener->children[place].owner = owner_of(uid);
 }
 
 /* Serves, refuses, or leaves without a reply: there is no place for a child. */
@@ -116,7 +118,7 @@ static void serve(struct listener *listener, int connection, const sigset_t *sig
     uid_t uid = (uid_t)-1;
     int count = 0;
     enum reason reason = connection_peer(connection, &uid) ? REASON_NONE : REASON_UID;
-    int place = free_place(listener, uid, &count);
+    int place = free_place(listener, owner_of(uid), &count);
     if (reason == REASON_NONE && count >= REQUESTS_OF_UID)
         reason = REASON_LIMIT;
     if (reason != REASON_NONE) {

@@ -15,7 +15,7 @@ import time
 import proxy
 from case import PROGRAM, Case, main
 from proxy import code_of
-from world import PATIENCE, SEAL, UNSEAL, Client, Key, Reply, forget_refusals, receive_reply, request, listens, wait_until
+from world import PATIENCE, SEAL, UNSEAL, Client, Helper, Key, Reply, forget_refusals, receive_reply, request, listens, wait_until
 
 ANN, BOB = 61001, 61002
 
@@ -62,6 +62,27 @@ class Users(Helping):
             self.index(self.ann.make(Key()))
         self.refused(self.ann.make(Key()), "no-space")
         self.index(self.bob.make(Key()))
+
+    def test_subordinate_uids_have_the_indices_of_their_user(self):
+        helper = Helper(PROGRAM, self.tpm.tcti, f"damaged\n0:x:1\n{ANN}:70000:100\nnobody-knows-whom:80000:100\n")
+        self.addCleanup(helper.close)
+        for uid in (ANN, 70000):
+            for _ in range(4):
+                self.index(helper.client(uid).learn().make(Key()))
+        for uid in (ANN, 70001, 70099):
+            self.refused(helper.client(uid).learn().make(Key()), "no-space")
+        for uid in (BOB, 69999, 70100, 80000):
+            self.index(helper.client(uid).learn().make(Key()))
+
+    def test_subordinate_uids_have_the_requests_of_their_user(self):
+        helper = Helper(PROGRAM, self.tpm.tcti, f"{ANN}:70000:100\n")
+        self.addCleanup(helper.close)
+        held = [helper.client(uid).connect() for uid in (ANN, 70000, 70001, 70002)]
+        for connection in held:
+            self.addCleanup(connection.close)
+        wait_until(lambda: len(helper.children()) == 4, "four children")
+        self.refused(helper.client(70003).seal(self.key), "limit")
+        self.done(helper.client(BOB).learn().seal(Key()))
 
     def test_a_refused_uid_is_logged_once(self):
         blob = self.sealed(self.ann)

@@ -232,19 +232,26 @@ def forget_refusals(*uids):
 
 
 class Helper:
-    """tokenkeep-tpm2 --socket."""
+    """tokenkeep-tpm2 --socket; with the lines `subuids` as /etc/subuid."""
 
-    def __init__(self, program, tcti):
+    def __init__(self, program, tcti, subuids=""):
         self.program, self.tcti = program, tcti
         self.directory = tempfile.mkdtemp(prefix="helper-", dir="/tmp")
         os.chmod(self.directory, 0o755)
         self.path = os.path.join(self.directory, "tpm2")
         self.log = open(os.path.join(self.directory, "log"), "w+b")
         self.process = None
+        self.subuids = os.path.join(self.directory, "subuid")
+        with open(self.subuids, "w", encoding="ascii") as file:
+            file.write(subuids)
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen([self.program, "--socket", self.path, "--tcti", self.tcti], stderr=self.log)
+        # A machine without the file has no subordinate uids, and needs no other file in its place.
+        mount = 'mount --bind "$0" /etc/subuid && exec "$@"' if os.path.exists("/etc/subuid") else 'exec "$@"'
+        self.process = subprocess.Popen(
+            ["/usr/bin/unshare", "--mount", "/bin/sh", "-c", mount, self.subuids, self.program, "--socket", self.path, "--tcti",
+             self.tcti], stderr=self.log)
         wait_until(self.is_listening, "the start of the helper")
 
     def is_listening(self):
