@@ -330,6 +330,18 @@ class Locked(Case):
         self.tokenkeep("lock")
         self.assertEqual(len(self.pinentry_lines("start")), 1)
 
+    def test_the_question_comes_again_once_after_an_unlock_and_another_lock(self):
+        self.environment["FAKE_PINENTRY"] = "cancel"
+        self.start("example.com ann -- sh -c 'cat > $OUT; exit 3'")
+        self.wait_for_error("the vault stays locked (CANCELLED)")
+        self.unlock()
+        self.wait_for_error("the command ended with 3")
+        self.tokenkeep("lock")
+        wait_until(lambda: self.errors().count("the vault stays locked (CANCELLED)") == 2, "the second question")
+        self.unlock()
+        self.wait_for_error("in 300 s")
+        self.assertEqual(len(self.pinentry_lines("start")), 2)
+
     def test_a_pinentry_that_lies_hangs_or_dies_opens_nothing_and_is_gone(self):
         for mode in (
             "dead", "mute", "rude", "garbage", "long", "early", "escape", "hang", "killed", "flood", "endless",

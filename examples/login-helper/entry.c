@@ -101,7 +101,14 @@ void entry_stop(struct entry *entry) {
     }
 }
 
+/* The vault is open: after its next lock the password is asked for again. */
+static void opened(struct entry *entry) {
+    if (entry->helper->asked == entry)
+        entry->helper->asked = NULL;
+}
+
 static void found(struct entry *entry, tokenkeep_item *item) {
+    opened(entry);
     bool is_new = tokenkeep_item_version(item) != entry->version;
     entry->was_asked = true;
     if (entry->state == WAITING) {
@@ -119,6 +126,7 @@ static void found(struct entry *entry, tokenkeep_item *item) {
 
 static void missing(struct entry *entry) {
     struct helper *helper = entry->helper;
+    opened(entry);
     entry_stop(entry);
     if (!entry->line->asks || entry->was_asked)
         print_own(entry, "the token is missing");
@@ -127,12 +135,13 @@ static void missing(struct entry *entry) {
         entry->was_asked = true;
 }
 
-/* Asks once for the vault's password, not on a locked screen. */
+/* Asks once for the vault's password until the vault was open, not on a locked screen. */
 static void locked(struct entry *entry) {
     struct helper *helper = entry->helper;
-    if (entry->state == WAITING && !helper->was_asked && helper->screen.state != SCREEN_LOCKED &&
+    entry->was_asked = false;
+    if (entry->state == WAITING && helper->asked == NULL && helper->screen.state != SCREEN_LOCKED &&
         questions_unlock(&helper->questions, entry->line->service, entry->line->account))
-        helper->was_asked = true;
+        helper->asked = entry;
 }
 
 void entry_look(struct entry *entry) {

@@ -18,7 +18,7 @@ struct entry {
     enum entry_state state;
     struct command command;
     uint64_t version; /* of the item that the command got last */
-    bool was_asked;   /* for the token, or the token was there */
+    bool was_asked;   /* for the token, or the token was there, since the vault is open */
     int failures;
     uint64_t started_us;
     sd_event_source *pause;
@@ -31,7 +31,8 @@ struct helper {
     tokenkeep_watch *watch;
     struct screen screen;
     struct questions questions;
-    bool was_asked; /* for the vault's password */
+    struct entry
+        *asked; /* whose item was locked when the vault's password was asked for; NULL since it is open */
     bool is_ending;
     sd_event_source *watching, *retry;
     struct config config;
