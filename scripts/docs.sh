@@ -1,8 +1,9 @@
 #!/bin/sh
-# Builds the documentation of the Swift API into build/TokenKeep.doccarchive and build/TokenKeepFoundation.doccarchive. A
+# Writes the page of the C API, and builds the documentation of the Swift API into build/TokenKeep.doccarchive and build/TokenKeepFoundation.doccarchive. A
 # warning is an error.
 set -eu
 cd "$(dirname "$0")/.."
+scripts/c-reference.py
 
 # docc may not be on the PATH, as the toolchain's directory need not be.
 resources=$(swift -print-target-info | python3 -c 'import json, sys; print(json.load(sys.stdin)["paths"]["runtimeResourcePath"])')

@@ -55,6 +55,13 @@ echo "$functions" | {
     done
     [ "$unchecked" -eq 0 ] && echo "ok   no result may be ignored"
 } || result=1
+# The page for readers has every function, and says what the headers say.
+if "$(dirname "$0")/../../scripts/c-reference.py" --check; then
+    echo "ok   docs/c-reference.md has every function, as the headers describe it"
+else
+    echo "FAIL docs/c-reference.md"
+    result=1
+fi
 for standard in c99 c17; do
     compile gcc $standard c
     compile clang $standard c

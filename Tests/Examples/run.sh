@@ -65,6 +65,19 @@ END
 POST https://login.example.com/token
 Authorization: Bearer second
 END
+    prints "$1 tour" "$2/tour" <<'END'
+6 bytes, client laptop, the version is that of the save
+ann, tour.example.com (ann)
+0 drained, 0 still pending
+the vault has no password
+against other users: enforced
+cleared: ann
+the device's id has 36 characters
+bob, active
+files of bob are gone
+files: done
+the token says bob
+END
 }
 
 if cmake -S "$examples/c" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_FLAGS="-Wall -Wextra -Werror" \
