@@ -15,7 +15,7 @@ LD_LIBRARY_PATH="$prefix/$(dirname "$(cd prefix && find . -name libtokenkeep.so)
 export TOKENKEEP_VAULT="$work/vault" XDG_CONFIG_HOME="$work/config" PATH="$prefix/bin:$PATH"
 export PKG_CONFIG_PATH LD_LIBRARY_PATH
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+say() { if [ -t 1 ]; then printf "\n\033[1m%s\033[0m\n" "$*"; else printf "\n%s\n" "$*"; fi; }
 
 # Shows and runs a command that must succeed.
 run() { run_expecting 0 "$@"; }
