@@ -1,5 +1,6 @@
 #include "CCurl.h"
 #include "curl_table.h"
+#include "decode.h"
 #include "sigpipe.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@ struct tokenkeep_transfer {
     int refusal; /* a result that was found before the first byte; 0 for none */
     uint32_t status;
     size_t length;
-    char content_type[128], date[64], retry_after[64];
+    char content_type[128], content_encoding[64], date[64], retry_after[64];
     char problem[CURL_ERROR_SIZE];
 };
 
@@ -123,6 +124,8 @@ static size_t take_header(char *line, size_t size, size_t count, void *data) {
     tokenkeep_transfer *transfer = data;
     size_t length = size * count;
     keep_header(transfer->content_type, sizeof transfer->content_type, "Content-Type:", line, length);
+    keep_header(transfer->content_encoding, sizeof transfer->content_encoding, "Content-Encoding:", line,
+                length);
     keep_header(transfer->date, sizeof transfer->date, "Date:", line, length);
     keep_header(transfer->retry_after, sizeof transfer->retry_after, "Retry-After:", line, length);
     return length;
@@ -191,6 +194,14 @@ static void set_request(CURL *easy, const tokenkeep_transfer_request *request, C
             tokenkeep_curl.curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (int64_t)request->body_length);
 }
 
+/* HTTP/2 over TLS, if libcurl and the server speak it. */
+static void set_http_version(CURL *easy, CURLcode *code) {
+    CURLcode result = *code;
+    set_long(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS, &result);
+    if (result != CURLE_OK)
+        set_long(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1, code);
+}
+
 static CURLcode set_up(CURL *easy, tokenkeep_transfer *transfer) {
     CURLcode code = CURLE_OK;
     set_callbacks(easy, transfer, &code);
@@ -201,7 +212,7 @@ static CURLcode set_up(CURL *easy, tokenkeep_transfer *transfer) {
     /* libcurl repeats a POST by itself if a reused connection died. */
     set_long(easy, CURLOPT_FRESH_CONNECT, 1, &code);
     set_long(easy, CURLOPT_FORBID_REUSE, 1, &code);
-    set_long(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1, &code);
+    set_http_version(easy, &code);
     set_long(easy, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2, &code);
     set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1, &code);
     set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)transfer->request->connect_ms, &code);
@@ -267,6 +278,10 @@ int tokenkeep_transfer_run(tokenkeep_transfer *transfer, const tokenkeep_transfe
     int result = perform(transfer);
     release_sigpipe(&held);
     transfer->request = NULL;
+    if (result == TOKENKEEP_TRANSFER_ANSWERED &&
+        tokenkeep_decode(transfer->content_encoding, request->answer, &transfer->length,
+                         request->answer_capacity) == IS_TOO_LONG)
+        result = TOKENKEEP_TRANSFER_TOO_LONG;
     if (result == TOKENKEEP_TRANSFER_FAILED && !*transfer->problem)
         strcpy(transfer->problem, "libcurl has no memory or no descriptor");
     return result;

@@ -8,6 +8,7 @@ killed. Each request becomes a line "NAME METHOD PATH BODY AUTHORIZATION" in DIR
 """
 import base64
 import glob
+import gzip
 import hashlib
 import json
 import os
@@ -18,11 +19,26 @@ import subprocess
 import sys
 import threading
 import urllib.parse
+import zlib
 
 DIRECTORY = sys.argv[1]
 LOCK = threading.Lock()
 TOKENS = {"number": 1, "status": 200, "ports": {}, "polls": 0}
 CODES = {}
+# What follows is {"encoded": "xxx…"} with 64 x.
+PLAIN = json.dumps({"encoded": "x" * 64}).encode()
+BROTLI = bytes.fromhex("1b4e00f88dd462cd19eed42278207b4ba72fff90a492e8e61b31a62a01")
+ZSTD = bytes.fromhex("28b52ffd204fb50000807b22656e636f646564223a202278227d0100948012")
+RAW = zlib.compressobj(wbits=-15)
+ENCODED = {
+    "gzip": ("gzip", gzip.compress(PLAIN)), "x-gzip": ("X-GZIP", gzip.compress(PLAIN)),
+    "deflate": ("deflate", zlib.compress(PLAIN)), "raw": ("deflate", RAW.compress(PLAIN) + RAW.flush()),
+    "br": ("br", BROTLI), "zstd": ("zstd", ZSTD), "twice": ("gzip, br", gzip.compress(BROTLI)),
+    "unnamed": (None, gzip.compress(PLAIN)), "identity": ("identity", PLAIN), "charset": ("utf-8", PLAIN),
+    "not-gzip": ("gzip", PLAIN), "not-br": ("br", PLAIN), "not-deflate": ("deflate", PLAIN), "not-zstd": ("zstd", PLAIN),
+    "limit": ("gzip", gzip.compress(b"x" * 262144)), "bomb": ("gzip", gzip.compress(b"x" * 262145)),
+    "cut": ("gzip", gzip.compress(PLAIN)[:-12]),
+}
 
 
 def openssl(*arguments, at=None):
@@ -216,6 +232,9 @@ def answer(connection, name, method, path, headers, body):
         return respond(connection, 200, headers=["Set-Cookie: planted=1; Path=/"])
     if place == "/redirect":
         return respond(connection, 302, headers=["Location: /echo"])
+    if place.startswith("/encoded-"):
+        encoding, content = ENCODED[place.removeprefix("/encoded-")]
+        return respond(connection, 200, content, [f"Content-Encoding: {encoding}"] if encoding else [])
     if place == "/huge":
         connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
         for _ in range(160):
@@ -252,6 +271,8 @@ def serve(connection, name, context):
     try:
         if context:
             connection = context.wrap_socket(connection, server_side=True)
+        if name == "http2":
+            return serve_http2(connection, name)
         request = read_request(connection)
         if request:
             log(name, *request)
@@ -262,11 +283,50 @@ def serve(connection, name, context):
         connection.close()
 
 
+def frame(kind, flags, stream, payload=b""):
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+def exactly(connection, count):
+    data = b""
+    while len(data) < count:
+        part = connection.recv(count - len(data))
+        if not part:
+            raise OSError("the client went away")
+        data += part
+    return data
+
+
+def serve_http2(connection, name):
+    """Answers one request by HTTP/2 (RFC 9113) alone: {"version": 2}."""
+    exactly(connection, 24)
+    connection.sendall(frame(4, 0, 0))
+    body = b""
+    while True:
+        head = exactly(connection, 9)
+        payload = exactly(connection, int.from_bytes(head[:3], "big"))
+        kind, flags, stream = head[3], head[4], int.from_bytes(head[5:], "big")
+        if kind == 4 and not flags & 1:
+            connection.sendall(frame(4, 1, 0))
+        if kind == 0:
+            body += payload
+        if kind in (0, 1) and flags & 1:
+            break
+    log(name, "POST", "/", {}, body.decode("latin-1")) if body else log(name, "GET", "/", {}, "")
+    # :status 200 is entry 8 of HPACK's table, content-type 31.
+    fields = b"\x88" + bytes([0x0F, 16, 16]) + b"application/json"
+    connection.sendall(frame(1, 4, stream, fields) + frame(0, 1, stream, b'{"version": 2}'))
+    connection.recv(65536)
+
+
 def listen(name, is_tls):
     context = None
     if is_tls:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(os.path.join(DIRECTORY, f"{name}.pem"), os.path.join(DIRECTORY, f"{name}.key"))
+        certified = "https" if name == "http2" else name
+        context.load_cert_chain(
+            os.path.join(DIRECTORY, f"{certified}.pem"), os.path.join(DIRECTORY, f"{certified}.key"))
+        context.set_alpn_protocols(["h2" if name == "http2" else "http/1.1"])
     listener = socket.create_server(("127.0.0.1", 0), backlog=64)
 
     def accept():
@@ -281,7 +341,7 @@ def listen(name, is_tls):
 def main():
     make_certificates()
     open(os.path.join(DIRECTORY, "requests"), "w", encoding="utf-8").close()
-    names = {"http": False, "https": True, "expired": True, "selfsigned": True, "otherhost": True}
+    names = {"http": False, "https": True, "http2": True, "expired": True, "selfsigned": True, "otherhost": True}
     for name, is_tls in names.items():
         TOKENS["ports"][name] = listen(name, is_tls)
     # The kernel takes its connections, and nobody answers them.

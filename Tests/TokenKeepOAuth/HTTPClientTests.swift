@@ -66,6 +66,36 @@ import TokenKeepOAuth
         #expect(failure.wasSent)
     }
 
+    @Test(arguments: [
+        "gzip", "x-gzip", "deflate", "raw", "br", "zstd", "twice", "unnamed", "identity", "charset", "not-gzip",
+        "not-br",
+        "not-deflate", "not-zstd",
+    ])
+    func anEncodedAnswerIsDecodedAndAnyOtherStaysAsItIs(encoding: String) throws {
+        let text = try HTTPClient.send(server.request("/encoded-\(encoding)")).body.utf8String
+        #expect(text == #"{"encoded": "\#(String(repeating: "x", count: 64))"}"#)
+    }
+
+    @Test func theLimitOfAnAnswerIsThatOfItsDecodedBytes() throws {
+        #expect(try HTTPClient.send(server.request("/encoded-limit")).body.count == HTTPClient.longestAnswer)
+        let failure = try #require(fault(of: server.request("/encoded-bomb")))
+        #expect(failure.error.message.hasSuffix("is longer than 256 KiB") && failure.wasSent)
+    }
+
+    /// Its bytes are kept, as those of every answer that cannot be read.
+    @Test func anEncodedAnswerThatWasCutStaysAsItIs() throws {
+        let body = try HTTPClient.send(server.request("/encoded-cut")).body
+        #expect(body.withUnsafeBytes { $0.starts(with: [0x1F, 0x8B]) })
+    }
+
+    @Test func aServerMaySpeakHTTP2Alone() throws {
+        let response = try HTTPClient.send(server.request("/", on: "http2", body: "token=x"))
+        #expect(response.status == 200)
+        #expect(response.contentType == "application/json")
+        #expect(response.body.utf8String == #"{"version": 2}"#)
+        #expect(try server.requests == ["http2 POST / token=x"])
+    }
+
     @Test(arguments: ["/cuts", "/half"])
     func aConnectionThatIsCutAfterTheRequestMeansThatItWasSent(path: String) throws {
         let failure = try #require(fault(of: server.request(path)))
