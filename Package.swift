@@ -119,13 +119,14 @@ let package = Package(
         .target(name: "TokenKeepConformance", dependencies: ["TokenKeepCore"], swiftSettings: strict),
 
         .target(
-            name: "TestSupport", dependencies: ["TokenKeepCore"], path: "Tests/Support",
+            name: "TestSupport", dependencies: ["TokenKeepCore", "CSodium"], path: "Tests/Support",
             exclude: ["credentials.py", "exchange.py", "listening.py"],
             sources: [
                 "TemporaryDirectory.swift", "LockHolder.swift", "ChildProcess.swift", "PrivateBus.swift",
                 "PrivateKeyring.swift", "PrivateKeePassXC.swift", "BuiltModule.swift", "TestThread.swift",
                 "NextSecond.swift", "Patience.swift", "SeededNumbers.swift", "Mutation.swift",
                 "ErrorText.swift", "FakeHelper.swift", "SoftwareTPM.swift", "UnixSocket.swift",
+                "JSONWebToken.swift",
             ],
             swiftSettings: strict),
         .target(
@@ -168,7 +169,7 @@ let package = Package(
             name: "TokenKeepSessionTests",
             dependencies: [
                 "TokenKeepSession", "TokenKeepEngine", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepCore",
-                "FuzzTargets", "TestSupport",
+                "CSodium", "FuzzTargets", "TestSupport",
             ],
             path: "Tests/TokenKeepSession", swiftSettings: strict),
         .testTarget(

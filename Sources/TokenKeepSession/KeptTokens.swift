@@ -71,7 +71,7 @@ extension Session {
                 .unavailable, "the token for the resource could not be kept",
                 hint: "try again; if it fails again, the session's other tokens fill its record (256 KiB)")
         }
-        try TokenResponse.check(type: access.type)
+        try requireBearer(access.type)
         let token = KeptToken(access, generation: record.generation, sealingKey: view.sealingKey)
         if let slot = view.slot, view.isKeepable {
             kept.withLock { $0[target] = KeptTokens.Entry(token: token, slot: slot) }

@@ -46,8 +46,16 @@ extension Session {
                 .notFound, "nobody is signed in as \(name)\(reason)",
                 hint: (try? Sessions(store).hint(of: name.service, insteadOf: name.account)) ?? Sessions.signIn)
         }
-        try TokenResponse.check(type: record.tokenType)
+        try requireBearer(record.tokenType)
         return record
+    }
+
+    /// Refuses a token that another program stored, and that an Authorization header with `Bearer` cannot carry.
+    func requireBearer(_ type: String) throws(TokenKeepError) {
+        guard !TokenResponse.isBearer(type) else { return }
+        throw TokenKeepError(
+            .unsupported, "the token_type of the session of \(name) is not Bearer",
+            hint: "sign in again, and ask the server for Bearer tokens")
     }
 
     /// Reads the session. A record that another program wrote is taken over, and what earlier calls could not finish is

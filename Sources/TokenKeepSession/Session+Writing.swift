@@ -37,12 +37,17 @@ extension Session {
         }
     }
 
-    /// Begins a user's session with a bare access token, which cannot be renewed.
+    /// Begins a user's session with a bare access token, which cannot be renewed. A byte order mark, white space and the
+    /// word `Bearer` around the token are left out.
+    ///
+    /// - Throws: ``Status/invalid`` if the rest is empty, or has characters that no token has.
     public func begin(rawToken: SecretBytes) throws(TokenKeepError) {
-        guard TokenResponse.isToken(rawToken) else {
-            throw TokenKeepError(.invalid, "the token is empty, or has control characters")
+        guard let token = try TokenResponse.bareToken(rawToken) else {
+            throw TokenKeepError(
+                .invalid, "the token is empty, or has characters that no token has",
+                hint: "pass on the token alone: no quotes, no JSON, no header")
         }
-        try begin(.user, TokenResponse(accessToken: rawToken, refreshToken: nil, expiresIn: nil))
+        try begin(.user, TokenResponse(accessToken: token, refreshToken: nil, expiresIn: nil))
     }
 
     /// Begins a user's session with tokens from elsewhere. Both must be given.

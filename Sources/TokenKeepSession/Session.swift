@@ -210,6 +210,7 @@ public final class Session: Sendable {
     func rejected(
         _ refused: SecretBytes, for target: TokenTarget? = nil, _ call: CallContext
     ) throws(TokenKeepError) -> SessionToken {
+        let refused = try TokenResponse.bareToken(refused) ?? refused
         let view = try read(call)
         let record = try live(view)
         guard let present = try record.access(for: target), present.value == refused else {

@@ -24,24 +24,37 @@ public struct UnverifiedClaims {
     /// The strings of a claim that is one string or an array of strings; none for any other.
     package func texts(_ name: String) -> [String] { json[name].map { $0.text.map { [$0] } ?? $0.texts } ?? [] }
 
+    /// Whole seconds of a claim that is a time (NumericDate, RFC 7519 section 2), rounded down; nil for another value.
+    package func seconds(_ name: String) -> Int64? {
+        json[name]?.number.map { Int64(min(max($0.rounded(.down), -UnverifiedClaims.latest), UnverifiedClaims.latest)) }
+    }
+
+    /// Later times count as this one, so that sums do not overflow.
+    private static let latest = 1e15
+
     /// The claims as one line of JSON.
     public func serialized() throws(TokenKeepError) -> SecretBytes { try json.serialized() }
 
-    /// Decodes base64url without padding (RFC 7515 section 2).
+    /// Decodes base64url (RFC 7515 section 2), or base64 as some servers write it, with padding or without.
     private static func decode(_ token: SecretBytes, _ start: Int, _ end: Int) -> SecretBytes? {
-        var length = 0
-        var isDecoded = false
-        let decoded = try? SecretBytes(count: max(1, (end - start) * 3 / 4 + 3)) { output in
-            token.withUnsafeBytes { bytes in
-                let part = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
-                guard let target = output.bindMemory(to: UInt8.self).baseAddress else { return }
-                isDecoded =
-                    sodium_base642bin(
-                        target, output.count,
-                        part.bindMemory(to: CChar.self).baseAddress, part.count, nil, &length, nil,
-                        sodium_base64_VARIANT_URLSAFE_NO_PADDING) == 0 && length > 0
-            }
+        token.withUnsafeBytes { bytes -> SecretBytes? in
+            let padding = bytes[start..<end].reversed().prefix { $0 == UInt8(ascii: "=") }.count
+            let part = UnsafeRawBufferPointer(rebasing: bytes[start..<end - min(padding, 2)])
+            return decode(part, sodium_base64_VARIANT_URLSAFE_NO_PADDING)
+                ?? decode(part, sodium_base64_VARIANT_ORIGINAL_NO_PADDING)
         }
-        return isDecoded ? try? decoded?.prefix(length) : nil
+    }
+
+    private static func decode(_ part: UnsafeRawBufferPointer, _ variant: Int32) -> SecretBytes? {
+        var length = 0
+        let decoded = try? SecretBytes(capacity: part.count * 3 / 4 + 3) { output in
+            guard let target = output.bindMemory(to: UInt8.self).baseAddress,
+                sodium_base642bin(
+                    target, output.count, part.bindMemory(to: CChar.self).baseAddress, part.count, nil, &length, nil,
+                    variant) == 0
+            else { return 0 }
+            return length
+        }
+        return decoded.flatMap { $0.count > 0 ? $0 : nil }
     }
 }

@@ -100,7 +100,7 @@ def parse_note(state, names, entry):
         if size is not None and len(value) != size:
             raise Corrupt(where, f"{word} has {len(value)} bytes")
         note[word] = value.decode("utf-8") if size is None else int.from_bytes(value, "little")
-    if note["kind"] not in KIND_WORDS or note["state"] not in STATES or note["reason"] > 7:
+    if note["kind"] not in KIND_WORDS or note["state"] not in STATES or note["reason"] > 9:
         raise Corrupt(where, "an unknown word")
     note["kind"], note["state"] = KIND_WORDS[note["kind"]], STATES[note["state"]]
     if 16 in fields:

@@ -48,6 +48,7 @@ extern "C" {
 #define TOKENKEEP_REASON_REFUSED       5 /* the server refused the refresh token */
 #define TOKENKEEP_REASON_ROTATION_LOST 6 /* the answer with the new refresh token was lost */
 #define TOKENKEEP_REASON_REVOKED       7
+#define TOKENKEEP_REASON_OTHER_SUBJECT 9 /* the server answered a refresh with tokens of another user */
 
 /* What the server does with a refresh token that was used. */
 #define TOKENKEEP_ROTATION_STRICT  0 /* it is dead; in options: as the sign-in said, else this */

@@ -49,6 +49,8 @@ extension TokenSession {
         case rotationLost = 6
         /// The session was revoked.
         case revoked = 7
+        /// The server answered a refresh with tokens of another user.
+        case otherSubject = 9
 
         init(_ core: SessionReason) { self = Reason(rawValue: core.rawValue) ?? .none }
     }

@@ -9,9 +9,9 @@ struct SessionBeginCommand: ParsableCommand {
         commandName: "begin",
         abstract: "Begin a session with the token response on standard input.",
         discussion: """
-            The response is the server's answer as it came: a JSON object with access_token, and usually refresh_token \
-            and expires_in (RFC 6749 section 5.1). A present session of the account is replaced. The first session of \
-            a service becomes its active one.
+            The response is the server's answer as it came: a JSON object, or a form, with access_token, and usually \
+            refresh_token and expires_in (RFC 6749 section 5.1). A present session of the account is replaced. The \
+            first session of a service becomes its active one.
 
             --refresh-level keeps the refresh token as an item of its own, at a stricter level: while that level is \
             locked, the access token is used to its end and nothing is renewed.

@@ -94,6 +94,11 @@ package final class JSONValue {
         tokenkeep_json_type(pointer) == Int32(TOKENKEEP_JSON_INTEGER) ? tokenkeep_json_number(pointer) : nil
     }
 
+    /// Whether a member says nothing: null, or an empty string.
+    package var isBlank: Bool {
+        tokenkeep_json_type(pointer) == Int32(TOKENKEEP_JSON_NULL) || withText { $0.isEmpty } == true
+    }
+
     /// A number of any kind, or the number that a string is; nil for another value.
     package var number: Double? {
         switch Int(tokenkeep_json_type(pointer)) {

@@ -48,7 +48,7 @@ package struct SessionRecord {
             throw TokenKeepError(.invalid, "the token response has no access_token")
         }
         accessToken = token
-        life = TokenLife(obtained: now, lifetime: kind == .guest ? response.expiresIn ?? 900 : response.expiresIn)
+        life = TokenLife(obtained: now)
         try json.set(SessionRecord.versionMember, SessionRecord.version)
         try json.set("kind", kind.word)
         try json.set("epoch", epoch)
@@ -84,7 +84,8 @@ package struct SessionRecord {
         if let token = response.accessToken {
             accessToken = token
             try json.set("access_token", token)
-            life = TokenLife(obtained: now, lifetime: response.expiresIn ?? guestLife, offset: offset)
+            life = TokenLife(
+                obtained: now, lifetime: response.lifetime(at: now, offset: offset) ?? guestLife, offset: offset)
             if let lifetime = life.lifetime { try json.set("expires_in", lifetime) } else { json.remove("expires_in") }
             try json.set("obtained", SessionRecord.moment(now))
             try json.set("offset", offset)
@@ -93,7 +94,9 @@ package struct SessionRecord {
             refreshToken = token
             try json.set("refresh_token", token)
         }
+        try keepIdentity(response)
         if let token = response.idToken { try json.set("id_token", token) }
+        json.remove(SessionRecord.unreadMember)
         if let scope = response.scope { try json.set("scope", scope) }
         try json.set("token_type", response.tokenType ?? tokenType)
         try json.set("generation", Int64(clamping: generation))
@@ -184,9 +187,10 @@ package struct SessionRecord {
         for name in SessionRecord.tokenMembers {
             if let value = later.json[name] { try json.set(name, value) } else { json.remove(name) }
         }
-        for name in ["id_token", "response", SessionRecord.targetsMember] {
+        for name in ["id_token", SessionRecord.identityMember, "response", SessionRecord.targetsMember] {
             if let value = later.json[name] { try json.set(name, value) }
         }
+        json.remove(SessionRecord.unreadMember)
         accessToken = later.accessToken
         refreshToken = later.refreshToken
         life = later.life
@@ -199,11 +203,10 @@ package struct SessionRecord {
     /// Whether the record is longer than the secret of a session may be.
     package func isTooLong() throws(TokenKeepError) -> Bool { try json.serialized().count > JSONValue.maximumLength }
 
-    /// Removes what the session works without, until the record is short enough: the server's other members and the ID
-    /// token, then the tokens of targets.
+    /// Removes what the session works without, until the record is short enough: an unread answer, the server's other
+    /// members and the ID token, then the tokens of targets.
     package func removeExtras() throws(TokenKeepError) {
-        json.remove("response")
-        json.remove("id_token")
+        for name in [SessionRecord.unreadMember, "response", "id_token"] { json.remove(name) }
         if try isTooLong() { json.remove(SessionRecord.targetsMember) }
     }
 
@@ -213,6 +216,7 @@ package struct SessionRecord {
             throw SessionRecord.noSession
         }
         copy.remove("profile")
+        copy.remove(SessionRecord.unreadMember)
         let whole = try copy.serialized()
         guard whole.count > SessionRecord.longestStash else { return whole }
         copy.remove("response")
@@ -237,6 +241,9 @@ package struct SessionRecord {
         if let end = old["expiresAt"]?.integer {
             let (left, isOver) = end.subtractingReportingOverflow(now.wall)
             try json.set("expires_in", isOver ? 0 : max(0, left))
+            try json.set("obtained", SessionRecord.moment(now))
+        } else if let left = TokenResponse.lifetime(of: token, at: now) {
+            try json.set("expires_in", left)
             try json.set("obtained", SessionRecord.moment(now))
         }
         try json.set("generation", 0)

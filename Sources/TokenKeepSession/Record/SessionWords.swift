@@ -55,6 +55,8 @@ public enum SessionReason: UInt32, Sendable {
     case rotationLost = 6
     /// The session was revoked.
     case revoked = 7
+    /// The server answered a refresh with tokens of another user.
+    case otherSubject = 9
 
     /// The word in outputs; nil for ``none``.
     public var word: String? {
@@ -67,6 +69,7 @@ public enum SessionReason: UInt32, Sendable {
         case .refused: "refused"
         case .rotationLost: "rotation-lost"
         case .revoked: "revoked"
+        case .otherSubject: "other-subject"
         }
     }
 }

@@ -12,20 +12,24 @@ package struct TokenResponse {
     /// The members that have no meaning here; kept in the record.
     package var others: [(name: String, value: JSONValue)] = []
 
-    /// Reads a response without judging it: a member of a wrong type counts as missing.
+    /// Reads a response without judging it: a member of a wrong type counts as missing, as does an access token that no
+    /// header with `Bearer` can carry.
     ///
     /// - Returns: nil if the bytes are neither a JSON object nor a form.
     package init?(reading bytes: UnsafeRawBufferPointer) throws(TokenKeepError) {
         guard let json = JSONValue.answer(bytes) else { return nil }
         try self.init(json)
+        guard !TokenResponse.isBearer(json["token_type"]) else { return }
+        accessToken = nil
+        tokenType = nil
     }
 
     private init(_ json: JSONValue) throws(TokenKeepError) {
         accessToken = try TokenResponse.token(json["access_token"])
         refreshToken = try TokenResponse.token(json["refresh_token"])
         idToken = try TokenResponse.token(json["id_token"])
-        tokenType = json["token_type"]?.text
-        scope = json["scope"]?.text
+        tokenType = json["token_type"].flatMap { $0.isBlank ? nil : $0.text }
+        scope = json["scope"].flatMap { $0.text ?? ($0.texts.isEmpty ? nil : $0.texts.joined(separator: " ")) }
         expiresIn = TokenResponse.seconds(json["expires_in"])
         for name in json.names where !TokenResponse.known.contains(name) {
             if let value = json[name] { others.append((name, value)) }
@@ -52,7 +56,7 @@ package struct TokenResponse {
         }
         let response = try TokenResponse(json)
         for name in ["access_token", "refresh_token", "id_token"] {
-            guard let member = json[name] else { continue }
+            guard let member = json[name], name == "access_token" || !member.isBlank else { continue }
             guard try token(member) != nil else {
                 throw TokenKeepError(.invalid, "\(name) of the token response is no token")
             }
@@ -60,20 +64,42 @@ package struct TokenResponse {
         guard response.accessToken != nil else {
             throw TokenKeepError(.invalid, "the token response has no access_token")
         }
-        if let type = json["token_type"] { try check(type: type.text ?? "") }
-        return response
-    }
-
-    /// Refuses a type of token that an Authorization header with `Bearer` cannot carry.
-    package static func check(type: String) throws(TokenKeepError) {
-        switch type.lowercased() {
-        case "bearer": return
-        case "dpop":
+        guard let type = json["token_type"], !isBearer(type) else { return response }
+        guard type.text?.lowercased() != "dpop" else {
             throw TokenKeepError(
                 .unsupported, "the token_type of the response is DPoP", hint: "ask the server for Bearer tokens")
-        default: throw TokenKeepError(.invalid, "the token_type of the response is not Bearer")
         }
+        throw TokenKeepError(.invalid, "the token_type of the response is not Bearer")
     }
+
+    /// Whether an Authorization header with `Bearer` can carry tokens of a type: `bearer` in any case, and Apigee's
+    /// `BearerToken`.
+    static func isBearer(_ type: String) -> Bool {
+        ["bearer", "bearertoken"].contains(type.lowercased().filter { $0 != " " })
+    }
+
+    /// A missing type counts as Bearer.
+    private static func isBearer(_ type: JSONValue?) -> Bool {
+        guard let type, !type.isBlank else { return true }
+        return type.text.map(isBearer) ?? false
+    }
+
+    /// Seconds from `now` to the end of the access token: what the server said, else the claim `exp` of a JSON Web Token;
+    /// nil if neither says.
+    ///
+    /// - Parameter offset: the server's clock minus the wall clock, in seconds.
+    func lifetime(at now: SessionTime, offset: Int64) -> Int64? {
+        expiresIn ?? accessToken.flatMap { TokenResponse.lifetime(of: $0, at: now, offset: offset) }
+    }
+
+    /// Seconds to the end that a JSON Web Token claims; nil if the token is opaque, or claims none.
+    static func lifetime(of token: SecretBytes, at now: SessionTime, offset: Int64 = 0) -> Int64? {
+        guard let end = UnverifiedClaims(unverified: token)?.seconds("exp"), end > 0 else { return nil }
+        return max(0, end - now.wall - offset)
+    }
+
+    /// The person of the ID token; nil if there is none that can be read.
+    var identity: TokenIdentity? { idToken.flatMap { TokenIdentity(idToken: $0) } }
 
     private static let known: Set<String> = [
         "access_token", "refresh_token", "id_token", "token_type", "scope", "expires_in",
@@ -96,7 +122,8 @@ package struct TokenResponse {
         }
     }
 
-    private static func seconds(_ member: JSONValue?) -> Int64? {
+    /// Seconds that a member names, rounded down; nil for no number from 0 to a century.
+    package static func seconds(_ member: JSONValue?) -> Int64? {
         guard let number = member?.number?.rounded(.down), (0...longestLife).contains(number) else { return nil }
         return Int64(number)
     }

@@ -84,7 +84,7 @@ extension SessionRecord {
         try member.set("access_token", token)
         if let type = response.tokenType { try member.set("token_type", type) }
         if let scope = response.scope { try member.set("scope", scope) }
-        if let lifetime = response.expiresIn { try member.set("expires_in", lifetime) }
+        if let lifetime = response.lifetime(at: now, offset: offset) { try member.set("expires_in", lifetime) }
         try member.set("obtained", SessionRecord.moment(now))
         try member.set("offset", offset)
         let present = json[SessionRecord.targetsMember]

@@ -20,6 +20,7 @@ extension Renewal {
         let (serverTime, offset) = serverClock(response)
         switch try RefreshAnswer.judge(response, serverTime: serverTime) {
         case .tokens(let tokens):
+            guard !isOfAnother(tokens, record) else { return try endForAnother(tokens, view, record) }
             var renewed = record
             let generation = max(record.generation, record.refreshGeneration) &+ 1
             if let target {
@@ -36,7 +37,9 @@ extension Renewal {
         case .coolDown(let seconds, let mayHaveRotated):
             try noteCoolDown(seconds, keepsNote: mayHaveRotated && rotation(of: view) == .strict, view)
             throw Renewal.unknown("the server asks to wait (\(response.status))", "try again later")
-        case .unknown(let reason): throw Renewal.unknown(reason, nil)
+        case .unknown(let reason):
+            if (200..<300).contains(response.status) { keepUnread(response.body, view) }
+            throw Renewal.unknown(reason, nil)
         }
     }
 
@@ -109,7 +112,7 @@ extension Renewal {
     }
 
     /// The record in its place; nil if there is none, or if it cannot be read.
-    private func present(
+    func present(
         _ note: SessionNote, _ view: SessionView, _ call: CallContext
     ) throws(TokenKeepError) -> SessionRecord? {
         let item: TokenItem?

@@ -38,6 +38,11 @@ extension Renewal {
         _ tokens: TokenResponse, _ response: SessionResponse, sent: SessionTime, _ view: SessionView,
         _ record: SessionRecord
     ) throws(TokenKeepError) {
+        let endedMeanwhile = TokenKeepError(.notFound, "the session ended while the server extended it")
+        guard !isOfAnother(tokens, record) else {
+            _ = try endForAnother(tokens, view, record)
+            throw endedMeanwhile
+        }
         let offset = serverClock(response).offset
         var extended = record
         if tokens.accessToken != nil || tokens.refreshToken != nil {
@@ -47,8 +52,6 @@ extension Renewal {
         } else {
             return
         }
-        guard try save(extended, of: view, hasToken: true) != nil else {
-            throw TokenKeepError(.notFound, "the session ended while the server extended it")
-        }
+        guard try save(extended, of: view, hasToken: true) != nil else { throw endedMeanwhile }
     }
 }

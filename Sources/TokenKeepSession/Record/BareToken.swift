@@ -1,0 +1,27 @@
+package import TokenKeepCore
+
+extension TokenResponse {
+    /// An access token as people pass it on, without byte order mark, white space and the word `Bearer` around it.
+    ///
+    /// - Returns: nil if it is empty, or has characters that no token has: spaces, quotes, anything but ASCII.
+    package static func bareToken(_ input: SecretBytes) throws(TokenKeepError) -> SecretBytes? {
+        try input.withUnsafeBytes { bytes throws(TokenKeepError) -> SecretBytes? in
+            var text = trimmed(AnswerText.withoutMark(bytes))
+            let word = text.prefix { $0 > 0x20 }
+            if word.count < text.count, word.count == 6, word.map({ $0 | 0x20 }).elementsEqual("bearer".utf8) {
+                text = trimmed(text[word.endIndex...])
+            }
+            guard !text.isEmpty, text.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "\"") }) else {
+                return nil
+            }
+            return try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: text))
+        }
+    }
+
+    private static func trimmed(_ text: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
+        let start = text.drop { isSpace($0) }
+        return start.prefix(start.lastIndex { !isSpace($0) }.map { $0 + 1 - start.startIndex } ?? 0)
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
+}
