@@ -52,6 +52,49 @@ import TokenKeepOAuth
         #expect(error.status == status)
     }
 
+    static let odd: [HTTPResponse] = [
+        response(200, "<html>Welcome to the hotel</html>"), response(200, ""), response(200, "{}"), response(204, ""),
+        response(302, ""), response(400, "<html>"), response(400, ""), response(403, "denied by mitigation"),
+        response(404, "<html>"), response(407, ""), response(408, ""), response(421, ""), response(511, "<html>"),
+        response(404, "{\"status\":404,\"error\":\"Not Found\"}"), response(400, "{\"error\":\"server_error\"}"),
+        response(500, ""), response(503, "{\"error\":{\"code\":503}}"), response(429, ""),
+    ]
+
+    private static func response(_ status: Int, _ body: String) -> HTTPResponse {
+        guard let body = try? SecretBytes(body) else { preconditionFailure("no memory") }
+        return HTTPResponse(status: status, body: body)
+    }
+
+    /// A proxy or a portal answers in the server's place: the user is still at the browser.
+    @Test(arguments: odd) func anAnswerOfAProxyDoesNotEndTheFlow(answer: HTTPResponse) throws {
+        let played = PlayedServer(
+            try PlayedServer.json(Self.code), try pending("authorization_pending"), answer,
+            try pending("authorization_pending"), try PlayedServer.tokens())
+        let waits = Recorder()
+        #expect(try signIn(played, waits: waits).hasRefreshToken)
+        #expect(waits.all == [2000, 2000, 4000, 2000])
+    }
+
+    /// An endpoint that has never answered as a token endpoint is the wrong one.
+    @Test(arguments: [response(404, "<html>"), response(200, "<html>")])
+    func anEndpointThatNeverAnswersAsOneEndsTheFlow(answer: HTTPResponse) throws {
+        let played = PlayedServer(try PlayedServer.json(Self.code), answer, answer, answer, answer, answer)
+        let error = try #require(throws: TokenKeepError.self) { try signIn(played) }
+        #expect(error.message == "the server answered the device's sign-in with status \(answer.status)")
+        #expect(played.posted.count == 5)
+    }
+
+    @Test func anIntervalIsAnyNumber() throws {
+        for (interval, wait) in [
+            ("3.5", 3000), ("\"4\"", 4000), ("0", 1000), ("-2", 5000), ("null", 5000), ("1e9", 300_000),
+        ] {
+            let code = Self.code.replacing(#""interval":2"#, with: #""interval":\#(interval)"#)
+            let waits = Recorder()
+            _ = try signIn(PlayedServer(try PlayedServer.json(code), try PlayedServer.tokens()), waits: waits)
+            #expect(waits.all == [UInt32(wait)])
+        }
+    }
+
     @Test func aServerThatAsksForEverToSlowDownIsAskedLessOftenUntilTheCodeEnds() throws {
         let code = try PlayedServer.json(Self.code.replacing(#""expires_in":600"#, with: #""expires_in":1"#))
         let slow = try pending("slow_down")

@@ -1,5 +1,5 @@
-import CSodium
 import Glibc
+import TestSupport
 import Testing
 import TokenKeepCore
 import TokenKeepOAuth
@@ -8,23 +8,12 @@ import TokenKeepOAuth
 @Suite struct IDTokenTests {
     private static let end = Int64(time(nil)) + 600
 
-    private func token(_ claims: String) -> String {
-        let encode = { (text: String) -> String in
-            let bytes = Array(text.utf8)
-            var encoded = [CChar](repeating: 0, count: bytes.count * 2 + 8)
-            sodium_bin2base64(
-                &encoded, encoded.count, bytes, bytes.count, sodium_base64_VARIANT_URLSAFE_NO_PADDING)
-            return String(decoding: encoded.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        }
-        return "\(encode(#"{"alg":"RS256"}"#)).\(encode(claims)).c2ln"
-    }
-
     /// Signs in by pasting; `claims` gets the nonce.
     private func signIn(scope: String?, _ claims: (@Sendable (String) -> String)?) throws(TokenKeepError) -> SignedIn {
         let nonce = NonceHolder()
         var server = PlayedServer().server
         server = SignInServer(name: "test", clientID: "client") { _, _, _ throws(TokenKeepError) in
-            let idToken = claims.map { #","id_token":"\#(token($0(nonce.value)))""# } ?? ""
+            let idToken = claims.map { #","id_token":"\#(jsonWebToken($0(nonce.value)))""# } ?? ""
             guard let answer = try? PlayedServer.tokens(idToken) else { throw TokenKeepError(.internal, "no answer") }
             return answer
         }
@@ -50,7 +39,6 @@ import TokenKeepOAuth
     @Test(arguments: [
         (#""iss":"https://evil.example","aud":"client""#, "iss"),
         (#""iss":"https://login.example.com","aud":"other""#, "other"),
-        (#""iss":"https://login.example.com","aud":["client","other"]"#, "azp"),
         (#""iss":"https://login.example.com","aud":"client","azp":"other""#, "azp"),
         (#""aud":"client""#, "iss"), (#""iss":"https://login.example.com""#, "expected client"),
     ])
@@ -70,6 +58,36 @@ import TokenKeepOAuth
             let error = try #require(throws: TokenKeepError.self) { try signIn(scope: "openid", claims) }
             #expect(error.status == .denied)
         }
+    }
+
+    /// `exp` is any JSON number (RFC 7519 section 2).
+    @Test(arguments: [
+        "\(IDTokenTests.end).5", "\(IDTokenTests.end).0", "1.9e9", "\"\(IDTokenTests.end)\"", "99999999999999999999",
+        "1e999",
+    ])
+    func theEndOfAnIDTokenIsAnyNumber(number: String) throws {
+        let claims = #""iss":"https://login.example.com","aud":"client","sub":"1","exp":\#(number)"#
+        #expect(try signIn(scope: "openid") { #"{\#(claims),"nonce":"\#($0)"}"# }.account == "1")
+    }
+
+    /// OpenID Connect Core with errata set 2, section 3.1.3.7: a party need not be named, and other members are anybody's.
+    @Test(arguments: [
+        #""aud":["client","other"]"#, #""aud":["client"],"azp":"client","iat":1e999"#,
+        #""aud":"client","iat":"soon","at_hash":"x","name":"\ud83d","name":"\u0000""#,
+        #""aud":"client","iss":"https://login.example.com""#,
+    ])
+    func whatCoreDoesNotForbidIsNoReasonToRefuse(claims: String) throws {
+        let all = #""iss":"https://login.example.com","sub":"1","exp":\#(Self.end),\#(claims)"#
+        #expect(try signIn(scope: "openid") { #"{\#(all),"nonce":"\#($0)"}"# }.account == "1")
+    }
+
+    @Test(arguments: ["null", "true", "0", "-1", "\"soon\"", "-1e999"])
+    func anIDTokenThatDoesNotSayWhenItEndsIsDenied(number: String) throws {
+        let claims = #""iss":"https://login.example.com","aud":"client","exp":\#(number)"#
+        let error = try #require(throws: TokenKeepError.self) {
+            try signIn(scope: "openid") { #"{\#(claims),"nonce":"\#($0)"}"# }
+        }
+        #expect(error.status == .denied && error.message.contains("is over"))
     }
 
     @Test func withoutOpenidNoIDTokenIsNeeded() throws {

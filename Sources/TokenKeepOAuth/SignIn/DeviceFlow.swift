@@ -8,12 +8,18 @@ struct DeviceFlow {
     private let step: SignInStep
     /// The time between two questions, in milliseconds.
     private var interval: UInt32
+    /// The time until the next question: ``interval``, doubled with each failure.
+    private var pauseLength: UInt32
+    /// The number of answers that are no token endpoint's, until the first that is; nil from then on.
+    private var strangeAnswers: Int? = 0
     private let deadline: Deadline
     private let pause: SignInOptions.Pause
 
     /// Without an interval of the server: 5 seconds (section 3.2). So many more after `slow_down` (section 3.5).
     private static let normalInterval: UInt32 = 5
     private static let longestInterval: UInt32 = 300
+    /// An endpoint whose first answers are no token endpoint's is another one.
+    private static let mostStrangeAnswers = 3
 
     /// Asks the server for a code.
     ///
@@ -27,7 +33,8 @@ struct DeviceFlow {
         guard !ServerRefusal.isRefusal(answer), let json = ServerRefusal.json(answer) else {
             throw ServerRefusal.error(answer, of: "the device's sign-in")
         }
-        guard let code = try json["device_code"]?.secret(), let userCode = json["user_code"]?.text,
+        guard let code = try json["device_code"]?.secret(),
+            let userCode = json["user_code"]?.text ?? json["user_code"]?.integer.map(String.init),
             let address = (json["verification_uri"] ?? json["verification_url"])?.text,
             DeviceFlow.isShowable(userCode), DeviceFlow.isShowable(address), (try? WebAddress(address)) != nil
         else {
@@ -43,9 +50,10 @@ struct DeviceFlow {
             DeviceFlow.isShowable($0) && (try? WebAddress($0)) != nil ? $0 : nil
         }
         self.step = step
-        let seconds = UInt32(clamping: json["interval"]?.integer ?? Int64(DeviceFlow.normalInterval))
+        let seconds = UInt32(clamping: TokenResponse.seconds(json["interval"]) ?? Int64(DeviceFlow.normalInterval))
         interval = 1000 * min(max(seconds, 1), DeviceFlow.longestInterval)
-        let life = UInt32(clamping: json["expires_in"]?.integer ?? 600)
+        pauseLength = interval
+        let life = UInt32(clamping: TokenResponse.seconds(json["expires_in"]) ?? 600)
         self.deadline = deadline.within(milliseconds: 1000 * min(max(life, 1), 3600))
     }
 
@@ -65,7 +73,7 @@ struct DeviceFlow {
                 try back(off: error)
                 continue
             }
-            if !ServerRefusal.isRefusal(answer) {
+            if ServerRefusal.givesTokens(answer) {
                 return try TokenGrant.grant(answer, of: "the device's sign-in")
             }
             try judge(answer)
@@ -79,25 +87,47 @@ struct DeviceFlow {
     }
 
     private mutating func judge(_ answer: HTTPResponse) throws(TokenKeepError) {
-        switch ServerRefusal.code(of: answer) {
-        case "authorization_pending": return
+        let code = ServerRefusal.code(of: answer)
+        switch code {
+        case "authorization_pending": break
         case "slow_down": interval = min(interval + 1000 * DeviceFlow.normalInterval, 1000 * DeviceFlow.longestInterval)
         case "expired_token": throw over
         case "access_denied": throw ServerRefusal.error(answer, of: "the device's sign-in")
-        case _ where answer.status >= 500 || answer.status == 429:
-            interval = min(2 * interval, 1000 * DeviceFlow.longestInterval)
+        case "temporarily_unavailable", "server_error": return doublePause()
+        case _ where answer.status >= 500 || answer.status == 429: return doublePause()
+        case _ where !DeviceFlow.isErrorCode(code): return try takeStrange(answer)
         default: throw ServerRefusal.error(answer, of: "the device's sign-in")
         }
+        pauseLength = interval
+        strangeAnswers = nil
     }
+
+    /// A proxy or a portal may have answered in the server's place, while the user is at the browser.
+    private mutating func takeStrange(_ answer: HTTPResponse) throws(TokenKeepError) {
+        if let count = strangeAnswers {
+            guard count < DeviceFlow.mostStrangeAnswers else {
+                throw ServerRefusal.error(answer, of: "the device's sign-in")
+            }
+            strangeAnswers = count + 1
+        }
+        doublePause()
+    }
+
+    /// Whether a text is a code as RFC 6749 and the servers have them, not the words of an HTTP status.
+    private static func isErrorCode(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy { $0 == 0x5F || (0x30...0x39).contains($0) || (0x61...0x7A).contains($0) }
+    }
+
+    private mutating func doublePause() { pauseLength = min(2 * pauseLength, 1000 * DeviceFlow.longestInterval) }
 
     /// After a failure of the network the server is asked half as often (section 3.5).
     private mutating func back(off error: TokenKeepError) throws(TokenKeepError) {
         guard [.unavailable, .timedOut, .io].contains(error.status), !deadline.hasPassed else { throw error }
-        interval = min(2 * interval, 1000 * DeviceFlow.longestInterval)
+        doublePause()
     }
 
     private func wait() throws(TokenKeepError) {
-        pause(interval, deadline)
+        pause(pauseLength, deadline)
         try deadline.checkCancellation()
         guard !deadline.hasPassed else { throw over }
     }

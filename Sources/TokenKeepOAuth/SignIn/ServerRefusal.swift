@@ -44,7 +44,12 @@ enum ServerRefusal {
         !(200...299).contains(response.status) || !code(of: response).isEmpty
     }
 
-    /// The error of an answer with a status beyond 299.
+    /// Whether an answer has tokens.
+    static func givesTokens(_ response: HTTPResponse) -> Bool {
+        (200...299).contains(response.status) && json(response)?["access_token"] != nil
+    }
+
+    /// The error of an answer without tokens.
     static func error(_ response: HTTPResponse, of step: String) -> TokenKeepError {
         guard let json = json(response), let code = json["error"]?.text else {
             let status: Status = response.status >= 500 || response.status == 429 ? .unavailable : .denied

@@ -41,7 +41,7 @@ extension SignInServer {
             var isGranted = false
             defer { if !isGranted { whileSending?(false) } }
             let answer = try SignInServer.send(request)
-            isGranted = !ServerRefusal.isRefusal(answer)
+            isGranted = ServerRefusal.givesTokens(answer)
             return answer
         }
         authorizationEndpoint = try provider.endpoint(.authorizationEndpoint, in: metadata)
