@@ -4,10 +4,8 @@
 # Usage: run.sh PATH_TO_TOKENKEEP [--update] [NAME...]
 #
 # A scenario is t_NAME.sh, its golden file t_NAME.out. Each runs in a private temporary directory with an environment of
-# its own. One that begins with "# needs: WORD…" is skipped if root or mount is not allowed, or if programs are not
-# installed: gnome-keyring for keyring, strace, those of the tests' server for openssl, openssh-server for sshd, swtpm,
-# tpm2-tools and our program for tpm. --update
-# writes the golden files anew.
+# its own. A scenario that begins with "# needs: WORD…" is skipped if the machine or the program lacks one of these (lacks).
+# --update writes the golden files anew.
 #
 # TOKENKEEP_JOBS scenarios run at a time: most of their time they wait.
 set -u
@@ -45,8 +43,30 @@ mask() {
         -e "s/\\buser $(id -u)\\b/user UID/g; s/chown -R $(id -u)\\b/chown -R UID/g"
 }
 
+# Prints what a need of a scenario lacks.
+lacks() {
+    case $1 in
+    root) [ "$(id -u)" = 0 ] || echo "it needs root" ;;
+    mount) unshare -m mount -t tmpfs none /mnt 2>/dev/null || echo "it needs to mount" ;;
+    # A program that is not installed has no providers, helpers or modules beside it.
+    prefix) [ -d "${program%/bin/*}/share/tokenkeep" ] || echo "$program is not in an installation" ;;
+    nacl) /usr/bin/python3 -c "import nacl.bindings" 2>/dev/null || echo "/usr/bin/python3 lacks PyNaCl (python3-nacl)" ;;
+    strace) strace -o /dev/null true 2>/dev/null || echo "strace is not installed" ;;
+    openssl) installed openssl faketime strace python3 ;;
+    tpm) installed swtpm tpm2_clear "${program%/bin/*}/libexec/tokenkeep/tokenkeep-tpm2" ;;
+    sshd) installed /usr/sbin/sshd ssh ssh-keygen python3 ;;
+    keyring) installed gnome-keyring-daemon dbus-daemon gdbus secret-tool python3 ;;
+    *) echo "run.sh does not know the need $1" ;;
+    esac
+}
+
+installed() {
+    local tool
+    for tool; do command -v "$tool" >/dev/null || { echo "$tool is not installed"; return; }; done
+}
+
 scenario() {
-    local name=$1 work="$base/$1" code
+    local name=$1 work="$base/$1" code start=${EPOCHREALTIME/[.,]/} tenths
     mkdir -p "$work/home" "$work/tmp"
     # The scenarios are about the program and the vault; what it is without configuration has one of its own.
     if [ "$name" != stack ]; then
@@ -64,7 +84,8 @@ scenario() {
     mask <"$work.raw" >"$work.got"
     if $update && [ $code = 0 ]; then cp "$work.got" "$here/t_$name.out"; fi
     if [ $code = 0 ] && diff -u --label "t_$name.out" --label got "$here/t_$name.out" "$work.got" >"$work.diff" 2>&1; then
-        echo "ok   $name" >"$base/results/$name"
+        tenths=$(((${EPOCHREALTIME/[.,]/} - start) / 100000))
+        echo "ok   $name ($((tenths / 10)).$((tenths % 10)) s)" >"$base/results/$name"
     else
         {
             echo "FAIL $name"
@@ -82,22 +103,11 @@ if [ ${#names[@]} = 0 ]; then
     done
 fi
 for name in "${names[@]}"; do
-    need=$(sed -n '1s/^# needs: //p' "$here/t_$name.sh")
-    may=yes
-    for one in $need; do
-        case $one in
-        root) [ "$(id -u)" = 0 ] ;;
-        mount) unshare -m mount -t tmpfs none /mnt 2>/dev/null ;;
-        strace) strace -o /dev/null true 2>/dev/null ;;
-        openssl) which openssl faketime strace python3 >/dev/null ;;
-        tpm) which swtpm tpm2_clear >/dev/null && [ -x "${program%/bin/*}/libexec/tokenkeep/tokenkeep-tpm2" ] ;;
-        sshd) [ "$(id -u)" = 0 ] && [ -x /usr/sbin/sshd ] && which ssh ssh-keygen python3 >/dev/null ;;
-        keyring) which gnome-keyring-daemon dbus-daemon gdbus secret-tool python3 >/dev/null ;;
-        esac || may=no
-    done
-    if [ "$may" != yes ]; then
+    reason=""
+    for need in $(sed -n '1s/^# needs: //p' "$here/t_$name.sh"); do reason=${reason:-$(lacks "$need")}; done
+    if [ -n "$reason" ]; then
         skipped=$((skipped + 1))
-        echo "skip $name (needs $need)"
+        echo "skipped $name: $reason"
     else
         scenario "$name" &
         while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done

@@ -1,3 +1,4 @@
+# needs: nacl
 # Who has every file of a vault with a password, its keyfile too, puts keys and items of his own there.
 keys() { python3 "$HERE/keys.py" "$@"; }
 plant() { /usr/bin/python3 "$HERE/plant.py" "$TOKENKEEP_VAULT" "$@"; }

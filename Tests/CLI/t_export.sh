@@ -1,3 +1,4 @@
+# needs: nacl
 printf one | run save example.com ann --label 'Ann' --attribute a=1 --expires @2000000000
 printf two | run save example.com bert --level when-unlocked --namespace team
 printf '\0\n\377' | run save example.com bytes --synchronizable

@@ -1,4 +1,4 @@
-# needs: openssl
+# needs: openssl prefix
 # The files of providers, and discovery.
 mkdir -p config/tokenkeep/providers.d
 put() { printf "$2" >"config/tokenkeep/providers.d/$1.conf"; }

@@ -1,4 +1,4 @@
-# needs: mount openssl
+# needs: mount openssl prefix
 # The blocks of docs/signing-in.md, "Each provider in ten lines", line by line, at a server with the providers' names.
 if [ -z "${INSIDE-}" ]; then
     exec env INSIDE=yes unshare -m -n bash -u -c '. "$HERE/lib.sh"; . "$HERE/t_session_login_providers.sh"'

@@ -1,4 +1,4 @@
-# needs: openssl sshd
+# needs: root openssl sshd
 # Sign-ins through a real sshd on a machine without a browser: the device code, the pasted address, and connections that
 # are lost.
 . "$HERE/sign_in.sh"
