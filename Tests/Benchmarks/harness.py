@@ -9,6 +9,8 @@ PREFIX = os.path.abspath(sys.argv[1])
 HERE = os.path.dirname(os.path.abspath(__file__))
 # The disk counts: not /tmp, which is memory on many machines.
 WORK = tempfile.mkdtemp(prefix="tokenkeep-bench-", dir=os.environ.get("BENCH_DIR", os.getcwd()))
+# Whether minutes must do: fewer tables, and no large vaults.
+SHORT = "--short" in sys.argv
 
 
 def pkg_config(*arguments):
@@ -48,14 +50,14 @@ MEMORY = "/dev/shm"
 
 
 def filled_vault(program, items):
-    """A vault on the disk with so many items; None where there is no room. They are saved where a sync costs nothing."""
+    """A new vault on the disk with so many items; None if there is no room. They are saved where a sync costs nothing."""
     needed = items * BYTES_PER_ITEM
     if any(shutil.disk_usage(place).free < needed for place in (MEMORY, WORK)):
         return None
-    made, vault = f"{MEMORY}/{os.path.basename(WORK)}-{items}", f"{WORK}/vault-{items}"
+    made, vault = f"{MEMORY}/{os.path.basename(WORK)}-{items}", tempfile.mkdtemp(prefix=f"vault-{items}-", dir=WORK)
     try:
         run(program, items, 0, TOKENKEEP_VAULT=made)
-        shutil.copytree(made, vault, symlinks=True)
+        shutil.copytree(made, vault, symlinks=True, dirs_exist_ok=True)
         os.chmod(vault, 0o700)
     finally:
         shutil.rmtree(made, ignore_errors=True)

@@ -14,7 +14,7 @@ def built():
     root = os.path.join(HERE, "..", "..")
     command = ["swift", "build", "-c", "release", "--package-path", root, "--scratch-path", f"{root}/.build-bench",
                "--product", "tokenkeep-requests"]
-    environment = {**os.environ, "TOKENKEEP_REQUESTS": "1"}
+    environment = {**os.environ, "TOKENKEEP_PROGRAM": "1"}
     subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
     shown = subprocess.run([*command, "--show-bin-path"], check=True, env=environment, capture_output=True, text=True)
     return os.path.join(shown.stdout.strip(), "tokenkeep-requests")

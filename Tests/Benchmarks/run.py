@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""Figures beside those of peers, from one run: the vault's beside the disk's floor and libsecret's file backend, what a
+"""Figures beside those of peers, from one run: the instructions of a load and of a save, the vault's beside the disk's floor and libsecret's file backend, what a
 password, a watch and a change of all keys cost, the Secret Service's beside libsecret's own API, the sessions' beside
 what programs write for themselves, refreshes beside scripts with curl, requests beside URLSession's, and
 sealing with the TPM beside tpm2-tools and clevis. Nothing is asserted.
 
-Usage: run.py PREFIX [NAME...]      (the prefix into which the package was installed; NAME: session for session_figures)
+Usage: run.py PREFIX [--short] [NAME...]      (the prefix into which the package was installed; NAME: session for session_figures)
+--short takes minutes: the tables of SHORT_TABLES alone.
 """
 import shutil
 import sys
@@ -12,6 +13,7 @@ import sys
 import device_figures
 import drain_figures
 import era_figures
+import instruction_figures
 import module_figures
 import password_figures
 import refresh_figures
@@ -21,15 +23,17 @@ import session_figures
 import tpm_figures
 import vault_figures
 import watch_figures
-from harness import WORK
+from harness import SHORT, WORK
 
+SHORT_TABLES = [instruction_figures, vault_figures, password_figures, service_figures, module_figures]
 TABLES = [
-    vault_figures, watch_figures, password_figures, era_figures, service_figures, drain_figures, module_figures,
-    session_figures, refresh_figures, requests_figures, tpm_figures, device_figures]
+    instruction_figures, vault_figures, watch_figures, password_figures, era_figures, service_figures, drain_figures,
+    module_figures, session_figures, refresh_figures, requests_figures, tpm_figures, device_figures]
+names = [word for word in sys.argv[2:] if word != "--short"]
 
 try:
-    for figures in TABLES:
-        if not sys.argv[2:] or figures.__name__.removesuffix("_figures") in sys.argv[2:]:
+    for figures in SHORT_TABLES if SHORT else TABLES:
+        if not names or figures.__name__.removesuffix("_figures") in names:
             figures.measure()
 finally:
     shutil.rmtree(WORK, ignore_errors=True)
