@@ -1,26 +1,42 @@
-# make demo      see what TokenKeep does       make test      everything that must pass
-# make deps      what apt must install         make sanitize  the same code under the sanitizers
-# make bench     figures beside those of peers make format    format in place
-# make docs      the documentation of the C and the Swift API, in docs/c-reference.md and build/*.doccarchive
-# make test-model HISTORIES=100000 SEED=1   plays as many random histories of items, from that seed on
-# make test-histories HISTORIES=200   the same on a real gnome-keyring, with a second program and clocks that jump
-# make test-providers      plays one list against the keyrings in use, in Debians of its own (2 GB, root)
-# make test-release        the Swift tests, built for release
-# make fuzz SECONDS=600    fuzzes each reader of a session's bytes so long
-# make soak MINUTES=1440   eight terminals that share a session so long, while all around them is disturbed
-# make test-agent-model HISTORIES=10000   plays random histories of a desktop against the agent
-# make fuzz-agent SECONDS=600             sends the agent mutations of requests
-# make test-desktops       lockers and display managers, in an overlay of this machine, by systemd-nspawn (root)
-# make test-tpm            plays faults of a TPM and of its wire against tokenkeep-tpm2
-# make test-devices        plays adversaries of the levels of a device, and 6 random histories of a vault that is bound to one
-# make test-device-histories HISTORIES=200 SEED=1   plays as many such histories
-# make test-systemd-credentials   the provider systemd against that of Debian 13, with a software TPM (60 MB, root)
-# make fuzz-tpm SECONDS=600               fuzzes its reader of requests
-# make test-faults      kills and breaks the program at each moment of its changes; `make test` does at each third
-# make test-forks          forks 20 000 times while other threads use the library
-# make compare-builds      builds the last commit in two places and compares them byte by byte
-# make test-login          signs a test's user in through PAM, su and sshd, as root
-# make library   what make install installs: make library && sudo make install PREFIX=/usr/local; make uninstall removes it
+# make demo       see what TokenKeep does
+# make test       proves every capability once, and says what each goal took
+# make verify     all the rest, hours: every fault at each moment, long histories, sanitizers, machines, figures
+#
+# Building and installing
+#   make library && sudo make install PREFIX=/usr/local          make uninstall removes it
+#   make build                   the debug build of everything in Swift
+#   make deps                    installs what is missing with apt
+#   make docs                    the documentation of the C and the Swift API, in docs/c-reference.md and build/*.doccarchive
+#   make format                  formats in place
+#   make clean
+#
+# Goals of `make test` that one may want alone
+#   make test-swift test-vectors test-abi test-cli test-examples test-consumers test-servers
+#   make test-login-short        signs a test's user in through PAM, as root
+#   make test-agent test-tpm-short test-devices test-faults-short
+#
+# Parts of `make verify`; `make verify-part` makes the one that the commit's number chooses
+#   make verify-faults           kills and breaks the program at each moment of its changes; `make test` does at each third
+#   make verify-histories        long random histories of items, keyrings, desktops and devices; mutations of files; forks
+#   make verify-threads verify-threads-rest verify-memory       the Swift tests under ThreadSanitizer and AddressSanitizer
+#   make verify-systems          machines with systemd; su, sshd and pam-auth-update; each fault of a TPM and of its wire
+#   make verify-packages         packages of others by path and by URL, all examples as packages, DocC, builds that are the same
+#   make verify-release          the Swift tests, built for release
+#   make verify-servers          eight terminals share a session for ten minutes, while all around them is disturbed
+#   make verify-fuzz             each reader of foreign bytes
+#   make verify-figures          a short form of make bench
+#   make verify-downloads        keyrings, lockers and systemd of other Debians (3 GB from a mirror, root)
+#
+# As long as you say
+#   make bench                   figures beside those of peers; nothing is asserted
+#   make bench-login             what a login and the agent cost, on a machine with systemd, as root
+#   make test-model HISTORIES=100000 SEED=1        random histories of items, from that seed on
+#   make test-mutations MUTATIONS=50000            of each kind of file
+#   make test-histories HISTORIES=200              on a real gnome-keyring, with a second program and clocks that jump
+#   make test-agent-model HISTORIES=10000          of a desktop, with the agent
+#   make test-device-histories HISTORIES=200       of a vault that is bound to a device
+#   make soak MINUTES=1440       terminals that share a session
+#   make fuzz SECONDS=600        each reader of a session's bytes so long; fuzz-agent, fuzz-tpm: requests
 
 # Relative: the directory's own name may hold a space.
 STAGE := build/stage
@@ -32,28 +48,82 @@ SEED ?= 1
 MINUTES ?= 20
 SECONDS ?= 600
 
-.PHONY: demo test deps deps-library deps-demo build library stage install uninstall bench sanitize sanitize-short format check-format clean \
-        test-imports test-messages test-installed test-built test-swift test-model test-mutations test-vectors test-abi test-cli test-examples \
-        test-faults test-faults-short test-faults-modules test-faults-vault test-agent test-agent-model fuzz-agent test-histories \
-        test-providers test-consumers test-servers test-forks \
-        compare-builds docs test-release soak fuzz test-login test-login-short test-systemd \
-        test-desktops bench-login test-tpm test-tpm-short fuzz-tpm test-devices test-device-histories test-systemd-credentials
+.PHONY: help demo test verify verify-part deps deps-library deps-demo build build-tests library stage install uninstall docs format check-format clean \
+        test-layout test-messages test-swift test-vectors test-abi test-cli test-login-short test-agent test-tpm-short test-devices \
+        test-examples test-consumers test-servers test-faults-short \
+        verify-faults verify-histories verify-threads verify-threads-rest verify-memory verify-systems verify-packages \
+        verify-release verify-servers verify-fuzz verify-figures verify-downloads \
+        test-faults test-faults-modules test-faults-vault test-login test-tpm test-systemd test-packages test-crowd compare-builds \
+        test-release test-keyring-histories test-model test-mutations test-histories test-agent-model test-device-histories \
+        test-forks test-providers test-desktops test-systemd-credentials sanitize soak fuzz fuzz-agent fuzz-tpm bench bench-short bench-login
+
+help:
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
 
 demo: deps-demo stage
 	@examples/demo.sh $(STAGE)
 
-# In the middle two lists at a time: the tests of the first one mostly wait, those of the second one build.
-test: check-format test-imports test-messages test-swift stage
-	@$(MAKE) --no-print-directory -j 2 -o deps -o stage test-installed test-built
-	@$(MAKE) --no-print-directory -o deps -o stage test-faults-short test-systemd
+# Two lists at a time: the compilers of the release build wait for each other's modules, and the tests of the first list
+# mostly wait.
+INSTALLED := test-vectors+test-abi+test-cli+test-login-short+test-agent+test-tpm-short+test-devices
+USED := test-examples+test-consumers+test-servers+test-faults-short
+
+test: deps
+	@scripts/goals.py check-format test-layout test-messages build-tests/stage test-swift $(INSTALLED)/$(USED)
 	@echo "All tests passed."
 
-test-installed: deps stage
-	@$(MAKE) --no-print-directory -j 1 -o deps -o stage test-vectors test-abi test-cli test-login-short test-agent \
-	    test-tpm-short test-devices
+# None of these needs more than what apt installs, and each ends within 20 minutes on two cores.
+PARTS := faults histories threads threads-rest memory systems packages release servers fuzz figures
 
-test-built: deps stage
-	@$(MAKE) --no-print-directory -j 1 -o deps -o stage test-examples test-consumers test-servers docs
+verify: deps
+	@scripts/goals.py build-tests/stage $(PARTS:%=verify-%) verify-downloads
+
+# Commits one after another verify one part after another. A shallow clone counts no commits, and takes the commit's name.
+verify-part: deps
+	@part=$$(scripts/part-of-commit.sh $(PARTS)) && scripts/goals.py build-tests/stage "verify-$$part"
+
+verify-faults: test-faults
+
+verify-histories: deps stage build-tests test-keyring-histories
+	@$(MAKE) --no-print-directory -o deps -o build-tests test-model HISTORIES=10000
+	@$(MAKE) --no-print-directory -o deps -o build-tests test-mutations
+	@$(MAKE) --no-print-directory -o deps -o stage test-histories HISTORIES=60
+	@$(MAKE) --no-print-directory -o deps -o stage test-agent-model HISTORIES=1000
+	@$(MAKE) --no-print-directory -o deps -o stage test-device-histories HISTORIES=20
+	@$(MAKE) --no-print-directory -o stage test-forks
+
+# Races in what has threads, and the C API's memory. gcc 12's AddressSanitizer may hang in a child of a program with threads;
+# the toolchain's clang does not.
+verify-threads: deps stage
+	scripts/sanitize.sh thread threads
+	CC=clang Tests/ABI/run.sh --sanitize $(STAGE)
+
+verify-threads-rest: deps
+	scripts/sanitize.sh thread rest
+
+verify-memory: deps
+	scripts/sanitize.sh address
+
+verify-systems: test-systemd test-login test-tpm
+
+verify-packages: test-packages docs compare-builds
+
+verify-release: test-release
+
+verify-servers: test-crowd
+	@$(MAKE) --no-print-directory -o deps -o stage soak MINUTES=10
+
+verify-fuzz: deps stage
+	@$(MAKE) --no-print-directory -o deps fuzz SECONDS=30
+	@$(MAKE) --no-print-directory -o deps fuzz-tpm SECONDS=60
+	@$(MAKE) --no-print-directory -o deps -o stage fuzz-agent SECONDS=60
+
+verify-figures: bench-short
+
+# Their first runs fetch systems of their own, into /var/cache.
+verify-downloads: test-providers test-systemd-credentials test-desktops
+
+sanitize: verify-threads verify-threads-rest verify-memory
 
 deps:
 	@scripts/install-dependencies.sh all
@@ -62,8 +132,15 @@ deps:
 deps-library deps-demo:
 	@scripts/install-dependencies.sh $(@:deps-%=%)
 
+# One debug build for all goals: another value of the variable changes the manifest, and everything is linked again.
+build build-tests test-swift test-keyring-histories test-model test-mutations test-examples test-servers test-crowd: \
+    export TOKENKEEP_PROGRAM = 1
+
 build: deps-library
-	TOKENKEEP_PROGRAM=1 swift build
+	swift build
+
+build-tests: deps
+	swift build --build-tests
 
 library: deps-library
 	cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$(PREFIX)"
@@ -89,9 +166,11 @@ check-format: deps
 format: deps
 	@scripts/format.sh
 
-# A target imports targets of lower floors alone.
-test-imports:
+# A target imports targets of lower floors alone. The scripts that install dependencies and make goals have tests of their own.
+test-layout:
 	@Tests/Layout/check_imports.py
+	@Tests/Layout/check_dependencies.sh
+	@Tests/Layout/check_goals.sh
 
 # A test expects every error message word for word, but for those of a list with the reasons.
 test-messages:
@@ -105,16 +184,19 @@ RELEASE_TESTS := .build-tests-release
 # More tests at a time end no earlier, and each is slower than the deadlines in it.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := 4
 
-# The last run plays the journal's histories with the items in the kernel's keyring: one at a time, for the example has a
-# budget.
-test-swift: deps
-	swift build --build-tests
-	timeout 1500 swift test --skip-build --disable-xctest --skip "$(OWN_PROCESSES)"
-	timeout 600 swift test --skip-build --disable-xctest --filter "$(OWN_PROCESSES)"
-	TOKENKEEP_MODEL_MODULE=keyctl TOKENKEEP_MODEL_COUNT=400 swift test --skip-build --disable-xctest --no-parallel \
+SWIFT_TEST := swift test --skip-build --disable-xctest
+
+test-swift: export TOKENKEEP_MODEL_COUNT ?= 500
+test-swift: build-tests
+	timeout 1500 $(SWIFT_TEST) --skip "$(OWN_PROCESSES)"
+	timeout 600 $(SWIFT_TEST) --filter "$(OWN_PROCESSES)"
+
+# The journal's histories with the items in the kernel's keyring: one at a time, for the example has a budget.
+test-keyring-histories: build-tests
+	TOKENKEEP_MODEL_MODULE=keyctl TOKENKEEP_MODEL_COUNT=400 $(SWIFT_TEST) --no-parallel \
 	    --filter "JournalTests|ModelTests|HistoryTests"
 
-# The same in release, whose optimisations show other faults. Not a part of `make test`. The tests' program is started itself:
+# The same in release, whose optimisations show other faults. The tests' program is started itself:
 # `swift test -c release --skip-build` of 6.3 finds no tests, and its second build fails unless the first one's plan is removed.
 RELEASE_TESTER = $(RELEASE_TESTS)/release/TokenKeepPackageTests.xctest --testing-library swift-testing
 test-release: deps
@@ -124,15 +206,13 @@ test-release: deps
 	timeout 600 $(RELEASE_TESTER) --filter "$(OWN_PROCESSES)"
 
 # A failure prints its seed and the shortest of its histories that fails.
-test-model: deps
+test-model: build-tests
 	@echo "$(HISTORIES) histories from seed $(SEED) on"
-	TOKENKEEP_MODEL_COUNT=$(HISTORIES) TOKENKEEP_MODEL_SEED=$(SEED) \
-	    swift test --disable-xctest --filter ModelTests
+	TOKENKEEP_MODEL_COUNT=$(HISTORIES) TOKENKEEP_MODEL_SEED=$(SEED) $(SWIFT_TEST) --filter ModelTests
 
 # So many mutations of each kind of file, from that seed on.
-test-mutations: deps
-	TOKENKEEP_MUTATIONS=$(MUTATIONS) TOKENKEEP_MODEL_SEED=$(SEED) \
-	    swift test --disable-xctest --filter MutationTests
+test-mutations: build-tests
+	TOKENKEEP_MUTATIONS=$(MUTATIONS) TOKENKEEP_MODEL_SEED=$(SEED) $(SWIFT_TEST) --filter MutationTests
 
 test-vectors: deps stage
 	Tests/Vectors/run.sh $(STAGE)
@@ -140,34 +220,43 @@ test-vectors: deps stage
 test-abi: deps stage
 	Tests/ABI/run.sh $(STAGE)
 
+# Forks 20 000 times while other threads use the library; test-abi does 200 times.
+test-forks: stage
+	TOKENKEEP_FORKS=20000 Tests/ABI/forks.sh $(STAGE)
+
 test-cli: deps stage
 	Tests/CLI/run.sh $(STAGE)/bin/tokenkeep
 
-test-examples: deps stage
-	Tests/Examples/run.sh $(STAGE)
+# The Swift examples as the debug build has them, which sees of the library what is public.
+test-examples: deps stage build
+	Tests/Examples/run.sh $(STAGE) .build/debug
 	Tests/Examples/login_helper.py $(STAGE)
 
-# A Swift package that depends on ours by path, and one by the URL of a clone of what is committed; programs in other
-# languages beside an installation that was moved.
-test-consumers: deps stage
-	Tests/Consumers/swift/run.sh
+# What a Swift package that depends on ours fetches; programs in other languages beside an installation that was moved.
+test-consumers: deps stage build
+	Tests/Consumers/swift/run.sh .build/debug
 	Tests/Consumers/moved.sh $(STAGE)
 	Tests/Consumers/uninstalled.sh build
 
+# Swift packages that depend on ours by path and by the URL of a clone of what is committed: the tests' and the examples.
+test-packages: deps stage
+	Tests/Consumers/swift/run.sh
+	Tests/Examples/packages.sh $(STAGE)
+
 # Sessions against real authorization servers: Glewlwyd, and django-oauth-toolkit from PyPI. Without PyPI it says
 # "skipped", and fails.
-test-servers: deps stage
+test-servers: deps stage build
 	Tests/Servers/run.py $(STAGE)
-	TOKENKEEP_CROWD=1 swift build --product tokenkeep-crowd
-	Tests/Servers/crowd.py $(STAGE) .build/debug/tokenkeep-crowd
+	Tests/Servers/crowd.py $(STAGE) .build/debug/tokenkeep-crowd 20
 
-# Not a part of `make test`, which reads mutations of the same inputs.
-fuzz: deps
-	Tests/Fuzz/run.sh $(SECONDS)
+test-crowd: deps stage build
+	Tests/Servers/crowd.py $(STAGE) .build/debug/tokenkeep-crowd 200
 
-# Not a part of `make test`.
 soak: deps stage
 	Tests/Servers/soak.py $(STAGE) $(MINUTES)
+
+fuzz: deps
+	Tests/Fuzz/run.sh $(SECONDS)
 
 # The agent against false login1, screensavers and clients, as a user of its own (run.sh).
 AGENT := $(STAGE)/libexec/tokenkeep/tokenkeep-agent
@@ -175,17 +264,15 @@ AGENT := $(STAGE)/libexec/tokenkeep/tokenkeep-agent
 test-agent: deps stage
 	Tests/Agent/run.sh $(AGENT)
 	Tests/Agent/run.sh $(AGENT) program $(STAGE)/bin/tokenkeep
-	Tests/Agent/run.sh $(AGENT) model 300 $(SEED)
-	Tests/Agent/run.sh $(AGENT) fuzz 20 $(SEED)
+	Tests/Agent/run.sh $(AGENT) model 100 $(SEED)
 
-# Not parts of `make test`.
 test-agent-model: deps stage
 	Tests/Agent/run.sh $(AGENT) model $(HISTORIES) $(SEED)
 
 fuzz-agent: deps stage
 	Tests/Agent/run.sh $(AGENT) fuzz $(SECONDS) $(SEED)
 
-# tokenkeep-tpm2 on software TPMs. `make test` runs the first two groups and 20 s of fuzzing.
+# tokenkeep-tpm2 on software TPMs: two of the groups, or all.
 TPM2 := $(STAGE)/libexec/tokenkeep/tokenkeep-tpm2
 
 test-tpm: deps stage
@@ -193,21 +280,20 @@ test-tpm: deps stage
 
 test-tpm-short: deps stage
 	Tests/TPM/run.sh $(TPM2) short
-	Tests/TPM/fuzz.sh 20
 
-# Machines with a TPM, systemd's credentials and a machine key, as root.
+fuzz-tpm: deps
+	Tests/TPM/fuzz.sh $(SECONDS)
+
+# Adversaries of the levels of a device: machines with a TPM, systemd's credentials and a machine key, as root.
 test-devices: deps stage
 	Tests/Devices/run.sh $(STAGE) table.py
-	Tests/Devices/run.sh $(STAGE) histories.py 6 $(SEED)
-
-test-systemd-credentials: deps stage
-	Tests/Devices/run.sh $(STAGE) real_systemd.py
 
 test-device-histories: deps stage
 	Tests/Devices/run.sh $(STAGE) histories.py $(HISTORIES) $(SEED)
 
-fuzz-tpm: deps
-	Tests/TPM/fuzz.sh $(SECONDS)
+# The provider systemd against that of Debian 13, with a software TPM (60 MB).
+test-systemd-credentials: deps stage
+	Tests/Devices/run.sh $(STAGE) real_systemd.py
 
 docs: deps
 	@scripts/docs.sh
@@ -228,11 +314,15 @@ test-faults-vault: deps stage
 	Tests/Faults/passwords.py $(STAGE)/bin/tokenkeep
 	Tests/Faults/attacker.py $(STAGE)/bin/tokenkeep
 	Tests/Faults/sealed.py $(STAGE)
-	Tests/Faults/histories.py $(STAGE) 20 $(SEED)
 
-# The PAM module: su, sshd and pam-auth-update too. `make test` leaves these three out.
+# Histories on a real keyring with another program and a clock that jumps.
+test-histories: deps stage
+	Tests/Faults/histories.py $(STAGE) $(HISTORIES) $(SEED)
+
+# The PAM module; with su, sshd and pam-auth-update, or without these three.
 test-login: deps stage
 	Tests/Login/run.py $(STAGE) --all
+	Tests/Login/ssh.py $(STAGE)
 
 test-login-short: deps stage
 	Tests/Login/run.py $(STAGE)
@@ -243,43 +333,27 @@ test-systemd: deps stage
 	Tests/Systems/sessions.py build
 	Tests/Systems/devices.py build
 
-# Real lockers and display managers on such a machine. Not a part of `make test`: the first run fetches 200 MB by apt, into
-# /var/cache/tokenkeep-machine.
+# Real lockers and display managers on such a machine: 200 MB by apt, into /var/cache/tokenkeep-machine.
 test-desktops: stage
 	Tests/Systems/desktops.py build
 
-# Histories on a real keyring with another program and a clock that jumps; `make test` plays 20.
-test-histories: deps stage
-	Tests/Faults/histories.py $(STAGE) $(HISTORIES) $(SEED)
-
-# Not a part of `make test`, which forks 200 times.
-test-forks: stage
-	TOKENKEEP_FORKS=20000 Tests/ABI/forks.sh $(STAGE)
-
-# Not a part of `make test`: its first run makes two roots with mmdebstrap. PROVIDERS=KWallet chooses rows.
+# Keyrings of other Debians: the first run makes two roots with mmdebstrap. PROVIDERS=KWallet chooses rows.
 test-providers: stage
 	command -v mmdebstrap > /dev/null || apt-get install -y mmdebstrap
 	Tests/Providers/run.py $(STAGE) $(PROVIDERS)
 
-# gcc 12's AddressSanitizer may hang in a child of a program with threads; the toolchain's clang does not.
+# Builds the last commit in two places and compares them byte by byte.
 compare-builds: deps-library
 	scripts/compare-builds.sh
-
-sanitize: deps stage sanitize-short
-	scripts/sanitize.sh thread rest
-	scripts/sanitize.sh address
-
-# Races in what has threads, and the C API's memory: a third of the time.
-sanitize-short: deps stage
-	scripts/sanitize.sh thread threads
-	CC=clang Tests/ABI/run.sh --sanitize $(STAGE)
 
 bench: stage
 	Tests/Benchmarks/run.py $(STAGE)
 
-# What a login and the agent cost, on a machine with systemd, as root.
+bench-short: stage
+	Tests/Benchmarks/run.py $(STAGE) --short
+
 bench-login: stage
 	Tests/Benchmarks/login_figures.py $(STAGE)
 
 clean:
-	rm -rf build .build .build-release .build-thread .build-address .build-example $(RELEASE_TESTS) .build-fuzz
+	rm -rf build .build .build-release .build-thread .build-address .build-consumers .build-requests .build-bench $(RELEASE_TESTS) .build-fuzz

@@ -198,21 +198,6 @@ if Context.environment["TOKENKEEP_FUZZ"] == "1" {
             name: "tokenkeep-fuzz", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Driver", cSettings: strictC))
 }
 
-// `make test-servers` alone builds it.
-if Context.environment["TOKENKEEP_CROWD"] == "1" {
-    package.targets.append(
-        .executableTarget(
-            name: "tokenkeep-crowd", dependencies: ["TokenKeep"], path: "Tests/Servers/Crowd", swiftSettings: strict))
-}
-
-// The benchmarks alone build it.
-if Context.environment["TOKENKEEP_REQUESTS"] == "1" {
-    package.targets.append(
-        .executableTarget(
-            name: "tokenkeep-requests", dependencies: ["TokenKeepFoundation", "TokenKeep"],
-            path: "Tests/Benchmarks/Requests", swiftSettings: strict))
-}
-
 // The program alone uses swift-argument-parser: a package that depends on the library does not fetch it. A trait cannot
 // do this: with the trait off, `swift build` here would still compile the program.
 if Context.environment["TOKENKEEP_PROGRAM"] == "1" {
@@ -235,4 +220,31 @@ if Context.environment["TOKENKEEP_PROGRAM"] == "1" {
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict))
+
+    // Programs of the tests and the benchmarks.
+    package.targets += [
+        .executableTarget(
+            name: "tokenkeep-crowd", dependencies: ["TokenKeep"], path: "Tests/Servers/Crowd", swiftSettings: strict),
+        .executableTarget(
+            name: "tokenkeep-requests", dependencies: ["TokenKeepFoundation", "TokenKeep"],
+            path: "Tests/Benchmarks/Requests", swiftSettings: strict),
+    ]
+    // Programs of others, which see what is public alone. They are packages of their own, too (`make test-packages`); here
+    // the library is not compiled for them once more.
+    let strictest =
+        strict + [.enableUpcomingFeature("ExistentialAny"), .enableUpcomingFeature("MemberImportVisibility")]
+    package.targets += [
+        .target(
+            name: "OtherLibrary", path: "Tests/Consumers/swift/Sources/OtherLibrary", packageAccess: false,
+            swiftSettings: strictest),
+        .executableTarget(
+            name: "Application", dependencies: ["OtherLibrary", "TokenKeep"],
+            path: "Tests/Consumers/swift/Sources/Application", packageAccess: false, swiftSettings: strictest),
+        .executableTarget(
+            name: "TokenExample", dependencies: ["TokenKeep"], path: "examples/swift/Sources/TokenExample",
+            packageAccess: false),
+        .executableTarget(
+            name: "ApplicationExample", dependencies: ["TokenKeepFoundation", "TokenKeep"],
+            path: "examples/application/Sources/ApplicationExample", packageAccess: false),
+    ]
 }

@@ -1,46 +1,17 @@
 #!/bin/sh
 # Builds the examples against an installed TokenKeep, in every way they say they can be built, runs them, and compares
-# what they print. So with the programs in README.md, its links as they are installed, and the demo.
+# what they print. So with the program in C in README.md, its links as they are installed, and the demo. The examples in
+# Swift are run as the debug build has them; packages.sh builds them as the packages that they are.
 #
-# Usage: run.sh PREFIX
+# Usage: run.sh PREFIX BUILT      (BUILT: where the debug build's programs are)
 set -u
-[ $# -eq 1 ] && [ -d "$1" ] || { echo "usage: run.sh PREFIX" >&2; exit 2; }
+[ $# -eq 2 ] && [ -d "$1" ] && [ -d "$2" ] || { echo "usage: run.sh PREFIX BUILT" >&2; exit 2; }
 prefix=$(cd "$1" && pwd)
-examples=$(cd "$(dirname "$0")/../../examples" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
-export HOME="$work/home" XDG_CONFIG_HOME="$work/config" TOKENKEEP_VAULT="$work/vault"
-mkdir "$HOME"
-# The vault alone, whatever the machine has.
-mkdir -p "$XDG_CONFIG_HOME/tokenkeep/stack.d"
-echo "any required vault" >"$XDG_CONFIG_HOME/tokenkeep/stack.d/default.conf"
+built=$(cd "$2" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/lib.sh"
 libraries=$(dirname "$(find "$prefix" -name libtokenkeep.so -print -quit)")
 export PKG_CONFIG_PATH="$libraries/pkgconfig"
-
-fail() {
-    echo "FAIL $1"
-    failed=$((failed + 1))
-}
-
-# Runs a command and compares what it prints, errors too, with the standard input.
-prints() {
-    name=$1
-    shift
-    cat >"$work/expected"
-    if "$@" >"$work/printed" 2>&1 && cmp -s "$work/expected" "$work/printed"; then
-        echo "ok   $name"
-        passed=$((passed + 1))
-    else
-        fail "$name"
-        diff "$work/expected" "$work/printed"
-    fi
-}
-
-# The first block of README.md in the language.
-readme_block() {
-    sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$examples/../README.md" | sed '/^```/d'
-}
 
 # Runs the C examples that lie in a directory.
 run_c() {
@@ -277,108 +248,10 @@ else
     echo "skip pass: it or gpg is not installed"
 fi
 
-# A Swift program needs no installed library of ours: the package itself. The example is built as it is installed.
-cp -R "$prefix/share/doc/tokenkeep/examples/swift" "$work/swift"
-unset TOKENKEEP_PROGRAM
-TOKENKEEP_SOURCES=$(dirname "$examples")
-export TOKENKEEP_SOURCES
-swift_build="swift build --package-path $work/swift --scratch-path $examples/../.build-example --disable-build-manifest-caching"
-if $swift_build >"$work/log" 2>&1; then
-    program=$($swift_build --show-bin-path 2>/dev/null)/TokenExample
-    prints "Swift" env -u LD_LIBRARY_PATH "$program" <<'END'
-loaded 6 bytes from vault
-not saved: another program was faster
-cleared
-END
-
-    # README's program takes the example's place: the modules are built.
-    mkdir -p "$work/readme-swift/Sources/TokenExample"
-    readme_block swift >"$work/readme-swift/Sources/TokenExample/main.swift"
-    cp "$examples/swift/Package.swift" "$work/readme-swift"
-    if $swift_build --package-path "$work/readme-swift" >"$work/log" 2>&1; then
-        prints "README's program in Swift" env -u LD_LIBRARY_PATH "$program" <<'END'
-6
-END
-    else
-        fail "README's program in Swift does not build"
-        cat "$work/log"
-    fi
-else
-    fail "the Swift example does not build"
-    cat "$work/log"
-fi
-
-# An application's parts, with a server that refuses its first token and limits its guests.
-cat >"$work/server.py" <<'END'
-import http.server
-
-class API(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    def answer(self, status, body):
-        self.send_response(status)
-        if status == 429:
-            self.send_header("Retry-After", "7200")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-    def do_GET(self):
-        if "X-Device-ID" in self.headers:
-            return self.answer(429, b"")
-        fresh = self.headers["Authorization"] == "Bearer second"
-        self.answer(200 if fresh else 401, b'{"name":"Ann"}' if fresh else b"")
-    def do_POST(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.answer(200, b'{"access_token":"second","refresh_token":"r2","expires_in":3600}')
-    def log_message(self, *arguments): pass
-
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), API)
-print(server.server_port, flush=True)
-server.serve_forever()
-END
-mkfifo "$work/port"
-python3 "$work/server.py" >"$work/port" &
-server=$!
-read -r port <"$work/port"
-swift_build="swift build --package-path $examples/application --scratch-path $examples/../.build-example --disable-build-manifest-caching"
-if $swift_build >"$work/log" 2>&1; then
-    program=$($swift_build --show-bin-path 2>/dev/null)/ApplicationExample
-    prints "an application" env -u LD_LIBRARY_PATH "$program" "http://127.0.0.1:$port" <<'END'
-no token
-the token can be renewed
-ann@example.com has the second token
-logged in
-updated
-logged out by URLError
-signed in: Ann
-the server says: Ann
-signed in: false
-a guest has 5 edits a day
-try again in 2 hours
-organization: Example
-unavailable: ended(TokenKeep.TokenSession.Reason.logout)
-END
-else
-    fail "the example of an application does not build"
-    cat "$work/log"
-fi
-
-# Two clients of HTTP that other packages bring: where SwiftPM cannot have these, nothing is built.
-swift_build="swift build --package-path $examples/requests --scratch-path $examples/../.build-requests"
-if ! swift package --package-path "$examples/requests" --scratch-path "$examples/../.build-requests" resolve >"$work/log" 2>&1; then
-    echo "skip the requests of other packages: SwiftPM does not have async-http-client or swift-http-types"
-elif $swift_build >"$work/log" 2>&1; then
-    programs=$($swift_build --show-bin-path 2>/dev/null)
-    prints "async-http-client" env -u LD_LIBRARY_PATH "$programs/AsyncHTTPClientExample" "http://127.0.0.1:$port" <<'END'
-200 {"name":"Ann"}
-END
-    prints "swift-http-types" env -u LD_LIBRARY_PATH "$programs/HTTPTypesExample" "http://127.0.0.1:$port" <<'END'
-200 Ann
-END
-else
-    fail "the requests of other packages do not build"
-    cat "$work/log"
-fi
-kill $server
+prints "Swift" env -u LD_LIBRARY_PATH "$built/TokenExample" <"$here/swift.txt"
+start_server
+prints "an application" env -u LD_LIBRARY_PATH "$built/ApplicationExample" "http://127.0.0.1:$port" <"$here/application.txt"
+kill "$server"
 
 # A folder whose name holds a space: nothing in the demo may break at it.
 mkdir "$work/a folder"
