@@ -55,8 +55,7 @@ public final class Store: Sendable {
         dispatcher = Dispatcher(
             programs: programs, memory: MemoryModule(), trace: configuration.trace ?? DebugTrace.handler())
         reconciler = Reconciler(
-            dispatcher, records: records, clock: configuration.clock, clocks: configuration.clocks,
-            drainMilliseconds: configuration.drainMilliseconds)
+            dispatcher, records: records, clock: configuration.clock, clocks: configuration.clocks)
         if reconciler.pending.isPossible { try programs[.save].checkEndsWhereItSaves() }
     }
 

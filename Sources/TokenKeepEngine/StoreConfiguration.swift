@@ -38,8 +38,6 @@ public struct StoreConfiguration: Sendable {
     package var clock: @Sendable () -> UnixTime = { .now }
     /// Provides the state of the machine's clocks, which a pending change records. Replaced in tests.
     package var clocks: @Sendable () -> ClockMark = { .now }
-    /// The time limit for draining an item within a load, in milliseconds. Tests raise it: a busy machine is slow.
-    package var drainMilliseconds = Reconciler.drainMilliseconds
     /// The costs of deriving keys from new passwords. Tests use lower costs.
     package var passwordCosts = PasswordCosts.standard
     /// The directories in which stack files are searched.

@@ -66,6 +66,27 @@ public final class SecretServiceModule: Module {
         ForkGuard.allows && (try? breaker.check()) != nil && (address != nil || (try? BusAddress.find()) != nil)
     }
 
+    /// The same; but a service that did not answer an earlier call is asked, for at most 250 ms.
+    ///
+    /// Until that call's answer comes, or until 5 seconds have passed, no other call asks the service.
+    public func mayAnswer(asking call: CallContext) -> Bool {
+        if mayAnswer { return true }
+        guard ForkGuard.allows, address != nil || (try? BusAddress.find()) != nil else { return false }
+        let end = call.deadline.within(milliseconds: BusConnection.longestProbe)
+        do throws(TokenKeepError) {
+            let (connection, link) = present()
+            if let link {
+                try link.connection.probe(link.owner, until: end)
+            } else {
+                _ = try makeLink(over: connection, until: end)
+            }
+        } catch {
+            return false
+        }
+        breaker.close()
+        return true
+    }
+
     /// Calls the observer at the service's signals, from the next call on. Services do not signal every change.
     public func whenChanged(_ observer: @escaping @Sendable () -> Bool) { observers.add(observer) }
 
@@ -273,10 +294,15 @@ public final class SecretServiceModule: Module {
     ) throws(TokenKeepError) -> ServiceLink {
         let (connection, link) = present()
         try breaker.check()
-        if let link {
-            try link.connection.checkMark(of: link.owner, until: deadline)
-            return link
-        }
+        guard let link else { return try makeLink(over: connection, searching: search, until: deadline) }
+        try link.connection.checkMark(of: link.owner, until: deadline)
+        return link
+    }
+
+    /// A new link, over this connection or over a new one.
+    private func makeLink(
+        over connection: BusConnection?, searching search: EarlySearch? = nil, until deadline: Deadline
+    ) throws(TokenKeepError) -> ServiceLink {
         let usable: BusConnection
         if let connection {
             usable = connection

@@ -16,6 +16,10 @@ public protocol Module: Sendable {
     /// Whether the module may be able to answer now. The module is not asked.
     var mayAnswer: Bool { get }
 
+    /// Whether the module may be able to answer now. A module that did not answer an earlier call is asked, for at most
+    /// 250 ms.
+    func mayAnswer(asking call: CallContext) -> Bool
+
     /// Whether the module knows the time of the last change of each of its items.
     var reportsModificationTime: Bool { get }
 
@@ -90,6 +94,8 @@ extension Module {
     public var holdsRecords: Bool { false }
     /// True: the module can always answer.
     public var mayAnswer: Bool { true }
+    /// The same as ``mayAnswer``: the module itself notices that it answers again.
+    public func mayAnswer(asking call: CallContext) -> Bool { mayAnswer }
     /// False: the module does not know when its items changed.
     public var reportsModificationTime: Bool { false }
     /// Does nothing: the module reports no changes, so `observer` is never called.

@@ -4,16 +4,22 @@ extension Dispatcher {
     /// Saves an item in the stack's modules. Never called for a memory-only item.
     typealias SaveInPlaces = (SaveRequest, CallContext) throws(TokenKeepError) -> SaveOutcome
 
+    /// Finds the details of the item with which a condition is compared.
+    typealias Present = (ItemName, CallContext) throws(TokenKeepError) -> ItemDetails?
+
     /// Saves an item in the stack's first module that accepts it, and removes older copies from later modules.
+    ///
+    /// - Parameter present: finds the item with which the condition of a memory-only item's first save is compared; nil to
+    ///   ask the modules.
     func save(
-        _ request: SaveRequest, _ call: CallContext, inPlaces: SaveInPlaces? = nil
+        _ request: SaveRequest, _ call: CallContext, inPlaces: SaveInPlaces? = nil, present: Present? = nil
     ) throws(TokenKeepError) -> SaveOutcome {
         let inPlaces = inPlaces ?? saveInPlaces
         if let item = memory.item(request.name) {
             return try save(request, over: item, call, inPlaces)
         }
         if request.accessLevel == .memoryOnly {
-            return try saveInMemory(request, call)
+            return try saveInMemory(request, call, present ?? found)
         }
         return try inPlaces(request, call)
     }
@@ -39,14 +45,20 @@ extension Dispatcher {
     }
 
     /// Saves a memory-only item. Removes nothing from the stack's modules.
-    private func saveInMemory(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
+    private func saveInMemory(
+        _ request: SaveRequest, _ call: CallContext, _ find: Present
+    ) throws(TokenKeepError) -> SaveOutcome {
         var request = request
         if request.precondition != .none {
-            try request.check(present: loadIfThere(request.name, call)?.details)
+            try request.check(present: find(request.name, call))
             request.precondition = .none
         }
         try checkRequirementsInMemory(request.details(replacing: nil, module: memory.name), over: nil)
         return SaveOutcome(version: try memory.save(request, call), module: memory.name)
+    }
+
+    private func found(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> ItemDetails? {
+        try findForCondition(name, call).details
     }
 
     /// Throws if memory does not meet an item's protection requirement, or if the save would lower the requirements.
@@ -96,7 +108,7 @@ extension Dispatcher {
 
     /// Loads the existing item, completes the save request with the item's level, and checks the precondition.
     ///
-    /// The existing item may be in any module. So a save with a precondition fails if one of the modules cannot be asked.
+    /// - Throws: the failure of a module that a load asks before the item's, if the save has a precondition.
     func completed(
         _ request: SaveRequest, for places: [Place], _ call: CallContext
     ) throws(TokenKeepError) -> SaveRequest {
@@ -113,15 +125,12 @@ extension Dispatcher {
             }
             return request
         }
-        for (index, place) in places.enumerated() {
-            guard let item = try place.module.loadIfThere(request.name, call) else { continue }
-            try request.check(present: item.details)
-            request.inherited = item.details
-            if index == 0 { return request }  // the save in the first module checks the precondition once more
-            request.precondition = .absent
-            return request
-        }
-        try request.check(present: nil)
+        let found = try findForCondition(request.name, call)
+        try request.check(present: found.details)
+        guard let details = found.details, let first = places.first?.module.name else { return request }
+        request.inherited = details
+        // The save in the first module compares once more, as far as a load asked that module.
+        if details.module != first { request.precondition = found.absent.contains(first) ? .absent : .none }
         return request
     }
 

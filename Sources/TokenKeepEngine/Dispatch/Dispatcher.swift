@@ -51,8 +51,9 @@ struct Dispatcher: Sendable {
         let places = places(for: .clear)
         let isInMemory = memory.item(name) != nil
         var holder = places.first?.module.name
-        if let version, places.count != 1 || isInMemory {
-            let present = try loadIfThere(name, call)?.details
+        let isAlone = places.count == 1 && self.places(for: .load).modules.map(\.name) == [holder]
+        if let version, !isAlone || isInMemory {
+            let present = try findForCondition(name, call).details
             try SaveRequest.check(version: version, of: name, present: present)
             holder = isInMemory ? nil : present?.module
         }

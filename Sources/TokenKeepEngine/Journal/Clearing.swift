@@ -122,10 +122,14 @@ private struct Clearing {
         _ item: borrowing ItemTransaction, _ state: ItemState, _ call: CallContext
     ) throws(TokenKeepError) -> Step {
         let record = item.entry.record
-        if let version { try SaveRequest.check(version: version, of: item.name, present: record?.openDetails()) }
+        let present = try version.map { (version) throws(TokenKeepError) in
+            let present = try reconciler.present(item, state, call)
+            try SaveRequest.check(version: version, of: item.name, present: present.details)
+            return present
+        }
         let known = record?.pendingBeforeChange(item.keys) ?? []
         // Call `look(at:)` before `holders(after:)`, because a module that answers `look(at:)` is marked as used.
-        let looks = pending.look(at: reconciler.clearable(after: known), item, call)
+        let looks = pending.look(at: reconciler.clearable(after: known), item, call, after: present)
         let holders = reconciler.holders(after: known)
         let parts = pending.afterClear(known, of: item, holders: holders, looks: looks)
         reconciler.note(
@@ -143,7 +147,7 @@ private struct Clearing {
         let name = item.name
         let record = item.entry.record
         let present = try version.map { (version) throws(TokenKeepError) in
-            let present = try dispatcher.loadIfThere(name, call)?.details
+            let present = try dispatcher.findForCondition(name, call).details
             try SaveRequest.check(version: version, of: name, present: present)
             return present
         }

@@ -51,6 +51,8 @@ struct PendingDrain {
         var newer: TokenItem?
         /// The first error because of which a change stays pending; nil if there is none.
         var obstacle: TokenKeepError?
+        /// Whether a change was pending. The value is false if another process has drained the item before.
+        var isNeeded = true
     }
 
     /// One pending change after the drain.

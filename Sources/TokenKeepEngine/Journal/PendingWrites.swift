@@ -37,6 +37,11 @@ struct PendingWrites {
     /// Whether any module for which the record has a pending change can be asked now.
     func mayBeDrained(_ record: JournalRecord) -> Bool { record.pending.contains { module(of: $0)?.mayAnswer == true } }
 
+    /// The same, for a load, which also asks a module that did not answer an earlier call.
+    func mayBeDrained(_ record: JournalRecord, asking call: CallContext) -> Bool {
+        record.pending.contains { module(of: $0)?.mayAnswer(asking: call) == true }
+    }
+
     /// Whether `pending` contains a change for the named module, in this stack and on this machine.
     func has(_ pending: [PendingWrite], for module: String) -> Bool {
         pending.contains { $0.module == module && isOurs($0) }
@@ -56,11 +61,19 @@ struct PendingWrites {
     typealias Looks = [String: [UInt8]?]
 
     /// Reads the modules' present values, which are older than the change that begins now.
+    ///
+    /// - Parameter found: the item with which the change's condition was compared. A module that was asked for it is not
+    ///   asked again: a value that another program writes meanwhile must not count as older.
     func look(
-        at modules: [any Module], _ item: borrowing ItemTransaction, _ call: CallContext
+        at modules: [any Module], _ item: borrowing ItemTransaction, _ call: CallContext,
+        after found: Dispatcher.Found? = nil
     ) -> Looks {
         var looks = Looks()
-        for module in modules where module.mayAnswer {
+        if let module = found?.details?.module, let secret = found?.secret {
+            looks[module] = .some(item.keys.fingerprint(of: secret))
+        }
+        for module in found?.absent ?? [] { looks[module] = .some(nil) }
+        for module in modules where module.mayAnswer && looks[module.name] == nil {
             do throws(TokenKeepError) {
                 let found = try module.load(item.name, call.withoutPrompts)
                 looks[module.name] = .some(item.keys.fingerprint(of: found.secret))

@@ -36,7 +36,7 @@ extension Reconciler {
         return outcome
     }
 
-    /// Applies pending changes in half of the call's time, and at most 250 ms for each item. Never prompts.
+    /// Applies pending changes in half of the call's time. Never prompts.
     ///
     /// - Returns: false if a change that a module was asked to apply stays pending.
     func drainQuietly(_ call: CallContext) -> Bool {
@@ -49,7 +49,7 @@ extension Reconciler {
         let end = Deadline(milliseconds: call.deadline.remainingMilliseconds / 2)
         for record in found.records.values where pending.govern(record) && pending.mayBeDrained(record) {
             guard let name = record.name, !end.hasPassed else { continue }
-            isDrained = (try? draining(name, call.until(end).until(drainDeadline)))?.left.isEmpty == true && isDrained
+            isDrained = (try? draining(name, call.until(end)))?.left.isEmpty == true && isDrained
         }
         return isDrained
     }

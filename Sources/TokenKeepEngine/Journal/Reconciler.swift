@@ -8,15 +8,12 @@ import TokenKeepRecords
 /// value and asks no module. A process changes an item only while it holds the item's lock, and no lock during a
 /// prompt.
 struct Reconciler: Sendable {
-    /// The standard time limit for draining an item within a load of the item, in milliseconds.
-    static let drainMilliseconds: UInt32 = 250
     /// The maximum number of times that one call reads the modules again because items moved meanwhile.
     private static let attempts = 3
 
     let dispatcher: Dispatcher
     let records: Records
     let pending: PendingWrites
-    private let drainMilliseconds: UInt32
     /// Whether the stack uses records, because it has the vault or a deferrable module.
     let usesRecords: Bool
     /// Whether a load must ask the journal: a change may be pending, or the item may move between two places.
@@ -24,12 +21,11 @@ struct Reconciler: Sendable {
 
     init(
         _ dispatcher: Dispatcher, records: Records, clock: @escaping @Sendable () -> UnixTime = { .now },
-        clocks: @escaping @Sendable () -> ClockMark = { .now }, drainMilliseconds: UInt32 = Reconciler.drainMilliseconds
+        clocks: @escaping @Sendable () -> ClockMark = { .now }
     ) {
         let deferrable = dispatcher.programs.places.modules.filter(\.supportsPendingWrites)
         self.dispatcher = dispatcher
         self.records = records
-        self.drainMilliseconds = drainMilliseconds
         let beforeVault = dispatcher.places(for: .load).prefix { !$0.module.holdsRecords }.map(\.module.name)
         pending = PendingWrites(
             records: records, deferrable: deferrable, beforeVault: Set(beforeVault), clock: clock, clocks: clocks)
@@ -37,9 +33,6 @@ struct Reconciler: Sendable {
         let isVaultAlone = dispatcher.places(for: .load).map(\.module.holdsRecords) == [true]
         loadsAskJournal = usesRecords && !(deferrable.isEmpty && isVaultAlone)
     }
-
-    /// The deadline for draining an item within a load of the item that begins to drain now.
-    var drainDeadline: Deadline { Deadline(milliseconds: drainMilliseconds) }
 
     /// Loads an item from its record if the record governs, otherwise from the modules.
     ///
@@ -53,7 +46,7 @@ struct Reconciler: Sendable {
             if before.mayHavePending {
                 if let item = try answer(name, drains: drains, call) { return item }
                 if let removal = try pendingRemoval(of: name, call) {
-                    if drains { _ = try? removal.drain(call.until(drainDeadline).withoutPrompts) }
+                    if drains, let newer = removal.newerItem(name, call.withoutPrompts) { return newer }
                     emptied = try removal.modules(call)
                     // The drain skips an item that another process changed meanwhile, so ask that item's record again.
                     if let item = try answer(name, drains: drains, call) { return item }
@@ -90,22 +83,29 @@ struct Reconciler: Sendable {
 
     /// Answers a load with the record alone, unless a drain finds a newer value of another program.
     ///
+    /// The drain has the time of the call. If another process drained the item meanwhile, reads the record again.
+    ///
     /// - Returns: nil if no record governs the item.
     private func answer(_ name: ItemName, drains: Bool, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
-        let record = try records.record(of: name, call)
-        let state = pending.state(of: record.map(JournalEntry.record) ?? .none)
-        let isDrainable = drains && record.map(pending.mayBeDrained) == true
-        guard let record, case .answer(let drains) = Decisions.loaded(state, isDrainable: isDrainable) else {
-            return nil
-        }
-        let item = try item(of: record, name, call)
-        note(.load, name, item == nil ? .notFound : .ok, "something is pending, so its record answers alone")
-        if drains {
-            let drained = try? draining(name, call.until(drainDeadline).withoutPrompts)
+        var attempt = 1
+        while true {
+            let record = try records.record(of: name, call)
+            let state = pending.state(of: record.map(JournalEntry.record) ?? .none)
+            let isDrainable = drains && record.map { pending.mayBeDrained($0, asking: call) } == true
+            guard let record, case .answer(let drainsNow) = Decisions.loaded(state, isDrainable: isDrainable) else {
+                return nil
+            }
+            let item = try item(of: record, name, call)
+            note(.load, name, item == nil ? .notFound : .ok, "something is pending, so its record answers alone")
+            let drained = drainsNow ? (try? draining(name, call.withoutPrompts)) : nil
             if let newer = drained?.newer { return newer }
+            if drained?.isNeeded == false, attempt < Reconciler.attempts {
+                attempt += 1
+                continue
+            }
+            guard let item else { throw TokenKeepError(.notFound, "no item \(name)") }
+            return item
         }
-        guard let item else { throw TokenKeepError(.notFound, "no item \(name)") }
-        return item
     }
 
     /// Opens the record's value. If the vault's keys were replaced meanwhile, reads the record again.
@@ -168,14 +168,17 @@ struct Reconciler: Sendable {
     func draining(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
         guard name.removedService == nil else { return try ServiceRemoval(reconciler: self, name: name).drain(call) }
         if let removal = try pendingRemoval(of: name, call) {
-            var outcome = try removal.drain(call.until(drainDeadline))
+            var outcome = try removal.drain(call.leavingTime)
             guard outcome.left.isEmpty else {
                 outcome.left += try governing(name, call)?.pending.filter(pending.isOurs) ?? []
                 return outcome
             }
         }
-        var item = try records.begin(name, call)
-        guard let record = item.entry.record, pending.govern(record) else { return PendingDrain.Outcome() }
+        // Another process may hold the lock for as long as it waits for a module.
+        var item = try records.begin(name, call.leavingTime)
+        guard let record = item.entry.record, pending.govern(record) else {
+            return PendingDrain.Outcome(isNeeded: false)
+        }
         var drain = PendingDrain(
             pending: pending, record: record, call: call.sealing(with: item.sealer), isHeld: item.isAsked,
             trace: dispatcher.trace)
@@ -183,30 +186,6 @@ struct Reconciler: Sendable {
         outcome.left.removeAll { !pending.isOurs($0) }
         try item.apply(outcome.change)
         return outcome
-    }
-
-    /// Applies an item's pending changes before a save or clear that has a precondition.
-    ///
-    /// Another program may have changed the module's item, so the record alone cannot decide about the precondition.
-    ///
-    /// - Throws: the failure of a module that could not be asked. After an error the item is unchanged.
-    func drainBeforeCondition(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
-        guard try records.journal.snapshot(for: name).mayHavePending else { return }
-        let isPending = try governing(name, call) != nil
-        try drainRemoval(before: name, call, isNeeded: true)
-        guard isPending else { return }
-        var drained = try draining(name, call.withoutPrompts)
-        if let obstacle = drained.obstacle, obstacle.status == .locked, obstacle.module != "vault", call.promptsAllowed
-        {
-            for module in pending.deferrable { try module.prepare(call) }
-            drained = try draining(name, call.withoutPrompts)
-        }
-        guard let left = drained.left.first else { return }
-        throw drained.obstacle
-            ?? TokenKeepError(
-                .unavailable, "\(name) has a change pending for \(left.module), which is not asked now",
-                module: left.module,
-                hint: "try again when \(left.module) answers: tokenkeep status says why it does not")
     }
 
     /// Drains an item, and lets modules prompt that ask the user before deleting an older item.

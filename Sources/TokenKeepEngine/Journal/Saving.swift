@@ -7,22 +7,24 @@ extension Reconciler {
     ///
     /// If the first module misses the value, the journal keeps the value as a pending write.
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
-        try dispatcher.save(request, call) { request, call throws(TokenKeepError) in
-            guard let first = dispatcher.places(for: .save).first?.module,
-                first.supportsPendingWrites || first.holdsRecords
-            else {
-                return try dispatcher.saveInPlaces(request, call)
-            }
-            guard call.promptsAllowed else { return try Saving(reconciler: self, first: first).run(request, call) }
-            let saving = Saving(reconciler: self, first: first, mayAsk: true)
-            do throws(TokenKeepError) {
-                return try saving.asking(request, call)
-            } catch {
-                guard error.status == .locked, error.module != "vault" else { throw error }
-            }
-            try first.prepare(call)
-            return try saving.asking(request, call)
+        try dispatcher.save(request, call, inPlaces: saveInPlaces, present: present)
+    }
+
+    private func saveInPlaces(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
+        guard let first = dispatcher.places(for: .save).first?.module,
+            first.supportsPendingWrites || first.holdsRecords
+        else {
+            return try dispatcher.saveInPlaces(request, call)
         }
+        guard call.promptsAllowed else { return try Saving(reconciler: self, first: first).run(request, call) }
+        let saving = Saving(reconciler: self, first: first, mayAsk: true)
+        do throws(TokenKeepError) {
+            return try saving.asking(request, call)
+        } catch {
+            guard error.status == .locked, error.module != "vault" else { throw error }
+        }
+        try first.prepare(call)
+        return try saving.asking(request, call)
     }
 }
 
@@ -129,10 +131,16 @@ struct Saving {
         let isToBeEmptied = try reconciler.isToBeEmptied(first, of: request.name, call)
         var request = request
         var present: ItemDetails?
+        var found: Dispatcher.Found?
         if state.holdsValue || state.governs {
             present = try record?.openDetails()
+            if request.precondition != .none {
+                found = try compared(request, item, state, call)
+                request.precondition = .none
+            }
         } else if state == .unreadable || isToBeEmptied {
             request = try inheriting(request, item)
+            if isToBeEmptied, state != .unreadable { try request.check(present: nil) }
             if let problem = item.entry.problem { try inheritFromModule(&request, because: problem, call) }
         } else {
             // Check the precondition now. If the module misses the value later, the record gets the value without
@@ -145,12 +153,25 @@ struct Saving {
             state, to: place, isToBeEmptied: isToBeEmptied, isConditional: request.precondition != .none)
         if action == .fail, let problem = item.entry.problem { throw problem }
         switch action {
-        case .fail, .record: return try recording(request, over: record, present, item, call)
+        case .fail, .record: return try recording(request, over: record, present, item, call, after: found)
         case .recordUnlessLocked:
             if let locked = lock(of: item.name, call), case .fail = missed(request, locked, item, call) { throw locked }
             return try recording(request, over: record, present, item, call)
         case .send: return try sending(request, over: record, item, call)
         }
+    }
+
+    /// Compares the save's condition with the item that a load answers.
+    private func compared(
+        _ request: SaveRequest, _ item: borrowing ItemTransaction, _ state: ItemState, _ call: CallContext
+    ) throws(TokenKeepError) -> Dispatcher.Found {
+        let found = try reconciler.present(item, state, call)
+        do throws(TokenKeepError) {
+            try request.check(present: found.details)
+        } catch {
+            throw error.inModule(found.details?.module ?? "vault")
+        }
+        return found
     }
 
     /// The first module's LOCKED failure to load the item; nil if the module is not locked.
@@ -339,9 +360,11 @@ struct Saving {
     /// - Parameters:
     ///   - wasSent: whether the first module may have got the value already.
     ///   - looks: the modules' present values, if the caller knows them; nil to load them now.
+    ///   - found: the item with which the save's condition was compared.
     private func recording(
         _ request: SaveRequest, over record: JournalRecord?, _ present: ItemDetails?, _ item: borrowing ItemTransaction,
-        _ call: CallContext, wasSent: Bool = false, looks: PendingWrites.Looks? = nil
+        _ call: CallContext, wasSent: Bool = false, looks: PendingWrites.Looks? = nil,
+        after found: Dispatcher.Found? = nil
     ) throws(TokenKeepError) -> Step {
         if record != nil, !wasSent {
             do throws(TokenKeepError) { try request.check(present: present) } catch { throw error.inModule("vault") }
@@ -356,7 +379,7 @@ struct Saving {
         var isKept = place(for: details) != .unfit
         let holders = reconciler.holders(after: known).filter { !isKept || $0.name != first.name }
         let asked = isKept && first.supportsPendingWrites ? [first] : []
-        let looks = looks ?? (wasSent ? [:] : pending.look(at: holders + asked, item, call))
+        let looks = looks ?? (wasSent ? [:] : pending.look(at: holders + asked, item, call, after: found))
         // Ask this after `look(at:)`, because a module that answers `look(at:)` is marked as used.
         if isKept, first.supportsPendingWrites, !pending.has(known, for: first.name) { isKept = try !isNeverUsed() }
         guard isKept || requirements.hasVault else {

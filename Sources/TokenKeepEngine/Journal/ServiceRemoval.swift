@@ -54,6 +54,25 @@ struct ServiceRemoval {
         return outcome
     }
 
+    /// Drains the removal for a load of one of the service's items, this item first.
+    ///
+    /// The removal may have too many items for the call's time, or a module may keep one of them. So the loaded item is
+    /// judged alone.
+    ///
+    /// - Returns: the item, if another program wrote it after the removal; otherwise nil.
+    func newerItem(_ itemName: ItemName, _ call: CallContext) -> TokenItem? {
+        guard let record = try? reconciler.governing(name, call), pending.mayBeDrained(record, asking: call) else {
+            return nil
+        }
+        var newer: TokenItem?
+        for part in record.pending where newer == nil {
+            guard let module = pending.module(of: part) else { continue }
+            newer = (try? remove(itemName, from: module, part, call))?.newer
+        }
+        _ = try? drain(call.leavingTime)
+        return newer
+    }
+
     /// The names of the modules of this stack for which the removal is still pending.
     func modules(_ call: CallContext) throws(TokenKeepError) -> Set<String> {
         Set(try reconciler.governing(name, call)?.pending.filter(pending.isOurs).map(\.module) ?? [])
@@ -64,21 +83,32 @@ struct ServiceRemoval {
         let listing = try module.list(namespace: name.namespace, service: service, call)
         let listed = listing.items.map(\.name)
         for itemName in try listed + sealedItems(of: service, in: module.name, besides: Set(listed)) {
-            let item = try records.begin(itemName, call)
-            // Another process may have drained the removal since the list, and saved a newer item.
-            guard try reconciler.governing(name, call)?.pending.contains(part) == true else { return }
-            if let record = item.entry.record, pending.has(record.pending, for: module.name) { continue }
-            let cleared = JournalRecord(holdsValue: false, pending: [part], name: itemName) { nil }
-            var drain = PendingDrain(
-                pending: pending, record: cleared, call: call.sealing(with: item.sealer), isHeld: item.isAsked,
-                notesArrivals: false, trace: reconciler.dispatcher.trace)
-            let outcome = try drain.run(item)
+            guard let outcome = try remove(itemName, from: module, part, call) else { return }
             if let obstacle = outcome.obstacle { throw obstacle }
             guard outcome.left.isEmpty else {
                 throw TokenKeepError(.unavailable, "\(module.name) is not asked now", module: module.name)
             }
         }
         if let problem = listing.problem { throw problem.inModule(module.name) }
+    }
+
+    /// Removes one item from a module, unless it is newer than the removal or its own record decides about it.
+    ///
+    /// - Returns: the drain's outcome; nil if the removal of the service is no longer pending.
+    private func remove(
+        _ itemName: ItemName, from module: any Module, _ part: PendingWrite, _ call: CallContext
+    ) throws(TokenKeepError) -> PendingDrain.Outcome? {
+        let item = try records.begin(itemName, call.leavingTime)
+        // Another process may have drained the removal meanwhile, and saved a newer item.
+        guard try reconciler.governing(name, call)?.pending.contains(part) == true else { return nil }
+        if let record = item.entry.record, pending.has(record.pending, for: module.name) {
+            return PendingDrain.Outcome(isNeeded: false)
+        }
+        let cleared = JournalRecord(holdsValue: false, pending: [part], name: itemName) { nil }
+        var drain = PendingDrain(
+            pending: pending, record: cleared, call: call.sealing(with: item.sealer), isHeld: item.isAsked,
+            notesArrivals: false, trace: reconciler.dispatcher.trace)
+        return try drain.run(item)
     }
 
     /// The items of the service that a record names as sealed in a module, although the module does not list them.
@@ -166,15 +196,13 @@ extension Reconciler {
 
     /// Drains the pending removal of all items of the service before one of these items changes.
     ///
-    /// - Parameter isNeeded: whether a removal that stays pending fails the call. The drain then has the call's whole
-    ///   time.
+    /// - Parameter isNeeded: whether a removal that stays pending fails the call.
     func drainRemoval(
         before name: ItemName, _ call: CallContext, isNeeded: Bool = false
     ) throws(TokenKeepError) {
         guard let removal = try pendingRemoval(of: name, call) else { return }
         do throws(TokenKeepError) {
-            let end = isNeeded ? call.deadline : drainDeadline
-            let outcome = try removal.drain(call.until(end).withoutPrompts)
+            let outcome = try removal.drain((isNeeded ? call : call.leavingTime).withoutPrompts)
             guard isNeeded, let left = outcome.left.first else { return }
             throw outcome.obstacle
                 ?? TokenKeepError(.unavailable, "\(removal.name) must leave \(left.module) first", module: left.module)

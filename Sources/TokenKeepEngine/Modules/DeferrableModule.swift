@@ -12,8 +12,6 @@ import TokenKeepRecords
 ///
 /// Every call leaves part of its time to the modules that come later in the stack.
 struct DeferrableModule: RememberingModule {
-    private static let reserveMilliseconds: UInt32 = 500
-
     let base: any Module
     let records: Records
     private let seen = SeenValues()
@@ -30,6 +28,7 @@ struct DeferrableModule: RememberingModule {
     var reportsModificationTime: Bool { base.reportsModificationTime }
     var supportsSealing: Bool { base.supportsSealing }
     var mayAnswer: Bool { base.mayAnswer }
+    func mayAnswer(asking call: CallContext) -> Bool { base.mayAnswer(asking: call) }
 
     func whenChanged(_ observer: @escaping @Sendable () -> Bool) { base.whenChanged(observer) }
 
@@ -223,11 +222,18 @@ struct DeferrableModule: RememberingModule {
         try? records.journal.markUsed(name, call)
     }
 
-    /// A copy of the call's context that ends earlier and so leaves time to later modules.
+    private func share(of call: CallContext) -> CallContext { call.leavingTime }
+}
+
+extension CallContext {
+    /// The time that a part of a call leaves to the parts after it, in milliseconds.
+    private static let reserve: UInt32 = 500
+
+    /// A copy of this context that ends earlier and so leaves time to what follows in the call, such as later modules.
     ///
     /// Leaves 500 ms of the remaining time, or half of the time if less than one second remains.
-    private func share(of call: CallContext) -> CallContext {
-        let left = call.deadline.remainingMilliseconds
-        return call.until(Deadline(milliseconds: left - min(DeferrableModule.reserveMilliseconds, left / 2)))
+    var leavingTime: CallContext {
+        let left = deadline.remainingMilliseconds
+        return until(Deadline(milliseconds: left - min(CallContext.reserve, left / 2)))
     }
 }

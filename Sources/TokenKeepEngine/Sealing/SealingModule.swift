@@ -12,6 +12,7 @@ struct SealingModule: Module {
     var supportsPendingWrites: Bool { base.supportsPendingWrites }
     var reportsModificationTime: Bool { base.reportsModificationTime }
     var mayAnswer: Bool { base.mayAnswer }
+    func mayAnswer(asking call: CallContext) -> Bool { base.mayAnswer(asking: call) }
     var supportsSealing: Bool { true }
 
     func whenChanged(_ observer: @escaping @Sendable () -> Bool) { base.whenChanged(observer) }

@@ -50,6 +50,7 @@ extension BusConnection {
         let context = try MainContext(leaving: DescriptorSupply.forConnection)
         let retained = context.retained()
         defer { glib.pointee.g_main_context_unref(retained) }
+        let patience = Deadline(milliseconds: BusConnection.hasty)
         var started: OpaquePointer?
         let problem = tokenkeep_connecting_start(address, retained, &started)
         guard problem == 0, let started else { throw notBegun(problem) }
@@ -63,7 +64,7 @@ extension BusConnection {
         switch outcome {
         case ECONNREFUSED: throw failure(error)
         case ETIMEDOUT:
-            if !deadline.isCancelled { breaker.open(unanswered: []) { nil } }
+            if !deadline.isCancelled, patience.hasPassed { breaker.open(unanswered: []) { nil } }
             throw deadline.failure("the message bus did not answer in time")
         default: throw notBegun(outcome)
         }

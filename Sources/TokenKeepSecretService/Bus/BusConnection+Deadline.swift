@@ -5,20 +5,25 @@ extension BusConnection {
     /// Sends one call and waits for the reply.
     ///
     /// - Throws: ``Status/timedOut``, ``Status/cancelled``.
-    func exchange(_ call: MethodCall, until deadline: Deadline) throws(TokenKeepError) -> Reply {
-        try exchange([call], until: deadline).first ?? .disconnected
+    func exchange(
+        _ call: MethodCall, until deadline: Deadline, patience: UInt32 = BusConnection.hasty
+    ) throws(TokenKeepError) -> Reply {
+        try exchange([call], until: deadline, patience: patience).first ?? .disconnected
     }
 
     /// Sends several calls at once, and returns their replies in the same order.
     ///
     /// Sends nothing if the deadline has passed or the call was cancelled.
     ///
-    /// - Throws: ``Status/timedOut`` if the deadline passes first, which opens the breaker; ``Status/cancelled``, which
-    ///   does not open the breaker.
-    func exchange(_ calls: [MethodCall], until deadline: Deadline) throws(TokenKeepError) -> [Reply] {
+    /// - Parameter patience: the milliseconds after which a missing reply opens the breaker.
+    /// - Throws: ``Status/timedOut`` if the deadline passes first, which opens the breaker if the calls had their
+    ///   `patience`; ``Status/cancelled``, which does not open the breaker.
+    func exchange(
+        _ calls: [MethodCall], until deadline: Deadline, patience: UInt32 = BusConnection.hasty
+    ) throws(TokenKeepError) -> [Reply] {
         guard !deadline.hasPassed else { throw BusConnection.late(deadline) }
         let context = try MainContext()
-        return try replies(to: start(calls), in: context, until: deadline)
+        return try replies(to: start(calls, patience: patience), in: context, until: deadline)
     }
 
     /// Waits for the replies to calls, in the context in which the calls were sent. See ``exchange(_:until:)``.
@@ -29,7 +34,7 @@ extension BusConnection {
         guard context.run(until: deadline, isDone) else {
             let unanswered = sent.filter { !$0.pending.isDone }
             cancel(unanswered)
-            if !deadline.isCancelled {
+            if !deadline.isCancelled, unanswered.contains(where: \.patience.hasPassed) {
                 breaker.open(unanswered: unanswered.map(\.serial)) { ping(unanswered.first?.call.destination) }
             }
             context.deliver(atMost: 4 * sent.count + 16, until: isDone)

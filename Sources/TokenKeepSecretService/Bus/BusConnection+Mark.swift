@@ -5,32 +5,38 @@ extension BusConnection {
     /// The maximum wait for a service that did not answer an earlier call, in milliseconds.
     static let longestProbe: UInt32 = 250
 
-    /// A call of at most this many milliseconds leaves no mark: a healthy service on a busy machine may need that long.
-    private static let hastyCall: UInt32 = 500
-
     /// Leaves a mark, because the service did not answer a call in time.
     ///
     /// - Parameter milliseconds: the time limit that the call had.
     func leaveMark(after milliseconds: UInt32) {
-        guard milliseconds > BusConnection.hastyCall, let owner = watch.usedOwner else { return }
+        guard milliseconds > BusConnection.hasty, let owner = watch.usedOwner else { return }
         mark?.leave(owner: owner)
     }
 
-    /// If there is a mark, asks the service for a property, and removes the mark if the service answers.
+    /// Asks the service for a property, for at most ``longestProbe``.
     ///
     /// A Ping would not suffice: libraries answer it on a thread of their own while the service's main loop hangs. An
     /// error counts as an answer, and so does the end of the service.
+    ///
+    /// - Throws: ``Status/timedOut``, which opens the breaker unless the call's deadline cut the probe short;
+    ///   ``Status/cancelled``.
+    func probe(_ owner: String, until deadline: Deadline) throws(TokenKeepError) {
+        let question = MethodCall(
+            destination: owner, path: .service, interface: "org.freedesktop.DBus.Properties", member: "Get",
+            body: .tuple([.string("org.freedesktop.Secret.Service"), .string("Collections")]), answerType: "(v)")
+        let end = deadline.within(milliseconds: BusConnection.longestProbe)
+        _ = try exchange(question, until: end, patience: end < deadline ? 0 : BusConnection.hasty)
+    }
+
+    /// If there is a mark, probes the service, and removes the mark if the service answers.
     ///
     /// - Throws: ``Status/unavailable`` if the service does not answer within ``longestProbe``. After that failure this
     ///   process's breaker is open, and the mark stays. ``Status/cancelled``.
     func checkMark(of owner: String, until deadline: Deadline) throws(TokenKeepError) {
         guard let mark, mark.mayExist else { return }
         guard mark.owner() == owner else { return mark.remove() }
-        let question = MethodCall(
-            destination: owner, path: .service, interface: "org.freedesktop.DBus.Properties", member: "Get",
-            body: .tuple([.string("org.freedesktop.Secret.Service"), .string("Collections")]), answerType: "(v)")
         do throws(TokenKeepError) {
-            _ = try exchange(question, until: deadline.within(milliseconds: BusConnection.longestProbe))
+            try probe(owner, until: deadline)
         } catch {
             guard error.status == .timedOut else { throw error }
             throw TokenKeepError(

@@ -76,10 +76,19 @@ final class BusConnection: @unchecked Sendable {
         let call: MethodCall
         let serial: UInt32
         let pending: Pending<Reply>
+        /// The time from which a missing reply opens the breaker.
+        let patience: Deadline
     }
 
+    /// A service that did not answer within this many milliseconds may be healthy, on a busy machine.
+    static let hasty: UInt32 = 500
+
     /// Sends calls without waiting. The thread must be in the context in which ``replies(to:in:until:)`` then waits.
-    func start(_ calls: [MethodCall]) -> [Sent] { calls.map(send) }
+    ///
+    /// - Parameter patience: the milliseconds after which a missing reply opens the breaker.
+    func start(_ calls: [MethodCall], patience: UInt32 = BusConnection.hasty) -> [Sent] {
+        calls.map { send($0, Deadline(milliseconds: patience)) }
+    }
 
     /// Cancels calls that were sent. Afterwards the caller must run GLib's context, which delivers the
     /// results of the calls.
@@ -87,7 +96,7 @@ final class BusConnection: @unchecked Sendable {
         for one in sent where !one.pending.isDone { glib.pointee.g_cancellable_cancel(one.pending.cancellable) }
     }
 
-    private func send(_ call: MethodCall) -> Sent {
+    private func send(_ call: MethodCall, _ patience: Deadline) -> Sent {
         let message = BusConnection.message(call)
         defer { glib.pointee.g_object_unref(UnsafeMutableRawPointer(message)) }
         let pending = Pending<Reply> { connection, result in
@@ -97,7 +106,7 @@ final class BusConnection: @unchecked Sendable {
         var serial: UInt32 = 0
         glib.pointee.g_dbus_connection_send_message_with_reply(
             pointer, message, 0, .max, &serial, pending.cancellable, pendingCallback, pending.callbackData)
-        return Sent(call: call, serial: serial, pending: pending)
+        return Sent(call: call, serial: serial, pending: pending, patience: patience)
     }
 
     /// Sends a message that needs no answer. Returns its serial number; nil if the message could not be sent.

@@ -2,9 +2,11 @@ import TokenKeepCore
 
 /// Makes this process's calls fail at once while the service is known not to answer.
 ///
-/// The breaker opens when a call's deadline passes without an answer. Three events close it:
+/// The breaker opens when a call's deadline passes without an answer, unless the call was hasty
+/// (``BusConnection/hasty``). Four events close it:
 ///
 /// - The late answer arrives.
+/// - The service answers a probe of a load that finds a change pending.
 /// - The bus reports that the service has another owner.
 /// - The rest period has passed, and the service has answered a Ping. The Ping alone is not enough: libraries answer it
 ///   even if the main loop of their program hangs.

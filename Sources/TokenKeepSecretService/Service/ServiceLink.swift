@@ -142,10 +142,11 @@ final class ServiceLink: @unchecked Sendable {
             GLibrary.drop(error)
             return hasSession
         }
+        let patience = Deadline(milliseconds: BusConnection.hasty)
         start(pending)
         guard context.run(until: deadline, { pending.isDone }) else {
             glib.pointee.g_cancellable_cancel(pending.cancellable)
-            if !deadline.isCancelled { connection.noteSilence(of: owner) }
+            if !deadline.isCancelled, patience.hasPassed { connection.noteSilence(of: owner) }
             context.deliver(atMost: 32) { pending.isDone }
             throw BusConnection.late(deadline)
         }

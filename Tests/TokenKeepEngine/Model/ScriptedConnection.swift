@@ -27,52 +27,52 @@ final class ScriptedConnection: Module, @unchecked Sendable {
     }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
-        guard let item = try ask({ [service] in service.items[name] }) else {
+        guard let item = try ask(call, { [service] in service.items[name] }) else {
             throw TokenKeepError(.notFound, "no item \(name)", module: self.name)
         }
         return try versioned(item)
     }
 
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
-        let found = try ask { [service] in service.items[request.name] }
+        let found = try ask(call) { [service] in service.items[request.name] }
         let present = try found.map { (item) throws(TokenKeepError) in try versioned(item) }
         try request.check(present: present?.details)
         var details = request.details(replacing: present?.details, module: name)
         details.version = try versionKey().version(of: details, secret: request.secret)
         let saved = details
-        try ask(isWrite: true) { [service] in service.put(saved, request.secret) }
+        try ask(call, isWrite: true) { [service] in service.put(saved, request.secret) }
         return details.version
     }
 
     func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
         guard service.takesSteps else { return try save(request, call) }
-        let found = try ask { [service] in service.items[request.name] }
+        let found = try ask(call) { [service] in service.items[request.name] }
         let present = try found.map { (item) throws(TokenKeepError) in try versioned(item) }
         try request.check(present: present?.details)
         return found == nil ? try save(request, call) : nil
     }
 
     func clear(_ name: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool {
-        let found = try ask { [service] in service.items[name] }
+        let found = try ask(call) { [service] in service.items[name] }
         if let version {
             let present = try found.map { (item) throws(TokenKeepError) in try versioned(item) }
             try SaveRequest.check(version: version, of: name, present: present?.details)
         }
         guard found != nil else { return false }
-        return try ask(isWrite: true) { [service] in service.remove(name) }
+        return try ask(call, isWrite: true) { [service] in service.remove(name) }
     }
 
     func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
-        let items = try ask { [service = self.service] in Array(service.items.values) }
+        let items = try ask(call) { [service = self.service] in Array(service.items.values) }
         let details = items.map(\.details).filter { $0.name.isIn(namespace: namespace, service: service) }
         return ItemListing(items: details)
     }
 
     func namespaces(_ call: CallContext) throws(TokenKeepError) -> Set<String>? {
-        Set(try ask { [service] in service.items.keys.map(\.namespace) })
+        Set(try ask(call) { [service] in service.items.keys.map(\.namespace) })
     }
 
-    func prepare(_ call: CallContext) throws(TokenKeepError) { try ask {} }
+    func prepare(_ call: CallContext) throws(TokenKeepError) { try ask(call) {} }
 
     func report(_ call: CallContext) -> ModuleReport { ModuleReport(module: name, place: "a test") }
 
@@ -84,10 +84,13 @@ final class ScriptedConnection: Module, @unchecked Sendable {
     }
 
     private func ask<Answer>(
-        isWrite: Bool = false, _ body: @escaping () -> Answer
+        _ call: CallContext, isWrite: Bool = false, _ body: @escaping () -> Answer
     ) throws(TokenKeepError) -> Answer {
         guard isConnected else { throw TokenKeepError(.unavailable, "there is no bus", isAbsence: true) }
         guard mayAnswer else { throw TokenKeepError(.unavailable, "it did not answer an earlier call") }
+        guard service.latency == 0 || call.deadline.remainingMilliseconds > service.latency else {
+            throw TokenKeepError(.timedOut, "the answer comes later than the call ends")
+        }
         do throws(TokenKeepError) {
             return try service.answer(isWrite: isWrite, body)
         } catch {

@@ -49,6 +49,8 @@ final class ScriptedService: @unchecked Sendable {
     var interlude: (body: () -> Void, calls: Int)?
     /// Runs once after the next call was answered: another program's or store's action.
     var afterward: (() -> Void)?
+    /// The time that each answer takes, in milliseconds. A call that ends earlier times out at once: nobody waits.
+    var latency: UInt32 = 0
     /// Whether a save over an item needs several steps.
     var takesSteps = false
     /// The present time, in whole seconds.

@@ -1,0 +1,98 @@
+import TokenKeepCore
+import TokenKeepRecords
+
+// The conditions of saves and clears (only if absent, only over a version) are compared with the item that a load
+// answers, in every state of the item.
+
+extension Dispatcher {
+    /// The item with which the condition of a save or clear is compared, and what the modules before it answered.
+    struct Found {
+        /// The details of the item that a load answers; nil if no module has the item.
+        var details: ItemDetails?
+        /// The item's secret; nil if it was not read.
+        var secret: SecretBytes?
+        /// The modules that answered that they do not have the item.
+        var absent: [String] = []
+    }
+
+    /// Finds the item with which the condition of a save or clear is compared: the item that a load answers.
+    ///
+    /// - Parameter record: the item's record, if the caller has read it.
+    /// - Throws: the failure of a module that a load asks before it finds the item. The load passes over that module, but
+    ///   the module may have another item.
+    func findForCondition(
+        _ name: ItemName, _ call: CallContext, record: JournalRecord? = nil
+    ) throws(TokenKeepError) -> Found {
+        if let item = memory.item(name) { return Found(details: item.details, secret: item.secret) }
+        var found = Found()
+        var failure: TokenKeepError?
+        var silent = self
+        silent.trace = nil
+        _ = silent.walk(programs[.load].asksModules ? .load : .save, name.description) { place throws(TokenKeepError) in
+            do throws(TokenKeepError) {
+                if place.module.holdsRecords, let details = try record?.openDetails() {
+                    found.details = found.details ?? details
+                } else {
+                    let item = try place.module.load(name, call)
+                    if found.details == nil { (found.details, found.secret) = (item.details, item.secret) }
+                }
+                return Answered(value: ())
+            } catch {
+                if error.status != .notFound, found.details == nil {
+                    failure = failure ?? error.inModule(place.module.name)
+                }
+                if error.status == .notFound, !error.isAbsence { found.absent.append(place.module.name) }
+                throw error
+            }
+        }
+        if let failure { throw failure }
+        return found
+    }
+}
+
+extension Reconciler {
+    /// Applies an item's pending changes before a save or clear that has a precondition.
+    ///
+    /// Another program may have changed the module's item, so the record alone cannot decide about the precondition.
+    ///
+    /// - Throws: the failure of a module that could not be asked. After an error the item is unchanged.
+    func drainBeforeCondition(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
+        guard try records.journal.snapshot(for: name).mayHavePending else { return }
+        let isPending = try governing(name, call) != nil
+        try drainRemoval(before: name, call, isNeeded: true)
+        guard isPending else { return }
+        var drained = try draining(name, call.withoutPrompts)
+        if let obstacle = drained.obstacle, obstacle.status == .locked, obstacle.module != "vault", call.promptsAllowed
+        {
+            for module in pending.deferrable { try module.prepare(call) }
+            drained = try draining(name, call.withoutPrompts)
+        }
+        guard let left = drained.left.first else { return }
+        throw drained.obstacle
+            ?? TokenKeepError(
+                .unavailable, "\(name) has a change pending for \(left.module), which is not asked now",
+                module: left.module,
+                hint: "try again when \(left.module) answers: tokenkeep status says why it does not")
+    }
+
+    /// Finds the item with which the condition of a save or clear is compared: the item that a load answers.
+    ///
+    /// Call this after ``drainBeforeCondition(_:_:)``. If a change is pending again meanwhile, the record answers.
+    ///
+    /// - Throws: the failure of a module that a load asks before it finds the item.
+    func present(
+        _ item: borrowing ItemTransaction, _ state: ItemState, _ call: CallContext
+    ) throws(TokenKeepError) -> Dispatcher.Found {
+        let isVaultFirst = dispatcher.places(for: .load).first?.module.holdsRecords == true
+        guard state == .home, !isVaultFirst else {
+            return Dispatcher.Found(details: try item.entry.record?.openDetails())
+        }
+        return try dispatcher.findForCondition(item.name, call, record: item.entry.record)
+    }
+
+    /// The same for a save of a memory-only item, which changes no record.
+    func present(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> ItemDetails? {
+        if usesRecords { try drainBeforeCondition(name, call) }
+        return try dispatcher.findForCondition(name, call).details
+    }
+}
