@@ -14,17 +14,17 @@ struct BreakerMark: Sendable {
     private let runtimeDirectory: String
     private let name: String
 
-    /// Computes the path of a bus's mark, in `XDG_RUNTIME_DIR`. Accesses no file.
+    /// Computes the path of a bus's mark, in the user's runtime directory.
     ///
     /// - Parameter bus: the bus's GUID.
     /// - Returns: nil if the GUID is malformed, the directory is not set, or the environment cannot be trusted.
     init?(bus: String) {
         let isWellFormed =
             bus.utf8.count == 32 && bus.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
-        guard isWellFormed, !Privileges.areRaised, let directory = getenv("XDG_RUNTIME_DIR"),
-            directory.pointee == UInt8(ascii: "/")
+        guard isWellFormed, !Privileges.areRaised, let directory = RuntimeDirectory.find(),
+            directory.utf8.first == UInt8(ascii: "/")
         else { return nil }
-        runtimeDirectory = String(cString: directory)
+        runtimeDirectory = directory
         name = "breaker-" + bus
     }
 

@@ -3,10 +3,11 @@ import TokenKeepCore
 
 /// Finds the address of the user's session bus, without GLib: GLib is not loaded if there is no bus.
 enum BusAddress {
-    /// The address in `DBUS_SESSION_BUS_ADDRESS`; if that is not set, the socket `bus` in `XDG_RUNTIME_DIR`.
+    /// The address in `DBUS_SESSION_BUS_ADDRESS`; if that is not set, the socket `bus` in the user's runtime directory.
     ///
+    /// - Parameter parent: the directory of all users' runtime directories.
     /// - Throws: ``Status/unavailable``, as an absence, if there is no address or the environment cannot be trusted.
-    static func find() throws(TokenKeepError) -> String {
+    static func find(below parent: String = "/run/user") throws(TokenKeepError) -> String {
         guard !Privileges.areRaised else {
             throw absent("a program with raised privileges does not follow its environment to a message bus")
         }
@@ -16,7 +17,7 @@ enum BusAddress {
             }
             return sockets
         }
-        guard let directory = value("XDG_RUNTIME_DIR") else {
+        guard let directory = RuntimeDirectory.find(below: parent) else {
             throw absent("there is no session bus: DBUS_SESSION_BUS_ADDRESS is not set")
         }
         let socket = directory + "/bus"

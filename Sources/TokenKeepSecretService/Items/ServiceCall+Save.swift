@@ -47,18 +47,20 @@ extension ServiceCall {
         let changes = link.itemChanges
         // A repetition overwrites the item that the first attempt saved. The precondition was met in the first attempt.
         let needsPresent = request.precondition != .none && !(doubt.isRepetition && mark.hasWritten)
-        let findings = try find(name, secret: needsPresent, copies: true)
+        let found = try find(name, secret: needsPresent, copies: true)
         if needsPresent {
-            let present = try answer(findings, name).map { (item) throws(TokenKeepError) in
-                try read(item, as: name, findings.secrets, key).details
+            let present = try answer(found, name).map { (item) throws(TokenKeepError) in
+                try read(item, as: name, found.secrets, key).details
             }
             try request.check(present: present)
         }
+        let (findings, fleeting) = try lasting(found)
         let writing = try writing(
-            request, over: findings.ours.first ?? findings.foreign.first, isOurs: !findings.ours.isEmpty)
+            request, over: findings.ours.first ?? findings.foreign.first, isOurs: !findings.ours.isEmpty,
+            known: fleeting.first)
         let target = writing.target
         if let target, writing.attributes == nil { try checkLeaveToReplace(target, name, steps) }
-        let isOneStep = isOneStep(writing, findings)
+        let isOneStep = fleeting.isEmpty && isOneStep(writing, findings)
         if case .one = steps, !isOneStep { return nil }
         let stored = try stored(request.secret, writing)
         let secret = try link.encode(stored)
@@ -71,10 +73,12 @@ extension ServiceCall {
             if isOneStep, !findings.ours.isEmpty { remember(target, name, version, changes, modified: dated) }
         } else {
             let path = try create(writing, secret)
+            if let path { try refuseFleeting(path, name.description, mark) }
             if let path { try verify(stored, at: path) }
             if let target { try remove([target] + findings.ours.filter { $0.path != target.path }, name) }
             link.paths[name] = path.map { PathCache.Entry(path: $0) }
         }
+        try remove(fleeting, name)
         noteForm(of: writing)
         return version
     }
@@ -97,7 +101,8 @@ extension ServiceCall {
     ) throws(TokenKeepError) -> UInt64? {
         let name = request.name
         guard request.precondition == .none, link.isProven, let entry = link.paths[name], let target = entry.item,
-            link.isUntouched(entry), try isOurs(target, name), try isStillThere(target, entry)
+            link.isUntouched(entry), try isOurs(target, name), try !isFleeting(target.path),
+            try isStillThere(target, entry)
         else { return nil }
         let writing = try writing(request, over: target, isOurs: true)
         guard isOneStep(writing, Findings(ours: [target])) else { return nil }
@@ -152,13 +157,15 @@ extension ServiceCall {
 
     /// Prepares a save: the item's details, its stored form, and the item to overwrite.
     ///
+    /// - Parameter fleeting: TokenKeep's item in the session collection, whose level the save keeps if there is no other.
     /// - Throws: ``Status/policy`` if a protection requirement of the new or of the present item would not be met.
     private func writing(
-        _ request: SaveRequest, over present: StoredItem?, isOurs: Bool
+        _ request: SaveRequest, over present: StoredItem?, isOurs: Bool, known fleeting: StoredItem? = nil
     ) throws(TokenKeepError) -> Writing {
-        let known = present.flatMap { presentDetails(of: $0, for: request) }
+        let isKnown = isOurs || fleeting != nil
+        let known = (isOurs ? present : fleeting ?? present).flatMap { presentDetails(of: $0, for: request) }
         let details = request.details(replacing: known, module: module)
-        if isOurs, !request.mayLowerRequirements { try details.checkLowersNothing(of: known, module: module) }
+        if isKnown, !request.mayLowerRequirements { try details.checkLowersNothing(of: known, module: module) }
         let vaultID = try sealing.vaultID(for: details, isAcknowledged: request.mayLowerRequirements)
         // A sealed secret is never written into a foreign item, so that item stays unchanged.
         let target = vaultID != nil && !isOurs ? nil : present

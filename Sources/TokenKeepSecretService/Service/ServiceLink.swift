@@ -20,6 +20,7 @@ final class ServiceLink: @unchecked Sendable {
     private let proven = Atomic<Bool>(false)
     private let refused = Atomic<Bool>(false)
     private let keePassXC = MutexGuarded<Bool?>(nil)
+    private let sessionCollection = MutexGuarded<Bool?>(nil)
     /// The context in which GLib reports to the service object that the service ended. The object and the context hold
     /// references to each other until GLib has reported the end.
     private let construction: OpaquePointer?
@@ -191,6 +192,11 @@ final class ServiceLink: @unchecked Sendable {
         return try SecretBytes(
             copying: UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : length))
     }
+
+    /// Whether the service has a session collection; nil until ``noteSessionCollection(_:)``.
+    var hasSessionCollection: Bool? { sessionCollection.withLock { $0 } }
+
+    func noteSessionCollection(_ isThere: Bool) { sessionCollection.withLock { $0 = isThere } }
 
     /// Whether the service is KeePassXC, which also owns another bus name. Asks the bus once for each link.
     func isKeePassXC(until deadline: Deadline) throws(TokenKeepError) -> Bool {

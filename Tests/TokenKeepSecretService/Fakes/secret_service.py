@@ -3,6 +3,8 @@
 items         path -> {attributes, label, secret, created, modified, locked}
 override      member -> {do: hang | late | tell | exit | error | reply, ...}; GetAll, Get and Set by their bare names
 default       whether there is a default collection (true)
+session       whether /collection/session is its session collection (false): else a collection like others
+fleeting      whether the session collection is the default collection (false)
 locked        whether the collection is locked: then nothing is found in it (false)
 encrypted     whether it knows encrypted sessions (false): else plain ones alone
 damage        what is wrong with secrets of an encrypted session: session | parameters | truncated | padding | empty | garbage
@@ -16,6 +18,7 @@ alias         another name that it has on the bus from its start ("")
 prompt        accept | dismiss | never: what becomes of a prompt that is shown
 createPrompts whether CreateItem asks first (false)
 deletePrompts whether Delete asks first (false)
+latency       how long its answers take, in milliseconds (0): it sets the tests' clock forward, once for all calls that wait
 An override with "path" holds for the objects whose paths end so.
 """
 
@@ -24,6 +27,7 @@ import hmac
 import json
 import os
 import secrets
+import subprocess
 import sys
 
 import dbus
@@ -42,6 +46,8 @@ state = {
     "items": {},
     "override": {},
     "default": True,
+    "session": False,
+    "fleeting": False,
     "locked": False,
     "prompt": "accept",
     "createPrompts": False,
@@ -55,11 +61,13 @@ state = {
     "signals": False,
     "tellsOf": "",
     "alias": "",
+    "latency": 0,
 }
 session_key = [b""]
 negotiations = [0]
 sessions = [0]
 calls = []
+late = []
 clock = [1000]
 
 
@@ -87,8 +95,14 @@ def signal(sender, interface, member, path):
     connection.send_message(message)
 
 
+def default_collection():
+    return SERVICE + "/collection/" + ("session" if state["fleeting"] else "c")
+
+
 def read_alias(name):
-    return "o", (dbus.ObjectPath(SERVICE + "/collection/c" if state["default"] and name == "default" else "/"),)
+    if name == "session" and state["session"]:
+        return "o", (dbus.ObjectPath(SERVICE + "/collection/session"),)
+    return "o", (dbus.ObjectPath(default_collection() if state["default"] and name == "default" else "/"),)
 
 
 def is_locked(item):
@@ -224,7 +238,7 @@ def create_item(properties, secret, _replace):
     if state["createPrompts"]:
         return "oo", (dbus.ObjectPath("/"), dbus.ObjectPath(PROMPT))
     clock[0] += 1
-    path = "%s/collection/c/%d" % (SERVICE, clock[0])
+    path = "%s/%d" % (default_collection(), clock[0])
     state["items"][path] = {
         "attributes": dict(properties["org.freedesktop.Secret.Item.Attributes"]),
         "label": properties["org.freedesktop.Secret.Item.Label"],
@@ -352,27 +366,44 @@ def handle(_connection, message):
         calls.clear()
     elif member == "Items":
         reply_to(message, "s", (json.dumps(state["items"], sort_keys=True),))
+    elif state["latency"]:
+        late.append(message)
+        if len(late) == 1:
+            GLib.timeout_add(20, answer_late)  # what is sent at once has arrived
     else:
-        calls.append(member)
-        override = state["override"].get(member)
-        if not override or not message.get_path().endswith(override.get("path", "")):
-            regular(message)
-        elif override["do"] == "late":
-            GLib.timeout_add(override["ms"], regular, message)
-        elif override["do"] == "tell":
-            tell("ItemChanged", message.get_path())
-            regular(message)
-        elif override["do"] == "exit":
-            os._exit(0)
-        elif override["do"] == "error":
-            error_to(message, override["name"])
-        elif override["do"] == "reply":
-            reply_to(message, override["signature"], override["values"])
-        elif override["do"] == "large":
-            secret = as_secret(b"x" * override["count"])
-            path = message.get_args_list()[0][0]
-            reply_to(message, "a{o(oayays)}", (dbus.Dictionary({path: secret}, signature="o(oayays)"),))
+        handle_call(message, member)
     return dbus.lowlevel.HANDLER_RESULT_HANDLED
+
+
+def answer_late():
+    subprocess.run(["test-clock", "advance", str(state["latency"] / 1000)], check=True)
+    waiting = list(late)
+    late.clear()
+    for message in waiting:
+        handle_call(message, message.get_member())
+    return False
+
+
+def handle_call(message, member):
+    calls.append(member)
+    override = state["override"].get(member)
+    if not override or not message.get_path().endswith(override.get("path", "")):
+        regular(message)
+    elif override["do"] == "late":
+        GLib.timeout_add(override["ms"], regular, message)
+    elif override["do"] == "tell":
+        tell("ItemChanged", message.get_path())
+        regular(message)
+    elif override["do"] == "exit":
+        os._exit(0)
+    elif override["do"] == "error":
+        error_to(message, override["name"])
+    elif override["do"] == "reply":
+        reply_to(message, override["signature"], override["values"])
+    elif override["do"] == "large":
+        secret = as_secret(b"x" * override["count"])
+        path = message.get_args_list()[0][0]
+        reply_to(message, "a{o(oayays)}", (dbus.Dictionary({path: secret}, signature="o(oayays)"),))
 
 
 dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)

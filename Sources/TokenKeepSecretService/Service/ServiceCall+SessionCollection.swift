@@ -1,0 +1,45 @@
+import TokenKeepCore
+
+/// The session collection, which ends with the login: a save there would be lost.
+extension ServiceCall {
+    /// The path that gnome-keyring and oo7 give their session collection.
+    private static let sessionCollection = "/org/freedesktop/secrets/collection/session"
+
+    /// Whether an item lies in the service's session collection.
+    ///
+    /// A collection at that path may also be a lasting one of this name, as a database of KeePassXC. So the service's
+    /// alias decides.
+    func isFleeting(_ path: ObjectPath) throws(TokenKeepError) -> Bool {
+        guard path.text.hasPrefix(ServiceCall.sessionCollection + "/") else { return false }
+        if let known = link.hasSessionCollection { return known }
+        let reply = try exchange(service("ReadAlias", [.string("session")], answerType: "(o)"))
+        guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "find", "the session keyring") }
+        let isThere = body[0].text == ServiceCall.sessionCollection
+        link.noteSessionCollection(isThere)
+        return isThere
+    }
+
+    /// The findings without the items of the session collection, and TokenKeep's items there.
+    func lasting(_ findings: Findings) throws(TokenKeepError) -> (findings: Findings, fleeting: [StoredItem]) {
+        var (lasting, fleeting) = (findings, [StoredItem]())
+        lasting.ours = []
+        lasting.foreign = []
+        for item in findings.ours {
+            if try isFleeting(item.path) { fleeting.append(item) } else { lasting.ours.append(item) }
+        }
+        for item in findings.foreign where try !isFleeting(item.path) { lasting.foreign.append(item) }
+        return (lasting, fleeting)
+    }
+
+    /// Removes an item that the service made in its session collection, because that is its default collection.
+    ///
+    /// - Throws: ``Status/unavailable``, as an absence, if it did.
+    func refuseFleeting(_ path: ObjectPath, _ subject: String, _ mark: WriteMark) throws(TokenKeepError) {
+        guard try isFleeting(path) else { return }
+        _ = try answer(item(path, "Delete", answerType: "(o)"), to: "clear", subject)
+        mark.hasWritten = false
+        throw TokenKeepError(
+            .unavailable, "the default keyring of the Secret Service is its session keyring, which ends with the login",
+            hint: "make a keyring in the keyring's own program, and make it the default", isAbsence: true)
+    }
+}
