@@ -51,6 +51,7 @@ lacks() {
     # A program that is not installed has no providers, helpers or modules beside it.
     prefix) [ -d "${program%/bin/*}/share/tokenkeep" ] || echo "$program is not in an installation" ;;
     nacl) /usr/bin/python3 -c "import nacl.bindings" 2>/dev/null || echo "/usr/bin/python3 lacks PyNaCl (python3-nacl)" ;;
+    clock) [ -x "$here/../Support/Clock/run.sh" ] || echo "the clock that tests move is not there" ;;
     strace) strace -o /dev/null true 2>/dev/null || echo "strace is not installed" ;;
     openssl) installed openssl faketime strace python3 ;;
     tpm) [ -n "$(lacks prefix)" ] && lacks prefix || installed swtpm tpm2_clear "${program%/bin/*}/libexec/tokenkeep/tokenkeep-tpm2" ;;

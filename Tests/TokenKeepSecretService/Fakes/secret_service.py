@@ -19,6 +19,7 @@ prompt        accept | dismiss | never: what becomes of a prompt that is shown
 createPrompts whether CreateItem asks first (false)
 deletePrompts whether Delete asks first (false)
 latency       how long its answers take, in milliseconds (0): it sets the tests' clock forward, once for all calls that wait
+hangs         whether it sets the clock forward and then answers nothing but a Ping (false)
 An override with "path" holds for the objects whose paths end so.
 """
 
@@ -62,6 +63,7 @@ state = {
     "tellsOf": "",
     "alias": "",
     "latency": 0,
+    "hangs": False,
 }
 session_key = [b""]
 negotiations = [0]
@@ -358,6 +360,8 @@ def handle(_connection, message):
     if not isinstance(message, dbus.lowlevel.MethodCallMessage):
         return dbus.lowlevel.HANDLER_RESULT_NOT_YET_HANDLED
     member = message.get_member()
+    if member == "Ping":
+        return dbus.lowlevel.HANDLER_RESULT_NOT_YET_HANDLED  # the library answers it
     if member == "Configure":
         configure(str(message.get_args_list()[0]))
         reply_to(message, "", ())
@@ -379,7 +383,7 @@ def answer_late():
     subprocess.run(["test-clock", "advance", str(state["latency"] / 1000)], check=True)
     waiting = list(late)
     late.clear()
-    for message in waiting:
+    for message in waiting if not state["hangs"] else []:
         handle_call(message, message.get_member())
     return False
 
