@@ -17,7 +17,7 @@ LASTING = {
 
 
 def strace(names, *options):
-    """strace that notes these calls alone: a load gives the service a quarter of a second."""
+    """strace that notes these calls alone: a program that is traced is slow."""
     return ("strace", "-f", "-qq", *options, "-e", "trace=" + ",".join(sorted(names)))
 
 
@@ -97,7 +97,7 @@ def without_bus(vault):
 
 
 def settle(vault, account, wanted):
-    """Loads until nothing is owed: a load gives the service a quarter of a second and no more."""
+    """Loads until nothing is owed: a service that has just been started may not answer the first load."""
     deadline = time.monotonic() + 30
     while True:
         vault.expect(account, wanted)

@@ -42,11 +42,13 @@ struct Reconciler: Sendable {
         var attempt = 1
         while true {
             let before = try records.journal.snapshot(for: name)
+            var generation = before.generation
             var emptied: Set<String> = []
             if before.mayHavePending {
                 if let item = try answer(name, drains: drains, call) { return item }
                 if let removal = try pendingRemoval(of: name, call) {
                     if drains, let newer = removal.newerItem(name, call.withoutPrompts) { return newer }
+                    generation = try records.journal.generation()  // the drain itself has changed it
                     emptied = try removal.modules(call)
                     // The drain skips an item that another process changed meanwhile, so ask that item's record again.
                     if let item = try answer(name, drains: drains, call) { return item }
@@ -56,7 +58,7 @@ struct Reconciler: Sendable {
                 return try dispatcher.load(name, call, emptied: emptied)
             } catch {
                 // The item may have moved meanwhile, from a module not yet asked to one already asked.
-                guard error.status == .notFound, try records.journal.generation() != before.generation else {
+                guard error.status == .notFound, try records.journal.generation() != generation else {
                     throw error
                 }
                 guard attempt < Reconciler.attempts else { break }

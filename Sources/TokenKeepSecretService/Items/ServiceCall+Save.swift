@@ -48,12 +48,7 @@ extension ServiceCall {
         // A repetition overwrites the item that the first attempt saved. The precondition was met in the first attempt.
         let needsPresent = request.precondition != .none && !(doubt.isRepetition && mark.hasWritten)
         let found = try find(name, secret: needsPresent, copies: true)
-        if needsPresent {
-            let present = try answer(found, name).map { (item) throws(TokenKeepError) in
-                try read(item, as: name, found.secrets, key).details
-            }
-            try request.check(present: present)
-        }
+        if needsPresent { try compare(found, request, key) }
         let (findings, fleeting) = try lasting(found)
         let writing = try writing(
             request, over: findings.ours.first ?? findings.foreign.first, isOurs: !findings.ours.isEmpty,
@@ -81,6 +76,16 @@ extension ServiceCall {
         try remove(fleeting, name)
         noteForm(of: writing)
         return version
+    }
+
+    /// Compares the save's condition with the item that a load answers.
+    private func compare(
+        _ found: Findings, _ request: SaveRequest, _ key: ItemVersionKey
+    ) throws(TokenKeepError) {
+        let present = try answer(found, request.name).map { (item) throws(TokenKeepError) in
+            try read(item, as: request.name, found.secrets, key).details
+        }
+        try request.check(present: present)
     }
 
     /// Notes whether the service now holds the item sealed.
