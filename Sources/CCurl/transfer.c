@@ -229,7 +229,8 @@ static int judge(tokenkeep_transfer *transfer, CURL *easy, CURLcode code) {
     if (code != CURLE_OK) {
         const char *text = *transfer->problem ? transfer->problem : tokenkeep_curl.curl_easy_strerror(code);
         copy_printable(transfer->problem, sizeof transfer->problem, text, strlen(text));
-        return TOKENKEEP_TRANSFER_FAILED;
+        int is_untrusted = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
+        return is_untrusted ? TOKENKEEP_TRANSFER_UNTRUSTED : TOKENKEEP_TRANSFER_FAILED;
     }
     long status = 0;
     tokenkeep_curl.curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);

@@ -27,6 +27,10 @@ title "others than the server's"
 login api.example.com bob --provider other
 grep -c . served/requests
 
+title "those that the environment names, in place of the system's; the provider's come first"
+SSL_CERT_FILE="$WORK/other.pem" login api.example.com bob --provider system
+SSL_CERT_FILE="$WORK/other.pem" login api.example.com bob --provider own
+
 title "the server's own"
 login api.example.com eve --provider own
 kill "$server"

@@ -23,7 +23,7 @@ login() { # like run; addresses, states and ports differ from run to run
 title "the browser comes back"
 login api.example.com ann --provider example --flow browser
 run session token api.example.com ann
-grep -o "The answer[^<]*" page
+grep -o "<h1>[^<]*" page
 ls -R vault | grep -c code
 
 title "signing in again replaces the session; the old token of the same client is left alone"
@@ -78,6 +78,7 @@ login=$!
 exec 3>again
 tail -n +1 -f asked --pid="$login" | grep -m 1 -o 'https://.*' >address
 echo code-1 >&3
+tail -n +1 -f asked --pid="$login" | grep -q -m 1 'a code alone'
 curl -s --cacert served/ca.pem -o /dev/null -w '%{redirect_url}\n' "$(cat address)" >&3
 wait "$login"
 echo "[exit $?]"
@@ -113,7 +114,7 @@ cat >bin/gdbus <<SCRIPT
 #!/bin/sh
 echo portal >>"$WORK/opened"
 [ -e "$WORK/has-portal" ] || exit 1
-for word; do case \$word in https:*) exec "$WORK/browse" "\$word" ;; esac; done
+for word; do case \$word in http:*/start) exec "$WORK/browse" "\$word" ;; esac; done
 SCRIPT
 printf '#!/bin/sh\necho xdg-open >>%s/opened\nexec %s/browse "$1"\n' "$WORK" "$WORK" >bin/xdg-open
 chmod 700 bin/*

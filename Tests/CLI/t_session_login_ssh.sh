@@ -24,7 +24,7 @@ options=
 title "no browser can be started: the address is pasted in the same run"
 export BROWSER=/bin/false
 options="--flow browser"
-login paste 'expect:the address to which it was sent' "$visit"
+login paste 'expect:open the address in a browser, anywhere' "$visit"
 options=
 run session token api.example.com ann
 

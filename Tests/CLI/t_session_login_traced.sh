@@ -21,10 +21,10 @@ verifier=$(value code_verifier)
 echo "code ${#code}, verifier ${#verifier}"
 
 title "to the server, each once"
-for secret in "$code" "$verifier"; do grep -F "$secret" trace | grep -c 'TCP:\['; done
+for secret in "$code" "$verifier"; do grep -F -e "$secret" trace | grep -c 'TCP:\['; done
 
 title "to nothing else; no other program is started"
-for secret in "$code" "$verifier" access-2 refresh-2; do grep -F "$secret" trace | grep -vc 'TCP:\['; done
+for secret in "$code" "$verifier" access-2 refresh-2; do grep -F -e "$secret" trace | grep -vc 'TCP:\['; done
 grep -c execve trace
 grep -rlF -e "$code" -e "$verifier" -e access-2 -e refresh-2 vault config home tmp asked
 kill "$server"

@@ -18,12 +18,13 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
 import urllib.parse
 import zlib
 
 DIRECTORY = sys.argv[1]
 LOCK = threading.Lock()
-TOKENS = {"number": 1, "status": 200, "ports": {}, "polls": 0}
+TOKENS = {"number": 1, "status": 200, "ports": {}, "polls": 0, "nonce": None}
 CODES = {}
 # What follows is {"encoded": "xxx…"} with 64 x.
 PLAIN = json.dumps({"encoded": "x" * 64}).encode()
@@ -117,6 +118,7 @@ def authorize(connection, path):
     assert asked["code_challenge_method"] == "S256", asked
     code = f"code-{secrets.token_hex(4)}"
     CODES[code] = (asked["code_challenge"], asked["redirect_uri"])
+    TOKENS["nonce"] = asked.get("nonce")
     answer = {"code": code, "state": asked["state"]}
     if path.startswith("/authorize-used"):
         del CODES[code]
@@ -145,7 +147,18 @@ def wait():
         gate.read()
 
 
-def token(connection, form, is_scant=False):
+def id_token(subject, email):
+    """An ID token for the client app, unsigned; without an address for "-"."""
+    claims = {"aud": "app", "sub": subject, "exp": int(time.time()) + 600}
+    if email != "-":
+        claims["email"] = email
+    if TOKENS["nonce"]:
+        claims["nonce"] = TOKENS["nonce"]
+    parts = [json.dumps(part).encode() for part in ({"alg": "none"}, claims)]
+    return ".".join([base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts] + ["c2ln"])
+
+
+def token(connection, form, is_scant=False, person=None):
     with LOCK:
         if form.get("grant_type") in ("authorization_code", "urn:ietf:params:oauth:grant-type:device_code"):
             error = grant(form)
@@ -153,6 +166,8 @@ def token(connection, form, is_scant=False):
                 return respond(connection, 400, {"error": error})
             TOKENS["number"] += 1
             given = tokens(form)
+            if person:
+                given["id_token"] = id_token(*person)
             if is_scant:
                 del given["refresh_token"]
                 given["scope"] = "read"
@@ -222,6 +237,12 @@ def answer(connection, name, method, path, headers, body):
         return respond(connection, 200 if found else 404, found or {})
     if place == "/scant":
         return token(connection, form, is_scant=True)
+    if place.startswith("/token-as/"):
+        return token(connection, form, person=place.split("/")[2:4])
+    if place.startswith("/user/"):
+        return respond(connection, 200, {"sub": place.split("/")[2], "login": place.split("/")[3]})
+    if place == "/end":
+        return respond(connection, 200, b"signed out")
     if place == "/wordless":
         return respond(connection, 400)
     if place == "/refuses":

@@ -86,7 +86,8 @@ server.socket = context.wrap_socket(server.socket, server_side=True)
 server.serve_forever()
 """
 BROWSER = """#!/bin/sh
-exec curl -sL -c {home}/jar -b {home}/jar -o /dev/null "$1{suffix}"
+server=$(curl -s -o /dev/null -w '%{{redirect_url}}' "$1")
+exec curl -sL -c {home}/jar -b {home}/jar -o /dev/null "$server{suffix}"
 """
 
 

@@ -6,7 +6,8 @@ import subprocess
 
 CASES = []
 BROWSER = """#!/bin/sh
-exec curl -sL -c {directory}/cookies -b {directory}/cookies -o {directory}/page "$1{suffix}"
+server=$(curl -s -o /dev/null -w '%{{redirect_url}}' "$1")
+exec curl -sL -c {directory}/cookies -b {directory}/cookies -o {directory}/page "$server{suffix}"
 """
 
 

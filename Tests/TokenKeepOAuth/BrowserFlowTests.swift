@@ -69,9 +69,110 @@ import TokenKeepOAuth
         _ = try signIn(played) { opened in
             let page = LoopbackCaller.get(opened.port, "/callback?code=c&state=\(opened.state)")
             let script = page.split(separator: "<script>").last?.split(separator: "</script>").first.map(String.init)
+            let style = page.split(separator: "<style>").last?.split(separator: "</style>").first.map(String.init)
             #expect(script?.contains("history.replaceState") == true)
             #expect(page.contains("default-src 'none'"))
+            #expect(page.contains("style-src 'sha256-\(hash(style ?? "", sodium_base64_VARIANT_ORIGINAL))'"))
             #expect(page.contains("script-src 'sha256-\(hash(script ?? "", sodium_base64_VARIANT_ORIGINAL))'"))
+        }
+    }
+
+    @Test func thePageNamesProgramProviderServiceAndAccount() throws {
+        let played = PlayedServer(try PlayedServer.tokens())
+        var options = SignInOptions.test(.browser)
+        (options.service, options.account) = ("api.example.com", "<ann> & \"bob\"")
+        _ = try signIn(played, options) { opened in
+            let page = LoopbackCaller.get(opened.port, "/callback?code=c&state=\(opened.state)")
+            #expect(page.contains("<dt>Provider<dd>test<dt>Service<dd>api.example.com"))
+            #expect(page.contains("<dt>Account<dd>&lt;ann&gt; &amp; &quot;bob&quot;</dl>"))
+            let program = CommandLine.arguments.first?.split(separator: "/").last ?? ""
+            #expect(page.contains("<p>You can close this window. \(program) says whether"))
+        }
+    }
+
+    /// Other users can read the arguments of the browser's command.
+    @Test func theBrowserGetsAPageThatLeadsToTheServer() throws {
+        let played = PlayedServer(try PlayedServer.tokens())
+        var options = SignInOptions.test(.browser)
+        options.opensBrowser = true
+        let given = Mutex("")
+        options.open = { address in
+            given.withLock { $0 = address }
+            return BrowserLaunch([["true"]])
+        }
+        let expected = Mutex("")
+        _ = try SignIn.run(at: played.server, options, until: Deadline(milliseconds: 30_000)) {
+            step throws(TokenKeepError) in
+            guard step.kind == .browser else { return nil }
+            let opened = OpenedAddress(step.address)
+            expected.withLock { $0 = step.address }
+            let visit = DetachedThread.start {
+                let page = LoopbackCaller.get(opened.port, "/start")
+                #expect(page.hasPrefix("HTTP/1.1 302 Found\r\n") && page.contains("Referrer-Policy: no-referrer\r\n"))
+                #expect(page.contains("\r\nLocation: \(expected.withLock { $0 })\r\n"))
+                _ = LoopbackCaller.get(opened.port, "/callback?code=c&state=\(opened.state)")
+            }
+            #expect(visit == 0)
+            return nil
+        }
+        #expect(given.withLock { $0 } == "http://127.0.0.1:\(OpenedAddress(expected.withLock { $0 }).port)/start")
+    }
+
+    @Test(.enabled(if: geteuid() == 0)) func thePageLeadsNoOtherUserToTheServer() throws {
+        let played = PlayedServer(try PlayedServer.tokens())
+        _ = try signIn(played) { opened in
+            let script = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read())"
+            let process = try? ChildProcess(
+                "/usr/bin/python3", ["-c", script, "http://127.0.0.1:\(opened.port)/start"], environment: [:],
+                user: 65534)
+            let output = (try? process?.finish())?.output ?? opened.state
+            #expect(!output.contains(opened.state) && !output.contains("authorize"))
+            _ = LoopbackCaller.get(opened.port, "/callback?code=c&state=\(opened.state)")
+        }
+    }
+
+    @Test func answersThatDoNotCountAreShownOnce() throws {
+        let played = PlayedServer(try PlayedServer.tokens())
+        let notices = Mutex<[String]>([])
+        let isStarted = Mutex(false)
+        _ = try SignIn.run(at: played.server, .test(.browser), until: Deadline(milliseconds: 30_000)) {
+            step throws(TokenKeepError) in
+            if let notice = step.notice { notices.withLock { $0.append(notice.message) } }
+            let isFirst = isStarted.withLock { started in
+                defer { started = true }
+                return !started
+            }
+            guard isFirst else { return nil }
+            let opened = OpenedAddress(step.address)
+            let visit = DetachedThread.start {
+                for query in ["code=c&state=old", "error=access_denied&state=old", "error=invalid_client", "code=d"] {
+                    #expect(LoopbackCaller.get(opened.port, "/callback?\(query)").hasPrefix("HTTP/1.1 400"))
+                }
+                // The notices are shown one after the other, before the next request is served.
+                for _ in 0..<2 { _ = LoopbackCaller.get(opened.port, "/other") }
+                _ = LoopbackCaller.get(opened.port, "/callback?code=c&state=\(opened.state)")
+            }
+            #expect(visit == 0)
+            return nil
+        }
+        #expect(
+            notices.withLock { $0 } == [
+                "the browser brought the answer of another sign-in",
+                "the browser brought a refusal without the sign-in's state: invalid_client",
+            ])
+    }
+
+    @Test func aBrowserThatCannotBeOpenedIsSaid() throws {
+        let played = PlayedServer(try PlayedServer.tokens())
+        var options = SignInOptions.test(.browser)
+        options.opensBrowser = true
+        options.open = { _ in BrowserLaunch([["false"], ["/nonexistent"]]) }
+        _ = try SignIn.run(at: played.server, options, until: Deadline(milliseconds: 30_000)) {
+            step throws(TokenKeepError) in
+            guard let notice = step.notice else { return nil }
+            #expect(notice.message == "no browser could be opened here")
+            let opened = OpenedAddress(step.address)
+            return try SecretBytes("\(opened.redirect)?code=c&state=\(opened.state)")
         }
     }
 
@@ -119,6 +220,25 @@ import TokenKeepOAuth
                 LoopbackCaller.get(opened.port, "/callback?code=own&state=\(opened.state)").hasPrefix("HTTP/1.1 200"))
         }
         #expect(played.posted.map { $0["code"] } == ["own"])
+    }
+
+    /// Nobody can tell any more who sent the answer, and nobody gets its page.
+    @Test func anAnswerWhoseConnectionIsResetDoesNotCount() throws {
+        let played = PlayedServer(try PlayedServer.tokens())
+        var questions = 0
+        _ = try SignIn.run(at: played.server, .test(.browser), until: Deadline(milliseconds: 30_000)) {
+            step throws(TokenKeepError) in
+            let opened = OpenedAddress(step.address)
+            questions += 1
+            if questions == 1 {
+                LoopbackCaller.reset(
+                    opened.port,
+                    "GET /callback?code=reset&state=\(opened.state) HTTP/1.1\r\nHost: 127.0.0.1:\(opened.port)\r\n\r\n")
+            }
+            // The listener has accepted the connection and read from it by then.
+            return questions < 4 ? nil : try SecretBytes("\(opened.redirect)?code=right&state=\(opened.state)")
+        }
+        #expect(played.posted.map { $0["code"] } == ["right"])
     }
 
     @Test func manyCookiesOfOtherServersAreRead() throws {

@@ -59,9 +59,9 @@ import TokenKeepSession
     }
 
     @Test func aBrowsersCommandThatFailsLateHasOpenedTheAddress() {
-        #expect(!BrowserLauncher.run(["false"]))
-        #expect(BrowserLauncher.run(["false"], patience: 0))
-        #expect(BrowserLauncher.run(["true"]))
-        #expect(!BrowserLauncher.run(["/nonexistent"], patience: 0))
+        #expect(!BrowserLaunch.run(["false"]))
+        #expect(BrowserLaunch.run(["false"], patience: 0))
+        #expect(BrowserLaunch.run(["true"]))
+        #expect(!BrowserLaunch.run(["/nonexistent"], patience: 0))
     }
 }

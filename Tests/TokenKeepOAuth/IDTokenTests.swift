@@ -9,13 +9,15 @@ import TokenKeepOAuth
     private static let end = Int64(time(nil)) + 600
 
     /// Signs in by pasting; `claims` gets the nonce.
-    private func signIn(scope: String?, _ claims: (@Sendable (String) -> String)?) throws(TokenKeepError) -> SignedIn {
+    private func signIn(
+        scope: String?, date: String = "", _ claims: (@Sendable (String) -> String)?
+    ) throws(TokenKeepError) -> SignedIn {
         let nonce = NonceHolder()
         var server = PlayedServer().server
         server = SignInServer(name: "test", clientID: "client") { _, _, _ throws(TokenKeepError) in
             let idToken = claims.map { #","id_token":"\#(jsonWebToken($0(nonce.value)))""# } ?? ""
             guard let answer = try? PlayedServer.tokens(idToken) else { throw TokenKeepError(.internal, "no answer") }
-            return answer
+            return HTTPResponse(status: answer.status, body: answer.body, date: date)
         }
         server.issuer = "https://login.example.com"
         server.authorizationEndpoint = try WebAddress("https://login.example.com/authorize")
@@ -88,6 +90,18 @@ import TokenKeepOAuth
             try signIn(scope: "openid") { #"{\#(claims),"nonce":"\#($0)"}"# }
         }
         #expect(error.status == .denied && error.message.contains("is over"))
+    }
+
+    /// The machine's clock may be wrong; the server's header Date says by how much.
+    @Test func theServersClockJudgesAToken() throws {
+        func claims(_ end: Int64) -> @Sendable (String) -> String {
+            { #"{"iss":"https://login.example.com","aud":"client","exp":\#(end),"nonce":"\#($0)"}"# }
+        }
+        _ = try signIn(scope: "openid", date: "Thu, 01 Jan 1970 00:10:00 GMT", claims(1000))
+        let error = try #require(throws: TokenKeepError.self) {
+            try signIn(scope: "openid", date: "Fri, 31 Dec 9999 00:00:00 GMT", claims(Self.end))
+        }
+        #expect(error.message.hasPrefix("the ID token is over"))
     }
 
     @Test func withoutOpenidNoIDTokenIsNeeded() throws {

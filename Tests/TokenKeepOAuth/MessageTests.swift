@@ -35,7 +35,16 @@ import TokenKeepCore
             { try signIn(.paste, pasting: { "\(OpenedAddress($0.address).redirect)?code=c&state=another" }) }
         ),
         (
-            "nobody signed in in time; sign in again; --timeout gives more time, --flow device needs no browser here",
+            "the pasted text is the address of the sign-in itself; open it in a browser, sign in, and paste the address to "
+                + "which the browser is sent then",
+            { try signIn(.paste, pasting: { $0.address }) }
+        ),
+        (
+            "the pasted address is cut off; paste the rest, or the whole address again",
+            { try signIn(.paste, pasting: { "\(OpenedAddress($0.address).redirect)?code=c" }) }
+        ),
+        (
+            "nobody signed in in time: no answer of a browser has come; sign in again; --timeout gives more time, --flow device needs no browser here",
             { try signIn(.paste, milliseconds: 1) }
         ),
         (
@@ -77,6 +86,29 @@ import TokenKeepCore
 
     @Test(arguments: refusals.indices) func anErrorReads(index: Int) {
         #expect(errorText(Self.refusals[index].body) == Self.refusals[index].text)
+    }
+
+    @Test func theEndOfTheTimeSaysWhatWasMissing() throws {
+        let more = "--timeout gives more time, --flow device needs no browser here"
+        var progress = SignInProgress()
+        progress.opensBrowser = true
+        #expect(
+            errorText { throw progress.end }
+                == "nobody signed in in time: no browser has opened the sign-in; sign in again; \(more)")
+        progress.hasBrowser = true
+        #expect(
+            errorText { throw progress.end }
+                == "nobody signed in in time: the browser has opened the sign-in, and has not come back; sign in again, in "
+                + "the newest tab: the tab of an earlier sign-in does not count; \(more)")
+        progress.note(SignInProgress.other(try Self.answer("code=c&state=old")))
+        #expect(
+            errorText { throw progress.end }
+                == "nobody signed in in time: the browser brought the answer of another sign-in; go on in the newest tab: "
+                + "the tab of an earlier sign-in does not count")
+        #expect(
+            errorText { throw SignInProgress.otherUser }
+                == "a process that is not certainly yours has called the sign-in's port, and was refused; if it was your "
+                + "browser, paste here the address to which it was sent")
     }
 
     @Test func aPortThatIsTakenIsNamed() throws {

@@ -21,8 +21,56 @@ import TokenKeepOAuth
     }
 
     @Test(arguments: [
+        "\"REDIRECT?code=c&state=STATE\"\n", "<REDIRECT?code=c&state=STATE>\n", "'REDIRECT?code=c&state=STATE'",
+        "code=c&state=STATE\n", "?code=c&state=STATE", "state=STATE&code=c&session_state=x",
+        "Location: REDIRECT?code=c&state=STATE\r\n", "REDIRECT\\?code\\=c\\&state\\=STATE",
+        "REDIRECT?code=c&amp;state=STATE", "\u{1B}[200~REDIRECT?code=c&state=STATE\u{1B}[201~",
+        "\u{FEFF}“REDIRECT?code=c&state=STATE”", "REDI\nRECT?co de=c&state=STATE\n", "REDIRECT?code=c&state=STATE#_=_",
+        "an earlier line\nREDIRECT?code=x&state=another\nREDIRECT?code=c&state=STATE\n",
+        "PLAIN?code=c&state=STATE", "REDIRECT/?code=c&state=STATE",
+    ])
+    func anAddressIsReadAsPeoplePasteIt(text: String) throws {
+        let played = PlayedServer(try PlayedServer.tokens())
+        _ = try signIn(played) { opened in
+            let (first, rest) = (opened.redirect.prefix(12), opened.redirect.dropFirst(12))
+            return text.replacing("REDIRECT", with: opened.redirect).replacing("STATE", with: opened.state)
+                .replacing("PLAIN", with: opened.redirect.dropFirst(7)).replacing(
+                    "REDI\nRECT", with: "\(first)\n\(rest)")
+        }
+        #expect(played.posted.first?["code"] == "c")
+    }
+
+    @Test(arguments: [5, 20, 30, 40, 60])
+    func anAddressInTwoPartsIsJoined(length: Int) throws {
+        let played = PlayedServer(try PlayedServer.tokens())
+        var problems: [String?] = []
+        _ = try SignIn.run(at: played.server, .test(.paste), until: Deadline(milliseconds: 30_000)) {
+            step throws(TokenKeepError) in
+            problems.append(step.problem?.message)
+            let opened = OpenedAddress(step.address)
+            let whole = "\(opened.redirect)?code=c&state=\(opened.state)"
+            return try SecretBytes(problems.count == 1 ? "\(whole.prefix(length))" : "\(whole.dropFirst(length))")
+        }
+        #expect(problems == [nil, "the pasted address is cut off"])
+        #expect(played.posted.map { $0["code"] } == ["c"])
+    }
+
+    @Test func aWholeAddressAfterACutOneCountsAlone() throws {
+        let played = PlayedServer(try PlayedServer.tokens())
+        var count = 0
+        _ = try SignIn.run(at: played.server, .test(.paste), until: Deadline(milliseconds: 30_000)) {
+            step throws(TokenKeepError) in
+            count += 1
+            let opened = OpenedAddress(step.address)
+            return try SecretBytes(
+                count == 1 ? "\(opened.redirect)?code=c" : "\(opened.redirect)?code=c&state=\(opened.state)")
+        }
+        #expect(played.posted.map { $0["code"] } == ["c"])
+    }
+
+    @Test(arguments: [
         "c", "", "REDIRECT?code=%zz&state=x", "code=c", "https://login.example.com/?code=c&state=STATE", "REDIRECT",
-        "REDIRECT?code=c&state=x",
+        "REDIRECT?code=c&state=x", "state=STATE", "REDIRECT?state=STATE",
     ])
     func anythingElseIsNamedAndTheSignInGoesOn(text: String) throws {
         let played = PlayedServer(try PlayedServer.tokens())

@@ -42,6 +42,14 @@ import TokenKeepSession
         #expect(provider[.issuer] == nil)
     }
 
+    @Test func parametersOfTheRequestAreReadAndIncluded() throws {
+        try write("parameter prompt = login\nparameter access_type = offline\n", "base", in: "installed")
+        try write("include = base\nparameter\tprompt =  select_account \n", "example")
+        let provider = try #require(try files.provider(named: "example"))
+        #expect(provider.parameters.mapValues(\.text) == ["prompt": "select_account", "access_type": "offline"])
+        #expect(provider.parameters["prompt"]?.place.hasSuffix("user/example.conf:2") == true)
+    }
+
     @Test func theUsersFileHidesTheInstalledOneAndMayAddToIt() throws {
         try write("token_endpoint = https://a.example/t\nscope = read\n", "example", in: "installed")
         try write("include = example\nscope = write\n", "example")
@@ -75,7 +83,14 @@ import TokenKeepSession
         ("ca_file = ca.pem", "1: expected an absolute path"), ("extend_unit = weeks", "1: expected seconds"),
         ("resource = a#b", "1: the resource"),
         ("redirect = http://example.com/", "1: the redirect address http://example.com/"),
-        ("client_id = a\u{1}", "1: expected a value"), ("include = ../x", "1: expected the name"),
+        ("client_id = a\u{1}", "1: expected a value"),
+        ("parameter state = x", "1: TokenKeep itself sets the parameter state"),
+        (
+            "parameter a b = x",
+            "1: expected a parameter's name of 1 to 64 letters, digits, hyphens, dots and underscores"
+        ),
+        ("parameter prompt = a\nparameter prompt = b", "2: parameter prompt is given twice"),
+        ("parameter = a", "1: the key"), ("include = ../x", "1: expected the name"),
     ])
     func aWrongLineIsRefusedWithItsNumber(text: String, message: String) throws {
         let error = try #require(try fault(of: text))

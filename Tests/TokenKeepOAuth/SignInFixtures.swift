@@ -42,6 +42,16 @@ enum LoopbackCaller {
         return descriptor
     }
 
+    /// Sends text and resets the connection at once.
+    static func reset(_ port: UInt16, _ request: String) {
+        let descriptor = connected(port)
+        var bytes = Array(request.utf8)
+        _ = send(descriptor, &bytes, bytes.count, Int32(MSG_NOSIGNAL))
+        var atOnce = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &atOnce, socklen_t(MemoryLayout<linger>.size))
+        close(descriptor)
+    }
+
     static func get(_ port: UInt16, _ target: String, host: String? = nil, method: String = "GET") -> String {
         call(port, "\(method) \(target) HTTP/1.1\r\nHost: \(host ?? "127.0.0.1:\(port)")\r\n\r\n")
     }

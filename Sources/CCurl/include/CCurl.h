@@ -23,6 +23,8 @@ enum {
     TOKENKEEP_TRANSFER_CANCELLED = 3,
     TOKENKEEP_TRANSFER_REFUSED = 4, /* by when_sending */
     TOKENKEEP_TRANSFER_TOO_LONG = 5,
+    /* Nobody who is known vouches for the server, or the authorities cannot be read; as FAILED. */
+    TOKENKEEP_TRANSFER_UNTRUSTED = 6,
 };
 
 /* The memory that it names must stay valid during tokenkeep_transfer_run. */

@@ -83,7 +83,7 @@ enum ProviderJSON {
     /// One provider.
     struct Shown: Encodable {
         let name, file: String
-        let values: [String: String]
+        let values, parameters: [String: String]
 
         init(_ provider: Provider) {
             name = provider.name
@@ -91,6 +91,7 @@ enum ProviderJSON {
             values = Dictionary(
                 uniqueKeysWithValues: provider.values.filter { $0.key != .include }
                     .map { ($0.key.rawValue, $0.value.text) })
+            parameters = provider.parameters.mapValues(\.text)
         }
     }
 }

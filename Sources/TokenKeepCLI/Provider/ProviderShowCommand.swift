@@ -29,6 +29,9 @@ struct ProviderShowCommand: ParsableCommand {
             guard let value = provider.values[key] else { continue }
             table += ["# \(value.place)", "\(key.rawValue) = \(value.text)"]
         }
+        for (name, value) in provider.parameters.sorted(by: { $0.key < $1.key }) {
+            table += ["# \(value.place)", "parameter \(name) = \(value.text)"]
+        }
         try Terminal.write(table.map { Terminal.printable($0) + "\n" }.joined())
     }
 }

@@ -15,11 +15,14 @@ struct SessionLoginCommand: ParsableCommand {
 
             Without ACCOUNT the account is that of the sign-in: ask for the scope openid. A present session of the \
             account is replaced once the sign-in has succeeded; if it was another provider's, its token waits for \
-            tokenkeep session flush, which revokes it. A text that is not the address can be pasted again. The sign-in \
+            tokenkeep session flush, which revokes it. If another user has signed in than the one of the present session, or \
+            than the address that ACCOUNT is, the sign-in is refused and revoked, unless --any-account is given. A text that is not the address can be pasted again. The sign-in \
             ends after --timeout, 5 minutes if it is not given. Standard output stays empty.
 
               tokenkeep session login gitlab.com --provider gitlab --scope "openid read_api"
               tokenkeep session login api.example.com ann --provider work --flow device
+              tokenkeep session login api.example.com --provider work --add-scope write
+              tokenkeep session login api.example.com --provider work --parameter prompt=select_account
             """)
 
     @Argument(help: "What the session is for.")
@@ -37,17 +40,33 @@ struct SessionLoginCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The scopes, with spaces between them; else the provider's.", valueName: "scopes"))
     var scope: String?
 
+    @Option(
+        name: .customLong("add-scope"),
+        help: ArgumentHelp(
+            "Scopes beside those of the present session, which stays until they are granted.", valueName: "scopes"))
+    var addScope: String?
+
     @Option(help: ArgumentHelp("The resource of the tokens (RFC 8707); else the provider's.", valueName: "uri"))
     var resource: String?
 
     @Option(help: ArgumentHelp("The audience of the tokens; else the provider's.", valueName: "name"))
     var audience: String?
 
+    @Option(
+        name: .customLong("parameter"),
+        help: ArgumentHelp(
+            "Another parameter of the request, for example prompt=login; in place of the provider's.",
+            valueName: "name=value"))
+    var parameters: [String] = []
+
     @Option(help: ArgumentHelp("The port for the browser; else the provider's, or any.", valueName: "number"))
     var port: UInt16?
 
     @Flag(name: .customLong("no-open"), help: "Show the address; open no browser.")
     var noOpen = false
+
+    @Flag(name: .customLong("any-account"), help: "Keep the session, whoever signs in.")
+    var anyAccount = false
 
     @OptionGroup
     var profile: SessionProfileOptions
@@ -63,17 +82,32 @@ struct SessionLoginCommand: ParsableCommand {
         let file = try ProviderFiles.standard.existingProvider(named: provider)
         var sessionOptions = try profile.options()
         sessionOptions.whileSending = { isSending in isSending ? HeldSignals.hold() : HeldSignals.release() }
-        let login = try SessionLogin(
+        var login = try SessionLogin(
             storeOptions.open(), service: service, account: account, at: file, signInOptions(), sessionOptions)
+        login.takesAnyone = anyAccount
         let (session, signedIn) = try login.run(until: deadline, SignInPresentation().present)
         report(signedIn, session.name.account)
     }
 
     private func signInOptions() throws(TokenKeepError) -> SignInOptions {
         var options = SignInOptions()
+        guard scope == nil || addScope == nil else { throw TokenKeepError(.invalid, "--add-scope excludes --scope") }
         options.scope = SignInScope(scope: scope, resource: resource, audience: audience)
+        options.scope.added = addScope
+        for text in parameters {
+            guard let equals = text.firstIndex(of: "=") else {
+                throw TokenKeepError(.invalid, "--parameter is NAME=VALUE")
+            }
+            let name = try SignInScope.checked(parameter: String(text[..<equals]))
+            options.scope.parameters[name] = String(text[text.index(after: equals)...])
+        }
         options.port = port
         options.opensBrowser = !noOpen
+        if Terminal.showsErrors {
+            options.whenAnswered = {
+                Terminal.writeError("the browser has answered; the server is asked for the tokens\n")
+            }
+        }
         switch flow {
         case nil: break
         case "browser": options.flow = .browser
@@ -85,7 +119,8 @@ struct SessionLoginCommand: ParsableCommand {
     }
 
     private func report(_ signedIn: SignedIn, _ account: String) {
-        Terminal.writeError("signed in as \(Terminal.printable(account))\n")
+        let name = signedIn.person.map { $0.isCalled(account) ? "" : "; the server calls this user \($0.label)" } ?? ""
+        Terminal.writeError("signed in as \(Terminal.printable(account))\(name)\n")
         if let scope = signedIn.otherScope {
             Terminal.writeError("the server granted other scopes than asked for: \(Terminal.printable(scope))\n")
         }

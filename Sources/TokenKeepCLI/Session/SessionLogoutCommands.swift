@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import TokenKeepCore
 import TokenKeepEngine
+import TokenKeepOAuth
 import TokenKeepSession
 
 /// `tokenkeep session logout SERVICE [ACCOUNT]`.
@@ -18,6 +19,9 @@ struct SessionLogoutCommand: ParsableCommand {
 
               tokenkeep session logout api.example.com --exec ./refresh
               tokenkeep session logout api.example.com --all
+
+            --browser opens the provider's end_session_endpoint afterwards, which signs the browser out: else the next \
+            sign-in may ask for no password, and sign the same user in.
             """)
 
     @OptionGroup
@@ -29,10 +33,17 @@ struct SessionLogoutCommand: ParsableCommand {
     @Flag(help: "Send nothing to the server, now or later.")
     var local = false
 
+    @Flag(help: "Sign the browser out, too.")
+    var browser = false
+
     @Flag(help: "Write a JSON object for each account.")
     var json = false
 
     func run() throws {
+        guard !browser || !all && !local else {
+            throw TokenKeepError(.invalid, "--browser excludes --all and --local")
+        }
+        guard !browser else { return try endWithBrowser(session.open()) }
         guard all else { return try end(session.open()) }
         guard session.account == nil else { throw TokenKeepError(.invalid, "--all excludes an account") }
         let store = try session.storeOptions.open()
@@ -42,6 +53,20 @@ struct SessionLogoutCommand: ParsableCommand {
             try end(Session(store, service: info.service, account: info.account, options))
         }
         if let problem = listing.problem { throw problem }
+    }
+
+    private static let browserTimeout: UInt32 = 60_000
+
+    /// Ends the session in any case, and signs the browser out afterwards.
+    private func endWithBrowser(_ opened: Session) throws {
+        let timeout = try session.storeOptions.timeout.map { try Durations.timeout($0) } ?? Self.browserTimeout
+        let deadline = Deadline(milliseconds: timeout)
+        // The ID token ends with the session.
+        let logout = Result { () throws(TokenKeepError) in try BrowserLogout(of: opened, until: deadline) }
+        try end(opened)
+        let browser = try logout.get()
+        Terminal.writeError("the browser, which opens now, is signed out at \(browser.server)\n")
+        try browser.run(until: deadline)
     }
 
     private func end(_ session: Session) throws {

@@ -15,6 +15,9 @@ struct SessionTokenCommand: ParsableCommand {
               tokenkeep session token api.example.com ann --header --exec ./refresh | curl -H @- "$URL"
               tokenkeep session token api.example.com --resource https://files.example.com --exec ./refresh
 
+            --id-token writes the ID token in its place, which names the user to servers that ask for one; the session is \
+            renewed if that token is over. --json writes an object of value, type and expires_at.
+
             With --resource or --scope the token is one of its own, renewed with the same refresh token. Exit codes: 1 nobody is signed in, 3 sign in again or locked, 4 the server or another process does not \
             answer, 6 the token is over and cannot be renewed.
             """)
@@ -33,17 +36,34 @@ struct SessionTokenCommand: ParsableCommand {
     @Flag(help: "Write an HTTP header for curl -H @-.")
     var header = false
 
+    @Flag(name: .customLong("id-token"), help: "Write the ID token.")
+    var idToken = false
+
+    @Flag(help: "Write a JSON object.")
+    var json = false
+
     func run() throws {
+        guard !header || !json && !idToken else {
+            throw TokenKeepError(.invalid, "--header excludes --json and --id-token")
+        }
         let seconds =
             try minTTL.map { text throws(TokenKeepError) in try SessionText.seconds(text, of: "--min-ttl") } ?? 0
         let target = try target.named()
-        let token = try session.open().token(minTTL: seconds, for: target)
+        let opened = try session.open()
+        if idToken {
+            guard target == nil else { throw TokenKeepError(.invalid, "--id-token excludes --resource and --scope") }
+            let token = try opened.freshIDToken(minTTL: seconds)
+            return try SessionText.write(token.value, "id_token", token.expiresAt, asJSON: json)
+        }
+        let token = try opened.token(minTTL: seconds, for: target)
         if token.isShort {
             Terminal.warn(
                 TokenKeepError(
                     .expired, "the token ends in \(token.secondsLeft ?? 0) s", hint: "the server gave no longer one"))
         }
-        try SessionText.write(token, asHeader: header)
+        guard json else { return try SessionText.write(token, asHeader: header) }
+        let end = token.secondsLeft.map { UnixTime(UnixTime.now.rawValue + $0) }
+        try SessionText.write(token.value, token.type, end, asJSON: true)
     }
 }
 
@@ -143,6 +163,16 @@ enum SessionText {
         if asHeader { try Terminal.write("Authorization: \(token.type) ") }
         try token.value.withUnsafeBytes { try Terminal.write($0) }
         try Terminal.write("\n")
+    }
+
+    /// Writes a token as one line, or as a JSON object.
+    static func write(_ token: SecretBytes, _ type: String, _ end: UnixTime?, asJSON: Bool) throws {
+        let text = asJSON ? try SecretJSON(token).value : token
+        if asJSON { try Terminal.write("{\n  \"value\" : ") }
+        try text.withUnsafeBytes { try Terminal.write($0) }
+        guard asJSON else { return try Terminal.write("\n") }
+        let ends = end.map { "\"\($0.iso8601)\"" } ?? "null"
+        try Terminal.write(",\n  \"type\" : \"\(type)\",\n  \"expires_at\" : \(ends)\n}\n")
     }
 
     /// Reads whole seconds from a duration.

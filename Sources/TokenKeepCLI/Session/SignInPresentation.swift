@@ -6,13 +6,16 @@ import TokenKeepOAuth
 final class SignInPresentation {
     private var isAsked = false
     private var lastMinute: UInt32 = .max
+    /// The text that is being pasted.
     private var line: [UInt8] = []
     private var hasInput = true
     /// Whether the rest of a line that is too long is skipped.
     private var isSkipping = false
     /// Whether a text was pasted that does not count.
     private var hasProblem = false
-    private static let longestLine = 16_384
+    private static let longestText = 16_384
+    /// The wait for more lines after a line, in milliseconds.
+    private static let pauseOfPaste: Int32 = 100
 
     func present(_ step: SignInStep) throws(TokenKeepError) -> SecretBytes? {
         switch step.kind {
@@ -33,6 +36,7 @@ final class SignInPresentation {
                 Terminal.writeError("Then paste here the address to which the browser was sent, the whole line:\n")
                 isAsked = true
             }
+            if let notice = step.notice { write(notice) }
             if let problem = step.problem { show(problem) }
             countDown(step.millisecondsLeft)
             let text = try pasted()
@@ -46,6 +50,10 @@ final class SignInPresentation {
     /// Says why the pasted text does not count.
     private func show(_ problem: TokenKeepError) {
         hasProblem = true
+        write(problem)
+    }
+
+    private func write(_ problem: TokenKeepError) {
         Terminal.writeError("\(problem.message)\n")
         if let hint = problem.hint { Terminal.writeError("\(hint)\n") }
     }
@@ -58,31 +66,31 @@ final class SignInPresentation {
         Terminal.writeError(minute == 1 ? "one minute left\n" : "\(minute) minutes left\n")
     }
 
-    /// A line, if a whole one is there.
+    /// The lines that have arrived, if whole ones are there. An address that is pasted may be broken into several.
     private func pasted() throws(TokenKeepError) -> SecretBytes? {
-        line.reserveCapacity(Self.longestLine)
+        line.reserveCapacity(Self.longestText)
         while hasInput {
+            // The rest of a text that is pasted follows at once.
+            let pause = line.last == UInt8(ascii: "\n") ? Self.pauseOfPaste : 0
             var polled = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
-            guard poll(&polled, 1, 0) > 0 else { return nil }
+            guard poll(&polled, 1, pause) > 0 else { break }
             var byte: UInt8 = 0
             hasInput = read(STDIN_FILENO, &byte, 1) == 1
-            guard !hasInput || byte == UInt8(ascii: "\n") else {
-                add(byte)
-                continue
-            }
-            defer { wipe() }
-            if !line.allSatisfy({ $0 == 0x20 || $0 == 0x0D }) { return try SecretBytes(bytes: line) }
+            if hasInput { add(byte) }
         }
-        return nil
+        guard !hasInput || line.last == UInt8(ascii: "\n") else { return nil }
+        defer { wipe() }
+        return line.allSatisfy { [0x20, 0x0A, 0x0D].contains($0) } ? nil : try SecretBytes(bytes: line)
     }
 
     private func add(_ byte: UInt8) {
-        if line.count == Self.longestLine, !isSkipping {
+        if line.count == Self.longestText, !isSkipping {
             wipe()
             isSkipping = true
-            show(TokenKeepError(.invalid, "the pasted line is longer than \(Self.longestLine) bytes"))
+            show(TokenKeepError(.invalid, "the pasted line is longer than \(Self.longestText) bytes"))
         }
         if !isSkipping { line.append(byte) }
+        if byte == UInt8(ascii: "\n") { isSkipping = false }
     }
 
     private func wipe() {
@@ -91,6 +99,5 @@ final class SignInPresentation {
             explicit_bzero(start, bytes.count)
         }
         line.removeAll(keepingCapacity: true)
-        isSkipping = false
     }
 }

@@ -5,13 +5,15 @@ import TokenKeepCore
 /// A connection of the browser, or of anybody else on this machine. Its buffer may hold a code, and is wiped.
 final class LoopbackConnection {
     let descriptor: Int32
+    let peer: LoopbackPeer
     private let buffer: UnsafeMutableRawBufferPointer
     private var length = 0
     /// The cookies of this machine's other servers come along.
     private static let longestHead = 65_536
 
-    init(_ descriptor: Int32) {
+    init(_ descriptor: Int32, _ peer: LoopbackPeer) {
         self.descriptor = descriptor
+        self.peer = peer
         buffer = .allocate(byteCount: LoopbackConnection.longestHead, alignment: 1)
     }
 
@@ -47,10 +49,14 @@ final class LoopbackConnection {
 
     private let end = Array("\r\n\r\n".utf8)
 
-    /// Sends a page. A browser that takes none of it gets none.
-    func answer(_ page: LoopbackPage) {
-        var bytes = Array(page.response.utf8)
-        _ = send(descriptor, &bytes, bytes.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
+    /// Sends a page.
+    ///
+    /// - Returns: whether the system took the page whole. False if the connection was reset.
+    func answer(_ page: LoopbackPage) -> Bool {
+        guard let response = try? page.response() else { return false }
+        let sent = send(
+            descriptor, response.unsafeAddress, response.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
         shutdown(descriptor, Int32(SHUT_WR))
+        return withExtendedLifetime(response) { sent == response.count }
     }
 }

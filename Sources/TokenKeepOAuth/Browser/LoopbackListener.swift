@@ -2,17 +2,37 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// Listens on 127.0.0.1 and [::1] for the browser that comes back from the server.
+/// A request for one of the listener's two pages.
+struct LoopbackVisit {
+    /// The query of the redirect address, valid during the judgement; nil for the page that begins.
+    let answer: UnsafeRawBufferPointer?
+    /// Whether a process of this user or of root certainly sent the request.
+    let isTrusted: Bool
+}
+
+/// The reply to a visit.
+struct LoopbackReply {
+    let page: LoopbackPage
+    /// Called if the page could be sent; nil if nothing follows.
+    var whenSent: (() -> Void)?
+}
+
+/// Listens on 127.0.0.1 and [::1] for the browser: for the page that begins, and for the browser that comes back from the
+/// server.
 ///
-/// Anybody on this machine can connect. Requests with another Host, path, method or state get a refusal page, and waiting
-/// goes on.
+/// Anybody on this machine can connect. Requests with another Host, path or method get a refusal page, and waiting goes on.
 final class LoopbackListener {
     private let sockets: [Int32]
     private var connections: [LoopbackConnection] = []
     private let authority: String
     private let path: String
+    /// The path of the page that begins.
+    private let startPath: String
     /// The address for the authorization request, with the port.
     let address: String
+    /// The address of the page that begins, for the browser's command: other users may read the arguments of a command, and
+    /// this address tells them nothing.
+    let startAddress: String
 
     private static let mostConnections = 32
     private static let mostAttempts = 8
@@ -39,41 +59,48 @@ final class LoopbackListener {
         let bound = LoopbackListener.port(of: first)
         authority = redirect.authority(port: bound)
         path = redirect.path.isEmpty ? "/" : redirect.path
+        startPath = path == "/start" ? "/begin" : "/start"
         address = redirect.text(port: bound)
+        startAddress = "http://\(authority)\(startPath)"
     }
 
     deinit { sockets.forEach { close($0) } }
 
-    /// Gets the query of a request for the redirect address, and its connection. Returns the page for the browser.
-    typealias Take = (UnsafeRawBufferPointer, Int32) -> LoopbackPage
-
-    /// Waits for requests.
-    func serve(milliseconds: Int32, _ take: Take) {
+    /// Waits for requests, and replies to visits as `judge` says.
+    func serve(milliseconds: Int32, _ judge: (LoopbackVisit) -> LoopbackReply) {
         var polled = sockets.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         polled += connections.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
         guard OutsideCall.run({ poll(&polled, nfds_t(polled.count), milliseconds) }) > 0 else { return }
         let ready = Set(polled.lazy.filter { $0.revents != 0 }.map(\.fd))
-        connections.removeAll { ready.contains($0.descriptor) && isOver($0, take) }
+        connections.removeAll { ready.contains($0.descriptor) && isOver($0, judge) }
         for socket in sockets where ready.contains(socket) { accept(from: socket) }
     }
 
     /// Reads from a connection. Returns whether it is to be closed.
-    private func isOver(_ connection: LoopbackConnection, _ take: Take) -> Bool {
+    private func isOver(_ connection: LoopbackConnection, _ judge: (LoopbackVisit) -> LoopbackReply) -> Bool {
         switch connection.read() {
         case .incomplete: return false
         case .unusable: return true
         case .head(let head):
-            do throws(LoopbackRequest.Refusal) {
-                let request = try LoopbackRequest(head, authority: authority, path: path)
-                connection.answer(take(request.query, connection.descriptor))
-            } catch {
-                switch error {
-                case .malformed, .host: connection.answer(.badRequest)
-                case .method: connection.answer(.methodNotAllowed)
-                case .path: connection.answer(.notFound)
-                }
-            }
+            let reply = reply(to: head, from: connection.peer, judge)
+            if connection.answer(reply.page) { reply.whenSent?() }
             return true
+        }
+    }
+
+    private func reply(
+        to head: UnsafeRawBufferPointer, from peer: LoopbackPeer, _ judge: (LoopbackVisit) -> LoopbackReply
+    ) -> LoopbackReply {
+        do throws(LoopbackRequest.Refusal) {
+            let request = try LoopbackRequest(head, authority: authority, paths: [path, startPath])
+            let answer = request.path == path ? request.query : nil
+            return judge(LoopbackVisit(answer: answer, isTrusted: peer.isTrusted))
+        } catch {
+            switch error {
+            case .malformed, .host: return LoopbackReply(page: .badRequest)
+            case .method: return LoopbackReply(page: .methodNotAllowed)
+            case .path: return LoopbackReply(page: .notFound)
+            }
         }
     }
 
@@ -87,8 +114,12 @@ final class LoopbackListener {
                 if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { usleep(250_000) }
                 return
             }
+            guard let peer = LoopbackPeer(descriptor) else {
+                close(descriptor)
+                continue
+            }
             if connections.count == LoopbackListener.mostConnections { connections.removeFirst() }
-            connections.append(LoopbackConnection(descriptor))
+            connections.append(LoopbackConnection(descriptor, peer))
         }
     }
 

@@ -1,12 +1,17 @@
-/// A page for the browser, which holds nothing of the sign-in, sends no Referer and runs no script but its own.
+import TokenKeepCore
+
+/// A page for the browser. It holds nothing of the sign-in but names, loads nothing, sends no Referer and runs no script but
+/// its own.
 enum LoopbackPage {
-    case done
-    case refused
+    case done(LoopbackNames)
+    case refused(LoopbackNames)
     case otherSignIn
     case otherUser
     case badRequest
     case notFound
     case methodNotAllowed
+    /// Leads to an address, which may hold a secret.
+    case redirect(SecretBytes)
 
     private var status: String {
         switch self {
@@ -15,38 +20,85 @@ enum LoopbackPage {
         case .otherUser: "403 Forbidden"
         case .notFound: "404 Not Found"
         case .methodNotAllowed: "405 Method Not Allowed"
+        case .redirect: "302 Found"
         }
     }
 
-    private var text: String {
+    private var title: String {
         switch self {
-        case .done: "The answer has arrived. You can close this window; the program says whether you are signed in."
-        case .refused: "The sign-in did not succeed. The program that began it says why."
-        case .otherSignIn: "This answer belongs to another sign-in. Go on in the window of the present one."
-        case .otherUser: "This browser belongs to another user than the program. Paste the address there."
-        case .badRequest, .notFound, .methodNotAllowed: "There is nothing here."
+        case .done: "The answer has arrived"
+        case .refused: "The sign-in did not succeed"
+        case .otherSignIn: "This answer belongs to another sign-in"
+        case .otherUser: "This browser may belong to another user"
+        case .badRequest, .notFound, .methodNotAllowed: "There is nothing here"
+        case .redirect: "The sign-in is at the server"
         }
     }
 
-    /// The script takes the code out of the address, and so out of the history.
+    private func text(_ program: String) -> String {
+        switch self {
+        case .done: "You can close this window. \(program) says whether you are signed in."
+        case .refused: "You can close this window. \(program) says why."
+        case .otherSignIn: "Go on in the window of the present sign-in, or begin again."
+        case .otherUser: "\(program) takes answers of its own user's browser. Paste this window's address there."
+        case .badRequest, .notFound, .methodNotAllowed: "Go back to \(program)."
+        case .redirect: ""
+        }
+    }
+
+    private var names: LoopbackNames {
+        switch self {
+        case .done(let names), .refused(let names): names
+        default: LoopbackNames(program: "The program")
+        }
+    }
+
+    /// A style and a script of its own. The script takes the code out of the address, and so out of the history.
     private var body: String {
-        """
-        <!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>TokenKeep</title>
-        <p>\(text)</p><script>history.replaceState(null, "", "/")</script>
-        """
+        let names = names
+        let rows = names.rows.map { "<dt>\($0.name)<dd>\($0.value)" }.joined()
+        return """
+            <!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+            <meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark">
+            <title>\(title)</title><style>\(LoopbackPage.style)</style>
+            <main><h1>\(title)</h1><p>\(text(names.markup(names.program)))</p>\(rows.isEmpty ? "" : "<dl>\(rows)</dl>")</main>
+            <script>\(LoopbackPage.script)</script>
+            """
     }
 
-    var response: String {
+    /// The answer of HTTP.
+    func response() throws(TokenKeepError) -> SecretBytes {
+        var lines = [
+            "HTTP/1.1 \(status)", "Cache-Control: no-store", "Referrer-Policy: no-referrer",
+            "X-Content-Type-Options: nosniff", "Connection: close",
+        ]
+        if case .redirect(let address) = self {
+            let head = (lines + ["Content-Length: 0", "Location: "]).joined(separator: "\r\n")
+            return try SecretText.joined(head, address, "\r\n\r\n")
+        }
         let body = body
-        return [
-            "HTTP/1.1 \(status)", "Content-Type: text/html; charset=utf-8", "Content-Length: \(body.utf8.count)",
-            "Cache-Control: no-store", "Referrer-Policy: no-referrer", "X-Content-Type-Options: nosniff",
-            "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'; "
-                + "script-src 'sha256-\(LoopbackPage.scriptHash)'",
-            "Connection: close", "", body,
-        ].joined(separator: "\r\n")
+        lines += [
+            "Content-Type: text/html; charset=utf-8", "Content-Length: \(body.utf8.count)",
+            "Content-Security-Policy: default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+                + "style-src 'sha256-\(LoopbackPage.styleHash)'; script-src 'sha256-\(LoopbackPage.scriptHash)'",
+            "", body,
+        ]
+        return try SecretBytes(lines.joined(separator: "\r\n"))
     }
 
-    /// The hash of the script, for the policy.
+    private static let script = #"history.replaceState(null, "", "/")"#
+    private static let style = """
+        :root{color-scheme:light dark}\
+        body{margin:0;padding:12vh 1.5rem 2rem;font:1.0625rem/1.5 system-ui,sans-serif;color:#1d2329;background:#f5f6f8}\
+        main{max-width:32rem;margin:auto;padding:2rem;border:1px solid #d5dae0;border-radius:.75rem;background:#fff}\
+        h1{margin:0;font-size:1.375rem;line-height:1.3}p{margin:.75rem 0 0}\
+        dl{display:grid;grid-template-columns:auto 1fr;gap:.25rem 1.25rem;margin:1.5rem 0 0;padding-top:1.25rem;\
+        border-top:1px solid #d5dae0}dt{color:#58626d}dd{margin:0;overflow-wrap:anywhere}\
+        @media(max-width:30rem){body{padding-top:1.5rem}main{padding:1.25rem}dl{display:block}dd{margin-bottom:.5rem}}\
+        @media(prefers-color-scheme:dark){body{color:#e6e9ec;background:#15181b}main{background:#1e2226;\
+        border-color:#343a40}dl{border-color:#343a40}dt{color:#9aa4ae}}
+        """
+    /// The hashes of script and style, for the policy.
     private static let scriptHash = "QLM3P7pETsJ0WkvXSU+WoK9nOEX5PaZRdJCrQPcIC2A="
+    private static let styleHash = "f57DEYWg7mKwvLhRv+5E3iHFBf79x12lN6CpFjvI0OU="
 }

@@ -1,42 +1,49 @@
 import Glibc
 
-/// The owner of the other end of a connection on this machine, as the kernel's tables of sockets name it.
-enum LoopbackPeer {
-    /// Whether the other end belongs to this process's user or to root: another user who has seen the address of the
-    /// sign-in must not answer it.
+/// The other end of a connection on this machine. The kernel's tables of sockets name its owner.
+struct LoopbackPeer {
+    /// The forms in which a table may have an address: a socket of IPv6 may have one of IPv4.
+    private typealias Endpoint = [String]
+
+    private struct Row {
+        let user: uid_t
+        /// 0 for a socket that its owner has closed.
+        let inode: UInt64
+    }
+
+    private let own: Endpoint
+    private let peer: Endpoint
+    /// The inode of this end.
+    private let inode: UInt64
+
+    /// Takes the ends of a connection that was just accepted; nil if the other end is gone already.
+    init?(_ descriptor: Int32) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, let own = LoopbackPeer.endpoint(getsockname, descriptor),
+            let peer = LoopbackPeer.endpoint(getpeername, descriptor)
+        else { return nil }
+        (self.own, self.peer, inode) = (own, peer, UInt64(status.st_ino))
+    }
+
+    /// Whether the other end certainly belongs to this process's user or to root: another user who has seen the address of
+    /// the sign-in must not answer it.
     ///
-    /// True as well if the system has no tables: then the state alone protects the sign-in.
-    static func isTrusted(_ descriptor: Int32) -> Bool {
-        guard let own = endpoint(getsockname, descriptor), let peer = endpoint(getpeername, descriptor) else {
-            return true
-        }
+    /// False if a connection was closed or reset, and if the system has no tables. While this end stands in a table, the
+    /// row of the other end is that of the peer: no other socket can have its addresses.
+    var isTrusted: Bool {
         // The kernel writes a table in pieces, and may skip a row while sockets come and go.
         for _ in 0..<8 {
-            switch search(from: own, to: peer) {
-            case .noTable: return true
-            case .missing: continue
-            case .found: break
-            }
-            // The row of a closed socket names no owner.
-            guard case .found(let user, let inode) = search(from: peer, to: own), inode != 0 else { continue }
-            return user == 0 || user == geteuid() || user == getuid()
+            guard let this = LoopbackPeer.row(from: own, to: peer), this.inode == inode,
+                let other = LoopbackPeer.row(from: peer, to: own), other.inode != 0
+            else { continue }
+            return other.user == 0 || other.user == geteuid() || other.user == getuid()
         }
         return false
     }
 
-    private enum Search {
-        case found(user: uid_t, inode: UInt64)
-        case missing
-        /// No table has a row.
-        case noTable
-    }
-
-    /// The forms in which a table may have an address: a socket of IPv6 may have one of IPv4.
-    private typealias Endpoint = [String]
-
-    /// Searches the tables for the socket with these ends.
-    private static func search(from local: Endpoint, to remote: Endpoint) -> Search {
-        var hasRows = false
+    /// The row of the socket with these ends; nil if no table has it.
+    private static func row(from local: Endpoint, to remote: Endpoint) -> Row? {
+        let port = String(local.first?.suffix(5) ?? "")
         for table in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] {
             guard let file = fopen(table, "re") else { continue }
             defer { fclose(file) }
@@ -45,17 +52,16 @@ enum LoopbackPeer {
             defer { free(line) }
             while getline(&line, &capacity, file) > 0 {
                 guard let line else { break }
+                guard strstr(line, port) != nil else { continue }
                 let fields = String(cString: line).split(separator: " ")
                 // The title of the table has no numbers.
                 guard fields.count >= 10, let user = uid_t(fields[7]), let inode = UInt64(fields[9]) else { continue }
-                hasRows = true
                 guard local.contains(String(fields[1])), remote.contains(String(fields[2])) else { continue }
-                return .found(user: user, inode: inode)
+                return Row(user: user, inode: inode)
             }
         }
-        return hasRows ? .missing : .noTable
+        return nil
     }
-
     private static func endpoint(
         _ ask: (Int32, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?) -> Int32, _ descriptor: Int32
     ) -> Endpoint? {

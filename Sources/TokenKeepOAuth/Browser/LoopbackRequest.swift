@@ -10,12 +10,14 @@ package struct LoopbackRequest {
         case path
     }
 
+    /// The path that was asked for.
+    package let path: String
     /// The query of the address.
     package let query: UnsafeRawBufferPointer
 
-    /// Reads the head of a request for `path`, whose Host must be `authority`: a page of another name that resolves to
-    /// this machine is refused.
-    package init(_ head: UnsafeRawBufferPointer, authority: String, path: String) throws(Refusal) {
+    /// Reads the head of a request for one of `paths`, whose Host must be `authority`: a page of another name that resolves
+    /// to this machine is refused.
+    package init(_ head: UnsafeRawBufferPointer, authority: String, paths: [String]) throws(Refusal) {
         var lines = head.split(separator: 0x0A, omittingEmptySubsequences: false)[...]
         guard let first = lines.popFirst() else { throw .malformed }
         let words = first.split(separator: 0x20, omittingEmptySubsequences: false)
@@ -30,7 +32,8 @@ package struct LoopbackRequest {
         guard hosts.count == 1, hosts[0].elementsEqual(authority.utf8) else { throw .host }
         let target = words[1]
         let mark = target.firstIndex(of: 0x3F) ?? target.endIndex
-        guard target[..<mark].elementsEqual(path.utf8) else { throw .path }
+        guard let path = paths.first(where: { target[..<mark].elementsEqual($0.utf8) }) else { throw .path }
+        self.path = path
         query = UnsafeRawBufferPointer(rebasing: target[mark...].dropFirst())
     }
 

@@ -13,7 +13,7 @@ package struct Discovery {
     /// - Parameter cache: the directory that keeps metadata for a day; nil for none.
     package init(issuer: WebAddress, caFile: String?, cache: String? = Discovery.cachePath) {
         self.issuer = issuer
-        self.cache = DiscoveryCache(issuer, caFile: caFile, in: cache)
+        self.cache = DiscoveryCache(issuer, caFile: caFile ?? Authorities.fromEnvironment, in: cache)
         self.caFile = caFile
     }
 

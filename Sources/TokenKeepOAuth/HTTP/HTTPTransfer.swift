@@ -62,7 +62,9 @@ final class HTTPTransfer: @unchecked Sendable {
             lines.withUnsafeBufferPointer { lines in
                 parts.url = url
                 parts.headers = lines.baseAddress
-                guard let path = request.caFile else { return run(parts, request.deadline) }
+                guard let path = request.caFile ?? Authorities.fromEnvironment else {
+                    return run(parts, request.deadline)
+                }
                 return path.withCString { path in
                     parts.ca_file = path
                     return run(parts, request.deadline)
@@ -98,6 +100,12 @@ final class HTTPTransfer: @unchecked Sendable {
             throw TokenKeepError(.timedOut, "\(server) \(step) in time", module: "server", hint: "try again later")
         case TOKENKEEP_TRANSFER_TOO_LONG:
             throw TokenKeepError(.unavailable, "the answer of \(server) is longer than 256 KiB", module: "server")
+        case TOKENKEEP_TRANSFER_UNTRUSTED:
+            throw TokenKeepError(
+                .unavailable, "\(server): \(String(cString: tokenkeep_transfer_problem(transfer)))", module: "server",
+                hint:
+                    "if you trust the authority of its certificate, name its PEM file: ca_file in the provider's file, or "
+                    + "SSL_CERT_FILE")
         default:
             throw TokenKeepError(
                 .unavailable, "\(server): \(String(cString: tokenkeep_transfer_problem(transfer)))", module: "server",

@@ -2,14 +2,17 @@ package import TokenKeepCore
 
 /// Texts with secrets, in guarded memory.
 package enum SecretText {
-    /// A text with a secret behind it.
-    package static func joined(_ text: String, _ secret: SecretBytes) throws(TokenKeepError) -> SecretBytes {
-        let start = Array(text.utf8)
-        return try SecretBytes(count: start.count + secret.count) { bytes in
+    /// A text with a secret behind it, and another text behind the secret.
+    package static func joined(
+        _ text: String, _ secret: SecretBytes, _ rest: String = ""
+    ) throws(TokenKeepError) -> SecretBytes {
+        let (start, end) = (Array(text.utf8), Array(rest.utf8))
+        return try SecretBytes(count: start.count + secret.count + end.count) { bytes in
             bytes.copyBytes(from: start)
             secret.withUnsafeBytes {
-                UnsafeMutableRawBufferPointer(rebasing: bytes[start.count...]).copyMemory(from: $0)
+                UnsafeMutableRawBufferPointer(rebasing: bytes[start.count...]).copyBytes(from: $0)
             }
+            UnsafeMutableRawBufferPointer(rebasing: bytes[(start.count + secret.count)...]).copyBytes(from: end)
         }
     }
 }

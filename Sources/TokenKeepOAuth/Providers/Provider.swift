@@ -13,6 +13,8 @@ package struct Provider: Sendable {
     /// The path of the provider's file.
     package let source: String
     package internal(set) var values: [ProviderKey: Value] = [:]
+    /// The parameters of its authorization requests, by their names.
+    package internal(set) var parameters: [String: Value] = [:]
 
     /// A provider without values.
     package init(name: String, source: String) {

@@ -97,6 +97,7 @@ package struct ProviderFiles: Sendable {
         }
         let included = try self.provider(include.text, found.file, in: found.index, depth: depth + 1)
         provider.values.merge(included.values) { own, _ in own }
+        provider.parameters.merge(included.parameters) { own, _ in own }
         return provider
     }
 }

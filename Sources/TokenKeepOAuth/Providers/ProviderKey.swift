@@ -19,6 +19,7 @@ package enum ProviderKey: String, CaseIterable, Sendable {
     case deviceAuthorizationEndpoint = "device_authorization_endpoint"
     case revocationEndpoint = "revocation_endpoint"
     case userinfoEndpoint = "userinfo_endpoint"
+    case endSessionEndpoint = "end_session_endpoint"
     case validateEndpoint = "validate_endpoint"
     case extendEndpoint = "extend_endpoint"
     case extendField = "extend_field"
@@ -30,6 +31,7 @@ package enum ProviderKey: String, CaseIterable, Sendable {
     /// The endpoints that a server's metadata may have.
     package static let discoverable: [ProviderKey] = [
         .authorizationEndpoint, .tokenEndpoint, .deviceAuthorizationEndpoint, .revocationEndpoint, .userinfoEndpoint,
+        .endSessionEndpoint,
     ]
 
     /// Checks a value.
@@ -42,7 +44,7 @@ package enum ProviderKey: String, CaseIterable, Sendable {
                 throw expected("an issuer without a query")
             }
         case .authorizationEndpoint, .tokenEndpoint, .deviceAuthorizationEndpoint, .revocationEndpoint,
-            .userinfoEndpoint, .validateEndpoint, .extendEndpoint, .sessionsPage:
+            .userinfoEndpoint, .endSessionEndpoint, .validateEndpoint, .extendEndpoint, .sessionsPage:
             _ = try WebAddress(value)
         case .resource: _ = try TokenTarget(resource: value, scope: nil)
         case .scope: _ = try TokenTarget(resource: nil, scope: value)

@@ -11,8 +11,17 @@ package struct AuthorizationAnswer {
 
     private subscript(name: String) -> SecretBytes? { fields.first { PlainText.areSame($0.name, name) }?.value }
 
-    /// Whether the answer belongs to a request. Any other may be a trap of another page.
-    func belongs(to request: AuthorizationRequest) -> Bool { self["state"] == request.state }
+    /// Whether the answer belongs to the request with a state. Any other may be a trap of another page.
+    func belongs(to state: SecretBytes) -> Bool { self["state"] == state }
+
+    /// Whether the answer has a state. Some servers leave it out of a refusal.
+    var hasState: Bool { self["state"] != nil }
+
+    /// Whether the answer has a code or a refusal.
+    var isWhole: Bool { self["code"] != nil || self["error"] != nil }
+
+    /// The refusal of the server, for a message; nil if the answer has none.
+    var refusal: String? { self["error"].map { PlainText.printable($0.utf8String ?? "") } }
 
     /// The code that the server gave.
     ///

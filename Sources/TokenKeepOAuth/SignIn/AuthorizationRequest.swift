@@ -1,4 +1,4 @@
-import TokenKeepCore
+package import TokenKeepCore
 import TokenKeepSession
 
 /// The rights that a sign-in asks for.
@@ -9,6 +9,10 @@ package struct SignInScope: Sendable {
     package var resource: String?
     /// The audience, a parameter of Auth0 and others; nil for none.
     package var audience: String?
+    /// Scopes that are asked for beside those of the present session; nil for none.
+    package var added: String?
+    /// Other parameters of the request, for example `prompt` and `login_hint`, by their names.
+    package var parameters: [String: String] = [:]
 
     package init(scope: String? = nil, resource: String? = nil, audience: String? = nil) {
         self.scope = scope
@@ -24,8 +28,43 @@ package struct SignInScope: Sendable {
     var fields: [(name: String, value: String)] {
         [("scope", scope), ("resource", resource), ("audience", audience)].compactMap { name, value in
             value.map { (name, $0) }
-        }
+        } + parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
     }
+
+    /// The words of scopes.
+    static func words(_ scopes: String?) -> [String] {
+        (scopes ?? "").utf8.split(separator: 0x20).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// A parameter's name.
+    ///
+    /// - Throws: ``Status/invalid`` if it is none, or if the request has the parameter already.
+    package static func checked(parameter name: String) throws(TokenKeepError) -> String {
+        let isName =
+            (1...64).contains(name.utf8.count)
+            && name.utf8.allSatisfy {
+                switch $0 {
+                case 0x2D, 0x2E, 0x30...0x39, 0x41...0x5A, 0x5F, 0x61...0x7A: true
+                default: false
+                }
+            }
+        guard isName else {
+            throw TokenKeepError(
+                .invalid, "expected a parameter's name of 1 to 64 letters, digits, hyphens, dots and underscores")
+        }
+        guard !own.contains(name) else {
+            throw TokenKeepError(
+                .invalid, "TokenKeep itself sets the parameter \(name)",
+                hint: "scope, resource and audience have keys and options of their own")
+        }
+        return name
+    }
+
+    private static let own: Set<String> = [
+        "response_type", "response_mode", "client_id", "client_secret", "redirect_uri", "state", "nonce",
+        "code_challenge",
+        "code_challenge_method", "request", "request_uri", "scope", "resource", "audience",
+    ]
 }
 
 /// A request to the authorization endpoint, which the browser brings there (RFC 6749 section 4.1.1, RFC 7636).

@@ -14,6 +14,12 @@ final class BrowserFlow {
     private var result: Result<SecretBytes, TokenKeepError>?
     /// The reason why the last pasted text does not count; nil once it was shown.
     private var problem: TokenKeepError?
+    private var pasted: PastedAddress
+    private var progress = SignInProgress()
+    /// The launch of the browser; nil if none is opened.
+    private var launch: BrowserLaunch?
+    private let names: LoopbackNames
+    private let whenAnswered: (@Sendable () -> Void)?
 
     /// The time between two questions for a pasted address, in milliseconds.
     private static let glance: Int32 = 250
@@ -25,6 +31,8 @@ final class BrowserFlow {
         self.server = server
         self.present = present
         self.deadline = deadline
+        names = LoopbackNames(server, options)
+        whenAnswered = options.whenAnswered
         let address = try RedirectAddress(server.redirect)
         do throws(TokenKeepError) {
             listener = try LoopbackListener(address, port: options.port)
@@ -33,37 +41,38 @@ final class BrowserFlow {
             guard !listens, let port = options.port ?? address.port else { throw error }
             listener = nil
             request = try AuthorizationRequest(server, options.scope, redirect: address.text(port: port))
+            pasted = PastedAddress(of: request)
             return
         }
         request = try AuthorizationRequest(server, options.scope, redirect: listener?.address ?? "")
+        pasted = PastedAddress(of: request)
     }
 
     /// Runs the flow.
     ///
-    /// - Parameter opens: whether the browser is opened.
+    /// - Parameter open: opens the browser; nil for none.
     /// - Throws: ``Status/timedOut``, ``Status/cancelled``, ``Status/denied``.
-    func run(_ scope: SignInScope, opens: Bool) throws(TokenKeepError) -> TokenGrant {
-        if opens {
-            BrowserLauncher.open(request.address)
+    func run(_ scope: SignInScope, opening open: SignInOptions.Open?) throws(TokenKeepError) -> TokenGrant {
+        if let open, let listener {
+            progress.opensBrowser = true
+            launch = open(listener.startAddress)
             _ = try present(step(.browser))
         }
         while result == nil {
             try deadline.checkCancellation()
-            guard !deadline.hasPassed else {
-                throw TokenKeepError(
-                    .timedOut, "nobody signed in in time",
-                    hint: "sign in again; --timeout gives more time, --flow device needs no browser here")
-            }
-            if let pasted = try present(step(.paste)) { take(pasted: pasted) }
+            guard !deadline.hasPassed else { throw progress.end }
+            if launch?.hasFailed == true, !progress.hasBrowser { progress.note(SignInProgress.noBrowser) }
+            if let text = try present(step(.paste)) { take(pasted: text) }
             guard result == nil else { break }
             if let listener {
-                listener.serve(milliseconds: BrowserFlow.glance) { self.take(query: $0, from: $1) }
+                listener.serve(milliseconds: BrowserFlow.glance) { self.reply(to: $0) }
             } else {
                 OutsideCall.run { _ = usleep(1000 * UInt32(BrowserFlow.glance)) }
             }
         }
         let code = try result?.get()
         guard let code else { throw TokenKeepError(.internal, "a sign-in ended without a result") }
+        whenAnswered?()
         return try TokenGrant.redeem(code, of: request, scope, server, until: deadline)
     }
 
@@ -71,63 +80,48 @@ final class BrowserFlow {
         var step = SignInStep(kind: kind, address: request.address)
         step.millisecondsLeft = deadline.remainingMilliseconds
         step.problem = problem
+        step.notice = progress.next()
         problem = nil
         return step
     }
 
-    /// Judges what the browser brought by a connection.
-    private func take(query: UnsafeRawBufferPointer, from connection: Int32) -> LoopbackPage {
-        guard result == nil, let answer = try? AuthorizationAnswer(query: query) else { return .badRequest }
-        guard answer.belongs(to: request) else { return .otherSignIn }
-        guard LoopbackPeer.isTrusted(connection) else { return .otherUser }
-        return take(answer) ? .done : .refused
+    /// Judges a visit of the listener's pages.
+    private func reply(to visit: LoopbackVisit) -> LoopbackReply {
+        guard visit.isTrusted else {
+            progress.note(SignInProgress.otherUser)
+            return LoopbackReply(page: .otherUser)
+        }
+        guard let query = visit.answer else {
+            guard let address = try? SecretBytes(request.address) else { return LoopbackReply(page: .badRequest) }
+            return LoopbackReply(page: .redirect(address)) { self.progress.hasBrowser = true }
+        }
+        guard result == nil, let answer = try? AuthorizationAnswer(query: query) else {
+            return LoopbackReply(page: .badRequest)
+        }
+        guard answer.belongs(to: request.state) else {
+            progress.note(SignInProgress.other(answer))
+            return LoopbackReply(page: .otherSignIn)
+        }
+        let result = result(of: answer)
+        let isDone = if case .success = result { true } else { false }
+        return LoopbackReply(page: isDone ? .done(names) : .refused(names)) { self.result = result }
     }
 
-    private func take(_ answer: AuthorizationAnswer) -> Bool {
+    private func result(of answer: AuthorizationAnswer) -> Result<SecretBytes, TokenKeepError> {
         do throws(TokenKeepError) {
-            result = .success(try answer.code(from: server))
-            return true
+            return .success(try answer.code(from: server))
         } catch {
-            result = .failure(error)
-            return false
+            return .failure(error)
         }
     }
 
     /// Judges a pasted text. Any other than the address of this sign-in is a ``problem``, and waiting goes on.
-    private func take(pasted: SecretBytes) {
+    private func take(pasted text: SecretBytes) {
         do throws(TokenKeepError) {
-            _ = take(try answer(pasted: pasted))
+            result = result(of: try pasted.answer(in: text))
         } catch {
             problem = error
+            progress.pasted(error)
         }
-    }
-
-    /// Reads a pasted address. It must be whole: state and issuer are checked.
-    ///
-    /// - Throws: ``Status/denied`` with the reason.
-    private func answer(pasted: SecretBytes) throws(TokenKeepError) -> AuthorizationAnswer {
-        let answer = try pasted.withUnsafeBytes { bytes throws(TokenKeepError) -> AuthorizationAnswer? in
-            guard let mark = bytes.firstIndex(of: UInt8(ascii: "?")) else { return nil }
-            let place = bytes[..<mark].drop { $0 == 0x20 || $0 == 0x09 }
-            // A browser adds the path that a redirect address lacks.
-            guard place.elementsEqual(request.redirect.utf8) || place.elementsEqual((request.redirect + "/").utf8)
-            else {
-                return nil
-            }
-            let query = bytes[bytes.index(after: mark)...].prefix { ![0x20, 0x0A, 0x0D, 0x23].contains($0) }
-            return try AuthorizationAnswer(query: UnsafeRawBufferPointer(rebasing: query))
-        }
-        guard let answer else {
-            throw TokenKeepError(
-                .denied, "the pasted text is not the address to which the browser was sent",
-                hint: "paste the whole address, which begins with \(request.redirect)?: a code alone does not show who "
-                    + "sent it")
-        }
-        guard answer.belongs(to: request) else {
-            throw TokenKeepError(
-                .denied, "the pasted address belongs to another sign-in",
-                hint: "open the address of this sign-in, and paste where the browser is sent then")
-        }
-        return answer
     }
 }

@@ -14,6 +14,15 @@ package struct SignInOptions: Sendable {
     package typealias Pause = @Sendable (UInt32, Deadline) -> Void
     /// The wait between two questions of a device; replaced in tests.
     package var pause: Pause = SignInOptions.sleep
+    /// Opens an address in the user's browser.
+    package typealias Open = @Sendable (String) -> BrowserLaunch
+    /// Replaced in tests.
+    package var open: Open = { BrowserLaunch($0) }
+    /// Called when the browser's answer is there, before the server is asked for the tokens; nil for none.
+    package var whenAnswered: (@Sendable () -> Void)?
+    /// The names on the page that ends the sign-in; nil for those that are not shown.
+    package var service: String?
+    package var account: String?
 
     package init() {}
 
@@ -27,8 +36,10 @@ package struct SignInOptions: Sendable {
 package struct SignedIn: Sendable {
     /// The server's token response, as it came.
     package let response: SecretBytes
-    /// The account that the ID token names; nil if it names none.
-    package let account: String?
+    /// The user whom the server names; nil if it names none.
+    package let person: SignedInPerson?
+    /// The account that the server names; nil if it names none.
+    package var account: String? { person?.account }
     /// The scopes that the server granted, if they differ from those that were asked for; nil if they do not.
     package let otherScope: String?
     package let hasRefreshToken: Bool
@@ -43,7 +54,7 @@ package enum SignIn {
         at server: SignInServer, _ options: SignInOptions, until deadline: Deadline,
         _ present: @escaping SignInPresenter
     ) throws(TokenKeepError) -> SignedIn {
-        try checked(grant(at: server, options, until: deadline, present), at: server, options)
+        try checked(grant(at: server, options, until: deadline, present), at: server, options, until: deadline)
     }
 
     /// Gets the tokens of a sign-in, which are still to be checked.
@@ -61,21 +72,24 @@ package enum SignIn {
         case let flow:
             let browser = try BrowserFlow(
                 server, options, listens: flow == .browser, until: deadline, present)
-            return try browser.run(options.scope, opens: flow == .browser && options.opensBrowser)
+            return try browser.run(
+                options.scope, opening: flow == .browser && options.opensBrowser ? options.open : nil)
         }
     }
 
-    /// Checks the ID token of a grant.
+    /// Checks the ID token of a grant. If there is none, the server is asked who has signed in.
     ///
     /// - Throws: ``Status/denied``, naming what differs.
     static func checked(
-        _ grant: TokenGrant, at server: SignInServer, _ options: SignInOptions
+        _ grant: TokenGrant, at server: SignInServer, _ options: SignInOptions, until deadline: Deadline
     ) throws(TokenKeepError) -> SignedIn {
-        let claims = try IDToken.check(
-            grant.tokens.idToken, server, nonce: grant.nonce, now: SessionTime.now.wall)
-        let account = server.accountClaims.lazy.compactMap { claims?.unverified($0) }.first { !$0.isEmpty }
+        let claims = try IDToken.check(grant.tokens.idToken, server, nonce: grant.nonce, now: grant.serverTime)
+        let person =
+            if let claims { SignedInPerson(server.accountClaims, claims.unverified) } else {
+                Userinfo.person(of: grant.tokens.accessToken, at: server, until: deadline)
+            }
         return SignedIn(
-            response: grant.response, account: account,
+            response: grant.response, person: person,
             otherScope: otherScope(grant.tokens.scope, options.scope.scope),
             hasRefreshToken: grant.tokens.refreshToken != nil)
     }
@@ -93,9 +107,6 @@ package enum SignIn {
     /// The granted scopes, unless they are those that were asked for in any order.
     private static func otherScope(_ granted: String?, _ asked: String?) -> String? {
         guard let granted, let asked else { return nil }
-        let words = { (text: String) in
-            Set(text.utf8.split(separator: 0x20).map { String(decoding: $0, as: UTF8.self) })
-        }
-        return words(granted) == words(asked) ? nil : PlainText.printable(granted)
+        return Set(SignInScope.words(granted)) == Set(SignInScope.words(asked)) ? nil : PlainText.printable(granted)
     }
 }

@@ -47,6 +47,17 @@ extension SignInServer {
         authorizationEndpoint = try provider.endpoint(.authorizationEndpoint, in: metadata)
         hasDeviceFlow = known[.deviceAuthorization] != nil
         canRevoke = known[.revocation] != nil
+        if let address = try provider.endpoint(.userinfoEndpoint, in: metadata) {
+            askUserinfo = { token, deadline throws(TokenKeepError) in
+                var request = HTTPRequest(address, deadline: deadline)
+                request.headers = [
+                    try SecretBytes("Accept: application/json"),
+                    try HTTPRequest.header("Authorization", SecretText.joined("Bearer ", token)),
+                ]
+                request.caFile = provider[.caFile]
+                return try SignInServer.send(request)
+            }
+        }
         redirect = provider[.redirect]
         if let claim = provider[.accountClaim] { accountClaims = [claim] }
         issuer = provider[.issuer]

@@ -26,6 +26,8 @@ package struct SignInServer: Sendable {
     package var redirect: String?
     /// The claims that name the account, in this order.
     package var accountClaims = ["email", "preferred_username", "sub"]
+    /// Asks the server about the user of an access token (OpenID Connect Core 5.3); nil if it has no such endpoint.
+    package var askUserinfo: (@Sendable (SecretBytes, Deadline) throws(TokenKeepError) -> HTTPResponse)?
     /// Posts a form with the client's authentication.
     package let post: @Sendable (Endpoint, [(String, SecretBytes)], Deadline) throws(TokenKeepError) -> HTTPResponse
 

@@ -33,6 +33,8 @@ package struct SignInStep: Sendable {
     package var completeAddress: String?
     /// The reason why the text that was pasted before does not count; nil if none was, or if it was shown.
     package var problem: TokenKeepError?
+    /// Something that went wrong while the sign-in waits; nil if nothing did, or if it was shown.
+    package var notice: TokenKeepError?
     /// The milliseconds until the sign-in ends unfinished.
     package var millisecondsLeft: UInt32 = 0
 }

@@ -6,6 +6,8 @@ struct TokenGrant {
     /// The server's answer, as it came.
     let response: SecretBytes
     let tokens: TokenResponse
+    /// The time by the server's clock, in Unix seconds: this machine's may be wrong.
+    let serverTime: Int64
     /// The nonce that the ID token must repeat; nil if none was sent.
     var nonce: String?
 
@@ -39,6 +41,8 @@ struct TokenGrant {
             guard !ServerRefusal.code(of: answer).isEmpty else { throw error }
             throw ServerRefusal.error(answer, of: step)
         }
-        return TokenGrant(response: answer.body, tokens: tokens)
+        return TokenGrant(
+            response: answer.body, tokens: tokens,
+            serverTime: HTTPDate.seconds(answer.date) ?? SessionTime.now.wall)
     }
 }

@@ -93,13 +93,16 @@ public struct Sessions: Sendable {
     /// Whether no session of any namespace has tokens of a provider, as far as the vault's notes tell. Works while the
     /// vault is locked. Another vault's sessions are not known.
     ///
+    /// - Parameter isLeftOut: whether the session of a name does not count. Not called for names that are locked.
     /// - Throws: the reason why the notes cannot be read; ``Status/corrupt`` if one is damaged.
-    package func areAllWithout(provider: String) throws(TokenKeepError) -> Bool {
+    package func areAllWithout(
+        provider: String, except isLeftOut: (ItemName) -> Bool = { _ in false }
+    ) throws(TokenKeepError) -> Bool {
         let (notes, damaged) = try files.notes()
         if let problem = Sessions.problem(hasLocked: false, damaged: damaged) { throw problem }
         return notes.allSatisfy { file in
             guard let note = try? SessionNote(file.state) else { return false }
-            return note.state == .signedOut || note.provider != provider
+            return note.state == .signedOut || note.provider != provider || file.name.map(isLeftOut) == true
         }
     }
 

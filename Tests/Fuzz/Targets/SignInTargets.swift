@@ -8,10 +8,13 @@ extension FuzzTarget {
     static func takesProvider(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
         guard let text = String(validating: bytes, as: UTF8.self) else { return false }
         guard let provider = try? read(text) else { return false }
-        let written = provider.values.map { "\($0.key.rawValue) = \($0.value.text)\n" }.joined()
+        let written =
+            provider.values.map { "\($0.key.rawValue) = \($0.value.text)\n" }.joined()
+            + provider.parameters.map { "parameter \($0.key) = \($0.value.text)\n" }.joined()
         let again = try read(written)
         try check(
-            again.values.mapValues(\.text) == provider.values.mapValues(\.text),
+            again.values.mapValues(\.text) == provider.values.mapValues(\.text)
+                && again.parameters.mapValues(\.text) == provider.parameters.mapValues(\.text),
             "a provider differs after it was written")
         return !provider.values.isEmpty
     }
@@ -69,7 +72,8 @@ extension FuzzTarget {
     }
 
     static func takesRequest(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
-        guard let request = try? LoopbackRequest(bytes, authority: "127.0.0.1:80", path: "/callback") else {
+        guard let request = try? LoopbackRequest(bytes, authority: "127.0.0.1:80", paths: ["/callback", "/start"])
+        else {
             return false
         }
         try check(!request.query.contains(0x20) && request.query.count < bytes.count, "a query beyond its line")

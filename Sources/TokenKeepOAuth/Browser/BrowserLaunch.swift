@@ -1,16 +1,29 @@
 import Glibc
+import Synchronization
 import TokenKeepCore
 
 /// Opens an address in the user's browser, without the browser's output.
-enum BrowserLauncher {
+package final class BrowserLaunch: Sendable {
+    private let failed = Atomic(false)
+
+    /// Whether no command could open the address.
+    package var hasFailed: Bool { failed.load(ordering: .relaxed) }
+
     /// Starts a thread that tries `$BROWSER`, then the desktop portal, then xdg-open, until one ends with 0. It opens
-    /// nothing in a process that has more rights than its caller. No failure is reported: the address is shown anyway.
-    static func open(_ address: String) {
-        guard !Privileges.areRaised else { return }
-        let commands = commands(for: address)
-        _ = DetachedThread.start {
-            for command in commands where run(command) { return }
+    /// nothing in a process that has more rights than its caller.
+    ///
+    /// - Parameter address: other users can read it: it is an argument of a command.
+    package convenience init(_ address: String) {
+        self.init(Privileges.areRaised ? [] : BrowserLaunch.commands(for: address))
+    }
+
+    /// - Parameter commands: tried one after the other.
+    package init(_ commands: [[String]]) {
+        let isStarted = DetachedThread.start {
+            for command in commands where BrowserLaunch.run(command) { return }
+            self.failed.store(true, ordering: .relaxed)
         }
+        if isStarted != 0 { failed.store(true, ordering: .relaxed) }
     }
 
     private static func commands(for address: String) -> [[String]] {

@@ -1,0 +1,134 @@
+import TokenKeepCore
+
+/// Reads the address to which the browser was sent, as people paste it: in quotes or angle brackets, broken by the ends of
+/// lines, without its beginning, in two parts.
+struct PastedAddress {
+    private let redirect: String
+    /// The address of the sign-in itself.
+    private let address: String
+    private let state: SecretBytes
+    /// The first part of an address that was cut off; nil if none was pasted.
+    private var firstPart: SecretBytes?
+
+    init(of request: AuthorizationRequest) {
+        (redirect, address, state) = (request.redirect, request.address, request.state)
+    }
+
+    /// Reads a pasted text. The whole answer must be there: state and issuer are checked.
+    ///
+    /// - Throws: ``Status/denied`` with the reason; ``Status/invalid`` for a malformed query.
+    mutating func answer(in pasted: SecretBytes) throws(TokenKeepError) -> AuthorizationAnswer {
+        let text = try PastedAddress.joined(nil, pasted)
+        do throws(TokenKeepError) {
+            return try whole(text)
+        } catch {
+            let joined = try PastedAddress.joined(firstPart, pasted)
+            // Other lines may stand before the address.
+            for text in [joined, try PastedAddress.lastLine(pasted)] {
+                if let answer = try? whole(text) { return answer }
+            }
+            firstPart = [text, joined].first(where: isCut)
+            guard firstPart == nil else {
+                throw TokenKeepError(
+                    .denied, "the pasted address is cut off", hint: "paste the rest, or the whole address again")
+            }
+            throw error
+        }
+    }
+
+    private func whole(_ text: SecretBytes) throws(TokenKeepError) -> AuthorizationAnswer {
+        guard let query = query(of: text) else {
+            guard !text.withUnsafeBytes({ $0.starts(with: address.utf8) }) else {
+                throw TokenKeepError(
+                    .denied, "the pasted text is the address of the sign-in itself",
+                    hint: "open it in a browser, sign in, and paste the address to which the browser is sent then")
+            }
+            throw TokenKeepError(
+                .denied, "the pasted text is not the address to which the browser was sent",
+                hint: "paste the whole address, which begins with \(redirect)?: a code alone does not show who sent it")
+        }
+        let answer = try query.withUnsafeBytes { bytes throws(TokenKeepError) in try AuthorizationAnswer(query: bytes) }
+        guard answer.belongs(to: state) else {
+            throw TokenKeepError(
+                .denied, "the pasted address belongs to another sign-in",
+                hint: "open the address of this sign-in, and paste where the browser is sent then")
+        }
+        guard answer.isWhole else { throw TokenKeepError(.denied, "the answer of the sign-in has no code") }
+        return answer
+    }
+
+    /// The query of the redirect address, or a query alone; nil if the text is none.
+    private func query(of text: SecretBytes) -> SecretBytes? {
+        text.withUnsafeBytes { bytes in
+            let address = bytes.prefix { $0 != UInt8(ascii: "#") }
+            guard let mark = address.firstIndex(of: UInt8(ascii: "?")) else {
+                return PastedAddress.isAnswer(address) ? try? SecretBytes(copying: .init(rebasing: address)) : nil
+            }
+            let place = address[..<mark]
+            let scheme = redirect.utf8.dropFirst("http://".utf8.count)
+            // A browser adds the path that a redirect address lacks.
+            let isPlace =
+                place.isEmpty
+                || [Array(scheme), Array(scheme) + [UInt8(ascii: "/")]].contains {
+                    place.suffix($0.count).elementsEqual($0)
+                }
+            return isPlace ? try? SecretBytes(copying: .init(rebasing: address[(mark + 1)...])) : nil
+        }
+    }
+
+    /// Whether a text without an address is a whole answer.
+    private static func isAnswer(_ query: Slice<UnsafeRawBufferPointer>) -> Bool {
+        let names = query.split(separator: UInt8(ascii: "&")).map { $0.prefix { $0 != UInt8(ascii: "=") } }
+        let has = { (name: String) in names.contains { $0.elementsEqual(name.utf8) } }
+        return has("state") && (has("code") || has("error"))
+    }
+
+    /// Whether a text is the beginning of an answer to this sign-in.
+    private func isCut(_ text: SecretBytes) -> Bool {
+        text.withUnsafeBytes { bytes in
+            let start = Array((redirect + "?").utf8)
+            guard bytes.count > start.count else { return !bytes.isEmpty && start.starts(with: bytes) }
+            guard bytes.starts(with: start) else { return false }
+            let fields = bytes[start.count...].split(separator: UInt8(ascii: "&"))
+            guard let found = fields.first(where: { $0.starts(with: "state=".utf8) }) else { return true }
+            let isLast = found.startIndex == fields.last?.startIndex
+            return isLast && state.withUnsafeBytes { $0.starts(with: found.dropFirst("state=".utf8.count)) }
+        }
+    }
+
+    /// What can stand in an address, of a first part and a text: no spaces, ends of lines, quotes, angle brackets and
+    /// escapes of shells and terminals.
+    private static func joined(_ first: SecretBytes?, _ text: SecretBytes) throws(TokenKeepError) -> SecretBytes {
+        var length = 0
+        let whole = try SecretBytes(count: (first?.count ?? 0) + text.count) { bytes in
+            first?.withUnsafeBytes { bytes.copyBytes(from: $0) }
+            length = first?.count ?? 0
+            text.withUnsafeBytes { copy($0, to: bytes, &length) }
+        }
+        return try whole.prefix(length)
+    }
+
+    private static func copy(
+        _ text: UnsafeRawBufferPointer, to bytes: UnsafeMutableRawBufferPointer, _ length: inout Int
+    ) {
+        var rest = text[...]
+        while let byte = rest.popFirst() {
+            if byte == 0x1B {
+                // Terminals enclose a pasted text in ESC [ 2 0 0 ~ and ESC [ 2 0 1 ~.
+                rest = rest.dropFirst().drop { !(0x40...0x7E).contains($0) }.dropFirst()
+                continue
+            }
+            if byte == UInt8(ascii: "&"), rest.starts(with: "amp;".utf8) { rest = rest.dropFirst(4) }
+            guard (0x21...0x7E).contains(byte), !"\"'`<>\\".utf8.contains(byte) else { continue }
+            bytes[length] = byte
+            length += 1
+        }
+    }
+
+    private static func lastLine(_ text: SecretBytes) throws(TokenKeepError) -> SecretBytes {
+        try text.withUnsafeBytes { bytes throws(TokenKeepError) in
+            let line = bytes.split(separator: UInt8(ascii: "\n")).last ?? bytes[...]
+            return try joined(nil, SecretBytes(copying: UnsafeRawBufferPointer(rebasing: line)))
+        }
+    }
+}

@@ -1,0 +1,62 @@
+import TokenKeepCore
+
+/// The progress of a sign-in by browser: what went wrong while it waits.
+struct SignInProgress {
+    /// Whether a browser was to be opened.
+    var opensBrowser = false
+    /// Whether a browser of the user has begun the sign-in.
+    var hasBrowser = false
+    private var shown: Set<String> = []
+    private var waiting: [TokenKeepError] = []
+    private var last: TokenKeepError?
+
+    /// Notes a problem. Each is shown once: others can repeat theirs as often as they like.
+    mutating func note(_ problem: TokenKeepError) {
+        last = problem
+        guard shown.count < SignInProgress.mostNotices, shown.insert(problem.message).inserted else { return }
+        waiting.append(problem)
+    }
+
+    /// Notes why a pasted text does not count. The step shows it.
+    mutating func pasted(_ problem: TokenKeepError) { last = problem }
+
+    /// The next problem to be shown; nil if there is none.
+    mutating func next() -> TokenKeepError? { waiting.isEmpty ? nil : waiting.removeFirst() }
+
+    /// The error of a sign-in whose time is over.
+    var end: TokenKeepError {
+        let more = "--timeout gives more time, --flow device needs no browser here"
+        if let last {
+            return TokenKeepError(
+                .timedOut, "nobody signed in in time: \(last.message)", hint: last.hint ?? "sign in again; \(more)")
+        }
+        guard hasBrowser else {
+            let missing = opensBrowser ? "no browser has opened the sign-in" : "no answer of a browser has come"
+            return TokenKeepError(.timedOut, "nobody signed in in time: \(missing)", hint: "sign in again; \(more)")
+        }
+        return TokenKeepError(
+            .timedOut, "nobody signed in in time: the browser has opened the sign-in, and has not come back",
+            hint: "sign in again, in the newest tab: the tab of an earlier sign-in does not count; \(more)")
+    }
+
+    private static let mostNotices = 16
+
+    static let noBrowser = TokenKeepError(
+        .unavailable, "no browser could be opened here", hint: "open the address in a browser, anywhere")
+
+    static let otherUser = TokenKeepError(
+        .denied, "a process that is not certainly yours has called the sign-in's port, and was refused",
+        hint: "if it was your browser, paste here the address to which it was sent")
+
+    /// An answer with another state, or with none.
+    static func other(_ answer: AuthorizationAnswer) -> TokenKeepError {
+        guard !answer.hasState, let refusal = answer.refusal else {
+            return TokenKeepError(
+                .denied, "the browser brought the answer of another sign-in",
+                hint: "go on in the newest tab: the tab of an earlier sign-in does not count")
+        }
+        return TokenKeepError(
+            .denied, "the browser brought a refusal without the sign-in's state: \(refusal)",
+            hint: "the server may not know the client or the redirect address: check the provider's file")
+    }
+}
