@@ -53,7 +53,7 @@ enum LoopbackPage {
         }
     }
 
-    /// A style and a script of its own. The script takes the code out of the address, and so out of the history.
+    /// A style and a script of its own. The script takes the code out of the address bar.
     private var body: String {
         let names = names
         let rows = names.rows.map { "<dt>\($0.name)<dd>\($0.value)" }.joined()
