@@ -59,7 +59,7 @@ let package = Package(
             ],
             linkerSettings: [.linkedLibrary("argon2")]),
         .target(name: "CLibsecret", cSettings: strictC),
-        .target(name: "CCurl", cSettings: strictC),
+        .target(name: "CCurl", dependencies: ["CSystemShims"], cSettings: strictC),
         .target(name: "CJansson", cSettings: strictC, linkerSettings: [.linkedLibrary("jansson")]),
 
         // The floors: a target imports lower ones only.
@@ -120,11 +120,11 @@ let package = Package(
 
         .target(
             name: "TestSupport", dependencies: ["TokenKeepCore", "CSodium"], path: "Tests/Support",
-            exclude: ["credentials.py", "exchange.py", "listening.py"],
+            exclude: ["Clock", "credentials.py", "exchange.py", "listening.py"],
             sources: [
                 "TemporaryDirectory.swift", "LockHolder.swift", "ChildProcess.swift", "PrivateBus.swift",
                 "PrivateKeyring.swift", "PrivateKeePassXC.swift", "BuiltModule.swift", "TestThread.swift",
-                "NextSecond.swift", "Patience.swift", "SeededNumbers.swift", "Mutation.swift",
+                "NextSecond.swift", "Patience.swift", "TestClock.swift", "SeededNumbers.swift", "Mutation.swift",
                 "ErrorText.swift", "FakeHelper.swift", "SoftwareTPM.swift", "UnixSocket.swift",
                 "JSONWebToken.swift",
             ],

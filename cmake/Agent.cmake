@@ -18,7 +18,7 @@ add_executable(tokenkeep-agent
     Sources/agent/draining.c Sources/agent/held_keys.c Sources/agent/lock_proof.c Sources/agent/lock_state.c
     Sources/agent/login1.c Sources/agent/login1_sessions.c Sources/agent/main.c Sources/agent/requests.c
     Sources/agent/service_manager.c Sources/agent/session_bus.c Sources/agent/tools.c
-    Sources/CSystemShims/agent_client.c Sources/CSystemShims/deadline.c Sources/CSystemShims/keyring.c
+    Sources/CSystemShims/agent_client.c Sources/CSystemShims/clock.c Sources/CSystemShims/keyring.c
     Sources/CSystemShims/socket_client.c)
 target_include_directories(tokenkeep-agent PRIVATE Sources/CSystemShims/include)
 target_compile_options(tokenkeep-agent PRIVATE -std=gnu11 -O2 -Wall -Wextra -Werror -fstack-protector-strong

@@ -1,11 +1,11 @@
 #include "CCurl.h"
+#include "CSystemShims.h"
 #include "curl_table.h"
 #include "decode.h"
 #include "sigpipe.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { most_headers = 8 };
 
@@ -13,7 +13,7 @@ struct tokenkeep_transfer {
     CURLM *multi;
     const tokenkeep_transfer_request *request;
     struct curl_slist headers[most_headers + 1];
-    int64_t started, sent;
+    int64_t end, sending_end, answer_end; /* deadlines */
     int was_sent, is_too_long;
     int refusal; /* a result that was found before the first byte; 0 for none */
     uint32_t status;
@@ -21,12 +21,6 @@ struct tokenkeep_transfer {
     char content_type[128], content_encoding[64], date[64], retry_after[64];
     char problem[CURL_ERROR_SIZE];
 };
-
-static int64_t now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
-}
 
 tokenkeep_transfer *tokenkeep_transfer_new(void) {
     tokenkeep_transfer *transfer = calloc(1, sizeof *transfer);
@@ -53,13 +47,10 @@ void tokenkeep_transfer_wake(tokenkeep_transfer *transfer) {
     tokenkeep_curl.curl_multi_wakeup(transfer->multi);
 }
 
-/* The milliseconds that the transfer may still take. */
-static int64_t time_left(const tokenkeep_transfer *transfer) {
-    const tokenkeep_transfer_request *request = transfer->request;
-    int64_t time = now(), left = transfer->started + request->all_ms - time;
-    int64_t step = transfer->was_sent ? transfer->sent + request->answer_ms - time
-                                      : transfer->started + request->send_ms - time;
-    return step < left ? step : left;
+/* The milliseconds that the transfer may still take; 0 if its time is over. */
+static int time_left(const tokenkeep_transfer *transfer) {
+    int64_t step = transfer->was_sent ? transfer->answer_end : transfer->sending_end;
+    return tokenkeep_timeout_until(step < transfer->end ? step : transfer->end);
 }
 
 static int is_cancelled(const tokenkeep_transfer *transfer) {
@@ -85,7 +76,7 @@ static int take_connection(void *data, char *address, char *own_address, int por
     transfer->refusal = refusal(transfer);
     if (transfer->refusal)
         return CURL_PREREQFUNC_ABORT;
-    transfer->sent = now();
+    transfer->answer_end = tokenkeep_deadline_after(transfer->request->answer_ms);
     transfer->was_sent = 1;
     return CURL_PREREQFUNC_OK;
 }
@@ -248,10 +239,10 @@ static int drive(tokenkeep_transfer *transfer, CURL *easy) {
             return judge(transfer, easy, message->data.result);
         if (is_cancelled(transfer))
             return TOKENKEEP_TRANSFER_CANCELLED;
-        int64_t left = time_left(transfer);
-        if (left <= 0)
+        int left = time_left(transfer);
+        if (left == 0)
             return TOKENKEEP_TRANSFER_TIMED_OUT;
-        if (tokenkeep_curl.curl_multi_poll(transfer->multi, NULL, 0, (int)left, NULL) != 0)
+        if (tokenkeep_curl.curl_multi_poll(transfer->multi, NULL, 0, left, NULL) != 0)
             return TOKENKEEP_TRANSFER_FAILED;
     }
 }
@@ -274,7 +265,8 @@ static int perform(tokenkeep_transfer *transfer) {
 
 int tokenkeep_transfer_run(tokenkeep_transfer *transfer, const tokenkeep_transfer_request *request) {
     transfer->request = request;
-    transfer->started = now();
+    transfer->end = tokenkeep_deadline_after(request->all_ms);
+    transfer->sending_end = tokenkeep_deadline_after(request->send_ms);
     held_sigpipe held = hold_sigpipe();
     int result = perform(transfer);
     release_sigpipe(&held);

@@ -3,13 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Makes a pipe above the standard descriptors, whose numbers are free if this process was started without
@@ -185,29 +185,32 @@ void tokenkeep_program_let_go(const tokenkeep_program *program) {
     close(program->death_pipe);
 }
 
+int tokenkeep_program_descriptor(pid_t process) {
+    return (int)syscall(SYS_pidfd_open, process, 0);
+}
+
 int tokenkeep_program_wait(pid_t process, uint32_t timeout_ms, int *status) {
-    struct timespec end;
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += timeout_ms / 1000;
-    end.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
-    long pause = 50000; /* doubled up to 4 ms: a program that is done ends at once */
-    for (;;) {
+    enum { look_ms = 5 }; /* without a descriptor of the process: none was left, or a kernel before 5.3 */
+    const int64_t deadline = tokenkeep_deadline_after(timeout_ms);
+    struct pollfd end = {.fd = tokenkeep_program_descriptor(process), .events = POLLIN};
+    int error = EINTR;
+    while (error == EINTR) {
         /* The time is read before waitpid: however long this thread is suspended, the last check is late
          * enough. */
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
+        int left = tokenkeep_timeout_until(deadline);
         pid_t found = waitpid(process, status, WNOHANG);
         if (found == process)
-            return 0;
-        if (found < 0 && errno != EINTR)
-            return errno; /* ECHILD: somebody else of this process waited for it */
-        if ((now.tv_sec - end.tv_sec) * 1000000000L + now.tv_nsec - end.tv_nsec >= 0)
-            return ETIMEDOUT;
-        struct timespec rest = {0, pause};
-        nanosleep(&rest, NULL);
-        if (pause < 4000000)
-            pause *= 2;
+            error = 0;
+        else if (found < 0 && errno != EINTR)
+            error = errno; /* ECHILD: somebody else of this process waited for it */
+        else if (left == 0)
+            error = ETIMEDOUT;
+        else
+            (void)poll(&end, 1, end.fd >= 0 || left < look_ms ? left : look_ms);
     }
+    if (end.fd >= 0)
+        (void)close(end.fd);
+    return error;
 }
 
 int tokenkeep_program_kill(pid_t process, uint32_t timeout_ms) {

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
 #include "CSystemShims.h"
-#include "deadline.h"
+#include "waiting.h"
 #include "derivation_job.h"
 #include "fork_handlers.h"
 
@@ -12,13 +12,6 @@
  * gives up abandons the job; a later derivation frees it. */
 
 enum { MAXIMUM_ABANDONED = 4 };
-
-/* The deadline and the cancellation of a caller's wait. */
-struct limit {
-    struct timespec deadline;
-    tokenkeep_is_cancelled is_cancelled;
-    const void *data;
-};
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
@@ -39,16 +32,6 @@ void tokenkeep_derivations_after_fork_in_child(void) {
     abandoned_count = 0;
     finished = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     pthread_mutex_unlock(&mutex);
-}
-
-static int is_over(const struct limit *limit) {
-    return tokenkeep_is_over(&limit->deadline, limit->is_cancelled, limit->data);
-}
-
-/* With the mutex held: waits for a job to finish, or until the next check of the limit. */
-static void wait_for_a_finish(const struct limit *limit) {
-    struct timespec glance = tokenkeep_next_glance(&limit->deadline, limit->is_cancelled);
-    pthread_cond_clockwait(&finished, &mutex, CLOCK_MONOTONIC, &glance);
 }
 
 /* Runs on the job's thread. The job may be freed as soon as the mutex is released. */
@@ -78,23 +61,23 @@ static void free_finished(void) {
 }
 
 /* Waits while too many abandoned jobs run. 0 or ETIMEDOUT. */
-static int wait_for_room(const struct limit *limit) {
+static int wait_for_room(const struct tokenkeep_limit *limit) {
     pthread_mutex_lock(&mutex);
     free_finished();
-    while (abandoned_count >= MAXIMUM_ABANDONED && !is_over(limit)) {
-        wait_for_a_finish(limit);
+    while (abandoned_count >= MAXIMUM_ABANDONED && !tokenkeep_is_over(limit)) {
+        tokenkeep_condition_wait_a_while(&finished, &mutex, limit);
         free_finished();
     }
-    int error = abandoned_count < MAXIMUM_ABANDONED && !is_over(limit) ? 0 : ETIMEDOUT;
+    int error = abandoned_count < MAXIMUM_ABANDONED && !tokenkeep_is_over(limit) ? 0 : ETIMEDOUT;
     pthread_mutex_unlock(&mutex);
     return error;
 }
 
 /* Whether the job finishes in time. If not, it is abandoned. */
-static int finishes(struct derivation_job *job, const struct limit *limit) {
+static int finishes(struct derivation_job *job, const struct tokenkeep_limit *limit) {
     pthread_mutex_lock(&mutex);
-    while (!job->is_finished && !is_over(limit))
-        wait_for_a_finish(limit);
+    while (!job->is_finished && !tokenkeep_is_over(limit))
+        tokenkeep_condition_wait_a_while(&finished, &mutex, limit);
     int is_finished = job->is_finished;
     if (!is_finished) {
         job->is_abandoned = 1;
@@ -108,7 +91,7 @@ static int finishes(struct derivation_job *job, const struct limit *limit) {
 
 int tokenkeep_derive(const tokenkeep_derivation *derivation, uint32_t timeout_ms,
                      tokenkeep_is_cancelled is_cancelled, const void *data, void *derived) {
-    const struct limit limit = {tokenkeep_deadline_after(timeout_ms), is_cancelled, data};
+    const struct tokenkeep_limit limit = {tokenkeep_deadline_after(timeout_ms), is_cancelled, data};
     struct derivation_job *job = NULL;
     if (derivation->password_length > TOKENKEEP_LONGEST_PASSWORD ||
         derivation->salt_length > TOKENKEEP_LONGEST_SALT)

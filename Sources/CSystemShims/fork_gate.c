@@ -1,6 +1,5 @@
 #define _GNU_SOURCE
 #include "CSystemShims.h"
-#include "deadline.h"
 #include "fork_handlers.h"
 
 #include <pthread.h>
@@ -30,12 +29,12 @@ static _Thread_local int is_forking;
 /* The gate's mutex is not held during the fork: a thread may hold a lock that a handler of the application
  * takes, and wait for this mutex. */
 static void close_gate(void) {
-    const struct timespec deadline = tokenkeep_deadline_after(longest_wait_ms);
+    const int64_t deadline = tokenkeep_deadline_after(longest_wait_ms);
     int error = 0;
     pthread_mutex_lock(&mutex);
     forking++;
     while (inside > own && error == 0)
-        error = pthread_cond_clockwait(&changed, &mutex, CLOCK_MONOTONIC, &deadline);
+        error = tokenkeep_condition_wait(&changed, &mutex, deadline);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -90,10 +89,10 @@ void tokenkeep_fork_set_pool_handlers(const tokenkeep_fork_handlers *handlers) {
 
 /* Under the mutex. */
 static void enter_after_fork(void) {
-    const struct timespec deadline = tokenkeep_deadline_after(longest_wait_for_fork_ms);
+    const int64_t deadline = tokenkeep_deadline_after(longest_wait_for_fork_ms);
     int error = 0;
     while (forking > 0 && own == 0 && error == 0)
-        error = pthread_cond_clockwait(&changed, &mutex, CLOCK_MONOTONIC, &deadline);
+        error = tokenkeep_condition_wait(&changed, &mutex, deadline);
     inside++;
     own++;
 }

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
 #include "CSystemShims.h"
-#include "deadline.h"
+#include "waiting.h"
 #include "lock_descriptors.h"
 
 #include <errno.h>
@@ -15,17 +15,6 @@
  * the descriptor to the helper, which closes it when the lock is granted late. */
 
 enum { MAXIMUM_ABANDONED_WAITS = 64, HELPER_STACK = 64 * 1024, FIRST_PAUSE_MS = 1, LONGEST_PAUSE_MS = 50 };
-
-/* The deadline and the cancellation of a caller's wait. */
-struct limit {
-    struct timespec deadline;
-    tokenkeep_is_cancelled is_cancelled;
-    const void *data;
-};
-
-static int is_over(const struct limit *limit) {
-    return tokenkeep_is_over(&limit->deadline, limit->is_cancelled, limit->data);
-}
 
 struct wait {
     pthread_mutex_t mutex;
@@ -92,21 +81,17 @@ static struct wait *new_wait(int descriptor, struct flock range) {
     struct wait *wait = calloc(1, sizeof *wait);
     if (wait == NULL)
         return NULL;
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&wait->mutex, NULL);
-    pthread_cond_init(&wait->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    pthread_cond_init(&wait->changed, NULL);
     wait->descriptor = descriptor;
     wait->range = range;
     return wait;
 }
 
 /* Polls for the lock. The last resort: polling starves while others wait in the kernel. */
-static int poll_for_lock(int descriptor, struct flock range, const struct limit *limit) {
+static int poll_for_lock(int descriptor, struct flock range, const struct tokenkeep_limit *limit) {
     long pause = FIRST_PAUSE_MS;
-    while (!is_over(limit)) {
+    while (!tokenkeep_is_over(limit)) {
         struct timespec rest = {0, pause * 1000000};
         nanosleep(&rest, NULL);
         if (fcntl(descriptor, F_OFD_SETLK, &range) == 0)
@@ -120,7 +105,8 @@ static int poll_for_lock(int descriptor, struct flock range, const struct limit 
 
 /* 0 if the lock was granted; EBUSY if the wait is over. *abandoned then says whether the helper owns the
  * descriptor. */
-static int wait_with_deadline(int descriptor, struct flock range, const struct limit *limit, int *abandoned) {
+static int wait_with_deadline(int descriptor, struct flock range, const struct tokenkeep_limit *limit,
+                              int *abandoned) {
     struct wait *wait = NULL;
     if (tokenkeep_abandoned_waits() < MAXIMUM_ABANDONED_WAITS)
         wait = new_wait(descriptor, range);
@@ -131,10 +117,8 @@ static int wait_with_deadline(int descriptor, struct flock range, const struct l
         return poll_for_lock(descriptor, range, limit);
     }
     pthread_mutex_lock(&wait->mutex);
-    while (!wait->finished && !is_over(limit)) {
-        struct timespec glance = tokenkeep_next_glance(&limit->deadline, limit->is_cancelled);
-        pthread_cond_timedwait(&wait->changed, &wait->mutex, &glance);
-    }
+    while (!wait->finished && !tokenkeep_is_over(limit))
+        tokenkeep_condition_wait_a_while(&wait->changed, &wait->mutex, limit);
     *abandoned = wait->abandoned = !wait->finished;
     if (*abandoned)
         tokenkeep_abandoned_waits_add(1);
@@ -145,12 +129,13 @@ static int wait_with_deadline(int descriptor, struct flock range, const struct l
     return error;
 }
 
-static int lock_descriptor(int descriptor, struct flock range, const struct limit *limit, int *abandoned) {
+static int lock_descriptor(int descriptor, struct flock range, const struct tokenkeep_limit *limit,
+                           int *abandoned) {
     if (fcntl(descriptor, F_OFD_SETLK, &range) == 0)
         return 0;
     if (errno != EAGAIN && errno != EACCES && errno != EINTR)
         return errno;
-    if (is_over(limit))
+    if (tokenkeep_is_over(limit))
         return EBUSY;
     return wait_with_deadline(descriptor, range, limit, abandoned);
 }
@@ -164,7 +149,7 @@ static int is_current(int directory, const char *path, int descriptor) {
 
 int tokenkeep_lock_acquire(int directory, const char *path, off_t offset, off_t length, uint32_t timeout_ms,
                            tokenkeep_is_cancelled is_cancelled, const void *data, int *descriptor) {
-    const struct limit limit = {tokenkeep_deadline_after(timeout_ms), is_cancelled, data};
+    const struct tokenkeep_limit limit = {tokenkeep_deadline_after(timeout_ms), is_cancelled, data};
     for (;;) {
         int opened = tokenkeep_lock_descriptor_open(directory, path);
         if (opened < 0)
@@ -179,7 +164,7 @@ int tokenkeep_lock_acquire(int directory, const char *path, off_t offset, off_t 
             tokenkeep_lock_descriptor_close(opened);
         if (error != 0)
             return error;
-        if (is_over(&limit))
+        if (tokenkeep_is_over(&limit))
             return EBUSY;
     }
 }

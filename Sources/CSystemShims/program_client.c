@@ -2,8 +2,6 @@
 #define _GNU_SOURCE
 #include "CSystemShims.h"
 
-#include "deadline.h"
-
 #include <errno.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -55,8 +53,7 @@ static int send_request(int input, const void *request, size_t length) {
 }
 
 /* A program writes its reply at once, and a pipe gives it at once. */
-static int receive(int output, const struct timespec *deadline, uint8_t *reply, size_t capacity,
-                   size_t *reply_length) {
+static int receive(int output, int64_t deadline, uint8_t *reply, size_t capacity, size_t *reply_length) {
     for (;;) {
         ssize_t count = read(output, reply, capacity);
         if (count > 0) {
@@ -65,7 +62,7 @@ static int receive(int output, const struct timespec *deadline, uint8_t *reply, 
         }
         if (count == 0 || (errno != EAGAIN && errno != EINTR))
             return EPROTO;
-        int left = tokenkeep_milliseconds_until(deadline);
+        int left = tokenkeep_timeout_until(deadline);
         if (left == 0)
             return ETIMEDOUT;
         struct pollfd wait = {.fd = output, .events = POLLIN};
@@ -76,7 +73,7 @@ static int receive(int output, const struct timespec *deadline, uint8_t *reply, 
 int tokenkeep_program_ask(const char *path, const char *argument, char *const environment[],
                           const void *request, size_t length, uint32_t timeout_ms, uint8_t *reply,
                           size_t capacity, size_t *reply_length) {
-    struct timespec deadline = tokenkeep_deadline_after(timeout_ms);
+    int64_t deadline = tokenkeep_deadline_after(timeout_ms);
     tokenkeep_program program;
     if (!reap_lingering())
         return EBUSY;
@@ -86,7 +83,7 @@ int tokenkeep_program_ask(const char *path, const char *argument, char *const en
     error = send_request(program.input, request, length);
     (void)close(program.input);
     if (error == 0)
-        error = receive(program.output, &deadline, reply, capacity, reply_length);
+        error = receive(program.output, deadline, reply, capacity, reply_length);
     (void)close(program.output);
     end(&program);
     return error;

@@ -2,8 +2,6 @@
 #define _GNU_SOURCE
 #include "CSystemShims.h"
 
-#include "deadline.h"
-
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,8 +10,8 @@
 #include <unistd.h>
 
 /* Lets the next call on the socket wait until the deadline. 0 if it has passed. */
-static int limit_wait(int descriptor, int option, const struct timespec *deadline) {
-    int milliseconds = tokenkeep_milliseconds_until(deadline);
+static int limit_wait(int descriptor, int option, int64_t deadline) {
+    int milliseconds = tokenkeep_timeout_until(deadline);
     struct timeval left = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
     return milliseconds > 0 && setsockopt(descriptor, SOL_SOCKET, option, &left, sizeof left) == 0;
 }
@@ -26,7 +24,7 @@ static int is_peer(int descriptor, uid_t user) {
 }
 
 /* Waits while the listener's queue is full. */
-static int connect_until(int descriptor, const char *path, uid_t user, const struct timespec *deadline) {
+static int connect_until(int descriptor, const char *path, uid_t user, int64_t deadline) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof address.sun_path)
         return ENAMETOOLONG;
@@ -43,7 +41,7 @@ static int connect_until(int descriptor, const char *path, uid_t user, const str
     return errno == ECONNREFUSED || errno == ENOTDIR ? ENOENT : errno;
 }
 
-static int send_request(int descriptor, const void *request, size_t length, const struct timespec *deadline) {
+static int send_request(int descriptor, const void *request, size_t length, int64_t deadline) {
     ssize_t count;
     do {
         if (!limit_wait(descriptor, SO_SNDTIMEO, deadline))
@@ -56,8 +54,7 @@ static int send_request(int descriptor, const void *request, size_t length, cons
     return count < 0 && errno == EAGAIN ? ETIMEDOUT : EPROTO;
 }
 
-static int receive(int descriptor, const struct timespec *deadline, uint8_t *reply, size_t capacity,
-                   size_t *reply_length) {
+static int receive(int descriptor, int64_t deadline, uint8_t *reply, size_t capacity, size_t *reply_length) {
     ssize_t count;
     int resets = 0;
     do {
@@ -73,7 +70,7 @@ static int receive(int descriptor, const struct timespec *deadline, uint8_t *rep
 }
 
 /* Sends a request whose end the peer sees by its last byte. A stream may take it in parts. */
-static int send_text(int descriptor, const uint8_t *request, size_t length, const struct timespec *deadline) {
+static int send_text(int descriptor, const uint8_t *request, size_t length, int64_t deadline) {
     while (length > 0) {
         if (!limit_wait(descriptor, SO_SNDTIMEO, deadline))
             return ETIMEDOUT;
@@ -89,7 +86,7 @@ static int send_text(int descriptor, const uint8_t *request, size_t length, cons
 }
 
 /* Receives bytes up to the first NUL, and no more than capacity of them. */
-static int receive_text(int descriptor, const struct timespec *deadline, uint8_t *reply, size_t capacity,
+static int receive_text(int descriptor, int64_t deadline, uint8_t *reply, size_t capacity,
                         size_t *reply_length) {
     size_t filled = 0;
     while (filled < capacity) {
@@ -112,30 +109,30 @@ static int receive_text(int descriptor, const struct timespec *deadline, uint8_t
 
 int tokenkeep_socket_ask(const char *path, uid_t user, const void *request, size_t length,
                          uint32_t timeout_ms, uint8_t *reply, size_t capacity, size_t *reply_length) {
-    struct timespec deadline = tokenkeep_deadline_after(timeout_ms);
+    int64_t deadline = tokenkeep_deadline_after(timeout_ms);
     int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (descriptor < 0)
         return errno;
-    int error = connect_until(descriptor, path, user, &deadline);
+    int error = connect_until(descriptor, path, user, deadline);
     if (error == 0)
-        error = send_request(descriptor, request, length, &deadline);
+        error = send_request(descriptor, request, length, deadline);
     if (error == 0)
-        error = receive(descriptor, &deadline, reply, capacity, reply_length);
+        error = receive(descriptor, deadline, reply, capacity, reply_length);
     (void)close(descriptor);
     return error;
 }
 
 int tokenkeep_varlink_ask(const char *path, uid_t user, const void *request, size_t length,
                           uint32_t timeout_ms, uint8_t *reply, size_t capacity, size_t *reply_length) {
-    struct timespec deadline = tokenkeep_deadline_after(timeout_ms);
+    int64_t deadline = tokenkeep_deadline_after(timeout_ms);
     int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (descriptor < 0)
         return errno;
-    int error = connect_until(descriptor, path, user, &deadline);
+    int error = connect_until(descriptor, path, user, deadline);
     if (error == 0)
-        error = send_text(descriptor, request, length, &deadline);
+        error = send_text(descriptor, request, length, deadline);
     if (error == 0)
-        error = receive_text(descriptor, &deadline, reply, capacity, reply_length);
+        error = receive_text(descriptor, deadline, reply, capacity, reply_length);
     (void)close(descriptor);
     return error;
 }

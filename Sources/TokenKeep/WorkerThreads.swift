@@ -1,3 +1,4 @@
+import CSystemShims
 import Glibc
 import TokenKeepCore
 
@@ -16,9 +17,15 @@ final class WorkerThreads: Sendable {
     /// Runs a job on a thread; false if the pool has no thread and cannot start one.
     func run(_ job: @escaping Job) -> Bool { shared.enqueue(job) }
 
+    /// The number of threads that have not ended.
+    var threadCount: Int { shared.counts.threads }
+
+    /// The number of threads that wait for a job.
+    var idleCount: Int { shared.counts.idle }
+
     /// The state that the pool and its threads share, alive until the last thread ends.
     private final class Shared: @unchecked Sendable {
-        private static let idleSeconds = 10
+        private static let idleMilliseconds: UInt32 = 10_000
         private let limit: Int
         private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
         private let workArrived = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -39,6 +46,12 @@ final class WorkerThreads: Sendable {
             mutex.deallocate()
         }
 
+        var counts: (threads: Int, idle: Int) {
+            pthread_mutex_lock(mutex)
+            defer { pthread_mutex_unlock(mutex) }
+            return (threads, idle)
+        }
+
         func enqueue(_ job: @escaping Job) -> Bool {
             pthread_mutex_lock(mutex)
             defer { pthread_mutex_unlock(mutex) }
@@ -54,19 +67,17 @@ final class WorkerThreads: Sendable {
             while let job = next() { job() }
         }
 
-        /// Waits for a job; nil if no job arrived within `idleSeconds`.
+        /// Waits for a job; nil if no job arrived within `idleMilliseconds`.
         ///
         /// After nil the thread must end: it is no longer counted.
         private func next() -> Job? {
             pthread_mutex_lock(mutex)
             defer { pthread_mutex_unlock(mutex) }
-            var deadline = timespec()
-            clock_gettime(CLOCK_REALTIME, &deadline)
-            deadline.tv_sec += Shared.idleSeconds
+            let deadline = tokenkeep_deadline_after(Shared.idleMilliseconds)
             idle += 1
             defer { idle -= 1 }
             while jobs.isEmpty {
-                if pthread_cond_timedwait(workArrived, mutex, &deadline) == ETIMEDOUT, jobs.isEmpty {
+                if tokenkeep_condition_wait(workArrived, mutex, deadline) == ETIMEDOUT, jobs.isEmpty {
                     threads -= 1
                     return nil
                 }

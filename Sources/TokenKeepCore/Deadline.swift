@@ -1,4 +1,4 @@
-import Glibc
+import CSystemShims
 
 /// The moment at which a call must end, by the monotonic clock. A ``Cancellation`` can end the call earlier.
 public struct Deadline: Sendable, Comparable {
@@ -8,20 +8,18 @@ public struct Deadline: Sendable, Comparable {
 
     /// Makes a deadline that is `milliseconds` from now.
     public init(milliseconds: UInt32, cancellation: Cancellation? = nil) {
-        nanoseconds = Deadline.monotonic() + Int64(milliseconds) * 1_000_000
+        nanoseconds = tokenkeep_deadline_after(milliseconds)
         self.cancellation = cancellation
     }
 
     /// The milliseconds until the deadline, rounded up; 0 after the deadline or after a cancellation.
     public var remainingMilliseconds: UInt32 {
         guard !isCancelled else { return 0 }
-        let left = nanoseconds - Deadline.monotonic()
-        guard left > 0 else { return 0 }
-        return UInt32(clamping: (left + 999_999) / 1_000_000)
+        return UInt32(clamping: tokenkeep_timeout_until(nanoseconds))
     }
 
     /// Whether the deadline has passed or the call was cancelled.
-    public var hasPassed: Bool { isCancelled || Deadline.monotonic() >= nanoseconds }
+    public var hasPassed: Bool { isCancelled || tokenkeep_now() >= nanoseconds }
 
     /// Whether the call that has this deadline was cancelled.
     public var isCancelled: Bool { cancellation?.isCancelled ?? false }
@@ -69,10 +67,4 @@ public struct Deadline: Sendable, Comparable {
 
     /// Compares the times of two deadlines, not their cancellations.
     public static func == (left: Deadline, right: Deadline) -> Bool { left.nanoseconds == right.nanoseconds }
-
-    private static func monotonic() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-    }
 }

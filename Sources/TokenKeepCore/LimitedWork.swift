@@ -1,3 +1,4 @@
+import CSystemShims
 import Glibc
 
 /// Runs work on a new thread and waits a limited time for its result. Work that takes longer continues.
@@ -8,11 +9,7 @@ package final class LimitedWork<Value: Sendable>: @unchecked Sendable {
 
     private init() {
         pthread_mutex_init(mutex, nil)
-        var attributes = pthread_condattr_t()
-        pthread_condattr_init(&attributes)
-        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-        pthread_cond_init(finished, &attributes)
-        pthread_condattr_destroy(&attributes)
+        pthread_cond_init(finished, nil)
     }
 
     deinit {
@@ -39,14 +36,10 @@ package final class LimitedWork<Value: Sendable>: @unchecked Sendable {
     }
 
     private func wait(_ milliseconds: UInt32) -> Value? {
-        var end = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &end)
-        let nanoseconds = end.tv_nsec + Int(milliseconds % 1000) * 1_000_000
-        end.tv_sec += Int(milliseconds / 1000) + nanoseconds / 1_000_000_000
-        end.tv_nsec = nanoseconds % 1_000_000_000
+        let deadline = tokenkeep_deadline_after(milliseconds)
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        while value == nil, pthread_cond_timedwait(finished, mutex, &end) == 0 {}
+        while value == nil, tokenkeep_condition_wait(finished, mutex, deadline) == 0 {}
         return value
     }
 }

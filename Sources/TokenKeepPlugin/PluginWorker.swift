@@ -1,3 +1,4 @@
+import CSystemShims
 import Glibc
 import Synchronization
 import TokenKeepCore
@@ -91,12 +92,8 @@ final class PluginWorker: Sendable {
             self.idle = idle
             self.whenIdle = whenIdle
             pthread_mutex_init(mutex, nil)
-            var attributes = pthread_condattr_t()
-            pthread_condattr_init(&attributes)
-            pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-            pthread_cond_init(jobArrived, &attributes)
-            pthread_cond_init(jobDone, &attributes)
-            pthread_condattr_destroy(&attributes)
+            pthread_cond_init(jobArrived, nil)
+            pthread_cond_init(jobDone, nil)
         }
 
         deinit {
@@ -178,19 +175,9 @@ final class PluginWorker: Sendable {
             while job.state != .done {
                 let left = deadline.remainingMilliseconds
                 guard left > 0 else { return false }
-                var moment = Shared.moment(in: left)
-                pthread_cond_timedwait(jobDone, mutex, &moment)
+                _ = tokenkeep_condition_wait(jobDone, mutex, tokenkeep_deadline_after(left))
             }
             return true
-        }
-
-        private static func moment(in milliseconds: UInt32) -> timespec {
-            var moment = timespec()
-            clock_gettime(CLOCK_MONOTONIC, &moment)
-            let nanoseconds = moment.tv_nsec + Int(milliseconds % 1000) * 1_000_000
-            moment.tv_sec += Int(milliseconds / 1000) + nanoseconds / 1_000_000_000
-            moment.tv_nsec = nanoseconds % 1_000_000_000
-            return moment
         }
 
         /// Starts the thread if there is none. The caller holds the mutex.
@@ -235,8 +222,8 @@ final class PluginWorker: Sendable {
         /// mutex.
         private func awaitJob(_ isIdle: inout Bool) {
             guard !isIdle, idle > 0 else { return _ = pthread_cond_wait(jobArrived, mutex) }
-            var moment = Shared.moment(in: idle)
-            guard pthread_cond_timedwait(jobArrived, mutex, &moment) == ETIMEDOUT, jobs.isEmpty else { return }
+            let end = tokenkeep_deadline_after(idle)
+            guard tokenkeep_condition_wait(jobArrived, mutex, end) == ETIMEDOUT, jobs.isEmpty else { return }
             isIdle = true
             pthread_mutex_unlock(mutex)
             whenIdle()

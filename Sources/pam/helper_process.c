@@ -2,6 +2,8 @@
 #include "helper_process.h"
 #include "helper_child.h"
 
+#include "CSystemShims.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -14,17 +16,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The time for the supervisor to reap a program that was killed. */
 #define ENDING_MS 600
-
-int64_t monotonic_ms(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* The groups of the user, looked up here: the child of a process with threads may not ask the name service.
  */
@@ -117,12 +112,12 @@ static int converse(const struct helper_call *call, struct exchange *exchange) {
     for (;;) {
         if (exchange->socket >= 0)
             feed(call, exchange);
-        int64_t left = call->deadline_ms - monotonic_ms();
-        if (left <= 0)
+        int left = tokenkeep_timeout_until(call->deadline);
+        if (left == 0)
             return HELPER_TIMED_OUT;
         struct pollfd polled[2] = {{.fd = exchange->status, .events = POLLIN},
                                    {.fd = exchange->socket, .events = POLLOUT}};
-        if (poll(polled, 2, (int)left) < 0 && errno != EINTR)
+        if (poll(polled, 2, left) < 0 && errno != EINTR)
             return HELPER_NOT_STARTED;
         if (polled[0].revents == 0)
             continue;
@@ -194,8 +189,8 @@ static int run_child(const struct helper_call *call, struct helper_child *child)
 int run_helper(const struct helper_call *call) {
     char *environment[HELPER_VARIABLES + 1] = {NULL};
     const char *const arguments[] = {call->program, "login", call->command, "--service", call->service, NULL};
-    int64_t left = call->deadline_ms - monotonic_ms();
-    if (left <= 0)
+    int left = tokenkeep_timeout_until(call->deadline);
+    if (left == 0)
         return HELPER_TIMED_OUT;
     struct helper_child child = {.program = call->program,
                                  .arguments = arguments,

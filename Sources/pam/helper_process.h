@@ -34,10 +34,8 @@ struct helper_call {
     const struct passwd *user;
     const struct helper_input *inputs;
     size_t input_count;
-    int64_t deadline_ms; /* as monotonic_ms() counts */
+    int64_t deadline; /* as of tokenkeep_now() */
 };
-
-int64_t monotonic_ms(void);
 
 /* The exit code of the program, or one of the results above. Nothing is left running, except a process that
  * the kernel cannot kill. Changes no signal handler and no child of this process. */

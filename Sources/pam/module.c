@@ -4,6 +4,7 @@
  * stack. The module has no state of its own: data lies in the handle, because programs unload modules between
  * calls. */
 #define _GNU_SOURCE
+#include "CSystemShims.h"
 #include "helper_process.h"
 #include "installed_program.h"
 #include "kept_password.h"
@@ -27,7 +28,7 @@ struct login {
     struct options options;
     const char *service;
     const struct passwd *user;
-    int64_t deadline_ms;
+    int64_t deadline; /* as of tokenkeep_now() */
 };
 
 static const char *text_item(pam_handle_t *pamh, int type) {
@@ -48,7 +49,7 @@ static int begin(struct login *login, pam_handle_t *pamh, int argc, const char *
     const char *name = text_item(pamh, PAM_USER);
     if (login->service == NULL || name == NULL || !applies_to(&login->options, login->service))
         return 0;
-    login->deadline_ms = monotonic_ms() + (int64_t)login->options.timeout_s * 1000;
+    login->deadline = tokenkeep_deadline_after((uint32_t)login->options.timeout_s * 1000);
     login->user = pam_modutil_getpwnam(pamh, name);
     return login->user != NULL;
 }
@@ -95,7 +96,7 @@ static int run(const struct login *login, const char *command, const struct help
                                .user = login->user,
                                .inputs = inputs,
                                .input_count = count,
-                               .deadline_ms = login->deadline_ms};
+                               .deadline = login->deadline};
     int result = call.program == NULL ? HELPER_NOT_FOUND : run_helper(&call);
     free(installed);
     log_result(login, command, result);

@@ -15,7 +15,7 @@ chmod 755 "$work"
 # shellcheck disable=SC2046
 gcc -Wall -Wextra -Werror -g -O1 -fsanitize=address,undefined -DTOKENKEEP_AGENT_TEST -DAGENT_KEY_S=3 \
     -DAGENT_RENEWAL_S=1 -DAGENT_WAIT_S=2 -DAGENT_LOGIN1_S=1 -DAGENT_CALL_S=1 -DAGENT_DRAIN_S=1 -I"$root/Sources/CSystemShims/include" \
-    "$root"/Sources/agent/*.c "$root/Sources/CSystemShims/keyring.c" "$root/Sources/CSystemShims/agent_client.c" "$root/Sources/CSystemShims/deadline.c" "$root/Sources/CSystemShims/socket_client.c" -o "$work/quick" \
+    "$root"/Sources/agent/*.c "$root/Sources/CSystemShims/keyring.c" "$root/Sources/CSystemShims/agent_client.c" "$root/Sources/CSystemShims/clock.c" "$root/Sources/CSystemShims/socket_client.c" -o "$work/quick" \
     $(pkg-config --cflags --libs libsystemd)
 install -m 755 "$agent" "$work/agent"
 cp "$here"/*.py "$root/Tests/Support/listening.py" "$work"

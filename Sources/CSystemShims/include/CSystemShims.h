@@ -71,6 +71,20 @@ int tokenkeep_accept(int socket);
 /* The number of terminal columns for a Unicode scalar: 0, 1 or 2 (wcwidth(3) in a UTF-8 locale). */
 int tokenkeep_display_width(uint32_t scalar);
 
+/* The monotonic clock (CLOCK_MONOTONIC), in nanoseconds. No other code reads this clock. */
+int64_t tokenkeep_now(void);
+
+/* The deadline so many milliseconds from now, as of tokenkeep_now(). */
+int64_t tokenkeep_deadline_after(uint32_t milliseconds);
+
+/* The timeout for a wait until a deadline in poll(2), curl, GLib or a socket: milliseconds, rounded up, at
+ * most INT_MAX. 0 if the deadline has passed. */
+int tokenkeep_timeout_until(int64_t deadline);
+
+/* Waits for a condition, with its mutex held, until a deadline. The condition may have any clock. 0 or
+ * ETIMEDOUT; 0 says nothing about what the caller waits for (pthread_cond_clockwait(3)). */
+int tokenkeep_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t deadline);
+
 /* Locks a mutex. Waits at most timeout_ms by the monotonic clock, and only while is_cancelled, unless
  * NULL, returns 0. 0, ETIMEDOUT or another errno. */
 int tokenkeep_mutex_lock(pthread_mutex_t *mutex, uint32_t timeout_ms, tokenkeep_is_cancelled is_cancelled,
@@ -157,6 +171,10 @@ int tokenkeep_program_start(const char *path, const char *argument, char *const 
 
 /* Closes the death pipe of a program that has ended. Other processes of its group may live on. */
 void tokenkeep_program_let_go(const tokenkeep_program *program);
+
+/* A new descriptor of a child process that becomes readable when the process ends (pidfd_open(2)). The caller
+ * must close the descriptor. -1 and errno on failure. */
+int tokenkeep_program_descriptor(pid_t process);
 
 /* Waits for the end of a program. 0 and its status; ETIMEDOUT; ECHILD if other code has waited for it. */
 int tokenkeep_program_wait(pid_t process, uint32_t timeout_ms, int *status);

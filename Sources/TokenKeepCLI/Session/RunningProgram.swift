@@ -1,21 +1,29 @@
+import CSystemShims
 import Glibc
 import TokenKeepCore
 
 /// A program that runs, and the exchange with it.
-struct RunningProgram {
-    /// The pause between two looks at a program that keeps its output open, in milliseconds.
-    private static let lookMilliseconds: Int32 = 100
+final class RunningProgram {
+    /// The longest wait, in milliseconds, of a call that can be cancelled, or for a program without a descriptor.
+    private static let lookMilliseconds: Int32 = 50
 
-    let process: pid_t
+    private let process: pid_t
+    /// Readable after the program's end; -1 if the system has no descriptor left.
+    private let endDescriptor: Int32
     private var status: Int32 = 0
     private var hasEnded = false
 
-    init(process: pid_t) { self.process = process }
+    init(process: pid_t) {
+        self.process = process
+        endDescriptor = tokenkeep_program_descriptor(process)
+    }
+
+    deinit { if endDescriptor >= 0 { close(endDescriptor) } }
 
     var exitCode: Int32 { status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + (status & 0x7F) }
 
     /// Writes the input, and reads the output until the program closes it or ends. Closes both descriptors.
-    mutating func exchange(
+    func exchange(
         _ input: SecretBytes?, _ inputEnd: Int32, _ outputEnd: Int32, into bytes: UnsafeMutableRawBufferPointer,
         _ received: inout Int, until deadline: Deadline
     ) throws(TokenKeepError) {
@@ -31,7 +39,7 @@ struct RunningProgram {
                 close(inputEnd)
                 inputEnd = -1
             }
-            try RunningProgram.wait(outputEnd, inputEnd, until: deadline)
+            guard wait(outputEnd, inputEnd, until: deadline) else { throw SessionProgram.late }
             if inputEnd >= 0, let input { RunningProgram.send(input, &sent, to: inputEnd) }
             // Asked before the reading: all that the program wrote before its end is in the pipe.
             let isOver = look()
@@ -45,15 +53,17 @@ struct RunningProgram {
         }
     }
 
-    /// Waits until the program has written, or reads, or for a while.
-    private static func wait(_ outputEnd: Int32, _ inputEnd: Int32, until deadline: Deadline) throws(TokenKeepError) {
+    /// Waits until the program has written, reads or has ended; false at the deadline.
+    private func wait(_ outputEnd: Int32, _ inputEnd: Int32, until deadline: Deadline) -> Bool {
         var waits = [
             pollfd(fd: outputEnd, events: Int16(POLLIN), revents: 0),
             pollfd(fd: inputEnd, events: Int16(POLLOUT), revents: 0),
+            pollfd(fd: endDescriptor, events: Int16(POLLIN), revents: 0),
         ]
-        let left = deadline.remainingMilliseconds
-        let time = min(Int32(clamping: left), lookMilliseconds)
-        guard left > 0, poll(&waits, 2, time) >= 0 || errno == EINTR else { throw SessionProgram.late }
+        let left = Int32(clamping: deadline.remainingMilliseconds)
+        let isWoken = endDescriptor >= 0 && deadline.cancellation == nil
+        let time = isWoken ? left : min(left, RunningProgram.lookMilliseconds)
+        return left > 0 && (poll(&waits, nfds_t(waits.count), time) >= 0 || errno == EINTR)
     }
 
     /// Writes the next part of the input. If the program stops reading, its answer still counts.
@@ -80,22 +90,21 @@ struct RunningProgram {
     }
 
     /// Whether the program has ended.
-    private mutating func look() -> Bool {
+    private func look() -> Bool {
         if !hasEnded { hasEnded = waitpid(process, &status, WNOHANG) == process }
         return hasEnded
     }
 
     /// Waits for the end of a program that has closed its output; false at the deadline.
-    mutating func wait(until deadline: Deadline) -> Bool {
+    func wait(until deadline: Deadline) -> Bool {
         while !look() {
-            guard deadline.remainingMilliseconds > 0 else { return false }
-            poll(nil, 0, 5)
+            guard wait(-1, -1, until: deadline) else { return false }
         }
         return true
     }
 
     /// Kills the program with its group.
-    mutating func kill() {
+    func kill() {
         guard !hasEnded else { return }
         Glibc.kill(-process, SIGKILL)
         while waitpid(process, &status, 0) < 0, errno == EINTR {}

@@ -73,7 +73,7 @@ struct SessionProgram {
             toProgram.forEach { close($0) }
             throw error
         }
-        var running: RunningProgram
+        let running: RunningProgram
         do throws(TokenKeepError) {
             running = RunningProgram(process: try start(input: toProgram[0], output: fromProgram[1]))
         } catch {

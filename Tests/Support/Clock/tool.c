@@ -1,0 +1,95 @@
+/* test-clock run SLOWNESS COMMAND…: runs a command whose programs live by a test clock of their own.
+ * test-clock advance SECONDS: sets the clock of the environment forward.
+ * test-clock wall SECONDS: sets the programs' wall clock so far ahead of the real one; negative: behind.
+ * test-clock pass PID: waits until a thread of the process waits for a moment, and sets the clock to that
+ * moment. test-clock now: prints what the clock shows, in seconds. */
+#define _GNU_SOURCE
+#include "include/test_clock.h"
+
+#include <libgen.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECOND 1e9
+
+static int fail(const char *what) {
+    perror(what);
+    return 125;
+}
+
+/* The library beside this program goes before the libraries that are preloaded already. */
+static int preload_library(const char *program) {
+    char path[PATH_MAX], preload[2 * PATH_MAX];
+    if (realpath(program, path) == NULL)
+        return 0;
+    const char *others = getenv("LD_PRELOAD");
+    snprintf(preload, sizeof preload, "%s/preload.so%s%s", dirname(path), others == NULL ? "" : ":",
+             others == NULL ? "" : others);
+    return setenv("LD_PRELOAD", preload, 1) == 0;
+}
+
+static int run(uint32_t slowness, char **command) {
+    char path[] = "/tmp/tokenkeep-clock.XXXXXX";
+    int file = mkstemp(path), status;
+    test_clock_page *page = file < 0 ? NULL : test_clock_open(path);
+    if (page == NULL || fchmod(file, 0666) != 0)
+        return fail(path);
+    close(file);
+    test_clock_set_slowness(page, slowness);
+    signal(SIGINT, SIG_IGN);
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGINT, SIG_DFL);
+        if (setenv(TEST_CLOCK_VARIABLE, path, 1) == 0 && preload_library("/proc/self/exe"))
+            execvp(command[0], command);
+        _exit(fail(command[0]));
+    }
+    int has_ended = child > 0 && waitpid(child, &status, 0) == child;
+    unlink(path);
+    if (!has_ended)
+        return fail("waitpid");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int pass(test_clock_page *page, pid_t process) {
+    const struct timespec pause = {0, 1000000};
+    int64_t next;
+    while ((next = test_clock_next_deadline(page, process)) == INT64_MAX) {
+        if (kill(process, 0) != 0)
+            return fail("the process has ended");
+        nanosleep(&pause, NULL);
+    }
+    int64_t left = next - test_clock_now(page);
+    if (left > 0)
+        test_clock_advance(page, left);
+    return 0;
+}
+
+int main(int count, char **arguments) {
+    const char *action = count > 1 ? arguments[1] : "";
+    if (strcmp(action, "run") == 0 && count > 3 && atoi(arguments[2]) > 0)
+        return run((uint32_t)atoi(arguments[2]), arguments + 3);
+    test_clock_page *page = test_clock_of_environment();
+    if (page == NULL)
+        return fail(TEST_CLOCK_VARIABLE);
+    if (strcmp(action, "advance") == 0 && count == 3)
+        test_clock_advance(page, (int64_t)(atof(arguments[2]) * SECOND));
+    else if (strcmp(action, "wall") == 0 && count == 3)
+        test_clock_set_wall(page, (int64_t)(atof(arguments[2]) * SECOND));
+    else if (strcmp(action, "pass") == 0 && count == 3)
+        return pass(page, atoi(arguments[2]));
+    else if (strcmp(action, "now") == 0 && count == 2)
+        printf("%.9f\n", (double)test_clock_now(page) / SECOND);
+    else
+        return fprintf(stderr, "usage: test-clock run SLOWNESS COMMAND… | advance SECONDS | wall SECONDS | "
+                               "pass PID | now\n"),
+               2;
+    return 0;
+}
