@@ -166,9 +166,10 @@ check-format: deps
 format: deps
 	@scripts/format.sh
 
-# A target imports targets of lower floors alone. The scripts that install dependencies and make goals have tests of their own.
+# A target imports targets of lower floors alone, and reads the clock at one place. The scripts that install dependencies and make goals have tests of their own.
 test-layout:
 	@Tests/Layout/check_imports.py
+	@Tests/Layout/check_clock.py
 	@Tests/Layout/check_dependencies.sh
 	@Tests/Layout/check_goals.sh
 
@@ -181,15 +182,21 @@ test-messages:
 OWN_PROCESSES := ProcessTests|LeakTests
 RELEASE_TESTS := .build-tests-release
 
-# More tests at a time end no earlier, and each is slower than the deadlines in it.
+# These move the clock of their process: they run alone, too, and one at a time.
+MOVE_THE_CLOCK := MovedClockTests
+
+# More tests at a time end no earlier.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := 4
 
-SWIFT_TEST := swift test --skip-build --disable-xctest
+# Gives programs a clock that is slower than the real one: a stalled machine meets their limits.
+CLOCK := Tests/Support/Clock/run.sh
+SWIFT_TEST := $(CLOCK) swift test --skip-build --disable-xctest
 
 test-swift: export TOKENKEEP_MODEL_COUNT ?= 500
 test-swift: build-tests
-	timeout 1500 $(SWIFT_TEST) --skip "$(OWN_PROCESSES)"
+	timeout 1500 $(SWIFT_TEST) --skip "$(OWN_PROCESSES)|$(MOVE_THE_CLOCK)"
 	timeout 600 $(SWIFT_TEST) --filter "$(OWN_PROCESSES)"
+	timeout 600 $(SWIFT_TEST) --no-parallel --filter "$(MOVE_THE_CLOCK)"
 
 # The journal's histories with the items in the kernel's keyring: one at a time, for the example has a budget.
 test-keyring-histories: build-tests
@@ -198,12 +205,13 @@ test-keyring-histories: build-tests
 
 # The same in release, whose optimisations show other faults. The tests' program is started itself:
 # `swift test -c release --skip-build` of 6.3 finds no tests, and its second build fails unless the first one's plan is removed.
-RELEASE_TESTER = $(RELEASE_TESTS)/release/TokenKeepPackageTests.xctest --testing-library swift-testing
+RELEASE_TESTER = $(CLOCK) $(RELEASE_TESTS)/release/TokenKeepPackageTests.xctest --testing-library swift-testing
 test-release: deps
 	rm -f $(RELEASE_TESTS)/release.yaml $(RELEASE_TESTS)/*/release/description.json
 	swift build -c release --build-tests -Xswiftc -enable-testing --scratch-path $(RELEASE_TESTS)
-	timeout 1500 $(RELEASE_TESTER) --skip "$(OWN_PROCESSES)"
+	timeout 1500 $(RELEASE_TESTER) --skip "$(OWN_PROCESSES)|$(MOVE_THE_CLOCK)"
 	timeout 600 $(RELEASE_TESTER) --filter "$(OWN_PROCESSES)"
+	timeout 600 $(RELEASE_TESTER) --no-parallel --filter "$(MOVE_THE_CLOCK)"
 
 # A failure prints its seed and the shortest of its histories that fails.
 test-model: build-tests
@@ -225,7 +233,7 @@ test-forks: stage
 	TOKENKEEP_FORKS=20000 Tests/ABI/forks.sh $(STAGE)
 
 test-cli: deps stage
-	Tests/CLI/run.sh $(STAGE)/bin/tokenkeep
+	$(CLOCK) Tests/CLI/run.sh $(STAGE)/bin/tokenkeep
 
 # The Swift examples as the debug build has them, which sees of the library what is public.
 test-examples: deps stage build

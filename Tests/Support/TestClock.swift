@@ -3,7 +3,7 @@ import Foundation
 /// The clock of the programs under test, this process included (`Tests/Support/Clock`). `make test` starts the tests with it.
 ///
 /// Whoever moves the clock moves the deadlines of all tests of the process. So a suite that moves the clock has a name that
-/// ends in `LimitTests`, and runs alone.
+/// ends in `MovedClockTests`, and runs alone.
 public enum TestClock {
     /// Sets the clock forward.
     public static func advance(seconds: Double) throws { try run("advance", String(seconds)) }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TokenKeep
 
-@Suite struct WorkerThreadsLimitTests {
+@Suite struct WorkerThreadsMovedClockTests {
     /// The wall clock is an hour ahead, as after a step: idle threads do not wait for it.
     @Test func anIdleThreadEndsByTheMonotonicClock() throws {
         try TestClock.setWall(seconds: 3600)
