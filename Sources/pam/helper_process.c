@@ -193,7 +193,8 @@ static int run_child(const struct helper_call *call, struct helper_child *child)
 
 int run_helper(const struct helper_call *call) {
     char *environment[HELPER_VARIABLES + 1] = {NULL};
-    const char *const arguments[] = {call->program, "login", call->command, "--service", call->service, NULL};
+    const char *const arguments[] = {call->program, "login",      call->command, "--service",
+                                     call->service, call->option, NULL};
     int64_t left = call->deadline_ms - monotonic_ms();
     if (left <= 0)
         return HELPER_TIMED_OUT;
