@@ -20,7 +20,7 @@ struct SessionLoginCommand: ParsableCommand {
 
               tokenkeep session login gitlab.com --provider gitlab --scope "openid read_api"
               tokenkeep session login api.example.com ann --provider work --flow device
-            """)
+            """.withWholeExamples)
 
     @Argument(help: "What the session is for.")
     var service: String

@@ -18,7 +18,7 @@ struct SessionLogoutCommand: ParsableCommand {
 
               tokenkeep session logout api.example.com --exec ./refresh
               tokenkeep session logout api.example.com --all
-            """)
+            """.withWholeExamples)
 
     @OptionGroup
     var session: SessionArguments
@@ -71,7 +71,7 @@ struct SessionFlushCommand: ParsableCommand {
             are locked.
 
               tokenkeep session flush --exec ./refresh
-            """)
+            """.withWholeExamples)
 
     @Argument(help: "Only tokens of this service.")
     var service: String?
