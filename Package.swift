@@ -96,7 +96,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "TokenKeep",
-            dependencies: ["TokenKeepCore", "TokenKeepEngine", "TokenKeepSession", "CSystemShims"],
+            dependencies: ["TokenKeepCore", "TokenKeepEngine", "TokenKeepKeys", "TokenKeepSession", "CSystemShims"],
             swiftSettings: strict),
         // Foundation's part, for applications: the products above and below do not link it.
         .target(
@@ -180,7 +180,8 @@ let package = Package(
             ],
             path: "Tests/TokenKeepOAuth", swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepTests", dependencies: ["TokenKeep", "TokenKeepEngine", "TokenKeepCore", "TestSupport"],
+            name: "TokenKeepTests",
+            dependencies: ["TokenKeep", "TokenKeepEngine", "TokenKeepKeys", "TokenKeepCore", "TestSupport"],
             path: "Tests/TokenKeep",
             swiftSettings: strict),
         .testTarget(

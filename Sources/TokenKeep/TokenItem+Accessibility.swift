@@ -7,9 +7,10 @@ extension TokenItem {
         case whenUnlocked = 1
         /// Readable from the first unlock after boot on; the default.
         case afterFirstUnlock = 2
-        /// Like ``whenUnlocked``, but only on this machine.
+        /// Like ``whenUnlocked``, but only on this machine: the vault must be bound to a device first, by
+        /// ``TokenStore/chooseDevice(_:password:)`` or `tokenkeep device choose`.
         case whenUnlockedThisDeviceOnly = 3
-        /// Like ``afterFirstUnlock``, but only on this machine.
+        /// Like ``afterFirstUnlock``, but only on this machine. Needs a device as ``whenUnlockedThisDeviceOnly`` does.
         case afterFirstUnlockThisDeviceOnly = 4
         /// Like ``whenUnlockedThisDeviceOnly``, but only while the vault has a password.
         case whenPasscodeSetThisDeviceOnly = 5

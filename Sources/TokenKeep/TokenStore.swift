@@ -1,5 +1,6 @@
 import TokenKeepCore
 import TokenKeepEngine
+package import TokenKeepKeys
 
 /// Saves, loads and clears session tokens, with the names of the C API.
 ///
@@ -40,13 +41,17 @@ public final class TokenStore: Sendable {
     /// - Parameters:
     ///   - vaultPath: the path of the vault. If the path is not nil, the store reads no stack files.
     ///   - busAddress: the address of the bus; nil for the session bus.
-    package init(_ options: Options, vaultPath: String?, busAddress: String? = nil) throws(TokenKeepError) {
+    ///   - residentKeys: the keys of the unlocked vault, and the devices of the machine; nil for the usual ones.
+    package init(
+        _ options: Options, vaultPath: String?, busAddress: String? = nil, residentKeys: ClassKeyStore? = nil
+    ) throws(TokenKeepError) {
         var configuration = StoreConfiguration(
             stack: options.stack, stackText: options.stackText, namespace: options.namespace,
             timeoutMilliseconds: options.timeoutMilliseconds, isInteractive: options.isInteractive)
         configuration.prompt = options.prompt.map(TokenStore.engineHandler)
         configuration.vaultPath = vaultPath
         configuration.busAddress = busAddress
+        configuration.residentKeys = residentKeys
         if vaultPath != nil { configuration.stackDirectories = .none }
         engine = try convertingError { () throws(CoreError) in try Store(configuration) }
     }

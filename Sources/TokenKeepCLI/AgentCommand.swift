@@ -14,7 +14,7 @@ struct AgentCommand: ParsableCommand {
 
               systemctl --user enable --now tokenkeep-agent.socket
               tokenkeep agent test-lock
-            """,
+            """.withWholeExamples,
         subcommands: [Run.self, Status.self, TestLock.self])
 
     func run() throws { throw UsageError.missingCommand() }

@@ -14,7 +14,7 @@ enum AgentProgram {
         }
         let program = String(decoding: path.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
         let error = ProgramExecution.replaceProcess(program, [program] + arguments)
-        return TokenKeepError(.io, "\(program) cannot be run: \(Terminal.describe(errno: error))")
+        return TokenKeepError(.unavailable, "\(program) cannot be run: \(Terminal.describe(errno: error))")
     }
 }
 

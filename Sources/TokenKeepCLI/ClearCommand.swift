@@ -12,7 +12,7 @@ struct ClearCommand: ParsableCommand {
 
               tokenkeep clear example.com ann
               tokenkeep clear example.com --all
-            """)
+            """.withWholeExamples)
 
     @Argument(help: "What the secret is for.")
     var service: String

@@ -25,13 +25,13 @@ enum CommandRunner {
         switch error {
         case let error as TokenKeepError:
             Terminal.report(error)
-            return error.status.exitCode
+            return error.exitCode
         case is Terminal.OutputClosed:
-            return Status.io.exitCode
+            return ExitCodes.readerIsGone
         case let code as ExitCode:
             return code.rawValue
         case _ where TokenKeepCommand.exitCode(for: error) == .success:
-            return show(TokenKeepCommand.message(for: error))
+            return show(HelpText.plain(TokenKeepCommand.message(for: error)))
         default:
             let usage = UsageError.make(
                 message: TokenKeepCommand.message(for: error), arguments: rawArguments().map { String(cString: $0) })

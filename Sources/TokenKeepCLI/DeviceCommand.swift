@@ -18,7 +18,7 @@ struct DeviceCommand: ParsableCommand {
               sudo systemctl enable --now tokenkeep-tpm2.socket
               tokenkeep device choose
               tokenkeep device show
-            """,
+            """.withWholeExamples,
         subcommands: [Show.self, Choose.self, Rebind.self, MakeMachineKey.self])
 
     func run() throws { throw UsageError.missingCommand(of: "device") }

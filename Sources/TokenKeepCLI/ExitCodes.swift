@@ -1,3 +1,4 @@
+import Glibc
 import TokenKeepCore
 
 extension Status {
@@ -17,4 +18,26 @@ extension Status {
         case .internal: 70
         }
     }
+}
+
+extension TokenKeepError {
+    /// The program's exit code for this error.
+    ///
+    /// 7 tells of the vault and of this machine's disk. Exit code 4 tells that another module fails, or that the machine
+    /// lacks memory, threads or descriptors: both may be over later.
+    var exitCode: Int32 {
+        let isElsewhere = isShortage || (module ?? "vault") != "vault"
+        if status == .io, isElsewhere { return Status.unavailable.exitCode }
+        return status.exitCode
+    }
+}
+
+/// The program's exit codes that no status has.
+enum ExitCodes {
+    /// The reader of standard output is gone: the code that a shell shows for a program that SIGPIPE ended.
+    static let readerIsGone: Int32 = 128 + SIGPIPE
+    /// A command cannot be run.
+    static let cannotRun: Int32 = 126
+    /// There is no such command.
+    static let noSuchCommand: Int32 = 127
 }

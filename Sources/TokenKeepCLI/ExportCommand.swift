@@ -12,7 +12,7 @@ struct ExportCommand: ParsableCommand {
             and counted; a module that cannot list other namespaces is named. The file must not exist; it needs no vault to be read again.
 
               tokenkeep export backup.tokenkeep
-            """)
+            """.withWholeExamples)
 
     @Argument(help: "The file.", completion: .file())
     var file: String
@@ -59,7 +59,7 @@ struct ImportCommand: ParsableCommand {
             The whole file is verified before anything is saved. Items that are there already stay as they are.
 
               tokenkeep import backup.tokenkeep
-            """)
+            """.withWholeExamples)
 
     @Argument(help: "The file.", completion: .file())
     var file: String

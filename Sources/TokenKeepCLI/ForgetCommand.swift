@@ -21,7 +21,7 @@ struct ForgetCommand: ParsableCommand {
 
               tokenkeep forget secret-service
               tokenkeep forget secret-service --every-machine
-            """)
+            """.withWholeExamples)
 
     @Argument(help: "The module's name, as tokenkeep status shows it.")
     var module: String

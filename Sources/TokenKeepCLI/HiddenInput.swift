@@ -10,7 +10,7 @@ enum HiddenInput {
     /// Asks for one line on the process's terminal.
     ///
     /// - Throws: ``Status/cancelled`` if the user ends the input, ``Status/invalid`` for an empty line, several lines
-    ///   or control characters, ``Status/io`` if the terminal cannot be used.
+    ///   or control characters, ``Status/locked`` if no terminal can be used.
     static func ask(_ question: String, _ words: HiddenWords = .secret) throws(TokenKeepError) -> SecretBytes {
         let opened = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
         defer { if opened >= 0 { close(opened) } }

@@ -14,7 +14,7 @@ struct ListCommand: ParsableCommand {
 
               tokenkeep list
               tokenkeep list example.com --json
-            """)
+            """.withWholeExamples)
 
     @Argument(help: "Only items of this service.")
     var service: String?

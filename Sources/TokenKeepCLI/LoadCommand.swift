@@ -23,7 +23,7 @@ struct LoadCommand: ParsableCommand {
             changed it meanwhile (exit code 6) with the member "version": save --if-version.
 
             Without an account the only account of the service is loaded; items that list does not show do not count.
-            """)
+            """.withWholeExamples)
 
     @Argument(help: "What the secret is for.")
     var service: String

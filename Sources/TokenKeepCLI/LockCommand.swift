@@ -16,7 +16,7 @@ struct LockCommand: ParsableCommand {
 
               tokenkeep lock
               tokenkeep lock --screen -- swaylock
-            """)
+            """.withWholeExamples)
 
     @Flag(help: "Lock all items: what is done without an option too.")
     var all = false
@@ -50,7 +50,7 @@ struct LockCommand: ParsableCommand {
         Terminal.report(
             TokenKeepError(
                 code == ENOENT ? .notFound : .io, "\(program) cannot be run: \(Terminal.describe(errno: code))"))
-        throw ExitCode(code == ENOENT ? 127 : 126)
+        throw ExitCode(code == ENOENT ? ExitCodes.noSuchCommand : ExitCodes.cannotRun)
     }
 
     private func lockVault() throws {

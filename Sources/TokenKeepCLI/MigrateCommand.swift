@@ -16,7 +16,7 @@ struct MigrateCommand: ParsableCommand {
 
               tokenkeep migrate --from secret-service --to vault --dry-run
               tokenkeep migrate --from vault --to secret-service --service example.com
-            """)
+            """.withWholeExamples)
 
     @Option(help: ArgumentHelp("Where the items are now.", valueName: "module"))
     var from: String

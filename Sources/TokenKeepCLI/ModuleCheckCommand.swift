@@ -16,7 +16,7 @@ struct ModuleCheckCommand: ParsableCommand {
               tokenkeep module check ./keyctl.so
               tokenkeep module check ./environment.sh env=TOKEN
               tokenkeep module check vault
-            """)
+            """.withWholeExamples)
 
     @Argument(help: "The module's file, with a / in it, or its name.", completion: .file())
     var module: String

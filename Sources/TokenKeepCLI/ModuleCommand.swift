@@ -10,7 +10,7 @@ struct ModuleCommand: ParsableCommand {
 
               tokenkeep module list
               tokenkeep module check ./keyctl.so
-            """,
+            """.withWholeExamples,
         subcommands: [ModuleListCommand.self, ModuleCheckCommand.self])
 
     func run() throws {

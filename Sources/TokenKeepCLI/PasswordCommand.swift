@@ -14,7 +14,7 @@ struct PasswordCommand: ParsableCommand {
 
               tokenkeep password set
               tokenkeep password change --compromised
-            """,
+            """.withWholeExamples,
         subcommands: [Set.self, Change.self, Remove.self])
 
     func run() throws { throw UsageError.missingCommand(of: "password") }

@@ -46,8 +46,8 @@ struct PasswordSource: Sendable {
 
     /// The first line without its newline.
     ///
-    /// - Throws: ``Status/denied`` if other users may read or change the file, ``Status/invalid`` if the line is empty,
-    ///   ``Status/io`` if the source cannot be read.
+    /// - Throws: ``Status/denied`` if other users may read or change the file, ``Status/invalid`` if there is no such file
+    ///   or descriptor or the line is empty, ``Status/io`` if the system fails to read the source.
     func read() throws(TokenKeepError) -> SecretBytes {
         try known.withLock { known throws(TokenKeepError) in
             if let known { return known }
@@ -64,7 +64,9 @@ struct PasswordSource: Sendable {
     private func firstLine(ofFile path: String, _ name: String) throws(TokenKeepError) -> SecretBytes {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         guard descriptor >= 0 else {
-            throw TokenKeepError(.io, "\(name) cannot be opened: \(Terminal.describe(errno: errno))")
+            let error = errno
+            throw TokenKeepError(
+                .ofNamedFile(errno: error), "\(name) cannot be opened: \(Terminal.describe(errno: error))")
         }
         defer { close(descriptor) }
         try PasswordSource.checkOwnerAndMode(of: descriptor, name)

@@ -1,20 +1,26 @@
 import Glibc
+import TokenKeepCore
 
 /// A progress bar on standard error, shown only on a terminal.
+///
+/// The bar is drawn ten times a second at most: a terminal may be slower than the work.
 final class ProgressBar {
     private static let width = 30
+    private static let pauseMilliseconds: UInt32 = 100
     private let isShown = Terminal.showsErrors
     private var shown = ""
+    private var nextDrawing = Deadline(milliseconds: 0)
 
-    /// Draws the bar for `done` of `total` steps.
+    /// Draws the bar for `done` of `total` steps, unless it was drawn just before.
     func show(done: Int, of total: Int) {
-        guard isShown, total > 0 else { return }
+        guard isShown, total > 0, nextDrawing.hasPassed else { return }
         let filled = ProgressBar.width * done / total
         let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: ProgressBar.width - filled)
         let line = "[\(bar)] \(done)/\(total)"
         guard line != shown else { return }
         Terminal.writeError("\r" + line)
         shown = line
+        nextDrawing = Deadline(milliseconds: ProgressBar.pauseMilliseconds)
     }
 
     /// Removes the bar from the terminal.

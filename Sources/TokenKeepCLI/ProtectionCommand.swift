@@ -13,7 +13,7 @@ struct ProtectionCommand: ParsableCommand {
 
               tokenkeep protection
               tokenkeep protection --json
-            """)
+            """.withWholeExamples)
 
     @Flag(help: "Write a JSON object.")
     var json = false

@@ -117,6 +117,6 @@ final class QuietTerminal {
         let words =
             errno == ENOTTY
             ? "there is no terminal on which to ask" : "the terminal cannot be used: \(Terminal.describe(errno: errno))"
-        return TokenKeepError(.io, words, hint: "give it on standard input")
+        return TokenKeepError(.locked, words, hint: "give it on standard input")
     }
 }

@@ -14,7 +14,7 @@ struct RecoveryCommand: ParsableCommand {
 
               tokenkeep recovery create
               tokenkeep recovery use
-            """,
+            """.withWholeExamples,
         subcommands: [Create.self, Use.self])
 
     func run() throws { throw UsageError.missingCommand(of: "recovery") }

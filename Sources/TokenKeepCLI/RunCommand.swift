@@ -19,7 +19,7 @@ struct RunCommand: ParsableCommand {
               tokenkeep run --password-file /run/secrets/vault -- sh -c 'tokenkeep load example.com ann | ./deploy.sh'
 
             The exit code is the command's; 126 if it cannot be run, 127 if it is not found.
-            """)
+            """.withWholeExamples)
 
     @Argument(
         parsing: .postTerminator, help: ArgumentHelp("The command and its arguments, after --.", valueName: "command"))
@@ -43,7 +43,7 @@ struct RunCommand: ParsableCommand {
         Terminal.report(
             TokenKeepError(
                 code == ENOENT ? .notFound : .io, "\(program) cannot be run: \(Terminal.describe(errno: code))"))
-        throw ExitCode(code == ENOENT ? 127 : 126)
+        throw ExitCode(code == ENOENT ? ExitCodes.noSuchCommand : ExitCodes.cannotRun)
     }
 
     /// The command gets keys, and not the password, which would open the vault for ever.

@@ -19,7 +19,7 @@ struct SaveCommand: ParsableCommand {
 
             echo appends a newline, which becomes a part of the secret: use printf %s, or --strip-newline. If such a \
             newline is the only one of a piped secret, a hint names it.
-            """)
+            """.withWholeExamples)
 
     /// The hint for a secret that was given as an argument.
     static let secretHint =

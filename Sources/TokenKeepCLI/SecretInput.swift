@@ -56,7 +56,9 @@ enum SecretInput {
                     var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
                     poll(&poller, 1, -1)
                 } else if errno != EINTR {
-                    throw TokenKeepError(.io, "\(name) cannot be read: \(Terminal.describe(errno: errno))")
+                    let error = errno
+                    throw TokenKeepError(
+                        .ofNamedFile(errno: error), "\(name) cannot be read: \(Terminal.describe(errno: error))")
                 }
             }
         }

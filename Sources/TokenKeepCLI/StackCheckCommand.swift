@@ -11,7 +11,7 @@ struct StackCheckCommand: ParsableCommand {
             permissions are checked too.
 
               tokenkeep stack check ~/.config/tokenkeep/stack.d/work.conf
-            """)
+            """.withWholeExamples)
 
     @Argument(help: "The file.", completion: .file())
     var file: String

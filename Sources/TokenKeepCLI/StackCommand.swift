@@ -11,7 +11,7 @@ struct StackCommand: ParsableCommand {
 
               tokenkeep stack show
               tokenkeep stack check work.conf
-            """,
+            """.withWholeExamples,
         subcommands: [StackShowCommand.self, StackCheckCommand.self])
 
     func run() throws {

@@ -12,7 +12,7 @@ struct StackShowCommand: ParsableCommand {
 
               tokenkeep stack show
               tokenkeep stack show work
-            """)
+            """.withWholeExamples)
 
     @Argument(help: "The stack's name.")
     var name = "default"

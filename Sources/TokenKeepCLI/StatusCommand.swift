@@ -16,7 +16,7 @@ struct StatusCommand: ParsableCommand {
 
               tokenkeep status
               tokenkeep status --json
-            """)
+            """.withWholeExamples)
 
     @Flag(help: "Write a JSON object.")
     var json = false

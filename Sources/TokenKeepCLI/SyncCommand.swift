@@ -15,7 +15,7 @@ struct SyncCommand: ParsableCommand {
 
               tokenkeep sync
               tokenkeep status        # what is pending, for which module, since when
-            """)
+            """.withWholeExamples)
 
     @OptionGroup
     var explainOptions: ExplainOptions

@@ -2,6 +2,8 @@ import CSystemShims
 
 /// A table with aligned columns, for people.
 struct Table {
+    /// The narrowest that a column becomes to fit a terminal.
+    private static let narrowest = 8
     private var rows: [[String]]
 
     /// Makes a table with `header` as its first row.
@@ -13,20 +15,46 @@ struct Table {
     }
 
     /// The rows as lines, with two spaces between columns.
+    ///
+    /// On a terminal that is too narrow the widest columns are cut, and an ellipsis ends each cut cell. Whoever reads
+    /// a file or a pipe gets every cell whole.
     var text: String {
+        let columns = Table.fitted(widths, to: Terminal.columns)
+        return rows.map { Table.line($0, columns: columns) }.joined()
+    }
+
+    /// The width of each column's widest cell.
+    private var widths: [Int] {
         let widths = rows.map { $0.map(Table.width) }
-        let columns = rows.first.map { header in
-            header.indices.map { column in widths.map { $0[column] }.max() ?? 0 }
+        return (rows.first ?? []).indices.map { column in widths.map { $0[column] }.max() ?? 0 }
+    }
+
+    /// The widths of the columns in a line of `limit` terminal columns; nil for any length.
+    private static func fitted(_ widths: [Int], to limit: Int?) -> [Int] {
+        guard let limit else { return widths }
+        var widths = widths
+        var excess = widths.reduce(2 * (widths.count - 1), +) - limit
+        while excess > 0, let widest = widths.indices.max(by: { widths[$0] < widths[$1] }), widths[widest] > narrowest {
+            widths[widest] -= 1
+            excess -= 1
         }
-        return rows.map { Table.line($0, columns: columns ?? []) }.joined()
+        return widths
     }
 
     private static func line(_ cells: [String], columns: [Int]) -> String {
         let padded = zip(cells, columns).map { cell, column in
-            cell + String(repeating: " ", count: max(0, column - width(cell)))
+            let cell = cut(cell, to: column)
+            return cell + String(repeating: " ", count: max(0, column - width(cell)))
         }
         let line = padded.joined(separator: "  ")
         return line.prefix(line.count - line.reversed().prefix { $0 == " " }.count) + "\n"
+    }
+
+    private static func cut(_ cell: String, to column: Int) -> String {
+        guard width(cell) > column else { return cell }
+        var cell = cell
+        while !cell.isEmpty, width(cell) >= column { cell.removeLast() }
+        return cell + "…"
     }
 
     /// The number of terminal columns that the text takes.

@@ -29,7 +29,8 @@ enum Terminal {
         let error = writeAll(bytes, to: STDOUT_FILENO)
         if error == EPIPE { throw OutputClosed() }
         guard error == 0 else {
-            throw TokenKeepError(.io, "standard output cannot be written: \(describe(errno: error))")
+            throw TokenKeepError(
+                .ofNamedFile(errno: error), "standard output cannot be written: \(describe(errno: error))")
         }
     }
 
@@ -60,6 +61,13 @@ enum Terminal {
 
     /// Whether somebody reads standard error on a terminal.
     static var showsErrors: Bool { isatty(STDERR_FILENO) == 1 }
+
+    /// The width of the terminal that is standard output; nil if it is no terminal or tells no width.
+    static var columns: Int? {
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
+        return Int(size.ws_col)
+    }
 
     /// Writes text to standard error unchanged. Errors are ignored, because no other output is left.
     static func writeError(_ text: String) {

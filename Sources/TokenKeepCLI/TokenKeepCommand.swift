@@ -14,9 +14,10 @@ struct TokenKeepCommand: ParsableCommand {
               tokenkeep clear example.com ann
 
             Exit codes: 0 done, 1 no such item, 2 wrong usage, 3 locked or sign in again, 4 unavailable or out of \
-            time, 5 refused or cancelled, 6 changed, expired or already there, 7 damaged or not writable, 70 a fault \
-            of tokenkeep itself.
-            """,
+            time, 5 refused or cancelled, 6 changed, expired or already there, 7 damaged, or the disk fails, 70 a fault \
+            of tokenkeep itself; 126 and 127 a command that run or lock cannot start or does not find, 141 nobody reads \
+            the output any more.
+            """.withWholeExamples,
         version: "tokenkeep \(TokenKeepVersion.string)",
         subcommands: [
             SaveCommand.self, LoadCommand.self, ClearCommand.self, ListCommand.self, WatchCommand.self,

@@ -15,7 +15,7 @@ struct UnlockCommand: ParsableCommand {
               tokenkeep unlock --password-file /run/secrets/vault
 
             Without the kernel's keyring, as in many containers, nothing can stay unlocked: see tokenkeep help run.
-            """)
+            """.withWholeExamples)
 
     @Flag(help: "Read the password from standard input: one line.")
     var stdin = false

@@ -16,7 +16,7 @@ struct WatchCommand: ParsableCommand {
 
               tokenkeep watch example.com
               tokenkeep watch --json
-            """)
+            """.withWholeExamples)
 
     @Argument(help: "Only items of this service.")
     var service: String?

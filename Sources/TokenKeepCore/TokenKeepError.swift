@@ -19,6 +19,8 @@ public struct TokenKeepError: Error, Sendable, Equatable, CustomStringConvertibl
     public var changedNothing = false
     /// Whether ``Status/locked`` means only that the module must ask its user before it deletes an item.
     public var asksBeforeDeleting = false
+    /// Whether ``Status/io`` means a lack of memory, threads or descriptors, which is over later, and not the disk.
+    package var isShortage = false
 
     /// Makes an error with a status and its texts.
     public init(
@@ -29,6 +31,13 @@ public struct TokenKeepError: Error, Sendable, Equatable, CustomStringConvertibl
         self.module = module
         self.hint = hint
         self.isAbsence = isAbsence
+    }
+
+    /// The error ``Status/io`` for a lack of memory, threads or descriptors.
+    package static func shortage(_ message: String, module: String? = nil, hint: String? = nil) -> TokenKeepError {
+        var error = TokenKeepError(.io, message, module: module, hint: hint)
+        error.isShortage = true
+        return error
     }
 
     /// A copy of this error that names `module`, unless the error already names a module.

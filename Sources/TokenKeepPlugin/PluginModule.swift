@@ -215,7 +215,8 @@ package final class PluginModule: Module {
         // A read-only module that may be missing counts as a module without items. For deferrable modules the stack
         // decides.
         if error.isAbsence, setting.mayBeMissing, !setting.supportsPendingWrites {
-            return TokenKeepError(.notFound, "the module is not there: \(error.message)", module: name)
+            return TokenKeepError(
+                .notFound, "the module is not there: \(error.message)", module: name, isAbsence: true)
         }
         // Unless the stack says that the module may be missing, an unusable module is an outage.
         var described = TokenKeepError(

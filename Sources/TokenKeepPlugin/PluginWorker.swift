@@ -191,7 +191,7 @@ final class PluginWorker: Sendable {
             defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
             let error = DetachedThread.start { self.work() }
             guard error == 0 else {
-                throw TokenKeepError(.io, "no thread for the module can be started: \(ModuleFile.words(error))")
+                throw TokenKeepError.shortage("no thread for the module can be started: \(ModuleFile.words(error))")
             }
             owner.store(getpid(), ordering: .releasing)
         }

@@ -10,6 +10,8 @@ package struct LoginNote: Sendable, Equatable {
         case unlocked
         /// The login's password does not open the vault.
         case wrongPassword = "wrong-password"
+        /// A login has begun to derive the key of its password, and was ended before it had the key.
+        case tooSlow = "too-slow"
         /// The login session began without a password, for example by fingerprint, by security key or automatically.
         case noPassword = "no-password"
         /// The vault's files or the kernel's keyring could not be used.

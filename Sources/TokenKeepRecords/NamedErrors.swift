@@ -7,6 +7,8 @@ extension TokenKeepError {
         // String.contains would link the regular expressions into the library: 1.3 MB.
         let namesIt = words.indices.contains { words[$0...].starts(with: name.description.utf8) }
         guard !namesIt else { return inModule("vault") }
-        return TokenKeepError(status, "\(name): \(message)", module: module ?? "vault", hint: hint)
+        var error = TokenKeepError(status, "\(name): \(message)", module: module ?? "vault", hint: hint)
+        error.isShortage = isShortage
+        return error
     }
 }

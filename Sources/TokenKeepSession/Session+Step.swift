@@ -10,21 +10,22 @@ extension Session {
     ///
     /// A locked session and a server that is away are no errors: the next step tries again.
     ///
+    /// - Parameter isValidating: whether the server is asked although ``SessionOptions/validates`` is false.
     /// - Returns: milliseconds until the next step. Call it sooner after a suspension of the machine.
     /// - Throws: ``Status/notFound`` if nobody is signed in, ``Status/needsLogin``, ``Status/expired``.
-    public func step() throws(TokenKeepError) -> UInt32 {
-        let next = try stepAlone()
+    public func step(isValidating: Bool = false) throws(TokenKeepError) -> UInt32 {
+        let next = try stepAlone(isValidating: isValidating)
         if options.transport != nil {
             _ = try? Outbox(store, options).flushIfMarked(service: name.service)
         }
         return next
     }
 
-    /// ``step()`` without the tokens of earlier logouts.
-    package func stepAlone() throws(TokenKeepError) -> UInt32 {
+    /// ``step(isValidating:)`` without the tokens of earlier logouts.
+    package func stepAlone(isValidating: Bool = false) throws(TokenKeepError) -> UInt32 {
         do throws(TokenKeepError) {
             _ = try token()
-            try validateIfDue(after: Session.heartbeat)
+            if isValidating || options.validates { try validateIfDue(after: Session.heartbeat) }
         } catch {
             guard [.locked, .unavailable, .timedOut, .busy, .denied].contains(error.status) else { throw error }
             options.explain?("nothing was renewed: \(error.message)")

@@ -188,7 +188,8 @@ static int run_child(const struct helper_call *call, struct helper_child *child)
 
 int run_helper(const struct helper_call *call) {
     char *environment[HELPER_VARIABLES + 1] = {NULL};
-    const char *const arguments[] = {call->program, "login", call->command, "--service", call->service, NULL};
+    const char *const arguments[] = {call->program, "login",      call->command, "--service",
+                                     call->service, call->option, NULL};
     int left = tokenkeep_timeout_until(call->deadline);
     if (left == 0)
         return HELPER_TIMED_OUT;

@@ -31,6 +31,7 @@ struct helper_call {
     const char *program; /* absolute */
     const char *command; /* of `tokenkeep login` */
     const char *service;
+    const char *option; /* a further argument, or NULL */
     const struct passwd *user;
     const struct helper_input *inputs;
     size_t input_count;

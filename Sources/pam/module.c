@@ -87,12 +87,13 @@ static void log_result(const struct login *login, const char *command, int resul
     }
 }
 
-static int run(const struct login *login, const char *command, const struct helper_input *inputs,
-               size_t count) {
+static int run(const struct login *login, const char *command, const char *option,
+               const struct helper_input *inputs, size_t count) {
     char *installed = login->options.helper == NULL ? installed_program() : NULL;
     struct helper_call call = {.program = login->options.helper != NULL ? login->options.helper : installed,
                                .command = command,
                                .service = login->service,
+                               .option = option,
                                .user = login->user,
                                .inputs = inputs,
                                .input_count = count,
@@ -103,9 +104,9 @@ static int run(const struct login *login, const char *command, const struct help
     return result;
 }
 
-static int unlock(const struct login *login, const char *password) {
+static int unlock(const struct login *login, const char *option, const char *password) {
     struct helper_input input = {password, strlen(password)};
-    return run(login, "unlock", &input, 1);
+    return run(login, "unlock", option, &input, 1);
 }
 
 EXPORTED int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const char **argv) {
@@ -115,7 +116,7 @@ EXPORTED int pam_sm_authenticate(pam_handle_t *pamh, int flags, int argc, const 
     const char *password = password_item(pamh, PAM_AUTHTOK);
     if (password == NULL || !begin(&login, pamh, argc, argv))
         return PAM_IGNORE;
-    int result = unlock(&login, password);
+    int result = unlock(&login, NULL, password);
     if (result == HELPER_NO_VAULT || result == HELPER_NOT_NOW)
         keep_password(pamh, login.user->pw_uid, password);
     return PAM_IGNORE;
@@ -126,9 +127,11 @@ EXPORTED int pam_sm_open_session(pam_handle_t *pamh, int flags, int argc, const 
     struct login login;
     if (begin(&login, pamh, argc, argv)) {
         const char *password = kept_password(pamh, login.user->pw_uid);
-        int result = password == NULL ? HELPER_DONE : unlock(&login, password);
+        /* Not before: the login's password is right by now, and the home is there. */
+        const char *option = login.options.creates ? "--create" : NULL;
+        int result = password == NULL ? HELPER_DONE : unlock(&login, option, password);
         if (result == HELPER_DONE)
-            (void)run(&login, "confirm", NULL, 0);
+            (void)run(&login, "confirm", NULL, NULL, 0);
     }
     drop_password(pamh);
     return PAM_SUCCESS;
@@ -154,7 +157,7 @@ EXPORTED int pam_sm_chauthtok(pam_handle_t *pamh, int flags, int argc, const cha
     if (new == NULL)
         new = "";
     struct helper_input inputs[2] = {{old, strlen(old) + 1}, {new, strlen(new) + 1}};
-    switch (run(&login, "password", inputs, 2)) {
+    switch (run(&login, "password", NULL, inputs, 2)) {
     case HELPER_NOT_NOW:
     case HELPER_WRONG_PASSWORD:
     case HELPER_DAMAGED:

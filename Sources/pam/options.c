@@ -28,6 +28,8 @@ static int read_option(struct options *options, const char *word) {
     const char *value;
     if (strcmp(word, "debug") == 0)
         options->is_debugging = 1;
+    else if (strcmp(word, "create") == 0)
+        options->creates = 1;
     else if ((value = after("helper=", word)) != NULL && value[0] == '/')
         options->helper = value;
     else if ((value = after("only_if=", word)) != NULL && value[0] != '\0')

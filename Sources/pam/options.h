@@ -9,6 +9,7 @@ struct options {
     const char *only_if; /* names of services with commas; NULL for every service */
     int timeout_s;
     int is_debugging;
+    int creates; /* a vault without a password gets the login's when the session begins */
 };
 
 /* Logs and passes over an option that is unknown or malformed. The options point into argv. */

@@ -89,14 +89,17 @@ on_terminal() { python3 "$HERE/terminal.py" "$@" || exit 1; }
 # The directory of the era in force, of a vault; of the scenario's own, where none is named.
 era() { readlink -f "${1-$TOKENKEEP_VAULT}/current"; }
 
-# Another process holds the vault's lock until release_lock: of the item with this ID, else of everything.
+# Another process holds the vault's lock until release_lock: of the item with this ID, else of everything. A number is where the
+# lock's bytes begin, as for the rights to ask.
 hold_lock() {
     mkfifo held release
     python3 - "$TOKENKEEP_VAULT/lock" "$@" <<'PYTHON' &
 import fcntl, sys
 with open(sys.argv[1], "r+b") as file:
     if len(sys.argv) > 2:
-        fcntl.lockf(file, fcntl.LOCK_EX, 1, int.from_bytes(bytes.fromhex(sys.argv[2])[:8], "little") & (1 << 62) - 1)
+        first = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+        offset = int.from_bytes(bytes.fromhex(sys.argv[2])[:8], "little") & (1 << 62) - 1
+        fcntl.lockf(file, fcntl.LOCK_EX, 1, first + offset)
     else:
         fcntl.lockf(file, fcntl.LOCK_EX)
     with open("held", "w") as held:

@@ -38,7 +38,7 @@ status
 status --json
 
 title "the outcomes, and where they are told"
-for word in unlocked wrong-password no-password unreachable not-followed; do
+for word in unlocked wrong-password too-slow no-password unreachable not-followed; do
     echo "1764000000 sshd $word" >vault/login
     status
     "$TOKENKEEP" status | grep -A1 '^login'
@@ -82,3 +82,53 @@ title "a change by hand ends what is known"
 printf 'another\nthird\n' | "$TOKENKEEP" password change --stdin
 ls vault/login
 "$TOKENKEEP" lock
+
+title "a vault without a password gets the login's, if the PAM module has the option create"
+export TOKENKEEP_VAULT="$WORK/created"
+printf 'a password' | run login unlock --service login
+printf secret | "$TOKENKEEP" save example.com ann
+printf 'a password' | run login unlock --service login
+printf 'a password' | run login unlock --service login --create
+cut -d' ' -f2- created/login
+run load example.com ann
+"$TOKENKEEP" lock
+run load example.com ann
+printf 'wrong' | run login unlock --service login --create
+printf 'a password' | run login unlock --service login --create
+run load example.com ann
+
+title "a missing vault is made with it"
+export TOKENKEEP_VAULT="$WORK/made"
+printf '' | run login unlock --service login --create
+printf 'a password' | run login unlock --service login --create
+status | grep -e vault -e last
+
+# Another login derives a key, until release_lock. `login_waits` then waits until a further login has noted its beginning.
+other_login() { hold_lock ffffffffffffffff 4611686018427387904; }
+login_waits() { until [ "$(cut -d' ' -f3 made/login)" = too-slow ]; do :; done; }
+
+title "a login that is ended before it has the key"
+printf 'a password' >password
+"$TOKENKEEP" lock
+other_login
+printf 'a password' | "$TOKENKEEP" login unlock --service sshd &
+ended=$!
+login_waits
+kill -9 $ended
+wait $ended 2>/dev/null
+status
+run login confirm --service sshd
+status --json | grep -A4 '"last"'
+release_lock
+
+title "a login that waits for another one derives no key"
+printf 'a password' | run login unlock --service login
+"$TOKENKEEP" lock
+echo '1764000000 login no-password' >made/login
+other_login
+(printf 'another password, which nobody asks about' | "$TOKENKEEP" login unlock --service sshd; echo "[exit $?]" >waited) &
+login_waits
+"$TOKENKEEP" unlock --stdin <password
+release_lock
+cat waited
+status | grep last

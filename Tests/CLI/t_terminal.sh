@@ -46,3 +46,29 @@ on_terminal -- "$TOKENKEEP" save example.com none --stack 'any vault'
 
 title "the name in the question is escaped"
 on_terminal 'expect:: ' 'send:\x04' -- "$TOKENKEEP" save $'ex\u202emoc' ann
+
+title "a table fits the terminal; a pipe gets it whole"
+printf x | "$TOKENKEEP" save a-service-with-a-long-name.example.com somebody@example.com --namespace wide --label 'A label of many words' \
+    --expires 2030-12-31T18:00:00Z
+printf x | "$TOKENKEEP" save short.example ann --namespace wide --level when-unlocked
+for width in 200 80 40 10; do
+    on_terminal -- bash -c 'stty cols "$1"; "$0" list --namespace wide' "$TOKENKEEP" "$width"
+done
+run list --namespace wide
+
+title "progress is drawn ten times a second at most"
+export TOKENKEEP_VAULT="$WORK/many"
+for number in {1..100}; do printf x | "$TOKENKEEP" save example.com "$number"; done
+"$TOKENKEEP" export "$WORK/backup" --stdin <<<passphrase
+uptime_tenths() { awk '{ print int($1 * 10) }' /proc/uptime; }
+start=$(uptime_tenths)
+export TOKENKEEP_VAULT="$WORK/imported"
+on_terminal -- bash -c '"$0" import "$1" --stdin <<<passphrase' "$TOKENKEEP" "$WORK/backup" >screen
+drawn=$(grep -o '\[[#.]*\]' screen | wc -l)
+[ "$drawn" -le $(($(uptime_tenths) - start + 2)) ] && echo "not too often" || echo "$drawn times"
+grep -o 'imported .*' screen
+
+title "a file or a pipe gets no escape"
+for command in '' --help 'list --namespace wide' status protection 'session list' 'provider list' 'stack show'; do
+    TERM=xterm-256color "$TOKENKEEP" $command 2>&1 | grep -c $'[\e\r\b]' | sed "s/^0\$/none: $command/"
+done

@@ -39,6 +39,22 @@ def a_login_opens_the_vault_and_its_session_keeps_it_open(world):
 
 
 @case
+def a_vault_without_a_password_gets_the_logins_at_the_first_session_if_the_module_has_create(world):
+    world.make_vault(None)
+    world.sign_in(world.service(""), ["auth", "session"])
+    has_password = lambda: world.tokenkeep("lock").returncode == 0
+    check(not has_password(), "a vault got a password without the option")
+    service = world.service("create")
+    world.sign_in(service, ["auth"])
+    check(not has_password(), "a vault got a password before the session")
+    lines, _ = world.sign_in(service, ["auth", "session"])
+    check(lines == OK("auth", "session"), f"{lines}")
+    check(world.note() == "unlocked" and world.load() == "secret", world.note())
+    world.lock()
+    check(world.load() == 3 and world.opens_with(PASSWORD), "the vault has not the login's password")
+
+
+@case
 def a_second_authentication_does_not_shorten_keys_that_stay(world):
     world.make_vault()
     service = world.service("")

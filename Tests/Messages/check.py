@@ -20,7 +20,7 @@ LIST = os.path.join(HERE, "not-provoked.txt")
 # A call that makes an error: its message follows as one literal, or as several joined by "+".
 CALL = re.compile(
     r"(?:\b(?:TokenKeepError|CoreError)\(\s*(?:\.?\w+(?:\([^()]*\))?|[\w.]+ \? \.\w+ : \.\w+),"
-    r"|\.error\(|\bValidationError\(|\bfail\(\s*\.\w+,)\s*(?=\")"
+    r"|\.shortage\(|\.error\(|\bValidationError\(|\bfail\(\s*\.\w+,)\s*(?=\")"
 )
 # The targets whose errors no vault, module or server sees: the conformance test, and Foundation's own names of errors.
 LEFT_OUT = ("TokenKeepConformance", "TokenKeepFoundation")

@@ -19,6 +19,22 @@ import Testing
         #expect(claims.expiresAt == Date(timeIntervalSince1970: 1_800_003_600.5))
     }
 
+    @Test func everyClaimIsRead() throws {
+        let claims = try #require(
+            UnverifiedClaims(
+                jwt: jwt(
+                    #"{"roles":["admin",7],"email_verified":true,"org":{"id":"o-1"},"nbf":1800000000,"ratio":0.5,"gone":null}"#
+                )))
+        #expect(
+            claims.claims == [
+                "roles": .array([.string("admin"), .integer(7)]), "email_verified": .bool(true),
+                "org": .object(["id": .string("o-1")]), "nbf": .integer(1_800_000_000), "ratio": .double(0.5),
+                "gone": .null,
+            ])
+        #expect(claims.claims["nbf"]?.number == 1_800_000_000)
+        #expect(claims.claims["roles"]?.text == nil)
+    }
+
     @Test(arguments: ["opaque", "a.b", "a.!!!.c", "", "..", "a.bm90IGpzb24.c"])
     func whatIsNoTokenIsNil(_ text: String) { #expect(UnverifiedClaims(jwt: text) == nil) }
 

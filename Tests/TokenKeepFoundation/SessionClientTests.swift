@@ -71,6 +71,23 @@ import TokenKeep
         #expect(target.requests.first?.headers["cookie"] == nil)
     }
 
+    @Test func aRefusalByAServerThatGotNoTokenAsksForNoSignIn() async throws {
+        let foreign = try LoopbackServer { _ in .init(status: 401) }
+        let origin = foreign.origin
+        let first = try LoopbackServer { _ in .redirect(307, to: origin + "/there") }
+        let client = try world.client(await world.signedIn(), first)
+        for server in [first, foreign] {
+            await #expect(throws: APIError.serverError(statusCode: 401)) {
+                try await client.request(server.request("/here"), as: String.self)
+            }
+        }
+        let refusing = try LoopbackServer { _ in .init(status: 401) }
+        try client.allow(origin: refusing.origin)
+        await #expect(throws: APIError.authenticationRequired) {
+            try await client.request(refusing.request("/here"), as: String.self)
+        }
+    }
+
     @Test func aRedirectWithinTheOriginKeepsTheToken() async throws {
         let server = try LoopbackServer { request in
             request.path == "/old" ? .redirect(302, to: "/new?x=1") : .init()

@@ -5,7 +5,7 @@ import re
 
 MAXIMUM = 128
 LINE = re.compile(
-    rb"([0-9]+) ([A-Za-z0-9._+@-]{1,64}) (unlocked|wrong-password|no-password|unreachable|not-followed)\n")
+    rb"([0-9]+) ([A-Za-z0-9._+@-]{1,64}) (unlocked|wrong-password|too-slow|no-password|unreachable|not-followed)\n")
 LAST_TIME = 2**63 - 1
 
 

@@ -197,7 +197,7 @@ TOKENKEEP_EXPORT void tokenkeep_item_free(tokenkeep_item *item);
 TOKENKEEP_EXPORT tokenkeep_status tokenkeep_error_status(const tokenkeep_error *error);
 /* The failure, the item and the remedy, in one line; "" for NULL. */
 TOKENKEEP_EXPORT const char *tokenkeep_error_message(const tokenkeep_error *error);
-/* The module that failed, or NULL. */
+/* The module that failed, or NULL. Of TOKENKEEP_NOT_FOUND: a module that answered, or NULL. */
 TOKENKEEP_EXPORT const char *tokenkeep_error_module(const tokenkeep_error *error);
 /* Frees an error. Not for the error of tokenkeep_items_problem. */
 TOKENKEEP_EXPORT void tokenkeep_error_free(tokenkeep_error *error);

@@ -26,16 +26,20 @@ extension TokenSession {
     ///
     /// - Returns: the reason why the session ended.
     /// - Throws: `CancellationError` if the task is cancelled, ``TokenKeepError`` if the vault cannot be used.
-    public func run() async throws -> Reason { try await run(lookingAgainAfter: 30_000) }
+    public func run() async throws -> Reason { try await run(isValidating: false) }
 
     /// See ``run()``.
     ///
-    /// - Parameter interval: in milliseconds.
-    package func run(lookingAgainAfter interval: UInt32) async throws -> Reason {
+    /// - Parameters:
+    ///   - interval: in milliseconds.
+    ///   - isValidating: whether the server is asked every 3 minutes although the options have not `validates`.
+    package func run(lookingAgainAfter interval: UInt32 = 30_000, isValidating: Bool = false) async throws -> Reason {
         while true {
             let milliseconds: UInt32
             do {
-                milliseconds = try await perform { session throws(CoreError) in try session.step() }
+                milliseconds = try await perform { session throws(CoreError) in
+                    try session.step(isValidating: isValidating)
+                }
             } catch let error as TokenKeepError {
                 guard [.notFound, .needsLogin, .expired].contains(error.status) else { throw error }
                 return try await info.reason

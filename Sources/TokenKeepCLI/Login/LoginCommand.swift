@@ -12,7 +12,7 @@ struct LoginCommand: ParsableCommand {
             The PAM module pam_tokenkeep.so gives the login's password to the vault: see docs/login.md.
 
               tokenkeep login status
-            """,
+            """.withWholeExamples,
         subcommands: [
             LoginStatusCommand.self, LoginUnlockCommand.self, LoginConfirmCommand.self, LoginPasswordCommand.self,
             LoginPurgeCommand.self,
@@ -55,9 +55,12 @@ struct LoginUnlockCommand: ParsableCommand {
     @OptionGroup
     var loginOptions: LoginOptions
 
+    @Flag(help: "Give a vault without a password this password.")
+    var create = false
+
     func run() throws {
         try loginOptions.run { login throws(TokenKeepError) in
-            login.unlock(with: try SecretInput.readToEnd(of: STDIN_FILENO))
+            login.unlock(with: try SecretInput.readToEnd(of: STDIN_FILENO), isCreating: create)
         }
     }
 }

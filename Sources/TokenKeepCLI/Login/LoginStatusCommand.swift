@@ -14,7 +14,7 @@ struct LoginStatusCommand: ParsableCommand {
 
               tokenkeep login status
               tokenkeep login status --json
-            """)
+            """.withWholeExamples)
 
     @Flag(help: "Write a JSON object.")
     var json = false

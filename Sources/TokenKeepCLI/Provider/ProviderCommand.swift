@@ -13,7 +13,7 @@ struct ProviderCommand: ParsableCommand {
               printf 'include = github\\nclient_id = Iv1.0123\\n' > ~/.config/tokenkeep/providers.d/github.conf
               tokenkeep provider show github
               tokenkeep provider discover https://login.example.com > ~/.config/tokenkeep/providers.d/example.conf
-            """,
+            """.withWholeExamples,
         subcommands: [
             ProviderListCommand.self, ProviderShowCommand.self, ProviderCheckCommand.self,
             ProviderDiscoverCommand.self,

@@ -11,7 +11,7 @@ struct ProviderShowCommand: ParsableCommand {
             No server is asked.
 
               tokenkeep provider show github
-            """)
+            """.withWholeExamples)
 
     @Argument(help: "The provider's name.")
     var name: String
@@ -46,7 +46,7 @@ struct ProviderCheckCommand: ParsableCommand {
             server is asked.
 
               tokenkeep provider check ~/.config/tokenkeep/providers.d/example.conf
-            """)
+            """.withWholeExamples)
 
     @Argument(help: "The file.", completion: .file())
     var file: String
@@ -67,7 +67,7 @@ struct ProviderDiscoverCommand: ParsableCommand {
             letter. Metadata is kept for 24 hours in $XDG_CACHE_HOME/tokenkeep/discovery.
 
               tokenkeep provider discover https://login.example.com
-            """)
+            """.withWholeExamples)
 
     @Argument(help: "The issuer, an https address.")
     var issuer: String

@@ -21,7 +21,7 @@ struct SessionBeginCommand: ParsableCommand {
 
               curl -s "$TOKEN_URL" -d @grant | tokenkeep session begin api.example.com ann --rotation overlap=60
               printf %s "$TOKEN" | tokenkeep session begin api.example.com ann --raw
-            """)
+            """.withWholeExamples)
 
     @Argument(help: "What the session is for.")
     var service: String

@@ -18,7 +18,7 @@ struct SessionCommand: ParsableCommand {
             answer's body, or status line, headers and body as curl -i does. Its exit code is 0, or 75 if nothing was \
             sent. \(SessionProgram.purposeVariable) is refresh, revoke, validate or extend; TOKENKEEP_SERVICE and \
             TOKENKEEP_ACCOUNT name the session. Without ACCOUNT the active account is meant.
-            """,
+            """.withWholeExamples,
         subcommands: [
             SessionBeginCommand.self, SessionLoginCommand.self, SessionTokenCommand.self, SessionRefreshCommand.self,
             SessionRejectedCommand.self, SessionValidateCommand.self, SessionExtendCommand.self,

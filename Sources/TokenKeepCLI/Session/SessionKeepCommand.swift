@@ -23,7 +23,7 @@ struct SessionKeepCommand: ParsableCommand {
               tokenkeep session keep --exec ~/.config/tokenkeep/refresh
 
             With --validate the server is asked every 3 minutes whether it still accepts each token.
-            """)
+            """.withWholeExamples)
 
     @Argument(help: "Only sessions of this service.")
     var service: String?

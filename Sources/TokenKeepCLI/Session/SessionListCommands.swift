@@ -14,7 +14,7 @@ struct SessionListCommand: ParsableCommand {
 
               tokenkeep session list
               tokenkeep session list api.example.com --json
-            """)
+            """.withWholeExamples)
 
     @Argument(help: "Only sessions of this service.")
     var service: String?
@@ -62,7 +62,7 @@ struct SessionShowCommand: ParsableCommand {
 
               tokenkeep session show api.example.com
               tokenkeep session show api.example.com ann --json
-            """)
+            """.withWholeExamples)
 
     @OptionGroup
     var session: SessionArguments
@@ -102,7 +102,7 @@ struct SessionSwitchCommand: ParsableCommand {
         abstract: "Make an account the active one of its service.",
         discussion: """
               tokenkeep session switch api.example.com bob
-            """)
+            """.withWholeExamples)
 
     @Argument(help: "What the session is for.")
     var service: String
@@ -125,7 +125,7 @@ struct SessionDeviceCommand: ParsableCommand {
             A random UUID, made at the first use and kept through every logout. It identifies the user to the server.
 
               curl -H "X-Device-ID: $(tokenkeep session device)" "$URL"
-            """)
+            """.withWholeExamples)
 
     @OptionGroup(title: "Store options")
     var storeOptions: StoreOptions

@@ -23,7 +23,7 @@ struct SessionLoginCommand: ParsableCommand {
               tokenkeep session login api.example.com ann --provider work --flow device
               tokenkeep session login api.example.com --provider work --add-scope write
               tokenkeep session login api.example.com --provider work --parameter prompt=select_account
-            """)
+            """.withWholeExamples)
 
     @Argument(help: "What the session is for.")
     var service: String

@@ -22,7 +22,7 @@ struct SessionLogoutCommand: ParsableCommand {
 
             --browser opens the provider's end_session_endpoint afterwards, which signs the browser out: else the next \
             sign-in may ask for no password, and sign the same user in.
-            """)
+            """.withWholeExamples)
 
     @OptionGroup
     var session: SessionArguments
@@ -96,7 +96,7 @@ struct SessionFlushCommand: ParsableCommand {
             are locked.
 
               tokenkeep session flush --exec ./refresh
-            """)
+            """.withWholeExamples)
 
     @Argument(help: "Only tokens of this service.")
     var service: String?

@@ -20,7 +20,7 @@ struct SessionTokenCommand: ParsableCommand {
 
             With --resource or --scope the token is one of its own, renewed with the same refresh token. Exit codes: 1 nobody is signed in, 3 sign in again or locked, 4 the server or another process does not \
             answer, 6 the token is over and cannot be renewed.
-            """)
+            """.withWholeExamples)
 
     @OptionGroup
     var session: SessionArguments
@@ -76,7 +76,7 @@ struct SessionRefreshCommand: ParsableCommand {
             If another process renews it meanwhile, that token is written: the server is asked once.
 
               tokenkeep session refresh api.example.com --exec ./refresh > /dev/null
-            """)
+            """.withWholeExamples)
 
     @OptionGroup
     var session: SessionArguments
@@ -97,7 +97,7 @@ struct SessionRejectedCommand: ParsableCommand {
             written without asking the server.
 
               printf %s "$TOKEN" | tokenkeep session rejected api.example.com --exec ./refresh
-            """)
+            """.withWholeExamples)
 
     @OptionGroup
     var session: SessionArguments
@@ -125,7 +125,7 @@ struct SessionClaimsCommand: ParsableCommand {
             One JSON object, if the token is a JSON Web Token. Its signature is not checked: decide nothing by it.
 
               tokenkeep session claims api.example.com | jq .sub
-            """)
+            """.withWholeExamples)
 
     @OptionGroup
     var session: SessionArguments

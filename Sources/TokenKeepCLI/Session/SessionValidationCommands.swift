@@ -15,7 +15,7 @@ struct SessionValidateCommand: ParsableCommand {
 
             Exit codes: 1 nobody is signed in, 3 sign in again, 4 the server does not answer, 5 it refuses the renewed \
             token too, 6 it refuses the token, which cannot be renewed.
-            """)
+            """.withWholeExamples)
 
     @OptionGroup
     var session: SessionArguments
@@ -33,7 +33,7 @@ struct SessionExtendCommand: ParsableCommand {
             new tokens or a new expires_in are saved. Writes nothing.
 
               tokenkeep session extend api.example.com --by 1h --exec ./refresh
-            """)
+            """.withWholeExamples)
 
     @OptionGroup
     var session: SessionArguments

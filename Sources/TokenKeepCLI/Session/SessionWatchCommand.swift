@@ -15,7 +15,7 @@ struct SessionWatchCommand: ParsableCommand {
 
               tokenkeep session watch
               tokenkeep session watch api.example.com --json
-            """)
+            """.withWholeExamples)
 
     @Argument(help: "Only sessions of this service.")
     var service: String?

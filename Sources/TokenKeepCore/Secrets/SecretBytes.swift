@@ -126,8 +126,8 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
     public var customMirror: Mirror { Mirror(self, children: []) }
 
     static func exhausted(_ count: Int) -> TokenKeepError {
-        TokenKeepError(
-            .io, "no guarded memory for \(count) bytes",
+        .shortage(
+            "no guarded memory for \(count) bytes",
             hint: "release loaded items, or raise the limit vm.max_map_count")
     }
 }

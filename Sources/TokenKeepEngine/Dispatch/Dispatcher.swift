@@ -30,13 +30,14 @@ struct Dispatcher: Sendable {
         }
         let walk = walk(.load, name.description) { place throws(TokenKeepError) in
             guard !emptied.contains(place.module.name) else {
-                throw TokenKeepError(.notFound, "the removal of \(name.service) is pending", module: place.module.name)
+                throw TokenKeepError(
+                    .notFound, "the removal of \(name.service) is pending", module: place.module.name, isAbsence: true)
             }
             return Answered(value: try place.module.load(name, call))
         }
         if let item = walk.answers.first { return item }
         if !programs[.load].asksModules { throw Dispatcher.noModule("loads") }
-        throw walk.failure ?? TokenKeepError(.notFound, "no item \(name)")
+        throw walk.failure(of: name)
     }
 
     /// Clears the item from every module with a `clear` line, and from memory.

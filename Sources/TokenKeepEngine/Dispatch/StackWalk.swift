@@ -9,6 +9,14 @@ struct StackWalk<Answer> {
     /// All failures that can become the operation's result, in the order of the modules.
     private(set) var failures: [TokenKeepError] = []
 
+    /// The worst failure of a load of an item.
+    ///
+    /// ``Status/notFound`` names the first module that answered; none if every module was absent or not asked.
+    func failure(of name: ItemName) -> TokenKeepError {
+        if let failure, failure.status != .notFound { return failure }
+        return failures.first { !$0.isAbsence } ?? TokenKeepError(.notFound, "no item \(name)")
+    }
+
     /// Adds a failure that can become the operation's result. Of equally severe failures, ``failure`` is the first.
     mutating func count(_ error: TokenKeepError) {
         failures.append(error)

@@ -19,7 +19,7 @@ package enum LoginResult: Int32, Sendable {
 
 /// Unlocks a vault with the user's login password, and changes the vault's password along with it (docs/login.md).
 ///
-/// Never makes a vault. Writes each outcome into the vault's file `login`.
+/// Makes a vault only for the option `create` of the PAM module. Writes each outcome into the vault's file `login`.
 package struct VaultLogin {
     /// The lifetime of the keys in seconds, if no session confirms the login.
     package static let unconfirmedSeconds: UInt32 = 60
@@ -40,16 +40,29 @@ package struct VaultLogin {
     ///
     /// ``confirm()`` keeps the keys longer. If every key is open already, the password is not checked, because a check
     /// takes a key derivation.
-    package func unlock(with password: SecretBytes) -> LoginResult {
-        // No part of this call waits for a lock. The PAM module ends a derivation that exceeds its own timeout.
+    ///
+    /// - Parameter isCreating: whether a vault without a password gets this password, and a missing vault is made.
+    package func unlock(with password: SecretBytes, isCreating: Bool = false) -> LoginResult {
+        let result = unlock(with: password)
+        return result == .noVault && isCreating ? create(with: password) : result
+    }
+
+    private func unlock(with password: SecretBytes) -> LoginResult {
+        // The PAM module ends a call that exceeds its own timeout.
         onVault(within: VaultLogin.longestTimeout) { vault, call throws(TokenKeepError) in
-            let limit = limit(of: vault)
-            if vault.keys.isWhollyOpen {
-                if keys.areTemporary(vault.keys.vaultID) {
-                    try keys.keep(vault.keys.residentKeys(), nil, of: vault.keys.vaultID, expiringAfter: limit)
-                }
+            if try keepsOpen(vault) { return .done }
+            // A process that is ended notes nothing afterwards.
+            note(.tooSlow)
+            // Logins at once derive one after another: side by side all may be too slow, and after the first the vault
+            // is open. Without the lock, for example on a full disk, this login derives for itself.
+            let turn = try? VaultLock(.asking(id: VaultLogin.turn), of: vault.directory, call)
+            defer { turn?.release() }
+            guard let vault = try present() else { return .noVault }
+            if try keepsOpen(vault) {
+                if LoginNote.read(store.records)?.outcome == .tooSlow { write(.unlocked) }
                 return .done
             }
+            let limit = limit(of: vault)
             do throws(TokenKeepError) {
                 try PasswordDerivation.check(password)
                 _ = try store.unlocking.unlock(password, call, expiringAfter: limit)
@@ -63,6 +76,31 @@ package struct VaultLogin {
             note(.unlocked)
             return .done
         }
+    }
+
+    /// Gives the vault its first password, and makes the vault if it is missing.
+    private func create(with password: SecretBytes) -> LoginResult {
+        do throws(TokenKeepError) {
+            note(.tooSlow)
+            _ = try store.passwords.set(password)
+            write(.unlocked)
+            return .done
+        } catch {
+            // Another login was faster.
+            if error.status == .invalid, (try? present()) ?? nil != nil { return unlock(with: password) }
+            note(.unreachable)
+            return VaultLogin.isDamage(error) ? .damaged : .notNow
+        }
+    }
+
+    /// Whether every key of the vault is open. Keys that end soon are kept longer if a session is open.
+    private func keepsOpen(_ vault: OpenVault) throws(TokenKeepError) -> Bool {
+        guard vault.keys.isWhollyOpen else { return false }
+        if keys.areTemporary(vault.keys.vaultID) {
+            try keys.keep(
+                vault.keys.residentKeys(), nil, of: vault.keys.vaultID, expiringAfter: limit(of: vault))
+        }
+        return true
     }
 
     /// Removes the time limit of the keys that a login has opened, because a session of the user begins.
@@ -146,7 +184,7 @@ package struct VaultLogin {
             guard let vault = try present() else { return .noVault }
             return try body(vault, call)
         } catch {
-            note(.unreachable)
+            note(error.status == .timedOut ? .tooSlow : .unreachable)
             return VaultLogin.isDamage(error) ? .damaged : .notNow
         }
     }
@@ -167,6 +205,8 @@ package struct VaultLogin {
     ///
     /// The limit is below the PAM module's usual timeout of five seconds, so that the outcome can be noted.
     private static let patience: UInt32 = 4_000
+    /// The id, which no item has, of the lock of a login that derives a key.
+    private static let turn = [UInt8](repeating: 0xFF, count: 8)
     /// The longest timeout in milliseconds that the PAM module accepts.
     private static let longestTimeout: UInt32 = 30_000
 

@@ -3,29 +3,29 @@ import TokenKeepCore
 import TokenKeepSession
 
 /// The claims of a JSON Web Token (RFC 7519), read without checking its signature: anybody can have written them.
+///
+/// ```swift
+/// if case .array(let roles)? = UnverifiedClaims(jwt: token)?.claims["roles"] { … }
+/// ```
 public struct UnverifiedClaims: Sendable, Equatable {
-    /// The claim `sub`; nil if there is none.
-    public let subject: String?
-    /// The claim `exp`; nil if there is none.
-    public let expiresAt: Date?
-    /// The claim `iat`; nil if there is none.
-    public let issuedAt: Date?
-
-    private struct Subject: Decodable { let sub: String }
-    private struct Expiry: Decodable { let exp: Double }
-    private struct Issue: Decodable { let iat: Double }
+    /// All members of the token's payload, by their names.
+    public let claims: [String: Claim]
 
     /// Reads the claims of a token; nil if the token is opaque or damaged.
     public init?(jwt: String) {
         guard let token = try? SecretBytes(jwt),
-            let claims = TokenKeepSession.UnverifiedClaims(unverified: token), let json = try? claims.serialized()
+            let claims = TokenKeepSession.UnverifiedClaims(unverified: token), let json = try? claims.serialized(),
+            let members = try? json.withUnsafeBytes({ try JSONDecoder().decode([String: Claim].self, from: Data($0)) })
         else { return nil }
-        let data = json.withUnsafeBytes { Data($0) }
-        let decoder = JSONDecoder()
-        subject = (try? decoder.decode(Subject.self, from: data))?.sub
-        expiresAt = (try? decoder.decode(Expiry.self, from: data)).map { Date(timeIntervalSince1970: $0.exp) }
-        issuedAt = (try? decoder.decode(Issue.self, from: data)).map { Date(timeIntervalSince1970: $0.iat) }
+        self.claims = members
     }
+
+    /// The claim `sub`; nil if there is none.
+    public var subject: String? { claims["sub"]?.text }
+    /// The claim `exp`; nil if there is none.
+    public var expiresAt: Date? { claims["exp"]?.number.map(Date.init(timeIntervalSince1970:)) }
+    /// The claim `iat`; nil if there is none.
+    public var issuedAt: Date? { claims["iat"]?.number.map(Date.init(timeIntervalSince1970:)) }
 
     /// Whether the token ends within `skew`. A token without `exp` counts as expired.
     ///

@@ -4,6 +4,8 @@ public import TokenKeep
 /// A container whose items are items of a `TokenStore`: service and identifier are service and account.
 ///
 /// The error of a logout is an item of the account `IDENTIFIER.logout`.
+///
+/// Levels that end with `thisDeviceOnly` need a vault that is bound to a device: `TokenStore.chooseDevice()` binds it once.
 public struct StoreSessionContainer<Item: Codable & Sendable>: SessionContainer {
     /// How long items are found.
     public enum Lifecycle: Sendable, Equatable {

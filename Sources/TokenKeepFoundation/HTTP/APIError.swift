@@ -3,7 +3,7 @@ import FoundationNetworking
 
 /// The error of a request, with a message for the user.
 public enum APIError: Error, Sendable, Equatable {
-    /// Nobody is signed in, or the server refused the renewed token too.
+    /// Nobody is signed in, or a server that got the token refused the renewed one too.
     case authenticationRequired
     /// The session is over: the server refused to renew its token.
     case unauthorized
@@ -13,7 +13,7 @@ public enum APIError: Error, Sendable, Equatable {
     case missingDeviceID
     /// 400.
     case badRequest
-    /// Another status that is no success.
+    /// Another status that is no success; also 401 of a server that got no token, as after a redirect to another origin.
     case serverError(statusCode: Int)
     /// A success without a body.
     case noData
@@ -23,7 +23,9 @@ public enum APIError: Error, Sendable, Equatable {
     case unknown
 
     /// The error of a response; nil for a success with a body.
-    init?(_ response: HTTPURLResponse, _ body: Data, now: Date = Date()) {
+    ///
+    /// - Parameter hadToken: whether the request had the session's token.
+    init?(_ response: HTTPURLResponse, _ body: Data, hadToken: Bool, now: Date = Date()) {
         switch response.statusCode {
         case 200...299:
             guard body.isEmpty else { return nil }
@@ -31,7 +33,7 @@ public enum APIError: Error, Sendable, Equatable {
         case 400:
             let answer = try? JSONDecoder().decode(ErrorResponse.self, from: body)
             self = answer?.error.message.contains(SessionClient.deviceHeader) == true ? .missingDeviceID : .badRequest
-        case 401: self = .authenticationRequired
+        case 401 where hadToken: self = .authenticationRequired
         case 429: self = .rateLimited(RateLimit(response, now: now))
         default: self = .serverError(statusCode: response.statusCode)
         }

@@ -11,6 +11,8 @@ struct HTTPExchange: Sendable {
     let response: HTTPURLResponse
     let content: Body
     let task: URLSessionTask
+    /// Whether the request had the session's token. A server that saw no token has refused none.
+    var hadToken = false
 
     /// The chunks of the body; one chunk for a body that is whole.
     var chunks: AsyncThrowingStream<Data, any Error> {

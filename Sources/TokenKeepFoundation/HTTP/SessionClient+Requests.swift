@@ -17,8 +17,11 @@ extension SessionClient {
     public func request<Value: Decodable & Sendable>(
         _ request: URLRequest, as type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder()
     ) async throws -> Value {
-        let (data, response) = try await data(for: request)
-        if let error = APIError(response, data) { throw error }
+        let (data, error) = try await send(request, isWhole: true) { exchange in
+            let body = try await exchange.body()
+            return (body, APIError(exchange.response, body, hadToken: exchange.hadToken))
+        }
+        if let error { throw error }
         return try decoder.decode(type, from: data)
     }
 

@@ -55,9 +55,10 @@ extension SessionClient {
         var hasLeft = false
         for _ in 0...Redirect.limit {
             let isAuthorized = !hasLeft && isAllowed(origin)
-            let exchange =
+            var exchange =
                 try await isAuthorized
                 ? authorized(request, file, running, attempt) : attempt(request, file)
+            exchange.hadToken = isAuthorized
             guard let next = Redirect.next(after: exchange.response, to: request, at: origin) else { return exchange }
             exchange.discard()
             if next.origin != origin { hasLeft = true }

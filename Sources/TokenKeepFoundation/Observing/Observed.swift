@@ -3,8 +3,8 @@ public import TokenKeep
 
 /// A value of a session as it is observed: never nil.
 public enum Observed<Value: Sendable>: Sendable {
-    /// The value, and when the server last accepted a token of the session: `Date.distantPast` if that is unknown.
-    case available(Value, Date)
+    /// The value, and when the server last accepted a token of the session; nil if it has accepted none yet.
+    case available(Value, Date?)
     /// There is no value now.
     case unavailable(UnavailableReason)
 

@@ -80,7 +80,7 @@ public final class ObservedSession: Sendable {
 
     /// Validates every 3 minutes and renews the token ahead of time, until the session ends or the task is cancelled.
     ///
-    /// The session's options must have `validates`; without it the token is renewed and not validated.
+    /// The session's options need a transport. If its server has no endpoint that validates, the token is renewed alone.
     ///
     /// - Returns: the reason why the session ended.
     @discardableResult public func heartbeat() async throws -> TokenSession.Reason {
@@ -96,7 +96,7 @@ public final class ObservedSession: Sendable {
             }
         }
         defer { looking.cancel() }
-        return try await tokens.run()
+        return try await tokens.run(isValidating: true)
     }
 
     /// Asks the server to let the session last longer.
@@ -134,7 +134,7 @@ extension ObservedSession {
         }
         do {
             guard let value = try await read() else { return .unavailable(.missing) }
-            return .available(value, info.validatedAt ?? .distantPast)
+            return .available(value, info.validatedAt)
         } catch let error as TokenKeepError {
             switch error.status {
             case .locked: return .unavailable(.locked)

@@ -66,7 +66,7 @@ extension OfflineQueue {
             // Made within the lock: a cancellation finds the task, or the check sees that the request has left.
             let task = Task {
                 try await client.send(request, isWhole: true, before: check) {
-                    (try await $0.body(), $0.response)
+                    Answer(data: try await $0.body(), response: $0.response, hadToken: $0.hadToken)
                 }
             }
             running = (entry.id, task)
@@ -88,11 +88,19 @@ extension OfflineQueue {
     }
 
     /// - Throws: ``APIError`` for a status after which another attempt may succeed.
-    private static func outcome(of answer: (data: Data, response: HTTPURLResponse)) throws -> Outcome {
+    private static func outcome(of answer: Answer) throws -> Outcome {
         switch answer.response.statusCode {
         case 200...299: return .accepted(answer.data, answer.response)
-        case 401, 408, 425, 429, 500...: throw APIError(answer.response, answer.data) ?? .unknown
+        case 401, 408, 425, 429, 500...:
+            throw APIError(answer.response, answer.data, hadToken: answer.hadToken) ?? .unknown
         default: return .refused(answer.data, answer.response)
         }
+    }
+
+    /// A response with its body, and whether the request had the session's token.
+    struct Answer: Sendable {
+        let data: Data
+        let response: HTTPURLResponse
+        let hadToken: Bool
     }
 }

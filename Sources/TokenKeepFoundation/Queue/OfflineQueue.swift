@@ -27,7 +27,7 @@ public final class OfflineQueue: Sendable {
     /// The client that sends the requests.
     public let client: SessionClient
     let storage: QueueStorage
-    let running = Guarded<(id: String, task: Task<(Data, HTTPURLResponse), any Error>)?>(nil)
+    let running = Guarded<(id: String, task: Task<Answer, any Error>)?>(nil)
     private let level: TokenItem.Accessibility
     private let broadcast = Broadcast<Progress>()
     private let leftCount = Guarded(0)

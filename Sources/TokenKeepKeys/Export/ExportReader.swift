@@ -93,8 +93,7 @@ package struct ExportReader {
             guard try SystemCall.status(of: file).isRegularFile else { throw Errno.invalidArgument }
             return file
         } catch {
-            let status: Status = error == .noSuchFileOrDirectory ? .notFound : .io
-            throw TokenKeepError(status, "cannot read \(path): \(error)")
+            throw TokenKeepError(.ofNamedFile(errno: error.rawValue), "cannot read \(path): \(error)")
         }
     }
 

@@ -94,7 +94,7 @@ package final class ExportWriter {
         guard error != .fileExists else {
             return TokenKeepError(.duplicate, "\(path) exists", hint: "an export never replaces a file")
         }
-        return TokenKeepError(.io, "cannot write \(path): \(error)")
+        return TokenKeepError(.ofNamedFile(errno: error.rawValue), "cannot write \(path): \(error)")
     }
 }
 

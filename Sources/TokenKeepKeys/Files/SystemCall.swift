@@ -250,6 +250,8 @@ extension Errno {
             TokenKeepError(
                 .corrupt, "\(action): it is not a regular file", module: "vault",
                 hint: "move it away: the next save makes a new one")
+        case .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory:
+            .shortage("\(action): \(self)", module: "vault", hint: "end some programs, or raise the limit (ulimit -a)")
         default: TokenKeepError(.io, "\(action): \(self)", module: "vault")
         }
     }

@@ -59,7 +59,7 @@ package enum VaultLocation {
     private static func home() throws(TokenKeepError) -> String {
         guard let path = HomeDirectory.path() else {
             throw TokenKeepError(
-                .io, "user \(geteuid()) has no home directory", module: "vault",
+                .unavailable, "user \(geteuid()) has no home directory", module: "vault",
                 hint: "set TOKENKEEP_VAULT to an absolute path")
         }
         return path

@@ -66,9 +66,8 @@ package enum PasswordDerivation {
         case ENOMEM: throw tooLittleMemory(memoryKiB)
         case EINVAL: throw TokenKeepError(.internal, "Argon2 refuses the costs of a slot", module: "vault")
         default:
-            throw TokenKeepError(
-                .io, "cannot start a thread that derives the password's key: \(Errno(rawValue: error))", module: "vault"
-            )
+            throw TokenKeepError.shortage(
+                "cannot start a thread that derives the password's key: \(Errno(rawValue: error))", module: "vault")
         }
     }
 
@@ -84,8 +83,8 @@ package enum PasswordDerivation {
     }
 
     private static func tooLittleMemory(_ memoryKiB: UInt32) -> TokenKeepError {
-        TokenKeepError(
-            .io, "the password's key needs \(memoryKiB / 1024) MiB of memory, and the system does not give it",
+        .shortage(
+            "the password's key needs \(memoryKiB / 1024) MiB of memory, and the system does not give it",
             module: "vault", hint: "end some programs, or raise the limit of memory (ulimit -v, MemoryMax=)")
     }
 

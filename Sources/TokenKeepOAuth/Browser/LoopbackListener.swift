@@ -52,7 +52,7 @@ final class LoopbackListener {
         } while sockets.isEmpty && wanted == 0 && attempt < LoopbackListener.mostAttempts
         guard let first = sockets.first else {
             throw TokenKeepError(
-                .io, "port \(wanted) of 127.0.0.1 cannot be used: \(String(cString: strerror(errno)))",
+                .unavailable, "port \(wanted) of 127.0.0.1 cannot be used: \(String(cString: strerror(errno)))",
                 hint: "choose another one with --port, or use --flow paste")
         }
         self.sockets = sockets

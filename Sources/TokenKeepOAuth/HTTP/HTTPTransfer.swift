@@ -20,7 +20,7 @@ final class HTTPTransfer: @unchecked Sendable {
                 hint: "install the package libcurl4; on the command line: --exec COMMAND")
         }
         guard let transfer = tokenkeep_transfer_new() else {
-            throw TokenKeepError(.io, "no memory or no descriptor for a request")
+            throw TokenKeepError.shortage("no memory or no descriptor for a request")
         }
         self.transfer = transfer
     }

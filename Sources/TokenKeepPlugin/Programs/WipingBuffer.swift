@@ -48,7 +48,7 @@ final class WipingBuffer {
     private static func allocate(_ size: Int) throws(TokenKeepError) -> UnsafeMutableRawPointer {
         try Sodium.start()
         guard let memory = sodium_malloc(max(size, 1)) else {
-            throw TokenKeepError(.io, "no guarded memory for \(size) bytes")
+            throw TokenKeepError.shortage("no guarded memory for \(size) bytes")
         }
         return memory
     }

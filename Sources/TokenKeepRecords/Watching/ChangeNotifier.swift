@@ -205,9 +205,9 @@ final class ChangeNotifier: Sendable {
     }
 
     static func failure(_ error: Errno) -> TokenKeepError {
-        let isFull = error == .noSpace || error == .tooManyOpenFiles
-        return TokenKeepError(
-            .io, "the vault cannot be watched: \(error)",
-            hint: isFull ? "raise fs.inotify.max_user_watches and fs.inotify.max_user_instances (sysctl)" : nil)
+        let words = "the vault cannot be watched: \(error)"
+        guard [.noSpace, .tooManyOpenFiles].contains(error) else { return TokenKeepError(.io, words) }
+        return .shortage(
+            words, hint: "raise fs.inotify.max_user_watches and fs.inotify.max_user_instances (sysctl)")
     }
 }

@@ -167,5 +167,5 @@ package final class JSONValue {
         guard tokenkeep_json_set(pointer, name, value) != 0 else { throw JSONValue.noMemory }
     }
 
-    private static let noMemory = TokenKeepError(.io, "there is no memory for a JSON value")
+    private static let noMemory = TokenKeepError.shortage("there is no memory for a JSON value")
 }

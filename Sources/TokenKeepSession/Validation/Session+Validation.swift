@@ -48,11 +48,11 @@ extension Session {
         try noteValidation()
     }
 
-    /// Validates the session if ``SessionOptions/validates`` and nothing was heard from the server for a heartbeat.
+    /// Validates the session if nothing was heard from the server for a heartbeat.
     ///
     /// - Throws: the reason why the session is over. A server that is away is no error.
     func validateIfDue(after seconds: Int64) throws(TokenKeepError) {
-        guard options.validates, options.transport != nil, let note = try note(), note.state != .signedOut else {
+        guard options.transport != nil, let note = try note(), note.state != .signedOut else {
             return
         }
         let (age, isBeyond) = options.clock().wall.subtractingReportingOverflow(note.validatedAt)

@@ -1,0 +1,32 @@
+title "7 tells of damage and of the disk alone: no terminal and no password is 3"
+printf secret | run save example.com ann
+setsid -w "$TOKENKEEP" password set </dev/null 2>&1; echo "[exit $?]"
+run password set --stdin <<<horse
+run lock
+for command in unlock 'load example.com ann --interactive' 'password change' 'password remove' 'run -- true' 'recovery create' \
+    'recovery use' 'export file.tk' 'import file.tk'; do
+    echo "$ tokenkeep $command"
+    setsid -w "$TOKENKEEP" $command </dev/null 2>&1
+    echo "[exit $?]"
+done
+
+title "a password file that is missing, a directory, or not for this user: 2, 2 and 5"
+mkdir folder
+for command in unlock list 'load example.com ann' 'run -- true' 'password change' 'session list'; do
+    run $command --password-file "$WORK/none"
+done
+run unlock --password-file "$WORK/folder"
+run unlock --password-file "$WORK/none/password"
+TOKENKEEP_PASSWORD_FILE="$WORK/none" run list
+run password change --password-fd 9
+run unlock --stdin <&-
+run unlock --stdin </
+
+title "a file of an export that is missing or of another kind: 2"
+echo horse >password && chmod 600 password
+run unlock --password-file "$WORK/password"
+run import "$WORK/none" --stdin <<<passphrase
+run import "$WORK/folder" --stdin <<<passphrase
+run import "$WORK/password/none" --stdin <<<passphrase
+run export "$WORK/none/backup" --stdin <<<passphrase
+run export "$WORK/password/backup" --stdin <<<passphrase
