@@ -41,13 +41,19 @@ package struct VaultLogin {
     /// ``confirm()`` keeps the keys longer. If every key is open already, the password is not checked, because a check
     /// takes a key derivation.
     package func unlock(with password: SecretBytes) -> LoginResult {
-        // No part of this call waits for a lock. The PAM module ends a derivation that exceeds its own timeout.
+        // The lock of the trust key is the only one that this call waits for. The PAM module ends a derivation that exceeds its own timeout.
         onVault(within: VaultLogin.longestTimeout) { vault, call throws(TokenKeepError) in
             let limit = limit(of: vault)
             if vault.keys.isWhollyOpen {
                 if keys.areTemporary(vault.keys.vaultID) {
-                    try keys.keep(vault.keys.residentKeys(), nil, of: vault.keys.vaultID, expiringAfter: limit)
+                    try store.records.opener.whileInForce(vault, call) { () throws(TokenKeepError) in
+                        try keys.keep(vault.keys.residentKeys(), nil, of: vault.keys.vaultID, expiringAfter: limit)
+                    }
                 }
+                return .done
+            }
+            // A password for another purpose, as sudo's, does not open what the user locked.
+            if hasSession, keys.isLockedByUser(vault.keys.vaultID), !PAMServiceNames.isLoginOrLocker(service) {
                 return .done
             }
             do throws(TokenKeepError) {
@@ -70,7 +76,9 @@ package struct VaultLogin {
         onVault { vault, call throws(TokenKeepError) in
             if keys.areTemporary(vault.keys.vaultID) {
                 // The agent must get the keys too, but may not answer yet, because the agent starts with the session.
-                try keys.keepWithPatience(vault.keys.residentKeys(), of: vault.keys.vaultID, call.deadline)
+                try store.records.opener.whileInForce(vault, call) { () throws(TokenKeepError) in
+                    try keys.keepWithPatience(vault.keys.residentKeys(), of: vault.keys.vaultID, call.deadline)
+                }
             }
             if !vault.keys.isOpen(.level(.afterFirstUnlock)) { note(.noPassword) }
             return .done
@@ -154,7 +162,7 @@ package struct VaultLogin {
     /// The vault; nil if there is no vault, or if the vault has no password.
     private func present() throws(TokenKeepError) -> OpenVault? {
         do throws(TokenKeepError) {
-            guard let vault = try store.records.open(), vault.keys.header.hasPassword else { return nil }
+            guard let vault = try store.records.openToUnlock(), vault.keys.header.hasPassword else { return nil }
             return vault
         } catch {
             // DENIED here means that the vault's owner or mode is wrong, not that the password is.
