@@ -40,9 +40,10 @@ enum PasswordInput {
         try HiddenInput.ask(question, .password)
     }
 
-    /// Asks for a new password, which the user types twice.
+    /// Asks for a new password, which the user types twice, and says what a weak one means.
     static func newPassword() throws(TokenKeepError) -> SecretBytes {
-        try twice("new password of the vault: ", .password)
+        Terminal.explain("who has the disk or a backup can try as many passwords as he likes: a short or common one is found")
+        return try twice("new password of the vault: ", .password)
     }
 
     /// Asks for the passphrase of an existing export.

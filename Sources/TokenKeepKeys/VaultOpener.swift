@@ -96,6 +96,11 @@ package final class VaultOpener: Sendable {
     /// header.
     package func openForRotation() throws(TokenKeepError) -> OpenVault? { try copies(.notOlder).first }
 
+    /// Whether a copy of the header is still that of an opened vault. The caller holds the lock of the whole vault.
+    package func isUnchanged(_ vault: OpenVault) throws(TokenKeepError) -> Bool {
+        try copies(.notOlder, all: true).contains { $0.headerFile == vault.headerFile }
+    }
+
     /// Opens the vault for a caller who verifies the header with the password; nil if there is no vault.
     ///
     /// The header may be of a later era than the header that an unlock verified: the keys may have been replaced on another

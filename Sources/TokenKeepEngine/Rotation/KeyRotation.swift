@@ -88,9 +88,7 @@ struct KeyRotation {
         let before = change.before
         let lock = try VaultLock(.whole, of: before.directory, call.until(Deadline(milliseconds: KeyRotation.patience)))
         defer { lock.release() }
-        guard let present = try records.opener.openForRotation(), present.headerFile == before.headerFile else {
-            throw VaultOpener.changedMeanwhile
-        }
+        guard try records.opener.isUnchanged(before) else { throw VaultOpener.changedMeanwhile }
         try check(before)
         try copy.copyChanges(call)
         guard copy.sealingKeys.isSubset(of: kept) else { return false }
