@@ -14,7 +14,7 @@ title "a line end and a byte order mark are no part of the password"
 run password set --password-file lines/crlf
 for name in lf bare crlf cr bom; do
     run lock
-    run load example.com ann --password-file "lines/$name"
+    run unlock --password-file "lines/$name"
 done
 printf 'horse\r\n' | run unlock --stdin
 printf '\357\273\277horse\r\nbattery\r\n' | run password change --stdin

@@ -156,9 +156,11 @@ def a_later_era_of_his_own_with_a_password(world, right):
 
 @scenario("started")
 def a_header_of_his_own_beside_forged_tombstones(world, right):
+    world.expect("unlock", "--stdin", input="one\n")
     world.expect("save", "s", "dora", input="token of dora")
     right = world.attacker.seize()
     world.attacker.learn()
+    world.start_anew()
     world.attacker.replace_header()
     world.attacker.forge_tombstones(2100)
     for words, code in world.calls():
