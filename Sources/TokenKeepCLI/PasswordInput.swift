@@ -42,7 +42,8 @@ enum PasswordInput {
 
     /// Asks for a new password, which the user types twice, and says what a weak one means.
     static func newPassword() throws(TokenKeepError) -> SecretBytes {
-        Terminal.explain("who has the disk or a backup can try as many passwords as he likes: a short or common one is found")
+        Terminal.explain(
+            "who has the disk or a backup can try as many passwords as he likes: a short or common one is found")
         return try twice("new password of the vault: ", .password)
     }
 

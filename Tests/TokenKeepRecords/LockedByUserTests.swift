@@ -40,7 +40,8 @@ import TokenKeepCore
         try prepare()
         try world.store.lock()
         try world.unlock("old", world.other())
-        _ = try world.records.opener.residentKeys.removal.purge(all: true, of: #require(try world.records.opener.vaultID()))
+        _ = try world.records.opener.residentKeys.removal.purge(
+            all: true, of: #require(try world.records.opener.vaultID()))
         #expect(world.loading("a") == .locked)
         #expect(try login("sudo") == .ok, "the user has not locked it since")
     }

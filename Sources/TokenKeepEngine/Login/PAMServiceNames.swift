@@ -11,7 +11,8 @@ package enum PAMServiceNames {
     ]
     /// Other names of such services, which have no file of their own to be checked.
     private static let others: Set = [
-        "remote", "gdm", "gdm-autologin", "gdm-fingerprint", "gdm-smartcard", "kdm", "slim", "lemurs", "emptty", "cosmic-greeter", "kscreenlocker",
+        "remote", "gdm", "gdm-autologin", "gdm-fingerprint", "gdm-smartcard", "kdm", "slim", "lemurs", "emptty",
+        "cosmic-greeter", "kscreenlocker",
         "kde-fingerprint", "kde-smartcard", "physlock", "vlock", "waylock", "gtklock", "light-locker", "su",
     ]
 
