@@ -321,6 +321,7 @@ test-faults-vault: deps stage
 	Tests/Faults/moves.py $(STAGE)/bin/tokenkeep
 	Tests/Faults/passwords.py $(STAGE)/bin/tokenkeep
 	Tests/Faults/attacker.py $(STAGE)/bin/tokenkeep
+	Tests/Faults/races.py $(STAGE)/bin/tokenkeep
 	Tests/Faults/sealed.py $(STAGE)
 
 # Histories on a real keyring with another program and a clock that jumps.

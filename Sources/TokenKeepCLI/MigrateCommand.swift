@@ -41,7 +41,7 @@ struct MigrateCommand: ParsableCommand {
         let bar = ProgressBar()
         let outcome = try withBar(bar) { () throws(TokenKeepError) in
             try store.transfer.migrate(
-                from: from, to: to, service: service, isDryRun: dryRun, until: Deadline(milliseconds: .max)
+                from: from, to: to, service: service, isDryRun: dryRun, until: store.longDeadline
             ) { bar.show(done: $0, of: $1) }
         }
         if dryRun {

@@ -9,14 +9,15 @@ enum PasswordInput {
             of: STDIN_FILENO, tooLong: TokenKeepError(.invalid, "standard input holds more than any password has"))
         let lines: [SecretBytes] = try input.withUnsafeBytes { bytes throws(TokenKeepError) in
             var lines: [SecretBytes] = []
-            var parts = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            let text = try PasswordLine.text(bytes, of: "standard input")
+            var parts = text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
             if parts.last?.isEmpty == true { parts.removeLast() }
             guard parts.count == count else {
                 throw TokenKeepError(
                     .invalid,
                     "standard input has \(CountedNouns.lines(parts.count)) where \(CountedNouns.lines(count)) must be")
             }
-            for part in parts { lines.append(try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: part))) }
+            for part in parts { lines.append(try PasswordLine.password(part, of: "standard input")) }
             return lines
         }
         return lines
@@ -39,9 +40,11 @@ enum PasswordInput {
         try HiddenInput.ask(question, .password)
     }
 
-    /// Asks for a new password, which the user types twice.
+    /// Asks for a new password, which the user types twice, and says what a weak one means.
     static func newPassword() throws(TokenKeepError) -> SecretBytes {
-        try twice("new password of the vault: ", .password)
+        Terminal.explain(
+            "who has the disk or a backup can try as many passwords as he likes: a short or common one is found")
+        return try twice("new password of the vault: ", .password)
     }
 
     /// Asks for the passphrase of an existing export.

@@ -6,14 +6,14 @@ import TokenKeepCore
 struct PasswordOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The vault's password: the first line of a file of yours or root's. Else $TOKENKEEP_PASSWORD_FILE.",
+            "The vault's password: the first line of a file of yours or root's; the vault then stays unlocked. Else $TOKENKEEP_PASSWORD_FILE.",
             valueName: "file"),
         completion: .file())
     var passwordFile: String?
 
     @Option(
         name: .customLong("password-fd"),
-        help: ArgumentHelp("The vault's password: the first line of an open descriptor.", valueName: "number"))
+        help: ArgumentHelp("The same from an open descriptor.", valueName: "number"))
     var passwordDescriptor: Int32?
 
     /// The environment variable that names a file like `--password-file`.

@@ -44,7 +44,7 @@ struct PasswordSource: Sendable {
         close(nothing)
     }
 
-    /// The first line without its newline.
+    /// The first line without its line end, and without a byte order mark.
     ///
     /// - Throws: ``Status/denied`` if other users may read or change the file, ``Status/invalid`` if there is no such file
     ///   or descriptor or the line is empty, ``Status/io`` if the system fails to read the source.
@@ -101,8 +101,9 @@ struct PasswordSource: Sendable {
         let input = try SecretInput.readToEnd(
             of: descriptor, named: name, tooLong: TokenKeepError(.invalid, "\(name) is longer than any password"))
         let line = try input.withUnsafeBytes { bytes throws(TokenKeepError) in
-            let end = bytes.firstIndex(of: UInt8(ascii: "\n")) ?? bytes.endIndex
-            return try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[..<end]))
+            let text = try PasswordLine.text(bytes, of: name)
+            let end = text.firstIndex(of: UInt8(ascii: "\n")) ?? text.endIndex
+            return try PasswordLine.password(text[..<end], of: name)
         }
         guard line.count > 0 else { throw TokenKeepError(.invalid, "the first line of \(name) is empty") }
         return line

@@ -46,7 +46,10 @@ struct StoreOptions: ParsableArguments {
                 configuration.stack = stack
             }
         }
-        if let timeout { configuration.timeoutMilliseconds = try Durations.timeout(timeout) }
+        if let timeout {
+            configuration.timeoutMilliseconds = try Durations.timeout(timeout)
+            configuration.longTimeoutMilliseconds = configuration.timeoutMilliseconds
+        }
         return try Store(configuration)
     }
 

@@ -27,7 +27,7 @@ struct SyncCommand: ParsableCommand {
         let store = try storeOptions.open(explainOptions)
         let bar = ProgressBar()
         let outcome = try withBar(bar) { () throws(TokenKeepError) in
-            try store.pendingChanges.sync(until: Deadline(milliseconds: .max)) { bar.show(done: $0, of: $1) }
+            try store.pendingChanges.sync(until: store.longDeadline) { bar.show(done: $0, of: $1) }
         }
         if let problem = outcome.problem { Terminal.warn(problem) }
         try SyncCommand.warnOfOthers(store)

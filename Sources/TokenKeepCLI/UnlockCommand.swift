@@ -32,7 +32,7 @@ struct UnlockCommand: ParsableCommand {
         let bar = ProgressBar()
         let outcome = try withBar(bar) { () throws(TokenKeepError) in
             try store.unlock(
-                password, until: Deadline(milliseconds: .max), isAcceptingOlder: acceptOlderHeader
+                password, until: store.longDeadline, isAcceptingOlder: acceptOlderHeader
             ) { bar.show(done: $0, of: $1) }
         }
         if let problem = outcome.problem { Terminal.warn(problem) }

@@ -73,7 +73,14 @@ package enum TrustedPath {
         let wanted = user.map { $0 == 0 ? "root" : "user \($0) or root" } ?? "root"
         throw TokenKeepError(
             .denied, "\(path) belongs to user \(status.st_uid), not to \(wanted)",
-            hint: "chown \(user ?? 0) \(quoted(path))")
+            hint: remedy(owner: status.st_uid, user))
+    }
+
+    /// The remedy for another user's directory, which is never that its owner loses it.
+    private static func remedy(owner: uid_t, _ user: uid_t?) -> String {
+        guard let user else { return "use a directory of root's" }
+        guard user == 0 else { return "use a directory of your own" }
+        return "use a directory of root's, or run this as its owner: sudo -u '#\(owner)' COMMAND"
     }
 
     /// Whether a file's owner has no number in this process's user namespace: the kernel then shows the owner as

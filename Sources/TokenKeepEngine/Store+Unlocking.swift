@@ -103,7 +103,8 @@ extension Store {
         }
         // Remove the keys before reading the header, so that a damaged header cannot prevent the removal.
         let reason = try keys.removal.purge(all: locking == .all, of: vaultID)
-        guard try records.open()?.keys.header.hasPassword == true else { throw PasswordSlots.noPassword }
+        if locking == .all { keys.noteLock(of: vaultID) }
+        guard try records.openToUnlock()?.keys.header.hasPassword == true else { throw PasswordSlots.noPassword }
         // Do this last, because the file system of another vault may hang.
         keys.removal.dropKeysOfLostVaults()
         return reason

@@ -24,6 +24,8 @@ public final class Store: Sendable {
     private let present = MutexGuarded(Cancellation())
     /// The time limit of a call without its own deadline.
     package let timeoutMilliseconds: UInt32
+    /// The time limit of work that may take long. None by default.
+    private let longTimeoutMilliseconds: UInt32
     private let promptsAllowed: Bool
     /// Unlocks the vault, if need be with a prompt.
     package let unlocking: VaultUnlocking
@@ -37,6 +39,7 @@ public final class Store: Sendable {
         let stack = try configuration.readStack()
         namespace = configuration.namespace
         timeoutMilliseconds = configuration.effectiveTimeout
+        longTimeoutMilliseconds = configuration.longTimeoutMilliseconds
         promptsAllowed = configuration.isInteractive
         records = Records(
             VaultOpener(
@@ -254,6 +257,9 @@ public final class Store: Sendable {
     ///
     /// A caller that waits before its call can pass this deadline as `until`, so that its waiting counts.
     public var deadline: Deadline { Deadline(milliseconds: timeoutMilliseconds, cancellation: cancellation) }
+
+    /// The deadline of work that may take long, from now on: a change of keys, an import or an export.
+    package var longDeadline: Deadline { Deadline(milliseconds: longTimeoutMilliseconds, cancellation: cancellation) }
 
     /// Whether this process opened the store. The result is false in a child made by `fork()`.
     public var isUsable: Bool { getpid() == owner }

@@ -18,6 +18,8 @@ public struct StoreConfiguration: Sendable {
     public var namespace: String
     /// The timeout of a call in milliseconds. 0 means 5000, or 120000 if prompts are allowed.
     public var timeoutMilliseconds: UInt32
+    /// The timeout in milliseconds of work that may take long: a change of keys, an import, an export, a drain of everything.
+    package var longTimeoutMilliseconds = UInt32.max
     /// Whether the store may show prompts to the user.
     public var isInteractive: Bool
     /// Answers TokenKeep's own prompts, if prompts are allowed; nil if the program cannot answer prompts.

@@ -14,7 +14,8 @@ package struct VaultUnlocking: Sendable {
     ///
     /// - Returns: nil if the vault has a password, or if no such keys are left.
     func withoutPassword() throws(TokenKeepError) -> UnlockedVault? {
-        guard let vault = try records.open(), !vault.keys.header.hasPassword, vault.keys.header.hasRetiringKeys else {
+        guard let vault = try records.openToUnlock(), !vault.keys.header.hasPassword, vault.keys.header.hasRetiringKeys
+        else {
             return nil
         }
         try records.testify(vault)
@@ -27,11 +28,11 @@ package struct VaultUnlocking: Sendable {
     func unlock(
         _ password: SecretBytes, _ call: CallContext, expiringAfter limit: UInt32? = nil, isAcceptingOlder: Bool = false
     ) throws(TokenKeepError) -> UnlockedVault {
-        guard let vault = try records.open() else { throw PasswordSlots.noPassword }
-        try records.testify(vault)
+        guard let vault = try records.openToUnlock() else { throw PasswordSlots.noPassword }
         let passwords = PasswordSlots(records.opener, isAcceptingOlder: isAcceptingOlder)
-        let unlocked = try passwords.open(.password, with: password, vault, call)
-        try passwords.keep(unlocked, expiringAfter: limit)
+        let unlocked = try passwords.unlock(with: password, vault, call, expiringAfter: limit) {
+            (vault) throws(TokenKeepError) in try records.testify(vault)
+        }
         // Notify watchers: they now see items that were hidden while the vault was locked.
         records.announceChange()
         // Do this last, because the file system of another vault may hang.
@@ -61,7 +62,7 @@ package struct VaultUnlocking: Sendable {
 
     /// Unlocks a locked vault if the configuration provides the password.
     package func withGivenPassword(_ call: CallContext) throws(TokenKeepError) {
-        guard let password, let keys = try records.open()?.keys, keys.header.hasPassword,
+        guard let password, let keys = try records.openToUnlock()?.keys, keys.header.hasPassword,
             !keys.isOpen(.level(.whenUnlocked)) || !keys.isOpen(.level(.afterFirstUnlock))
         else { return }
         _ = try unlock(password(), call)

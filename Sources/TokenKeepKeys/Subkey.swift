@@ -31,6 +31,11 @@ package enum Subkey {
         try derive(from: key, number: use.rawValue, context: "TKjourn_")
     }
 
+    /// Derives the key that authenticates the pending writes of records from the metadata key.
+    package static func ofMetadataKey(_ key: SecretBytes) throws(TokenKeepError) -> SecretBytes {
+        try derive(from: key, number: 1, context: "TKmetada")
+    }
+
     /// Derives the key for the header's MAC B from the header key.
     static func ofHeaderKey(_ key: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         try derive(from: key, number: 1, context: "TKheader")

@@ -79,26 +79,51 @@ package final class VaultOpener: Sendable {
     ///
     /// - Parameter fresh: whether the header is read again even if its file looks unchanged.
     /// - Throws: ``Status/denied``, ``Status/corrupt``, ``Status/unsupported`` or ``Status/io`` if there is a vault
-    ///   that cannot be used.
+    ///   that cannot be used, ``Status/locked`` if its keys were replaced elsewhere since the last unlock.
     package func open(fresh: Bool = false) throws(TokenKeepError) -> OpenVault? {
-        try open(fresh: fresh, isTrusting: false)
+        let path = try path()
+        if !fresh, let before = kept.withLock({ $0 }),
+            let identity = identity(path, before.vault.directory, before.vault.era), identity == before.identity
+        {
+            return before.vault
+        }
+        return try copies(.verified).first
     }
 
     /// Opens the vault even if its header differs from the header that an unlock verified; nil if there is no vault.
     ///
     /// Only a replacement of all keys may use this function: it takes only the keys of the password's slot from the
     /// header.
-    package func openForRotation() throws(TokenKeepError) -> OpenVault? { try open(fresh: true, isTrusting: true) }
+    package func openForRotation() throws(TokenKeepError) -> OpenVault? { try copies(.notOlder).first }
 
-    private func open(fresh: Bool, isTrusting: Bool) throws(TokenKeepError) -> OpenVault? {
+    /// Whether a copy of the header is still that of an opened vault. The caller holds the lock of the whole vault.
+    package func isUnchanged(_ vault: OpenVault) throws(TokenKeepError) -> Bool {
+        try copies(.notOlder, all: true).contains { $0.headerFile == vault.headerFile }
+    }
+
+    /// Opens the vault for a caller who verifies the header with the password; nil if there is no vault.
+    ///
+    /// The header may be of a later era than the header that an unlock verified: the keys may have been replaced on another
+    /// machine or in a container.
+    package func openToUnlock() throws(TokenKeepError) -> OpenVault? { try copies(.verifiedOrLater).first }
+
+    /// As ``openToUnlock()``, once with each copy of the header that is not damaged, `header` first; empty without a vault.
+    func copiesToUnlock() throws(TokenKeepError) -> [OpenVault] { try copies(.verifiedOrLater, all: true) }
+
+    /// The headers that a call accepts, compared with the header that an unlock verified.
+    private enum Acceptance {
+        /// The verified header, and later ones of its era under the same header key.
+        case verified
+        /// The same, and any header of a later era with a password, which the caller must verify.
+        case verifiedOrLater
+        /// Any header that is not older.
+        case notOlder
+    }
+
+    /// Opens the vault with the first accepted copy of its header, or with all accepted copies; empty without a vault.
+    private func copies(_ acceptance: Acceptance, all: Bool = false) throws(TokenKeepError) -> [OpenVault] {
         let path = try path()
-        let before = kept.withLock { $0 }
-        if !fresh, let before,
-            let identity = identity(path, before.vault.directory, before.vault.era), identity == before.identity
-        {
-            return before.vault
-        }
-        guard let directory = try VaultDirectory.open(path) else { return nil }
+        guard let directory = try VaultDirectory.open(path) else { return [] }
         // If another process replaces the keys or the header during the reading, the parts do not match and are read
         // again.
         for _ in 0..<VaultOpener.attempts {
@@ -106,15 +131,15 @@ package final class VaultOpener: Sendable {
             let identity = identity(path, directory)
             guard let number = try directory.currentEra() else {
                 try VaultMaking.checkIsNew(directory)
-                guard try directory.currentEra() != nil else { return nil }
+                guard try directory.currentEra() != nil else { return [] }
                 continue
             }
             do throws(TokenKeepError) {
-                let vault = try open(number, of: directory, isTrusting: isTrusting)
-                if let identity, !isTrusting {
+                let vaults = try open(number, of: directory, acceptance, all: all)
+                if acceptance == .verified, let identity, let vault = vaults.first {
                     kept.withLock { $0 = Kept(vault: vault, identity: identity) }
                 }
-                return vault
+                return vaults
             } catch {
                 // If the header was replaced just after it was read, it is older than the trusted header: read the
                 // vault again.
@@ -129,36 +154,49 @@ package final class VaultOpener: Sendable {
     private static let attempts = 8
 
     private func open(
-        _ number: UInt64, of directory: VaultDirectory, isTrusting: Bool
-    ) throws(TokenKeepError) -> OpenVault {
+        _ number: UInt64, of directory: VaultDirectory, _ acceptance: Acceptance, all: Bool
+    ) throws(TokenKeepError) -> [OpenVault] {
         guard let era = try EraDirectory.open(number, of: directory) else {
             throw TokenKeepError(
                 .corrupt, "the vault in \(directory.path) has lost its directory \(EraDirectory.name(number))",
                 module: "vault", hint: "restore it from a backup")
         }
-        let (file, keys) = try readHeader(of: era, isTrusting: isTrusting)
+        let headers = try readHeaders(of: era, acceptance, all: all)
         guard let records = try era.openRecords() else { throw VaultOpener.recordsMissing(era) }
-        return OpenVault(directory: directory, era: era, records: records, keys: keys, headerFile: file)
+        return headers.map {
+            OpenVault(directory: directory, era: era, records: records, keys: $0.keys, headerFile: $0.file)
+        }
     }
 
-    /// Reads the first intact copy of the header, and compares it with the header that an unlock verified.
-    private func readHeader(
-        of era: EraDirectory, isTrusting: Bool
-    ) throws(TokenKeepError) -> (file: [UInt8], keys: KeyRing) {
+    /// Reads the first copy of the header that is intact and accepted, or all such copies. Returns at least one.
+    private func readHeaders(
+        of era: EraDirectory, _ acceptance: Acceptance, all: Bool
+    ) throws(TokenKeepError) -> [(file: [UInt8], keys: KeyRing)] {
         let keyfile = try HeaderFiles.keyfile(of: era)
-        var first: TokenKeepError?
-        for name in HeaderFiles.names {
+        var accepted: [(file: [UInt8], keys: KeyRing)] = []
+        var errors: [TokenKeepError] = []
+        for name in HeaderFiles.names where all || accepted.isEmpty {
             do throws(TokenKeepError) {
                 let (file, keys) = try HeaderFiles.open(name, of: era, with: keyfile, residentKeys)
-                let trust = try residentKeys.trust(of: keys.vaultID)
-                if isTrusting { try trust?.checkAge(keys.header) } else { try trust?.check(keys.header, file: file) }
-                return (file, keys)
+                try check(keys.header, file, acceptance)
+                accepted.append((file, keys))
             } catch {
-                guard !HeaderTrust.isRefusal(error) else { throw error }
-                first = first ?? error
+                errors.append(error)
             }
         }
-        throw VaultOpener.noHeader(first)
+        guard accepted.isEmpty else { return accepted }
+        // A forged or locked copy tells more than a damaged one.
+        let telling = errors.first(where: HeaderTrust.isRefusal) ?? errors.first { $0.status == .locked }
+        throw telling ?? VaultOpener.noHeader(errors.first)
+    }
+
+    private func check(_ header: Header, _ file: [UInt8], _ acceptance: Acceptance) throws(TokenKeepError) {
+        guard let trust = try residentKeys.trust(of: header.vaultID) else { return }
+        switch acceptance {
+        case .verified: try trust.check(header, file: file)
+        case .verifiedOrLater: if !trust.isReplacedElsewhere(by: header) { try trust.check(header, file: file) }
+        case .notOlder: if !trust.isReplacedElsewhere(by: header) { try trust.checkAge(header) }
+        }
     }
 
     /// The metadata of the vault's files; nil if a file is missing or has a wrong type or owner.

@@ -15,28 +15,48 @@ enum HeaderTestimony {
     /// The minimum number of records under other keys for which a header is refused. Fewer such records count as
     /// damaged.
     private static let leastStrangers = 3
-    /// The maximum number of records from which the sample is drawn at random. A vault may have many records.
-    private static let mostNames = 2048
+    /// The number of records from which the sample is drawn at random, unless it has too few with a level. A vault may have
+    /// many records.
+    private static let usualNames = 2048
 
-    /// Checks the vault's header by a random sample of its records.
+    /// The records that were heard.
+    private struct Heard {
+        var own = 0
+        var strangers = 0
+        var isEnough: Bool { own + strangers == HeaderTestimony.sample }
+    }
+
+    /// Checks the vault's header by a random sample of its records with a level.
+    ///
+    /// A tombstone proves nothing: whoever has the keyfile can make one.
     ///
     /// - Throws: ``Status/corrupt`` if the records show that the header is forged or older.
     static func check(_ vault: OpenVault) throws(TokenKeepError) {
-        var (own, strangers) = (0, 0)
-        for name in try RecordNames.first(mostNames, in: vault.records).shuffled().prefix(sample) {
-            guard
+        var heard = Heard()
+        let first = try RecordNames.first(usualNames, in: vault.records)
+        try hear(first, of: vault, &heard)
+        if !heard.isEnough, first.count == usualNames {
+            let known = Set(first)
+            try hear(RecordNames.all(in: vault.records).filter { !known.contains($0) }, of: vault, &heard)
+        }
+        guard heard.strangers < leastStrangers || heard.strangers <= heard.own else { throw HeaderTrust.refusal }
+    }
+
+    private static func hear(
+        _ names: [[UInt8]], of vault: OpenVault, _ heard: inout Heard
+    ) throws(TokenKeepError) {
+        for name in names.shuffled() where !heard.isEnough {
+            guard let prefix = (try? RecordPrefix.read(name, in: vault.records)) ?? nil, prefix.level != nil,
                 let bytes = try? VaultFiles.readVersioned(
-                    Hexadecimal.text(name), in: vault.records, atMost: RecordPrefix.maximumFile),
-                RecordPrefix.begins(bytes)
+                    Hexadecimal.text(name), in: vault.records, atMost: RecordPrefix.maximumFile)
             else { continue }
             guard let file = try? RecordFile(bytes, name: name, keys: vault.keys), (try? file.openState()) != nil else {
-                strangers += 1
+                heard.strangers += 1
                 continue
             }
-            own += 1
+            heard.own += 1
             guard fits(file, vault.keys) else { throw refusal(because: Hexadecimal.text(name)) }
         }
-        guard strangers < leastStrangers || strangers <= own else { throw HeaderTrust.refusal }
     }
 
     private static func refusal(because record: String) -> TokenKeepError {

@@ -23,6 +23,8 @@ package struct JournalRecord: Sendable {
     package var name: ItemName?
     /// The error to throw if the item's details are needed but their keys are locked; nil if the details are readable.
     package var locked: TokenKeepError?
+    /// The error that reports pending writes which the vault did not make and which are passed over; nil for none.
+    package let forgery: TokenKeepError?
     private let openItem: @Sendable () throws(TokenKeepError) -> TokenItem?
 
     /// Makes the description of a record that was read.
@@ -30,13 +32,15 @@ package struct JournalRecord: Sendable {
     /// - Parameter item: opens the item with its secret; returns nil if the item was cleared.
     package init(
         holdsValue: Bool, pending: [PendingWrite] = [], details: ItemDetails? = nil, name: ItemName? = nil,
-        locked: TokenKeepError? = nil, item: @escaping @Sendable () throws(TokenKeepError) -> TokenItem?
+        locked: TokenKeepError? = nil, forgery: TokenKeepError? = nil,
+        item: @escaping @Sendable () throws(TokenKeepError) -> TokenItem?
     ) {
         self.holdsValue = holdsValue
         self.pending = pending
         self.details = details
         self.name = name ?? details?.name
         self.locked = locked
+        self.forgery = forgery
         self.openItem = item
     }
 

@@ -6,8 +6,8 @@ import TokenKeepKeys
 /// Each part is decrypted only on request.
 final class RecordFile: Sendable {
     let prefix: RecordPrefix
-    private let bytes: [UInt8]
-    private let keys: KeyRing
+    let bytes: [UInt8]
+    let keys: KeyRing
     private let item: ItemName?
 
     /// Splits a file into its unencrypted prefix and its encrypted parts.
@@ -37,7 +37,7 @@ final class RecordFile: Sendable {
     var holdsValue: Bool { prefix.level != nil }
 
     /// Decrypts the record's state. The decryption also proves that the record's state, metadata and secret belong
-    /// together.
+    /// together. Pending writes that the vault did not make are left out.
     func openState() throws(FormatFault) -> StateFields {
         let plaintext = try bytes.lent { file throws(FormatFault) in
             let stateEnd = RecordPrefix.length + prefix.stateLength
@@ -51,7 +51,7 @@ final class RecordFile: Sendable {
             guard !holdsValue || state.sealed != nil else { throw .malformed("its state repeats its name") }
             guard isName(name) else { throw .malformed("its state names another item") }
         }
-        return state
+        return try checkWrites(of: state)
     }
 
     /// The bytes of the record with another state. Value and metadata stay encrypted.
@@ -117,6 +117,9 @@ final class RecordFile: Sendable {
         }
     }
 
+    /// The encrypted metadata and secret.
+    var boxesRange: Range<Int> { RecordPrefix.length + prefix.stateLength..<bytes.count }
+
     private var metadataRange: Range<Int> {
         let start = RecordPrefix.length + prefix.stateLength
         return start..<start + prefix.metadataLength
@@ -142,10 +145,15 @@ final class RecordFile: Sendable {
             guard case .lockedKey = error else { throw error }
             locked = error.error(in: shown)
         }
+        let unchecked = state.writes == .unknown ? locked : nil
         let record = JournalRecord(
-            holdsValue: holdsValue, pending: state.pending, details: metadata?.details, name: state.name, locked: locked
+            holdsValue: holdsValue, pending: state.pending, details: metadata?.details, name: state.name,
+            locked: locked,
+            forgery: state.writes == .forged ? WritesMAC.forgery(in: shown) : nil
         ) { () throws(TokenKeepError) in
             guard self.holdsValue else { return nil }
+            // An unlock since then must not give the value to a module whose pending write nobody could check.
+            if let unchecked { throw unchecked }
             do throws(FormatFault) {
                 return try self.openItem(presence)
             } catch {

@@ -30,7 +30,14 @@ enum RecordWriter {
             AuthenticatedBox.seal(
                 $0, key: sealingKey, data: prefix.secretAdditionalData(metadataBox: metadataBox))
         }
-        return try joining(prefix, state, boxes: metadataBox + secretBox, keys: keys)
+        let boxes = metadataBox + secretBox
+        var state = state
+        state.writesMAC = try prefix.serialized().lent { file throws(FormatFault) in
+            try boxes.lent { boxes throws(FormatFault) in
+                try WritesMAC.of(state.pending, prefix: file, boxes: boxes, metadataKey: metadataKey.bytes)
+            }
+        }
+        return try joining(prefix, state, boxes: boxes, keys: keys)
     }
 
     /// The key that encrypts the secret of an item with these flags.

@@ -33,6 +33,15 @@ package final class Records: Sendable {
         return vault
     }
 
+    /// Opens the vault for a caller who verifies its header with the password; nil if there is no vault.
+    ///
+    /// See ``VaultOpener/openToUnlock()``.
+    package func openToUnlock() throws(TokenKeepError) -> OpenVault? {
+        guard let vault = try opener.openToUnlock() else { return nil }
+        if !vault.keys.header.hasPassword { try testify(vault) }
+        return vault
+    }
+
     /// Opens the vault, or creates a vault if there is none.
     ///
     /// An existing header (file of encrypted keys) is checked against the records before anything is written.

@@ -5,6 +5,7 @@ import TokenKeepRecords
 /// A token that a handle keeps.
 struct KeptToken: Sendable {
     let value: SecretBytes
+    let provider: String?
     let scope: String?
     let generation: UInt64
     let life: TokenLife
@@ -13,6 +14,7 @@ struct KeptToken: Sendable {
 
     init(_ access: AccessToken, generation: UInt64, sealingKey: ResidentKey?) {
         value = access.value
+        provider = access.provider
         scope = access.scope
         life = access.life
         self.generation = generation
@@ -84,6 +86,6 @@ extension Session {
         // No other type is kept. Servers that write "bearer" refuse this word in a header, for example Glewlwyd.
         return SessionToken(
             value: token.value, type: "Bearer", scope: token.scope, secondsLeft: left, generation: token.generation,
-            isShort: left.map { $0 < max(1, Int64(minTTL)) } ?? false, target: target)
+            isShort: left.map { $0 < max(1, Int64(minTTL)) } ?? false, target: target, provider: token.provider)
     }
 }

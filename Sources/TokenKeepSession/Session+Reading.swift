@@ -212,7 +212,7 @@ extension Session {
         } else if stashed.epoch != note.nextEpoch {
             let live = try note.state == .signedOut ? nil : item(call)
             let record = live.flatMap { try? SessionRecord($0.secret, now: options.clock()) }
-            try queue(stashed, note, unlessOf: record)
+            try queue(stashed, live?.details.accessLevel, note, unlessOf: record)
         } else {
             return
         }
@@ -228,7 +228,9 @@ extension Session {
         guard let item = try item(call) else { throw TokenKeepError(.notFound, "the record is not in its place") }
         var record = try SessionRecord(item.secret, now: now)
         // The record of a sign-in that was cut short, or of another program, is another session.
-        guard record.epoch == note.epoch else { return try queue(stashed, note, unlessOf: record) }
+        guard record.epoch == note.epoch else {
+            return try queue(stashed, item.details.accessLevel, note, unlessOf: record)
+        }
         if stashed.generation > record.generation {
             try record.take(stashed)
             try saveShortened(record, level: nil, call)

@@ -80,7 +80,7 @@ extension Session {
                 record, epoch: epoch, level: options.level, isFromServer: isFromServer, keepsPrevious: keepsPrevious,
                 call)
             // The new session stands, whatever becomes of the old token.
-            if let replaced { try? session.queue(replaced.record, replaced.note, unlessOf: record) }
+            if let replaced { try? session.queue(replaced.record, replaced.level, replaced.note, unlessOf: record) }
             _ = consume lock
         }
         do throws(TokenKeepError) {
@@ -95,13 +95,15 @@ extension Session {
         try Sessions(store).activateIfNoneIs(name, call)
     }
 
-    /// The record of the present session with its refresh token, and its note; nil if nobody is signed in, or the record
-    /// cannot be read.
-    private func signedInRecord(_ call: CallContext) -> (record: SessionRecord, note: SessionNote)? {
+    /// The record of the present session with its refresh token, its level and its note; nil if nobody is signed in, or the
+    /// record cannot be read.
+    private func signedInRecord(
+        _ call: CallContext
+    ) -> (record: SessionRecord, level: AccessLevel?, note: SessionNote)? {
         guard let view = try? read(call, finishes: false), let record = try? live(view),
             let joined = try? joined(record, call)
         else { return nil }
-        return (joined, view.note)
+        return (joined, view.level, view.note)
     }
 
     /// Writes the record of a new epoch, under the change lock: note, record, note. A crash leaves the old or the new

@@ -16,6 +16,8 @@ public struct SessionToken: Sendable {
     public let isShort: Bool
     /// The use of the token; nil for that of the sign-in.
     public let target: TokenTarget?
+    /// The provider whose token it is, as the session's sealed record names it; nil for none.
+    package let provider: String?
 }
 
 /// A session without its tokens.

@@ -139,7 +139,7 @@ def fill(command, but=0):
 
 
 def count(vault):
-    opening = [key for key, description in keys_of(vault) if not description.endswith(b":trust")]
+    opening = [key for key, description in keys_of(vault) if not description.endswith((b":trust", b":locked"))]
     print(f"keys of the vault: {'some' if opening else 'none'}")
 
 

@@ -26,3 +26,16 @@ TOKENKEEP_VAULT="$WORK/own/vault" nobody load example.com ann
 title "a vault that cannot be made"
 TOKENKEEP_VAULT="$WORK/own/vault/below/vault" nobody save example.com ann <<<other
 TOKENKEEP_VAULT=/proc/vault run save example.com ann <<<other
+
+title "root in the home of another user, as with sudo -E"
+install -d -m 700 -o 54321 -g 54321 "$WORK/ann"
+TOKENKEEP_VAULT="$WORK/ann/vault" run save example.com ann <<<x
+ls -A "$WORK/ann"
+install -d -m 711 -o 54321 -g 54321 "$WORK/ann"
+printf '#!/bin/sh\nexec setpriv --reuid=54321 --regid=54321 --clear-groups %s "$@"\n' "$WORK/tmp/tokenkeep" >"$WORK/tmp/as_ann"
+chmod 755 "$WORK/tmp/as_ann"
+ann() { (TOKENKEEP="$WORK/tmp/as_ann" TOKENKEEP_VAULT="$WORK/ann/vault" run "$@"); }
+ann save example.com ann <<<kept
+TOKENKEEP_VAULT="$WORK/ann/vault" run load example.com ann
+TOKENKEEP_VAULT="$WORK/ann/vault" run unlock --stdin <<<horse
+ann load example.com ann

@@ -129,6 +129,62 @@ def a_header_and_a_name_key_of_his_own(world, right):
     world.expect_refused(right)
 
 
+@scenario()
+def one_copy_of_the_header_altered(world, right):
+    """The other copy serves, and the user notices nothing."""
+    world.attacker.plant_keyfile_slot()
+    world.attacker.put_back(right, [path for path in right if path.endswith("/header.2")])
+    world.expect("unlock", "--stdin", input="one\n")
+    world.check_items("with one altered copy")
+    world.expect_hidden()
+
+
+@scenario("unlocked", "locked")
+def a_later_era_of_his_own(world, right):
+    world.attacker.make_later_era()
+    world.expect_refused(right)
+
+
+@scenario("unlocked", "locked")
+def a_later_era_of_his_own_with_a_password(world, right):
+    world.attacker.make_later_era(password=b"his")
+    world.expect_no_gain(LOCKED, DENIED)
+    world.attacker.put_back(right)
+    assert world.opens(world.password), "the right files do not heal the vault"
+    world.check_items("with the right files")
+
+
+@scenario("started")
+def a_header_of_his_own_beside_forged_tombstones(world, right):
+    world.expect("unlock", "--stdin", input="one\n")
+    world.expect("save", "s", "dora", input="token of dora")
+    right = world.attacker.seize()
+    world.attacker.learn()
+    world.start_anew()
+    world.attacker.replace_header()
+    world.attacker.forge_tombstones(2100)
+    for words, code in world.calls():
+        assert code == CORRUPT, f"{words}: exit code {code}"
+    world.expect_hidden()
+    world.attacker.put_back(right)
+    assert world.opens(world.password), "the right files do not heal the vault"
+
+
+@scenario("unlocked", "locked")
+def an_older_header_after_the_path_was_away(world, right):
+    """Whatever the user calls while the vault is away, the kernel still knows the last header."""
+    world.change("two")
+    newer = world.attacker.seize()
+    away = world.vault + ".away"
+    os.rename(world.vault, away)
+    for call in (("list",), ("status",), ("lock",), ("unlock", "--stdin"), ("load", "s", "ann")):
+        world.run(*call, input="one\n")
+    shutil.rmtree(world.vault, ignore_errors=True)
+    os.rename(away, world.vault)
+    world.attacker.put_back(right, [path for path in right if "/header" in path])
+    world.expect_refused(newer)
+
+
 # Files of his among the right ones
 
 

@@ -9,6 +9,7 @@ public final class LockHolder: Sendable {
         descriptor = open(path, O_RDWR)
         var range = flock()
         range.l_type = Int16(F_WRLCK)
+        range.l_len = 1 << 62
         let setLockOfDescription: Int32 = 37  // F_OFD_SETLK
         guard descriptor >= 0, fcntl(descriptor, setLockOfDescription, &range) == 0 else { return nil }
     }

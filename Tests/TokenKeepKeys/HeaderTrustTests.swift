@@ -21,7 +21,7 @@ import TokenKeepCore
         /// The header with one more slot, and an epoch that is higher by `count`.
         func later(_ count: Int = 1, headerKey: SecretBytes? = nil) throws -> (header: Header, file: [UInt8]) {
             var header = made.header
-            for _ in 0..<count { header = header.with(slots: made.header.slots + [.other(type: 9, bytes: [1])]) }
+            for _ in 0..<count { header = try header.with(slots: made.header.slots + [.other(type: 9, bytes: [1])]) }
             return (
                 header,
                 try HeaderMAC.file(of: header, nameMAC: ring.headerMAC, headerKey: headerKey ?? self.headerKey)

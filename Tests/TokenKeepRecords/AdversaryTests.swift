@@ -189,7 +189,8 @@ import TokenKeepCore
                         createdAt: known.createdAt, commitment: known.commitment, keys: known.keys, device: nil))
             }
             let bad = try HeaderMAC.file(
-                of: keys.header.with(slots: slots), nameMAC: keys.headerMAC, headerKey: SecretBytes(randomCount: 32))
+                of: try keys.header.with(slots: slots), nameMAC: keys.headerMAC, headerKey: SecretBytes(randomCount: 32)
+            )
             put(bad)
             for store in [locked.store, locked.elsewhere()] {
                 #expect(throws: TokenKeepError(.corrupt, "")) { try locked.unlock("old", store) }

@@ -292,7 +292,7 @@ import TokenKeepCore
         try fill()
         let vault = try #require(try locked.records.open())
         let header = vault.keys.header
-        let foreign = header.with(slots: header.slots + [.other(type: 77, bytes: [1, 2, 3])])
+        let foreign = try header.with(slots: header.slots + [.other(type: 77, bytes: [1, 2, 3])])
         locked.putHeader(
             try HeaderMAC.file(
                 of: foreign, nameMAC: vault.keys.headerMAC, headerKey: vault.keys.currentKey(for: .header).bytes))

@@ -40,12 +40,17 @@ private struct Forger {
     }
 
     /// A header with these slots: MAC A is right, MAC B is under a key of his own.
-    func header(_ slots: [Slot], epoch: UInt64? = nil) throws -> [UInt8] {
+    ///
+    /// - Parameter nameKey: a name key of his own; nil for the vault's.
+    func header(_ slots: [Slot], epoch: UInt64? = nil, nameKey: OpenKey? = nil) throws -> [UInt8] {
         let present = keys.header
+        let outside = WrappedKey.Place(vaultID: present.vaultID, era: present.era, slotType: .keyfile, slotID: 0)
+        let wrapped = try nameKey.map { WrappedKey.wrapping($0, at: outside, with: try keyfile.derived().wrapping) }
+        let nameMAC = try nameKey.map { try Subkey.ofNameKey($0.bytes, for: .headerMAC) } ?? keys.headerMAC
         let header = Header(
             vaultID: present.vaultID, era: present.era, epoch: epoch ?? present.epoch + 1, createdAt: present.createdAt,
-            nameKey: present.nameKey, journalKey: present.journalKey, slots: slots)
-        return try HeaderMAC.file(of: header, nameMAC: keys.headerMAC, headerKey: headerKey.bytes)
+            nameKey: wrapped ?? present.nameKey, journalKey: present.journalKey, slots: slots)
+        return try HeaderMAC.file(of: header, nameMAC: nameMAC, headerKey: headerKey.bytes)
     }
 
     /// The password's slot with other parts.
@@ -133,7 +138,7 @@ private struct Forger {
     }
 
     /// Everything is refused, nothing is written, and the right file heals it.
-    private func expectRefused(_ forged: [UInt8], on machine: Machine, heals: Bool = true) throws {
+    private func expectRefused(_ forged: [UInt8], on machine: Machine, password: String = "old") throws {
         let right = world.file("header")
         let store = try store(machine)
         world.putHeader(forged)
@@ -142,7 +147,7 @@ private struct Forger {
         #expect(files == before)
         #expect(VaultModule(store.records).protection(of: .afterFirstUnlock, [])?[.diskTheft].strength != .enforced)
         world.putHeader(right)
-        if machine != .unlocked { try world.unlock("old", store) }
+        if machine != .unlocked { try world.unlock(password, store) }
         #expect(world.loading("a", from: store) == .ok && world.loading("b", from: store) == .ok)
     }
 
@@ -315,6 +320,31 @@ private struct Forger {
         #expect(world.loading("a") == .ok && world.loading("his") == .notFound)
     }
 
+    /// Whoever has the keyfile makes as many tombstones as he likes, and they prove nothing.
+    @Test(arguments: [false, true]) func forgedTombstonesBlindNoTestimony(ownNameKey: Bool) throws {
+        for account in ["a", "b", "c"] { try world.save(account) }
+        try world.setPassword()
+        let forger = try Forger(world)
+        let right = world.file("header")
+        let forged = try forger.header([forger.keyfileSlot()], nameKey: ownNameKey ? OpenKey.make(.name) : nil)
+        let keys = try KeyRing.open(
+            headerFile: forged, keyfile: forger.keyfile, era: forger.keyfile.era,
+            residentKeys: ClassKeyStore(obstacle: "another machine"))
+        for number in 0..<2100 {
+            let name = try ItemName(service: "s", account: "cleared \(number)")
+            let fileName = keys.fileName(of: name)
+            let tombstone = try RecordWriter.tombstone(
+                name: fileName, state: StateFields(changedAt: .now, name: name), keys: keys)
+            world.write(tombstone, to: "records/" + Hexadecimal.text(fileName))
+        }
+        world.putHeader(forged)
+        let store = world.elsewhere()
+        #expect(LockedVault.status { try world.save("d", in: store) } == .corrupt)
+        #expect(world.loading("absent", from: store) == .corrupt)
+        world.putHeader(right)
+        #expect(world.loading("a") == .ok)
+    }
+
     /// Damage proves nothing: of several records one is whole, or there is one alone.
     @Test func damagedRecordsRefuseNothing() throws {
         try world.save("a")
@@ -362,7 +392,7 @@ private struct Forger {
                 commitment: commitment, keys: spoilt, device: nil)
             world.putHeader(
                 try HeaderMAC.file(
-                    of: vault.keys.header.with(slots: [.known(other)]), nameMAC: vault.keys.headerMAC,
+                    of: try vault.keys.header.with(slots: [.known(other)]), nameMAC: vault.keys.headerMAC,
                     headerKey: headerKey))
             let status = LockedVault.status { try world.unlock("old", world.elsewhere()) }
             #expect(status == (commitment == slot.commitment ? .corrupt : .denied))
@@ -420,11 +450,27 @@ private struct Forger {
         #expect(KernelKeyring.descriptions(beginningWith: id).count == 4, "it is at its path")
         rename(world.path, world.directory.path + "/moved")
         _ = try other.list()
-        #expect(KernelKeyring.descriptions(beginningWith: id).isEmpty)
+        #expect(KernelKeyring.descriptions(beginningWith: id) == [id + "trust"])
         rename(world.directory.path + "/moved", world.path)
         #expect(world.loading("a") == .locked)
         try world.unlock()
         #expect(world.loading("a") == .ok)
+    }
+
+    /// Whoever takes the vault's path away for a moment gets no older header accepted.
+    @Test func whatIsTrustedOutlivesThePathOfTheVault() throws {
+        try prepare()
+        let old = world.file("header")
+        try world.changePassword()
+        rename(world.path, world.directory.path + "/moved")
+        let other = LockedVault()
+        _ = try other.list()
+        _ = VaultModule(other.records).report(other.call)
+        try other.setPassword()
+        try other.unlock()
+        try other.store.lock()
+        rename(world.directory.path + "/moved", world.path)
+        try expectRefused(old, on: .locked, password: "new")
     }
 
     /// The lock ends the class keys, and what is trusted stays; the removal of the password ends that too.
@@ -432,8 +478,9 @@ private struct Forger {
         try prepare()
         let id = "tokenkeep:\(Hexadecimal.text(try #require(try world.records.open()).keys.vaultID)):"
         try world.store.lock()
-        #expect(KernelKeyring.descriptions(beginningWith: id) == [id + "trust"])
+        #expect(Set(KernelKeyring.descriptions(beginningWith: id)) == [id + "trust", id + "locked"])
         try world.unlock()
+        #expect(!KernelKeyring.descriptions(beginningWith: id).contains(id + "locked"))
         try world.removePassword()
         #expect(KernelKeyring.descriptions(beginningWith: id).isEmpty)
     }

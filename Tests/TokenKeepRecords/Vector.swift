@@ -154,7 +154,7 @@ struct Vector: CustomTestStringConvertible, Sendable {
         try records.testify(vault)
         let passwords = PasswordSlots(records.opener)
         let unlocked = try passwords.open(type, with: typed, vault, call)
-        try passwords.keep(unlocked)
+        try passwords.keep(unlocked, call)
         return unlocked.presence
     }
 }

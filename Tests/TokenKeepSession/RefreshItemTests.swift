@@ -223,7 +223,7 @@ struct RefreshItemTests {
         try world.session().begin(.user, response: SecretBytes(world.server.signIn))
         // As after a crash before the record: the item has both tokens, note and record are the earlier sign-in's.
         let new = try RefreshItem(refreshItem().secret).entry
-        let old = RefreshItem.Entry(epoch: epoch, generation: 1, token: try SecretBytes("refresh-1"))
+        let old = RefreshItem.Entry(epoch: epoch, generation: 1, token: try SecretBytes("refresh-1"), provider: nil)
         _ = try world.store().save(
             SaveRequest(
                 name: refreshItem().details.name, secret: RefreshItem(new, previous: old).serialized(),
@@ -278,7 +278,7 @@ struct RefreshItemTests {
     }
 
     @Test func mutatedItemsAreReadOrRefused() throws {
-        let entry = RefreshItem.Entry(epoch: "ab", generation: 7, token: try SecretBytes("refresh"))
+        let entry = RefreshItem.Entry(epoch: "ab", generation: 7, token: try SecretBytes("refresh"), provider: nil)
         let sample = try RefreshItem(entry, previous: entry).serialized().withUnsafeBytes { Array($0) }
         var taken = 0
         for seed in 1...2000 {

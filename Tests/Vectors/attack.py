@@ -9,12 +9,12 @@ import struct
 from dataclasses import replace
 
 from cases_copies_common import copies_pairs
-from record_writer import RecordPlan, pending_part
+from record_writer import ItemPlan, RecordPlan, pending_part, state_pairs, without_boxes
 from vault_format import FLAG_PRESENCE, PREFIX_SIZE, Prefix, parse_record
 from vault_header import HEADER_HEAD, MACS_SIZE, parse_header
 from vault_keys import CURRENT, KEYFILE_SIZE, PURPOSE_JOURNAL, PURPOSE_NAME, RETIRING, Keyfile, parse_keyfile, parse_slot
 from vault_keys import wrapped_key_data
-from vault_primitives import Cursor, VaultError, hash_bytes, open_box
+from vault_primitives import Cursor, VaultError, hash_bytes, length_prefixed, open_box
 from vault_reader import ERA_NAME
 from vault_writer import Fields, Key, VaultPlan, add_slot, new_key
 from vector_file import Link
@@ -96,6 +96,27 @@ class Attacker:
         metadata_key = replace(self.plan.metadata_key, key_id=ids[self.plan.metadata_key.purpose])
         record = RecordPlan(self.plan, item, metadata_key=metadata_key)
         self.write("records/" + self.plan.name_of(*item.names()), record.data())
+
+    def make_later_era(self, password=None):
+        """The next era with keys of his own, and `current`. His keyfile slot opens it, or his password."""
+        plan = VaultPlan("the attacker's later era", self.plan.era + 1)
+        plan.vault_id = self.plan.vault_id
+        era = f"era-{plan.era}/"
+        header = plan.header_fields([plan.password_slot(password) if password else plan.keyfile_slot()]).data
+        self.planted |= {key.secret for key in (*plan.keys(), plan.presence_key)}
+        files = {"keyfile": plan.keyfile_fields().data, "header": header, "header.2": header}
+        for name, content in files.items():
+            place(self.directory, era + name, content)
+        os.makedirs(os.path.join(self.directory, era + "records"), 0o700, exist_ok=True)
+        place(self.directory, "current", Link(era[:-1].encode("ascii")))
+
+    def forge_tombstones(self, count):
+        """Records of items that were cleared, with right states."""
+        for number in range(count):
+            item = ItemPlan("cleared", f"item {number}", b"")
+            names = length_prefixed([part.encode("utf-8") for part in item.names()])
+            record = without_boxes(self.plan, item, state_pairs((4, names)))
+            self.write("records/" + self.plan.name_of(*item.names()), record.data())
 
     def forge_state(self, item, machine, module=b"secret-service"):
         """A pending write and a sealed copy in the item's record, whose other boxes stay. The state is sealed anew."""

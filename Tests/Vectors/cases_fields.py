@@ -175,6 +175,8 @@ def state_structure_cases():
             f"unknown-critical-field-{tag}", sorted([*pairs, (tag, b"x")]), f"The state holds the unknown field {tag}."
         )
     yield state_case("outbox-flags-of-3-bytes", [*pairs, (17, bytes(3))], "The outbox flags have 3 bytes.")
+    for length in (31, 33):
+        yield state_case(f"writes-mac-of-{length}-bytes", [*pairs, (7, bytes(length))], f"The MAC of the writes has {length} bytes.")
     refresh = state_pairs((16, bytes(32769)))
     yield state_case("refresh-of-32769-bytes", refresh, "The pending refresh has one byte too many.")
     yield state_case("last-field-cut", pairs, "The last field does not fit into the state box.", b"\0\x80\1")

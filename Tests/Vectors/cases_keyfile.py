@@ -7,7 +7,7 @@ from vault_writer import VaultPlan
 from vector_file import Link
 
 SECOND_ERA = VaultPlan(era=2)
-LAST_ERA = 9999999999999999999
+LAST_ERA = 2**63 - 1
 
 
 def cases():
@@ -93,6 +93,7 @@ def current_cases():
         "to-records": b"era-1/records",
         "to-nothing": b"era-2",
         "to-20-digits": b"era-18446744073709551617",
+        "beyond-the-last-era": b"era-9223372036854775808",
     }
     for name, target in targets.items():
         yield current_case(name, Link(target), f"The target of `current` is {target!r}.")

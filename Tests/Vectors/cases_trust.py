@@ -99,10 +99,18 @@ def era_cases():
     files = era_files(second, slots, [ANNA])
     first_entry, second_entry = entry(header), entry(files["header"], era=2)
     entries = {"first": ([first_entry, second_entry], "LOCKED"), "last": ([second_entry, first_entry], "LOCKED")}
-    entries |= {"missing": ([first_entry], "CORRUPT"), "missing-of-two": ([first_entry, entry(header, era=3)], "CORRUPT")}
+    entries |= {"later": ([first_entry], "LOCKED"), "missing-of-two": ([first_entry, entry(header, era=3)], "CORRUPT")}
     for word, (known, expect) in entries.items():
         comment = f"The second era is in force; the number of entries in the trust key is {len(known)}."
         yield vector(f"trust-era-{word}", expect, comment, ANNA, files, era=2, trust=trusted(*known))
+    comment = "The second era is in force, the trust key knows the first alone, and the password is typed."
+    trust = trusted(first_entry)
+    yield vector("valid-trust-era-later", "OK", comment, ANNA, files, era=2, trust=trust, password=PASSWORD)
+    comment = "The same, and another password is typed."
+    yield vector("trust-era-later-wrong-password", "DENIED", comment, ANNA, files, era=2, trust=trust, password=b"another")
+    bare = era_files(second, [second.keyfile_slot()], [ANNA])
+    comment = "The second era has no password, and the trust key knows the first alone: nothing proves who made it."
+    yield vector("trust-era-later-without-password", "CORRUPT", comment, ANNA, bare, era=2, trust=trust)
     older = era_files(vault, [vault.keyfile_slot()], [ANNA])
     comment = "The first era is put back, and the trust key knows the second alone. No password was set in the first."
     yield vector("trust-older-era", "CORRUPT", comment, ANNA, older, trust=trusted(second_entry))
@@ -120,7 +128,7 @@ def open_cases():
     trust = trusted(entry(newer, vault.header_key.secret, epoch=2))
     comment = "The password is typed, and the header is older than the entry."
     yield locked_case("trust-older-header-password", slots, comment, "CORRUPT", vault=vault, password=PASSWORD, trust=trust)
-    comment = "The password is typed, the header is older than the entry, and header.2 is the right one: it is no help."
+    comment = "The password is typed, the header is older than the entry, and header.2 is the right one: it takes the place."
     changes = {"header.2": newer}
     name = "trust-older-header-second-copy-right"
-    yield locked_case(name, slots, comment, "CORRUPT", changes, vault, password=PASSWORD, trust=trust)
+    yield locked_case(name, slots, comment, "OK", changes, vault, password=PASSWORD, trust=trust)

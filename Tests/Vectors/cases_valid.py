@@ -140,6 +140,10 @@ def state_cases():
     parts.append((3, pending_part(2, b"another.old_module")))
     comment = "A pending write and a pending removal of modules that are nowhere; the value loads."
     yield pending_case("valid-pending-parts", RecordPlan(VAULT, ANNA, state_pairs(*parts)), comment)
+    plan = RecordPlan(VAULT, ANNA).with_writes_mac(state_pairs(*parts))
+    yield pending_case("valid-pending-write-with-mac", plan, "The same with a right MAC of the pending write.")
+    plan = RecordPlan(VAULT, ANNA, state_pairs(*parts, (7, bytes(32))))
+    yield pending_case("valid-pending-write-mac-wrong", plan, "The MAC is wrong: the write is passed over, the value loads.")
     many = [(3, pending_part(1, b"module-%02d" % number)) for number in range(64)]
     plan = RecordPlan(VAULT, ANNA, state_pairs(*many))
     yield pending_case("valid-64-pending-parts", plan, "As many pending parts as there may be.")

@@ -136,6 +136,15 @@ class RecordPlan:
                 fields.add_box(name, box)
         return fields
 
+    def with_writes_mac(self, pairs):
+        """The same state with a right MAC of its pending writes."""
+        writes = [value for tag, value in pairs if tag == 3 and value[0] == 1]
+        boxes = hash_bytes(32, None, self.metadata_box + self.secret_box)
+        data = b"TKwrites" + self.head()[8:52] + boxes + length_prefixed(writes)
+        mac = hash_bytes(32, subkey(self.metadata_key.secret, 1, b"TKmetada"), data)
+        self.state_plain = encode_fields(sorted([*pairs, (7, mac)], key=lambda pair: pair[0]))
+        return self
+
     def data(self, **lengths):
         return self.fields(**lengths).data
 

@@ -72,6 +72,13 @@ class State:
     pending_refresh: bytes | None
     outbox_flags: int | None
     copies: Copies | None
+    writes: list
+    writes_mac: bytes | None
+
+    def keep_removals(self):
+        """Passes over the pending writes: nothing proves that the vault made them."""
+        self.pending = [part for part in self.pending if part.kind == "remove"]
+        self.writes = []
 
 
 @dataclass
@@ -182,7 +189,10 @@ def open_state(prefix, name_key, where):
 
 
 def parse_state(data, level, name, name_key, where):
-    fields = parse_fields(data, {3: 64, 6: 64}, {2, 3, 4, 5, 6, 16, 17}, where)
+    fields = parse_fields(data, {3: 64, 6: 64}, {2, 3, 4, 5, 6, 7, 16, 17}, where)
+    writes_mac = fields.get(7, [None])[0]
+    if writes_mac is not None and len(writes_mac) != 32:
+        raise Corrupt(where, "a MAC of pending writes that has not 32 bytes")
     pending = [parse_pending(value, where) for value in fields.get(3, [])]
     refresh = fields.get(16, [None])[0]
     names = None
@@ -196,7 +206,17 @@ def parse_state(data, level, name, name_key, where):
         raise Corrupt(where, "a pending refresh of more than 32768 bytes")
     changed_at = field_integer(fields, 2, 8, where, signed=True)
     outbox_flags = field_integer(fields, 17, 4, where, required=False)
-    return State(changed_at, pending, refresh, outbox_flags, parse_copies(fields, names, where))
+    writes = [value for value, part in zip(fields.get(3, []), pending) if part.kind == "write"]
+    copies = parse_copies(fields, names, where)
+    return State(changed_at, pending, refresh, outbox_flags, copies, writes, writes_mac)
+
+
+def writes_mac(metadata_key, prefix, writes):
+    """The MAC of a record's pending writes; None if there are none."""
+    if not writes:
+        return None
+    boxes = hash_bytes(32, None, prefix.metadata_box + prefix.secret_box)
+    return hash_bytes(32, subkey(metadata_key, 1, b"TKmetada"), b"TKwrites" + prefix.data[8:52] + boxes + length_prefixed(writes))
 
 
 def parse_names(data, where, may_remove_service=False):

@@ -30,7 +30,7 @@ from vault_keys import (
     tpm_auth_value,
     wrapped_key_data,
 )
-from vault_primitives import Corrupt, Cursor, Denied, Unsupported, hash_bytes, open_box, subkey
+from vault_primitives import Corrupt, Cursor, Denied, Locked, Unsupported, hash_bytes, open_box, subkey
 
 HEADER_MAXIMUM = 65536
 HEADER_HEAD = 216
@@ -40,8 +40,11 @@ TRUST_ENTRY = 80
 
 
 class Refused(Corrupt):
-    """Somebody without the password wrote the header: MAC B, the kernel's trust key or a record says so. `header.2` does not
-    take its place."""
+    """Somebody without the password wrote the header: MAC B or the kernel's trust key says so."""
+
+
+class Testified(Refused):
+    """A record says so. `header.2` does not take the header's place."""
 
 
 class NoSlot(Unsupported):
@@ -134,10 +137,14 @@ def trust_entries(trust):
     return [trust[place : place + TRUST_ENTRY] for place in range(1, end, TRUST_ENTRY)]
 
 
-def check_trust(header, era, trust, where):
-    """`trust`: what the kernel's trust key holds."""
+def check_trust(header, era, trust, where, is_typed):
+    """`trust`: what the kernel's trust key holds. `is_typed`: whether a password or a code is, which tells of a later era."""
     entries = trust_entries(trust)
     if entries is None:
+        return
+    if header.has_password() and all(struct.unpack_from("<Q", entry)[0] < era for entry in entries):
+        if not is_typed:
+            raise Locked(where, f"era {era} is later than the trusted ones")
         return
     entry = next((entry for entry in entries if entry[:8] == struct.pack("<Q", era)), None)
     if entry is None:

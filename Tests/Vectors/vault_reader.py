@@ -18,12 +18,14 @@ from vault_format import (
     parse_metadata,
     parse_record,
     parse_state,
+    writes_mac,
 )
-from vault_header import HEADER_MAXIMUM, NoSlot, Refused, check_trust, open_keyfile_slot, open_typed_slots, parse_header
+from vault_header import HEADER_MAXIMUM, NoSlot, Refused, Testified, check_trust, open_keyfile_slot, open_typed_slots, parse_header
 from vault_keys import CURRENT, KEYFILE_SIZE, PURPOSE_METADATA, PURPOSE_PRESENCE, RETIRING, Machine, parse_keyfile
 from vault_primitives import Corrupt, Denied, Locked, NotFound, VaultError, hash_bytes, open_box
 
 ERA_NAME = re.compile(r"era-([1-9][0-9]{0,18})")
+ERA_MAXIMUM = 2**63 - 1
 RECORD_NAME = re.compile(r"[0-9a-f]{32}")
 
 
@@ -60,7 +62,7 @@ class VaultReader:
             raise NotFound(self.directory, "no vault") from None
         except OSError:
             raise Corrupt("current", "not a symbolic link") from None
-        if not ERA_NAME.fullmatch(target):
+        if not ERA_NAME.fullmatch(target) or int(target.removeprefix("era-")) > ERA_MAXIMUM:
             raise Corrupt("current", f"{target!r} is no era's name")
         return target
 
@@ -94,35 +96,41 @@ class VaultReader:
 
     def read_header_copy(self, name):
         header = parse_header(self.read(name, HEADER_MAXIMUM + 1), self.keyfile, name)
+        is_typed = self.password is not None or self.code is not None
         if self.trust is not None:
-            check_trust(header, self.era, self.trust, name)
+            check_trust(header, self.era, self.trust, name, is_typed)
         open_keyfile_slot(header, self.keyfile, name, self.machine)
-        if self.password is not None or self.code is not None or not header.has_password():
+        if is_typed or not header.has_password():
             self.hear_testimony(header, name)
         open_typed_slots(header, self.keyfile, name, self.password, self.code, self.machine)
         return header
 
     def read_header(self):
-        """`header`; `header.2` if the first fails in any way but that it is refused or the password opens no slot."""
+        """`header`; `header.2` if the first fails in any way but that records testify or the password opens no slot."""
         failures = []
         for name in ("header", "header.2"):
             try:
                 self.header = self.read_header_copy(name)
                 return
-            except (Refused, Denied, NoSlot):
+            except (Testified, Denied, NoSlot):
                 raise
             except NotFound:
                 continue
             except VaultError as error:
                 failures.append(error)
-        raise failures[0] if failures else Corrupt("header", "missing in the era in force")
+        # A forged or locked copy tells more than a damaged one.
+        for telling in (Refused, Locked, VaultError):
+            for failure in failures:
+                if isinstance(failure, telling):
+                    raise failure
+        raise Corrupt("header", "missing in the era in force")
 
     def hear_testimony(self, header, where):
-        """The records that are of this vault and era by their prefixes are heard."""
+        """The records with a level are heard that are of this vault and era by their prefixes."""
         opened = closed = 0
         for name in self.record_names():
             prefix = self.read_witness(name, header)
-            if prefix is None:
+            if prefix is None or prefix.level == 0:
                 continue
             try:
                 open_state(prefix, header.name_key, "records/" + name)
@@ -131,9 +139,9 @@ class VaultReader:
                 continue
             opened += 1
             if not self.fits(prefix, header, "records/" + name):
-                raise Refused(where, f"records/{name} was written under another one")
-        if closed >= 2 and not opened:
-            raise Refused(where, "the state box of no record opens")
+                raise Testified(where, f"records/{name} was written under another one")
+        if closed >= 3 and closed > opened:
+            raise Testified(where, "the state boxes of most records do not open")
 
     def read_witness(self, name, header):
         where = "records/" + name
@@ -146,8 +154,6 @@ class VaultReader:
 
     def fits(self, prefix, header, where):
         """Whether a record whose state box opens can have been written under the header."""
-        if prefix.level == 0:
-            return True
         metadata_name = (PURPOSE_METADATA, prefix.metadata_key_id)
         if (prefix.level, prefix.class_key_id) not in header.wrapped or metadata_name not in header.wrapped:
             return False
@@ -195,8 +201,11 @@ class VaultReader:
         state = parse_state(state_plain, prefix.level, name, self.header.name_key, where + ", state")
         item = Item(name, prefix.level, prefix.flags, state)
         if item.level == 0:
+            state.keep_removals()
             return item
         metadata_key = self.key(PURPOSE_METADATA, prefix.metadata_key_id, where, {CURRENT})
+        if metadata_key and writes_mac(metadata_key, prefix, state.writes) != state.writes_mac:
+            state.keep_removals()
         class_key = self.key(prefix.level, prefix.class_key_id, where, {CURRENT})
         if metadata_key:
             plain = open_box(metadata_key, prefix.metadata_data(), prefix.metadata_box, where + ", metadata")

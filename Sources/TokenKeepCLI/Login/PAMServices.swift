@@ -1,4 +1,5 @@
 import TokenKeepCore
+import TokenKeepEngine
 
 /// Finds the PAM services of logins, lockers and password changes, and the lines of `pam_tokenkeep.so` in them.
 struct PAMServices {
@@ -16,15 +17,6 @@ struct PAMServices {
     let directories: [String]
 
     private static let module = "pam_tokenkeep.so"
-    /// Services that open a session after a password.
-    private static let logins = [
-        "login", "sshd", "gdm-password", "lightdm", "sddm", "greetd", "lxdm", "xdm", "ly", "xrdp-sesman", "su-l",
-    ]
-    /// Services that ask for the password of a session that is open.
-    private static let lockers = [
-        "kde", "xscreensaver", "xsecurelock", "swaylock", "hyprlock", "i3lock", "cinnamon-screensaver",
-        "mate-screensaver", "xfce4-screensaver",
-    ]
     private static let changers = ["passwd"]
     /// The limit of Linux-PAM's own reader.
     private static let maximumDepth = 16
@@ -40,7 +32,7 @@ struct PAMServices {
                     hasAuthentication: present.contains("auth"))
             }
         }
-        return check(PAMServices.logins, ["auth", "session"]) + check(PAMServices.lockers, ["auth"])
+        return check(PAMServiceNames.logins, ["auth", "session"]) + check(PAMServiceNames.lockers, ["auth"])
             + check(PAMServices.changers, ["password"])
     }
 

@@ -50,7 +50,7 @@ package struct VaultLogin {
     private func unlock(with password: SecretBytes) -> LoginResult {
         // The PAM module ends a call that exceeds its own timeout.
         onVault(within: VaultLogin.longestTimeout) { vault, call throws(TokenKeepError) in
-            if try keepsOpen(vault) { return .done }
+            if try keepsOpen(vault, call) || staysLocked(vault) { return .done }
             // A process that is ended notes nothing afterwards.
             note(.tooSlow)
             // Logins at once derive one after another: side by side all may be too slow, and after the first the vault
@@ -58,7 +58,7 @@ package struct VaultLogin {
             let turn = try? VaultLock(.asking(id: VaultLogin.turn), of: vault.directory, call)
             defer { turn?.release() }
             guard let vault = try present() else { return .noVault }
-            if try keepsOpen(vault) {
+            if try keepsOpen(vault, call) {
                 if LoginNote.read(store.records)?.outcome == .tooSlow { write(.unlocked) }
                 return .done
             }
@@ -94,13 +94,20 @@ package struct VaultLogin {
     }
 
     /// Whether every key of the vault is open. Keys that end soon are kept longer if a session is open.
-    private func keepsOpen(_ vault: OpenVault) throws(TokenKeepError) -> Bool {
+    private func keepsOpen(_ vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> Bool {
         guard vault.keys.isWhollyOpen else { return false }
         if keys.areTemporary(vault.keys.vaultID) {
-            try keys.keep(
-                vault.keys.residentKeys(), nil, of: vault.keys.vaultID, expiringAfter: limit(of: vault))
+            let limit = limit(of: vault)
+            try store.records.opener.whileInForce(vault, call) { () throws(TokenKeepError) in
+                try keys.keep(vault.keys.residentKeys(), nil, of: vault.keys.vaultID, expiringAfter: limit)
+            }
         }
         return true
+    }
+
+    /// Whether the user locked the vault in this session, and the password is for another purpose, as sudo's is.
+    private func staysLocked(_ vault: OpenVault) -> Bool {
+        hasSession && keys.isLockedByUser(vault.keys.vaultID) && !PAMServiceNames.isLoginOrLocker(service)
     }
 
     /// Removes the time limit of the keys that a login has opened, because a session of the user begins.
@@ -108,7 +115,9 @@ package struct VaultLogin {
         onVault { vault, call throws(TokenKeepError) in
             if keys.areTemporary(vault.keys.vaultID) {
                 // The agent must get the keys too, but may not answer yet, because the agent starts with the session.
-                try keys.keepWithPatience(vault.keys.residentKeys(), of: vault.keys.vaultID, call.deadline)
+                try store.records.opener.whileInForce(vault, call) { () throws(TokenKeepError) in
+                    try keys.keepWithPatience(vault.keys.residentKeys(), of: vault.keys.vaultID, call.deadline)
+                }
             }
             if !vault.keys.isOpen(.level(.afterFirstUnlock)) { note(.noPassword) }
             return .done
@@ -192,7 +201,7 @@ package struct VaultLogin {
     /// The vault; nil if there is no vault, or if the vault has no password.
     private func present() throws(TokenKeepError) -> OpenVault? {
         do throws(TokenKeepError) {
-            guard let vault = try store.records.open(), vault.keys.header.hasPassword else { return nil }
+            guard let vault = try store.records.openToUnlock(), vault.keys.header.hasPassword else { return nil }
             return vault
         } catch {
             // DENIED here means that the vault's owner or mode is wrong, not that the password is.

@@ -7,16 +7,16 @@ struct KeyChange {
     let store: Store
     private var records: Records { store.records }
 
-    /// The context of a change, which has no time limit and never prompts.
+    /// The context of a change, which has the store's time limit for long work and never prompts.
     func begin() throws(TokenKeepError) -> CallContext {
-        try store.begin(.any, until: Deadline(milliseconds: .max)).withoutPrompts
+        try store.begin(.any, until: store.longDeadline).withoutPrompts
     }
 
     /// Opens the vault, and checks that its header (the file of wrapped keys) fits its records.
     ///
     /// - Parameter absence: the error thrown if there is no vault.
     func vault(orThrow absence: TokenKeepError) throws(TokenKeepError) -> OpenVault {
-        guard let vault = try records.open() else { throw absence }
+        guard let vault = try records.openToUnlock() else { throw absence }
         try records.testify(vault)
         return vault
     }
@@ -32,6 +32,15 @@ struct KeyChange {
         return .password(try PasswordDerivation.key(of: password, by: derivation, call), derivation)
     }
 
+    /// Keeps the new keys, unless another process has replaced them meanwhile.
+    private func keep(_ unlocked: UnlockedVault, _ call: CallContext) throws(TokenKeepError) {
+        do throws(TokenKeepError) {
+            try PasswordSlots(records.opener).keep(unlocked, call)
+        } catch {
+            guard error.status == .conflict else { throw error }
+        }
+    }
+
     /// Unlocks the vault with its new keys, and re-encrypts items in other modules that are under older keys.
     ///
     /// - Parameter done: the completed change, named in the error if an item could not be re-encrypted. nil if the
@@ -43,7 +52,7 @@ struct KeyChange {
         // Notify watchers: if the vault is unlocked now, they see items that were hidden.
         defer { records.announceChange() }
         LoginNote.remove(records)
-        if unlocked.vault.keys.header.hasPassword { try PasswordSlots(records.opener).keep(unlocked) }
+        if unlocked.vault.keys.header.hasPassword { try keep(unlocked, call) }
         var outcome = UnlockOutcome(reasonForMemory: records.opener.residentKeys.reasonForMemory)
         outcome.unreadable = unreadable
         guard unlocked.vault.keys.header.hasRetiringKeys else { return outcome }

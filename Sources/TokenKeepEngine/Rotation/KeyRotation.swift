@@ -41,7 +41,7 @@ struct KeyRotation {
         // attempt.
         let all = KeyRotation.sealingKeys(of: before) { _ in true }
         guard let changed = try run(before, with: newKeys, keeping: all, binding: device, check: check) else {
-            throw KeyRotation.changedMeanwhile
+            throw VaultOpener.changedMeanwhile
         }
         return changed
     }
@@ -78,9 +78,6 @@ struct KeyRotation {
         }
     }
 
-    private static let changedMeanwhile = TokenKeepError(
-        .conflict, "another process changed the vault's keys meanwhile", module: "vault", hint: "try again")
-
     /// Locks the whole vault, copies the last changes and puts the new keys in force.
     ///
     /// - Returns: false, without a change, if a module has an item under an old key that is not in `kept`.
@@ -91,9 +88,7 @@ struct KeyRotation {
         let before = change.before
         let lock = try VaultLock(.whole, of: before.directory, call.until(Deadline(milliseconds: KeyRotation.patience)))
         defer { lock.release() }
-        guard let present = try records.opener.openForRotation(), present.headerFile == before.headerFile else {
-            throw KeyRotation.changedMeanwhile
-        }
+        guard try records.opener.isUnchanged(before) else { throw VaultOpener.changedMeanwhile }
         try check(before)
         try copy.copyChanges(call)
         guard copy.sealingKeys.isSubset(of: kept) else { return false }
@@ -102,7 +97,7 @@ struct KeyRotation {
         try log.append(.anything)
         // Notify watchers even if `commit` throws, because the new keys may be in force then.
         defer { log.announce(.anything) }
-        try change.commit()
+        try change.commit(call)
         return true
     }
 

@@ -116,7 +116,7 @@ package struct VaultDevice: Sendable {
         let items = ProtectedItems(store: store, unlocked: unlocked, loss: unlocked.lacksIndexAlone ? .index : .device)
         lost(try items.names(call), fault)
         if !isDestroying { try items.refuse() }
-        if opened.password != nil { try PasswordSlots(records.opener).keep(unlocked) }
+        if opened.password != nil { try PasswordSlots(records.opener).keep(unlocked, call) }
         try items.destroy(call)
         if unlocked.lacksIndexAlone {
             let accepting = Opened(unlocked: unlocked.acceptingLostIndex, password: opened.password)

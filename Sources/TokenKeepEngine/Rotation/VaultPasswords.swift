@@ -86,7 +86,7 @@ public struct VaultPasswords: Sendable {
         let protected = ProtectedItems(store: store, unlocked: unlocked)
         try unlocked.checkDevice()
         if !isDestroying { try protected.refuse() }
-        try passwords.keep(unlocked)
+        try passwords.keep(unlocked, call)
         if isDestroying { try protected.destroy(call) }
         let (after, unreadable) = try keyChange.rotation(call, progress).run(unlocked, with: .keyfile) {
             (_) throws(TokenKeepError) in try protected.refuse()

@@ -33,7 +33,7 @@ extension ItemTransfer {
     public func export(
         to path: String, passphrase: SecretBytes, isPartial: Bool = false, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> ExportOutcome {
-        let call = try store.begin(.load, until: Deadline(milliseconds: .max))
+        let call = try store.begin(.load, until: store.longDeadline)
         try store.unlocking.withGivenPassword(call)
         let file = try ExportWriter(
             path, passphrase: passphrase, by: PasswordDerivation.new(store.records.opener.costs), inTime(call))

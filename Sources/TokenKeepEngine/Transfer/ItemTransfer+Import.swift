@@ -23,7 +23,7 @@ extension ItemTransfer {
     public func `import`(
         from path: String, passphrase: SecretBytes, isReplacing: Bool = false, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> ImportOutcome {
-        let call = try store.begin(.save, until: Deadline(milliseconds: .max))
+        let call = try store.begin(.save, until: store.longDeadline)
         var outcome = ImportOutcome()
         var current: ItemName?
         do throws(TokenKeepError) {

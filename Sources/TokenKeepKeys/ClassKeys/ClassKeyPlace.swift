@@ -14,6 +14,9 @@ package enum ClassKeyPlace {
     /// The description of the mark that a vault's keys expire soon, as after a login.
     static func login(_ vaultID: [UInt8]) -> String { prefix(vaultID) + "login" }
 
+    /// The description of the mark that the user locked the vault.
+    static func lockMark(_ vaultID: [UInt8]) -> String { prefix(vaultID) + "locked" }
+
     /// The id of the vault to which a description belongs; nil for a description of another program.
     static func vaultID(of place: String) -> [UInt8]? {
         let parts = place.split(separator: ":")
@@ -23,6 +26,9 @@ package enum ClassKeyPlace {
 
     /// Whether a description is that of the headers that an unlock of its vault verified.
     static func isTrust(_ place: String) -> Bool { place.hasSuffix(":trust") }
+
+    /// Whether a description is that of a key that opens something, rather than a note about the vault.
+    static func isOfKey(_ place: String) -> Bool { !isTrust(place) && !place.hasSuffix(":locked") }
 
     /// The beginning of the descriptions of all keys of all vaults.
     static let beginning = "tokenkeep:"

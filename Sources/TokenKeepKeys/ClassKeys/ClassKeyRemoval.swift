@@ -48,26 +48,23 @@ package struct ClassKeyRemoval {
     private func vaultsInKernel() -> Set<[UInt8]> {
         guard keys.usesKernel else { return [] }
         let places = KernelKeyring.descriptions(beginningWith: ClassKeyPlace.beginning)
-        return Set(places.filter { !ClassKeyPlace.isTrust($0) }.compactMap(ClassKeyPlace.vaultID))
+        return Set(places.filter(ClassKeyPlace.isOfKey).compactMap(ClassKeyPlace.vaultID))
     }
 
     /// Purges all keys of a vault, and the headers that an unlock verified. A failure is ignored.
     package func forget(_ vaultID: [UInt8]) {
+        keys.dropLockMark(of: vaultID)
         _ = try? keys.purge(prefix: ClassKeyPlace.prefix(vaultID)) { keys.agent.drop(vaultID) }
     }
 
     /// For each vault that is no longer at the path where it was unlocked, purges its keys from the kernel.
     ///
-    /// A vault that was unlocked in another mount namespace, for example in a container, is left alone.
+    /// The headers that an unlock verified stay: the vault may come back, and with it an older header. A vault that was
+    /// unlocked in another mount namespace, for example in a container, is left alone.
     package func dropKeysOfLostVaults() {
-        guard keys.usesKernel else { return }
-        for place in KernelKeyring.descriptions(beginningWith: ClassKeyPlace.beginning)
-        where ClassKeyPlace.isTrust(place) {
-            guard let vaultID = ClassKeyPlace.vaultID(of: place),
-                let trust = (try? keys.trust(of: vaultID)) ?? nil,
-                trust.isLost(vaultID)
-            else { continue }
-            forget(vaultID)
+        for vaultID in vaultsInKernel() {
+            guard let trust = (try? keys.trust(of: vaultID)) ?? nil, trust.isLost(vaultID) else { continue }
+            _ = try? purge(all: true, of: vaultID)
         }
     }
 }

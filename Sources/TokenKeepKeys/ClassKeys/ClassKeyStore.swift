@@ -92,7 +92,8 @@ package final class ClassKeyStore: Sendable {
     /// that verifies the header is kept only as part of `trust`.
     ///
     /// - Parameters:
-    ///   - trust: the verified headers; nil to leave the headers of an earlier call unchanged.
+    ///   - trust: the verified headers; nil to leave the headers of an earlier call unchanged. A header of a lower era or
+    ///     epoch than that of an earlier call replaces none. The caller holds the vault's lock of the trust key.
     ///   - limit: the seconds after which every key expires, unless a later call keeps the keys without a limit; nil
     ///     for no limit.
     package func keep(
@@ -113,8 +114,8 @@ package final class ClassKeyStore: Sendable {
         if let trust {
             payloads.append(
                 Payload(
-                    place: ClassKeyPlace.trust(vaultID), bytes: try trust.serialized(), seconds: nil, ofScreen: nil
-                ))
+                    place: ClassKeyPlace.trust(vaultID),
+                    bytes: try trust.replacing(self.trust(of: vaultID)).serialized(), seconds: nil, ofScreen: nil))
         }
         let reason = obstacle ?? (isSimulated ? nil : publish(payloads, of: vaultID))
         memory.withLock { memory in
@@ -129,6 +130,7 @@ package final class ClassKeyStore: Sendable {
             if reason == nil { memory.probed = nil }
             if reason == nil ? memory.keys.isEmpty : !keys.isEmpty { memory.reason = reason }
         }
+        if !keys.isEmpty { dropLockMark(of: vaultID) }
         if !keys.isEmpty, limit == nil { dropMark(of: vaultID) }
     }
 

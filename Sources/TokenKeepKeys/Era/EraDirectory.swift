@@ -12,7 +12,7 @@ package struct EraDirectory: Sendable {
 
     private static let prefix = "era-"
     /// The highest N in `era-N`, which has 19 digits.
-    private static let maximum: UInt64 = 9_999_999_999_999_999_999
+    static let maximum = UInt64(Int64.max)
     package static let link = "current"
     static let recordsFolder = "records"
 
@@ -24,6 +24,19 @@ package struct EraDirectory: Sendable {
             number <= maximum, EraDirectory.name(number) == name
         else { return nil }
         return number
+    }
+
+    /// The N of the directory `era-N` that takes the place of another one.
+    ///
+    /// - Throws: ``Status/unsupported`` after the highest N.
+    static func number(after number: UInt64) throws(TokenKeepError) -> UInt64 {
+        guard number < maximum else {
+            throw TokenKeepError(
+                .unsupported,
+                "the vault's directory \(name(number)) has the last number: its keys can be replaced no more",
+                module: "vault", hint: "tokenkeep export, and import into a new vault")
+        }
+        return number + 1
     }
 
     /// Opens the directory `era-N` (keys and records of the vault); nil if it is missing.

@@ -23,15 +23,14 @@ package struct EraSwitch: ~Copyable {
         _ before: OpenVault, opener: VaultOpener, with newKeys: EraKeys.Opener, retiring: [OpenKey],
         device: DeviceIdentity?
     ) throws(TokenKeepError) -> EraSwitch {
-        let number = before.era.number + 1
+        let number = try EraDirectory.number(after: before.era.number)
         let vault = before.directory
         try checkIsNext(number, of: vault)
         let era = try EraDirectory.make(number, of: vault)
         let making = try lock(era)
         do throws(TokenKeepError) {
             guard try vault.currentEra() == before.era.number else {
-                throw TokenKeepError(
-                    .conflict, "another process changed the vault's keys meanwhile", module: "vault", hint: "try again")
+                throw VaultOpener.changedMeanwhile
             }
             opener.sweepIndices(of: before, for: device)
             let made = try EraKeys.make(
@@ -86,7 +85,7 @@ package struct EraSwitch: ~Copyable {
     ///
     /// The new header becomes trusted before the rename. So a reader accepts both the old and the new header. If the
     /// vault loses its password, the secret of the level that needs one is destroyed just before the rename.
-    package func commit() throws(TokenKeepError) {
+    package func commit(_ call: CallContext) throws(TokenKeepError) {
         let vaultID = before.keys.vaultID
         let hasPassword = made.header.hasPassword
         let old = HeaderTrust.Entry(
@@ -94,18 +93,24 @@ package struct EraSwitch: ~Copyable {
         let next = HeaderTrust.Entry(
             made.header, file: made.headerFile, headerKey: try EraSwitch.headerKey(after.keys))
         let tpm = try TPMChange(before, to: made.header, file: made.headerFile, opener.residentKeys.devices)
-        try opener.residentKeys.keep(
-            hasPassword ? made.keys : [], HeaderTrust(entries: [old, next], path: try opener.path()), of: vaultID)
+        let path = try opener.path()
+        try opener.lockingTrust(of: before.directory, call) { () throws(TokenKeepError) in
+            try opener.residentKeys.keep(
+                hasPassword ? made.keys : [], HeaderTrust(entries: [old, next], path: path), of: vaultID)
+        }
         do throws(Errno) {
             try SystemCall.syncFileSystem(of: after.era.descriptor)
         } catch {
             throw error.error("cannot make \(after.era.path) durable")
         }
         try tpm.indices.destroySecrets()
-        try before.directory.switchTo(made.era)
+        // The lock is held while `current` is replaced, so that an unlock keeps no keys of the old era afterwards.
+        try opener.lockingTrust(of: before.directory, call) { () throws(TokenKeepError) in
+            try before.directory.switchTo(made.era)
+            guard hasPassword else { return opener.residentKeys.removal.forget(vaultID) }
+            try opener.residentKeys.setTrust(HeaderTrust(entries: [next], path: path), of: vaultID)
+        }
         tpm.finish()
-        guard hasPassword else { return opener.residentKeys.removal.forget(vaultID) }
-        try opener.residentKeys.setTrust(HeaderTrust(entries: [next], path: try opener.path()), of: vaultID)
     }
 
     private static func headerKey(_ keys: KeyRing) throws(TokenKeepError) -> SecretBytes {

@@ -46,10 +46,13 @@ package struct VaultDirectory {
         return try SystemCall.open(path, in: AT_FDCWD, directoryFlags)
     }
 
-    /// Makes the directory and its missing parents durably, and opens the directory.
+    /// Makes the directory and its missing parents durably, and opens the directory. Makes nothing in a place that is
+    /// refused.
     ///
     /// The parent is synced even if the directory exists, because another process may have made the directory just now.
     package static func make(_ path: String) throws(TokenKeepError) -> VaultDirectory {
+        // Before anything is made: a directory in a place that is refused would lock the place's owner out.
+        try TrustedPath.check(path, user: geteuid())
         var prefix = ""
         let components = path.split(separator: "/")
         for (index, component) in components.enumerated() {
@@ -86,6 +89,15 @@ package struct VaultDirectory {
         }
     }
 
+    /// The remedy for another user's vault. Only root's is worth taking: an earlier command with sudo may have made it.
+    private static func remedy(_ path: String, owner: uid_t) -> String {
+        if geteuid() == 0 {
+            return "run this as its owner: sudo -u '#\(owner)' COMMAND; or set TOKENKEEP_VAULT to another place"
+        }
+        guard owner == 0 else { return "set TOKENKEEP_VAULT to another place" }
+        return "sudo chown -R \(geteuid()) '\(path)', or set TOKENKEEP_VAULT to another place"
+    }
+
     private func checkOwner() throws(TokenKeepError) {
         let status: FileStatus
         do throws(Errno) {
@@ -96,7 +108,7 @@ package struct VaultDirectory {
         guard status.owner == geteuid() else {
             throw TokenKeepError(
                 .denied, "\(path) belongs to user \(status.owner), not to user \(geteuid())", module: "vault",
-                hint: "chown -R \(geteuid()) '\(path)', or set TOKENKEEP_VAULT to another place")
+                hint: VaultDirectory.remedy(path, owner: status.owner))
         }
         guard status.permissions & 0o077 == 0 else {
             throw TokenKeepError(

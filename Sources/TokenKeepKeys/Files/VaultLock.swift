@@ -7,12 +7,14 @@ package import TokenKeepCore
 package struct VaultLock {
     private let descriptor: Int32
 
-    /// The object that is locked: an item, the right to ask about an item, or the whole vault.
+    /// The object that is locked: an item, the right to ask about an item, the whole vault, or its trust key.
     package enum Range {
         case item(id: [UInt8])
         /// The right to ask the user about an item. Held during the prompt, in which the item itself is not locked.
         case asking(id: [UInt8])
         case whole
+        /// The headers that an unlock verified, which the kernel keeps. Held while they are compared and replaced.
+        case trust
     }
 
     /// Waits for the lock until the deadline.
@@ -28,11 +30,18 @@ package struct VaultLock {
         }
         self.descriptor = descriptor
         if error == EBUSY {
-            let what = if case .whole = range { "the vault" } else { "the item" }
+            let what =
+                switch range {
+                case .item, .asking: "the item"
+                case .whole, .trust: "the vault"
+                }
             throw call.deadline.failure(
                 "another process holds \(what) past the deadline", else: .busy, module: "vault", hint: "try again")
         }
-        guard error == 0 else { throw Errno(rawValue: error).error("cannot lock \(directory.path)/lock") }
+        guard error == 0 else {
+            if case .trust = range, VaultLock.isUnwritable.contains(error) { return }
+            throw Errno(rawValue: error).error("cannot lock \(directory.path)/lock")
+        }
         do throws(TokenKeepError) {
             // Check the cancellation although the lock is free: this cancellation may also have ended the call that
             // held the lock.
@@ -53,7 +62,10 @@ package struct VaultLock {
         self.descriptor = descriptor
     }
 
-    package func release() { tokenkeep_lock_release(descriptor) }
+    package func release() { if descriptor >= 0 { tokenkeep_lock_release(descriptor) } }
+
+    /// Errors of a vault that nobody can write here: no process replaces its header, so that an unlock needs no lock.
+    private static let isUnwritable = [EROFS, EACCES, EPERM]
 
     private static let firstOfAsking: off_t = 1 << 62
 
@@ -63,11 +75,13 @@ package struct VaultLock {
     /// - the right to ask about an item: one byte at the same offset after the bytes of all items
     /// - the whole vault: the bytes of all items, but not those of the rights to ask, because a user's answer may take
     ///   long
+    /// - the trust key: the last byte
     private static func bytes(of range: Range) -> (offset: off_t, length: off_t) {
         switch range {
         case .whole: return (0, firstOfAsking)
         case .item(let id): return (offset(of: id), 1)
         case .asking(let id): return (firstOfAsking + offset(of: id), 1)
+        case .trust: return (.max, 1)
         }
     }
 

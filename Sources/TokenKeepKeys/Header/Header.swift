@@ -86,9 +86,16 @@ package struct Header: Equatable, Sendable {
     }
 
     /// A copy of the header with other slots. The epoch, which counts the header's changes, is one higher.
-    func with(slots: [Slot]) -> Header {
-        Header(
-            vaultID: vaultID, era: era, epoch: epoch &+ 1, createdAt: createdAt, nameKey: nameKey,
+    ///
+    /// - Throws: ``Status/unsupported`` if the epoch is the last one.
+    func with(slots: [Slot]) throws(TokenKeepError) -> Header {
+        guard epoch < UInt64.max else {
+            throw TokenKeepError(
+                .unsupported, "the vault's header has the last epoch: it can be changed no more", module: "vault",
+                hint: "new keys begin anew: tokenkeep password change --compromised")
+        }
+        return Header(
+            vaultID: vaultID, era: era, epoch: epoch + 1, createdAt: createdAt, nameKey: nameKey,
             journalKey: journalKey, slots: slots)
     }
 }

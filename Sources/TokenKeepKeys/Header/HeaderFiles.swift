@@ -38,16 +38,17 @@ package enum HeaderFiles {
         }
     }
 
-    /// The names of the damaged copies of the header (the file of encrypted keys).
+    /// The names of the copies of the header (the file of encrypted keys) that are damaged or altered.
     ///
-    /// A writer gives a damaged copy a second name before it writes an intact copy.
+    /// A writer gives such a copy a second name before it writes an intact copy.
     static func failing(
-        in era: EraDirectory, with keyfile: Keyfile, _ residentKeys: ClassKeyStore
+        in era: EraDirectory, with keyfile: Keyfile, _ headerKey: SecretBytes, _ residentKeys: ClassKeyStore
     ) throws(TokenKeepError) -> [String] {
         var failing: [String] = []
         for name in names {
             do throws(TokenKeepError) {
-                _ = try open(name, of: era, with: keyfile, residentKeys)
+                let file = try open(name, of: era, with: keyfile, residentKeys).file
+                guard try HeaderMAC.isRightB(file, headerKey: headerKey) else { throw HeaderTrust.refusal }
             } catch {
                 // A header that a later version wrote does not count as damaged, so that it is never replaced.
                 guard error.status == .corrupt else { throw error }

@@ -37,10 +37,12 @@ package struct HeaderTrust {
     var entries: [Entry]
     /// The mount namespace in which ``path`` leads to the vault, or ``unknownNamespace``.
     let mountNamespace: UInt64
-    /// The vault's path. If the vault is no longer at this path, the vault's keys are removed from the kernel.
+    /// The vault's path. If the vault is no longer at this path, its keys are removed from the kernel. The verified headers
+    /// stay.
     let path: String
 
-    static let maximumLength = 1 + 2 * entryLength + 8 + 4096
+    static let maximumLength = 1 + mostEntries * entryLength + 8 + 4096
+    private static let mostEntries = 2
     private static let entryLength = 80
     private static let unknownNamespace = UInt64.max
 
@@ -66,13 +68,43 @@ package struct HeaderTrust {
             && VaultDirectory.isGone(vaultID, from: path)
     }
 
-    /// Throws ``Status/corrupt`` if a header is older than the verified header, or was altered without the password.
+    /// Whether a header with a password is of a later era than every verified header.
+    ///
+    /// The keys may have been replaced on another machine or in a container. Only the password tells whether they were.
+    func isReplacedElsewhere(by header: Header) -> Bool {
+        header.hasPassword && entries.allSatisfy { $0.era < header.era }
+    }
+
+    /// Throws ``Status/corrupt`` if a header is older than the verified header, or was altered without the password;
+    /// ``Status/locked`` if only the password tells.
     func check(_ header: Header, file: [UInt8]) throws(TokenKeepError) {
+        guard !isReplacedElsewhere(by: header) else { throw HeaderTrust.replacedElsewhere }
         guard let entry = entries.first(where: { $0.era == header.era }) else { throw HeaderTrust.refusal }
         if HeaderMAC.areEqual(entry.hash, HeaderTrust.hash(of: file)) { return }
         guard header.epoch >= entry.epoch, try HeaderMAC.isRightB(file, headerKey: entry.headerKey) else {
             throw HeaderTrust.refusal
         }
+    }
+
+    private static let replacedElsewhere = TokenKeepError(
+        .locked, "the vault's keys were replaced on another machine or in a container", module: "vault",
+        hint: "unlock it: tokenkeep unlock")
+
+    /// These headers in the place of earlier ones, of which none is replaced by a header of a lower era or epoch.
+    ///
+    /// An earlier entry of a later era stays: the change of keys to that era may be under way.
+    func replacing(_ earlier: HeaderTrust?) -> HeaderTrust {
+        guard let earlier else { return self }
+        var merged = self
+        for entry in earlier.entries {
+            if let index = merged.entries.firstIndex(where: { $0.era == entry.era }) {
+                if entry.epoch > merged.entries[index].epoch { merged.entries[index] = entry }
+            } else if merged.entries.allSatisfy({ $0.era < entry.era }) {
+                merged.entries.append(entry)
+            }
+        }
+        merged.entries = merged.entries.suffix(HeaderTrust.mostEntries)
+        return merged
     }
 
     /// Throws ``Status/corrupt`` if a header is older than the verified header. Alterations are not detected.
@@ -127,7 +159,7 @@ package struct HeaderTrust {
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> HeaderTrust {
         var reader = ByteReader(bytes)
         let count = Int(try reader.integer(UInt8.self, "number of entries"))
-        guard (1...2).contains(count) else { throw .malformed("it has not one or two entries") }
+        guard (1...mostEntries).contains(count) else { throw .malformed("it has not one or two entries") }
         var entries: [Entry] = []
         for _ in 0..<count {
             let era = try reader.integer(UInt64.self, "era")

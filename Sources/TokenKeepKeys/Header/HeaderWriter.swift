@@ -30,29 +30,38 @@ package struct HeaderWriter {
     ) throws(TokenKeepError) -> OpenVault {
         let lock = try VaultLock(.whole, of: vault.directory, call.until(Deadline(milliseconds: HeaderWriter.patience)))
         defer { lock.release() }
-        guard let present = try opener.open(fresh: true), present.headerFile == vault.headerFile else {
-            throw TokenKeepError(
-                .conflict, "another process changed the vault's keys meanwhile", module: "vault", hint: "try again")
-        }
-        guard try HeaderMAC.isRightB(present.headerFile, headerKey: headerKey) else {
-            throw HeaderTrust.refusal
+        guard let present = try opener.inForce(headerKey), present.headerFile == vault.headerFile else {
+            throw try wasAltered(vault, headerKey) ? HeaderTrust.refusal : VaultOpener.changedMeanwhile
         }
         try check()
-        let header = present.keys.header.with(slots: slots)
+        let header = try present.keys.header.with(slots: slots)
         let file = try file(of: header, present, headerKey)
         let tpm = try TPMChange(present, to: header, file: file, opener.residentKeys.devices)
-        let keyfile = try HeaderFiles.keyfile(of: present.era)
-        for name in try HeaderFiles.failing(in: present.era, with: keyfile, opener.residentKeys)
-        where try VaultFiles.exists(name, in: present.era.descriptor) {
-            try VaultFiles.setAside(name, in: present.era.descriptor)
+        try setFailingAside(present, headerKey)
+        // The lock is held while the header is replaced, so that an unlock keeps keys of no header in between.
+        try opener.lockingTrust(of: present.directory, call) { () throws(TokenKeepError) in
+            for name in HeaderFiles.names.reversed() { try HeaderFiles.write(file, to: name, in: present.era) }
+            try trust(header, file, headerKey, keeping: keys, expiringAfter: limit)
         }
-        for name in HeaderFiles.names.reversed() { try HeaderFiles.write(file, to: name, in: present.era) }
-        try trust(header, file, headerKey, keeping: keys, expiringAfter: limit)
         tpm.finish()
         guard let written = try opener.open(fresh: true) else {
             throw TokenKeepError(.io, "the vault vanished while its keys were changed", module: "vault")
         }
         return written
+    }
+
+    /// Whether the header is the one from which the new slots were computed, and somebody without the header key altered it.
+    private func wasAltered(_ vault: OpenVault, _ headerKey: SecretBytes) throws(TokenKeepError) -> Bool {
+        guard try opener.openToUnlock()?.headerFile == vault.headerFile else { return false }
+        return try !HeaderMAC.isRightB(vault.headerFile, headerKey: headerKey)
+    }
+
+    private func setFailingAside(_ present: OpenVault, _ headerKey: SecretBytes) throws(TokenKeepError) {
+        let keyfile = try HeaderFiles.keyfile(of: present.era)
+        for name in try HeaderFiles.failing(in: present.era, with: keyfile, headerKey, opener.residentKeys)
+        where try VaultFiles.exists(name, in: present.era.descriptor) {
+            try VaultFiles.setAside(name, in: present.era.descriptor)
+        }
     }
 
     /// Encodes the new header, and checks that a reader would accept the bytes.

@@ -2,27 +2,65 @@ package import TokenKeepCore
 
 /// Unlocks a vault, and changes its password and its recovery code. Items keep their keys, and are not encrypted anew.
 package struct PasswordSlots {
+    /// Derives the key of a slot from a password.
+    package typealias Derivation =
+        @Sendable (
+            SecretBytes, KeyDerivation, CallContext
+        ) throws(TokenKeepError) -> DerivedKey
+
     private let opener: VaultOpener
     private let writer: HeaderWriter
     private let isAcceptingOlder: Bool
+    private let derive: Derivation
 
-    /// - Parameter isAcceptingOlder: whether a header that is older than the anchor in the TPM opens, and is the one in force
-    ///   from then on.
-    package init(_ opener: VaultOpener, isAcceptingOlder: Bool = false) {
+    /// - Parameters:
+    ///   - isAcceptingOlder: whether a header that is older than the anchor in the TPM opens, and is the one in force
+    ///     from then on.
+    ///   - derive: the derivation of a slot's key.
+    package init(
+        _ opener: VaultOpener, isAcceptingOlder: Bool = false,
+        derive: @escaping Derivation = { password, derivation, call throws(TokenKeepError) in
+            try PasswordDerivation.key(of: password, by: derivation, call)
+        }
+    ) {
         self.opener = opener
         self.isAcceptingOlder = isAcceptingOlder
+        self.derive = derive
         writer = HeaderWriter(opener)
     }
 
     /// Opens all keys with the password or the recovery code, if nobody without them has altered the header.
+    ///
+    /// If the header is replaced meanwhile, the header in force is opened. If the copy `header` was altered, `header.2` is
+    /// opened.
     ///
     /// - Throws: ``Status/denied`` if the password or code is wrong, ``Status/unsupported`` if the vault has no
     ///   password or code, ``Status/corrupt`` if somebody without the password altered the header.
     package func open(
         _ type: KnownSlot.SlotType, with password: SecretBytes, _ vault: OpenVault, _ call: CallContext
     ) throws(TokenKeepError) -> UnlockedVault {
-        try open(type, password, vault, call) { slot, derived throws(FormatFault) in
-            try slot.open(with: derived, of: vault.keys.header, vault.headerFile)
+        try rereading(vault, opener.copiesToUnlock) { (vault) throws(TokenKeepError) in
+            try openOnce(type, with: password, vault, call)
+        }
+    }
+
+    /// Opens all keys with the password, and keeps them and the verified header for every process of the user.
+    ///
+    /// Begins anew if the header is replaced meanwhile: no key is kept for a header that is not in force.
+    ///
+    /// - Parameters:
+    ///   - limit: the seconds after which the keys expire; nil for the usual times.
+    ///   - check: called with each header before a key is derived; throws to refuse the header.
+    /// - Throws: the errors of ``open(_:with:_:_:)``; ``Status/conflict`` if the header is replaced again and again.
+    package func unlock(
+        with password: SecretBytes, _ vault: OpenVault, _ call: CallContext, expiringAfter limit: UInt32? = nil,
+        check: (OpenVault) throws(TokenKeepError) -> Void = { _ in }
+    ) throws(TokenKeepError) -> UnlockedVault {
+        try rereading(vault, opener.copiesToUnlock) { (vault) throws(TokenKeepError) in
+            try check(vault)
+            let unlocked = try openOnce(.password, with: password, vault, call)
+            try keep(unlocked, call, expiringAfter: limit)
+            return unlocked
         }
     }
 
@@ -33,19 +71,56 @@ package struct PasswordSlots {
     package func openUnchecked(
         with password: SecretBytes, _ vault: OpenVault, _ call: CallContext
     ) throws(TokenKeepError) -> UnlockedVault {
-        try open(.password, password, vault, call) { slot, derived throws(FormatFault) in
-            try slot.openUnchecked(with: derived, of: vault.keys.header)
+        let present = { () throws(TokenKeepError) in try opener.openForRotation().map { [$0] } ?? [] }
+        return try rereading(vault, present) { (vault) throws(TokenKeepError) in
+            try openOnce(.password, password, vault, call) { slot, derived throws(FormatFault) in
+                try slot.openUnchecked(with: derived, of: vault.keys.header)
+            }
         }
     }
 
-    private func open(
+    /// The maximum number of headers that a call opens, one after the other, while others replace the header.
+    private static let attempts = 8
+
+    /// Calls `body` with a vault; after a failure once more with the header in force, if it is another one.
+    ///
+    /// - Parameter present: the copies of the header in force. After a copy that was altered, the other one is opened.
+    private func rereading(
+        _ vault: OpenVault, _ present: () throws(TokenKeepError) -> [OpenVault],
+        _ body: (OpenVault) throws(TokenKeepError) -> UnlockedVault
+    ) throws(TokenKeepError) -> UnlockedVault {
+        var vault = vault
+        var refused: [[UInt8]] = []
+        for _ in 0..<PasswordSlots.attempts {
+            do throws(TokenKeepError) {
+                return try body(vault)
+            } catch {
+                if HeaderTrust.isRefusal(error) { refused.append(vault.headerFile) }
+                guard let next = try present().first(where: { !refused.contains($0.headerFile) }),
+                    next.headerFile != vault.headerFile
+                else { throw error }
+                vault = next
+            }
+        }
+        throw VaultOpener.changedMeanwhile
+    }
+
+    private func openOnce(
+        _ type: KnownSlot.SlotType, with password: SecretBytes, _ vault: OpenVault, _ call: CallContext
+    ) throws(TokenKeepError) -> UnlockedVault {
+        try openOnce(type, password, vault, call) { slot, derived throws(FormatFault) in
+            try slot.open(with: derived, of: vault.keys.header, vault.headerFile)
+        }
+    }
+
+    private func openOnce(
         _ type: KnownSlot.SlotType, _ password: SecretBytes, _ vault: OpenVault, _ call: CallContext,
         _ body: (KnownSlot, DerivedKey) throws(FormatFault) -> [OpenKey]?
     ) throws(TokenKeepError) -> UnlockedVault {
         guard let slot = vault.keys.header.slot(type) else {
             throw type == .recovery ? PasswordSlots.noRecoveryCode : PasswordSlots.noPassword
         }
-        let derived = try PasswordDerivation.key(of: password, by: slot.derivation, call)
+        let derived = try derive(password, slot.derivation, call)
         let keys: [OpenKey]?
         do throws(FormatFault) {
             keys = try body(slot, derived)
@@ -69,14 +144,18 @@ package struct PasswordSlots {
     ///
     /// - Parameter limit: the seconds after which the keys expire; nil for the usual times.
     /// - Returns: the reason why only this process has the keys; nil if every process has them.
+    /// - Throws: ``Status/conflict`` if another header is in force.
     @discardableResult
-    package func keep(_ unlocked: UnlockedVault, expiringAfter limit: UInt32? = nil) throws(TokenKeepError) -> String? {
+    package func keep(
+        _ unlocked: UnlockedVault, _ call: CallContext, expiringAfter limit: UInt32? = nil
+    ) throws(TokenKeepError) -> String? {
         let vault = unlocked.vault
-        let entry = HeaderTrust.Entry(
-            vault.keys.header, file: vault.headerFile, headerKey: try unlocked.headerKey())
-        try opener.residentKeys.keep(
-            unlocked.keys, HeaderTrust(entries: [entry], path: try opener.path()), of: vault.keys.vaultID,
-            expiringAfter: limit)
+        let headerKey = try unlocked.headerKey()
+        let entry = HeaderTrust.Entry(vault.keys.header, file: vault.headerFile, headerKey: headerKey)
+        let trust = HeaderTrust(entries: [entry], path: try opener.path())
+        try opener.whileInForce(vault, headerKey, call) { () throws(TokenKeepError) in
+            try opener.residentKeys.keep(unlocked.keys, trust, of: vault.keys.vaultID, expiringAfter: limit)
+        }
         return opener.residentKeys.reasonForMemory
     }
 

@@ -164,6 +164,11 @@ extension RecordPrefix {
     private static let bound = 8..<52
     private static let eraField = 56..<64
     private static let metadataKeyField = 64..<72
+
+    /// The bytes of a record file's prefix that name the item, its level and flags.
+    static func boundBytes(of file: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: file[bound])
+    }
     private static let classKeyField = 72..<80
 
     /// - Parameter file: the bytes of a record file, which begin with the prefix.

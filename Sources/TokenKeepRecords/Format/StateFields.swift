@@ -9,6 +9,7 @@ struct StateFields: Equatable {
         static let name: UInt16 = 4
         static let sealedProtection: UInt16 = 5
         static let sealedHolder: UInt16 = 6
+        static let writesMAC: UInt16 = 7
         static let pendingRefresh: UInt16 = 16
         static let outbox: UInt16 = 17
     }
@@ -17,6 +18,10 @@ struct StateFields: Equatable {
 
     var changedAt: UnixTime
     var pending: [PendingWrite] = []
+    /// The MAC of the pending writes. See ``WritesMAC``.
+    var writesMAC: [UInt8]?
+    /// The result of the check of ``writesMAC``.
+    var writes = WritesMAC.Result.right
     /// The name of the item or service; nil in a record that has a value and no sealed copies.
     ///
     /// The name is needed to remove the item from modules, and for sealed items while the metadata is locked.
@@ -32,6 +37,7 @@ struct StateFields: Equatable {
         var fields = FieldReader(bytes, repeating: Tag.pendingWrite, Tag.sealedHolder)
         var changedAt: UnixTime?
         var pending: [PendingWrite] = []
+        var writesMAC: [UInt8]?
         var name: ItemName?
         var sealed: SealedCopies?
         var kept: [UnknownField] = []
@@ -52,6 +58,9 @@ struct StateFields: Equatable {
             case Tag.sealedHolder where sealed != nil:
                 sealed?.holders.append(try SealedCopiesFormat.parseHolder(&reader))
                 try reader.end()
+            case Tag.writesMAC:
+                writesMAC = try reader.array(WritesMAC.length, "MAC of pending writes")
+                try reader.end()
             case Tag.pendingRefresh where value.count <= maximumPendingRefresh, Tag.outbox where value.count == 4,
                 FieldReader.firstOptional...:
                 kept.append(try UnknownField(tag: tag, copying: value))
@@ -61,7 +70,8 @@ struct StateFields: Equatable {
         guard let changedAt else { throw .malformed("the date of its change is missing") }
         guard pending.count <= maximumPending else { throw .malformed("it has too many pending changes") }
         if let sealed { try SealedCopiesFormat.check(sealed, of: name) }
-        return StateFields(changedAt: changedAt, pending: pending, name: name, sealed: sealed, kept: kept)
+        return StateFields(
+            changedAt: changedAt, pending: pending, writesMAC: writesMAC, name: name, sealed: sealed, kept: kept)
     }
 
     /// Encodes the fields. The caller must wipe the result.
@@ -73,12 +83,14 @@ struct StateFields: Equatable {
         let pendingLength = pending.reduce(0) { $0 + PendingWriteFormat.maximumLength(of: $1) + 6 }
         let holdersLength = holders.reduce(0) { $0 + $1.count + 6 }
         var writer = ByteWriter(
-            capacity: 656 + pendingLength + holdersLength + kept.reduce(0) { $0 + $1.value.count + 6 })
+            capacity: 656 + WritesMAC.length + 6 + pendingLength + holdersLength
+                + kept.reduce(0) { $0 + $1.value.count + 6 })
         writer.append(field: Tag.changedAt, integer: changedAt.rawValue)
         for part in pending { writer.append(field: Tag.pendingWrite, PendingWriteFormat.serialized(part)) }
         if let name { writer.append(field: Tag.name, NameFormat.serialized(name)) }
         if let sealed { writer.append(field: Tag.sealedProtection, SealedCopiesFormat.serialized(sealed)) }
         for holder in holders { writer.append(field: Tag.sealedHolder, holder) }
+        if let writesMAC { writer.append(field: Tag.writesMAC, writesMAC) }
         for field in kept { field.write(to: &writer) }
         return writer.bytes
     }

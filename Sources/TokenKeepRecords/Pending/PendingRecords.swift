@@ -7,7 +7,8 @@ package struct PendingRecords: Sendable {
     ///
     /// Each record has the item's value, or says that the item was cleared.
     package private(set) var records: [[UInt8]: JournalRecord] = [:]
-    /// The error of the first record that could not be read or whose keys are locked; nil if there is no such record.
+    /// The error of the first record that could not be read, whose keys are locked or that has a forged pending write; nil
+    /// if there is no such record.
     package private(set) var problem: TokenKeepError?
     /// The number of records that could not be read. Does not include records with locked keys.
     package private(set) var unreadable = 0
@@ -29,8 +30,9 @@ package struct PendingRecords: Sendable {
             case .failure(let fault):
                 problem = problem ?? reader.error(fault)
                 unreadable += 1
-            case .success(let record) where record.pending.isEmpty: continue
+            case .success(let record) where record.pending.isEmpty: problem = problem ?? record.forgery
             case .success(let record):
+                problem = problem ?? record.forgery
                 self.records[name] = record
                 problem = problem ?? record.locked
             }

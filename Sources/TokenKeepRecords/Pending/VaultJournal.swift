@@ -52,9 +52,13 @@ package struct VaultJournal: Sendable {
         }
     }
 
-    /// Whether a record has no pending changes, or is missing. False if the record cannot be read.
+    /// Whether a record has no pending changes, or is missing. False if the record cannot be read, or has a forged pending
+    /// write, which reports go on naming.
     private func hasNothingPending(_ reader: RecordReader, _ vault: inout OpenVault) throws(TokenKeepError) -> Bool {
-        switch try reader.read(&vault, { _, state throws(FormatFault) in state.pending.isEmpty }) {
+        let isQuiet = { (_: RecordFile, state: StateFields) throws(FormatFault) in
+            state.pending.isEmpty && state.writes != .forged
+        }
+        return switch try reader.read(&vault, isQuiet) {
         case nil: true
         case .success(let isEmpty): isEmpty
         case .failure: false

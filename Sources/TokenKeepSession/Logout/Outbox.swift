@@ -74,7 +74,7 @@ public struct Outbox: Sendable {
     }
 
     func add(
-        _ token: SecretBytes, isRefresh: Bool, of session: ItemName, _ provider: String, level: AccessLevel?
+        _ token: SecretBytes, isRefresh: Bool, of session: ItemName, _ provider: String?, level: AccessLevel?
     ) throws(TokenKeepError) {
         let name = try ItemName(
             namespace: store.namespace, service: Outbox.service, account: Hexadecimal.text(RandomBytes.make(8)))
@@ -82,7 +82,7 @@ public struct Outbox: Sendable {
         try json.set("tokenkeep_outbox", 1)
         try json.set("service", session.service)
         try json.set("account", session.account)
-        if !provider.isEmpty { try json.set("provider", provider) }
+        if let provider { try json.set("provider", provider) }
         try json.set("token", token)
         try json.set("token_type_hint", isRefresh ? "refresh_token" : "access_token")
         try json.set("since", options.clock().wall)

@@ -89,13 +89,13 @@ extension Session {
         // A sign-in meanwhile has a note of its own.
         guard let note = try note(), note.state == .signedOut, let ended = note.endedEpoch else { return .none }
         let isBlind = note.endsLocally && !isLater && note.nextEpoch.isEmpty && !ended.isEmpty
-        let record = try isBlind ? nil : endedRecord(call)
+        let (record, level) = try isBlind ? (nil, nil) : endedRecord(call)
         // The record of a sign-in that was cut short before its second note.
         if let epoch = record?.epoch, epoch == note.nextEpoch { return .none }
         // A secret without a session before or in it is another program's.
         let isForeign = ended.isEmpty && record == nil
         let isEnded = !isForeign && (!isLater || (record?.epoch ?? "") == ended)
-        let isQueued = try note.endsLocally ? false : queueTokens(of: isEnded ? record : nil, note, call)
+        let isQueued = try note.endsLocally ? false : queueTokens(of: isEnded ? record : nil, level, note, call)
         if isEnded { try store.withoutPrompts.clear(name) }
         let items = Set(refreshAccounts(note) + (isEnded ? [record?.refreshItem].compactMap { $0 } : []))
         if !items.isEmpty { try dropRefreshItems(items.sorted(), call) }
@@ -108,21 +108,23 @@ extension Session {
         return isQueued ? .queued : .none
     }
 
-    /// The record of an ended session; nil if there is none.
-    private func endedRecord(_ call: CallContext) throws(TokenKeepError) -> SessionRecord? {
-        guard let item = try item(call) else { return nil }
+    /// The record of an ended session, and the level of its item; nil if there is none.
+    private func endedRecord(
+        _ call: CallContext
+    ) throws(TokenKeepError) -> (record: SessionRecord?, level: AccessLevel?) {
+        guard let item = try item(call) else { return (nil, nil) }
         do throws(TokenKeepError) {
-            return try SessionRecord(item.secret, now: options.clock())
+            return (try SessionRecord(item.secret, now: options.clock()), item.details.accessLevel)
         } catch {
             // A later TokenKeep's record stays as it is.
             guard error.status != .unsupported else { throw error }
-            return nil
+            return (nil, nil)
         }
     }
 
     /// Queues the newest token of an ended session: the stash's, else the record's. Returns whether there is one.
     private func queueTokens(
-        of record: SessionRecord?, _ note: SessionNote, _ call: CallContext
+        of record: SessionRecord?, _ level: AccessLevel?, _ note: SessionNote, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         let stashed = try stashedRecord()
         let record = try record.map { record throws(TokenKeepError) in
@@ -132,8 +134,8 @@ extension Session {
         }
         guard let newest = stashed ?? record else { return try queueRefreshToken(note, call) }
         // The stash of an earlier sign-in is not the newest of this one.
-        if let stashed, let record, stashed.epoch != record.epoch { try queue(record, note) }
-        try queue(newest, note)
+        if let stashed, let record, stashed.epoch != record.epoch { try queue(record, level, note) }
+        try queue(newest, level, note)
         return true
     }
 
@@ -156,14 +158,16 @@ extension Session {
             let entry = try refreshEntry(of: ended, note, call)
         else { return false }
         try Outbox(store, options).add(
-            entry.token, isRefresh: true, of: name, note.provider, level: AccessLevel(rawValue: note.refreshLevel))
+            entry.token, isRefresh: true, of: name, entry.provider, level: entry.level)
         return true
     }
 
     /// Puts a record's refresh token, else its access token, into the outbox: not after a logout that sends nothing, and
     /// not if the present session has the same token.
+    ///
+    /// - Parameter level: the level of the record's item; nil if there is none. The note's level can be forged.
     func queue(
-        _ record: SessionRecord, _ note: SessionNote, unlessOf present: SessionRecord? = nil
+        _ record: SessionRecord, _ level: AccessLevel?, _ note: SessionNote, unlessOf present: SessionRecord? = nil
     ) throws(TokenKeepError) {
         if note.state == .signedOut, note.endsLocally { return }
         if let present {
@@ -173,8 +177,8 @@ extension Session {
         let isApart = record.refreshToken != nil && record.refreshItem != nil
         try Outbox(store, options).add(
             record.refreshToken ?? record.accessToken, isRefresh: record.refreshToken != nil, of: name,
-            record.provider ?? note.provider,
-            level: AccessLevel(rawValue: isApart ? record.refreshLevel : note.level))
+            record.provider,
+            level: isApart ? AccessLevel(rawValue: record.refreshLevel) : level ?? AccessLevel(rawValue: note.level))
     }
 
     /// Queues and clears the record of a session that ended while it was locked; does nothing if it is still locked.

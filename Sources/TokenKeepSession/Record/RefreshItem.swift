@@ -17,29 +17,39 @@ struct RefreshItem {
         /// The generation whose answer had the token.
         let generation: UInt64
         let token: SecretBytes
+        /// The provider to which the token goes; nil for none.
+        let provider: String?
+        /// The level of the item from which the entry was read; nil for an entry that was not read.
+        fileprivate(set) var level: AccessLevel?
 
-        init(epoch: String, generation: UInt64, token: SecretBytes) {
+        init(epoch: String, generation: UInt64, token: SecretBytes, provider: String?) {
             self.epoch = epoch
             self.generation = generation
             self.token = token
+            self.provider = provider
         }
 
         fileprivate init?(_ json: JSONValue) throws(TokenKeepError) {
             guard let epoch = json["epoch"]?.text, !epoch.isEmpty, let token = try json["refresh_token"]?.secret(),
                 TokenResponse.isToken(token)
             else { return nil }
-            self.init(epoch: epoch, generation: UInt64(clamping: json["generation"]?.integer ?? 0), token: token)
+            self.init(
+                epoch: epoch, generation: UInt64(clamping: json["generation"]?.integer ?? 0), token: token,
+                provider: json["provider"]?.text)
         }
 
         fileprivate func write(to json: JSONValue) throws(TokenKeepError) {
             try json.set("epoch", epoch)
             try json.set("generation", Int64(clamping: generation))
             try json.set("refresh_token", token)
+            if let provider { try json.set("provider", provider) }
         }
     }
 
     let entry: Entry
     let previous: Entry?
+    /// The level of the item that was read; nil for an item that is to be written.
+    fileprivate(set) var level: AccessLevel?
 
     init(_ entry: Entry, previous: Entry? = nil) {
         self.entry = entry
@@ -62,7 +72,11 @@ struct RefreshItem {
     }
 
     /// The token of a sign-in; nil if the item has none.
-    func entry(of epoch: String?) -> Entry? { [entry, previous].compactMap { $0 }.first { $0.epoch == epoch } }
+    func entry(of epoch: String?) -> Entry? {
+        guard var found = [entry, previous].compactMap({ $0 }).first(where: { $0.epoch == epoch }) else { return nil }
+        found.level = level
+        return found
+    }
 
     func serialized() throws(TokenKeepError) -> SecretBytes {
         let json = try JSONValue.object()
@@ -107,7 +121,9 @@ extension Session {
     func refreshItem(_ account: String, _ call: CallContext) throws(TokenKeepError) -> RefreshItem? {
         do throws(TokenKeepError) {
             return try load(refreshName(account), call).map { item throws(TokenKeepError) in
-                try RefreshItem(item.secret)
+                var found = try RefreshItem(item.secret)
+                found.level = item.details.accessLevel
+                return found
             }
         } catch {
             throw TokenKeepError(

@@ -139,7 +139,7 @@ package struct SessionRecord {
     /// The refresh token in the record, if it belongs into an item of its own; nil if it does not, or is there already.
     func ownRefreshEntry() throws(TokenKeepError) -> RefreshItem.Entry? {
         guard refreshItem != nil, let epoch, let token = try json["refresh_token"]?.secret() else { return nil }
-        return RefreshItem.Entry(epoch: epoch, generation: generation, token: token)
+        return RefreshItem.Entry(epoch: epoch, generation: generation, token: token, provider: provider)
     }
 
     private func keep(_ others: [(name: String, value: JSONValue)]) throws(TokenKeepError) {

@@ -46,6 +46,8 @@ public struct TokenTarget: Sendable, Hashable {
 /// An access token of a record.
 struct AccessToken {
     let value: SecretBytes
+    /// The provider that the sealed record names; nil for none.
+    let provider: String?
     let type: String
     let scope: String?
     let life: TokenLife
@@ -59,13 +61,13 @@ extension SessionRecord {
     /// The access token for a target, or that of the sign-in; nil if there is none.
     func access(for target: TokenTarget?) throws(TokenKeepError) -> AccessToken? {
         guard let target else {
-            return AccessToken(value: accessToken, type: tokenType, scope: scope, life: life)
+            return AccessToken(value: accessToken, provider: provider, type: tokenType, scope: scope, life: life)
         }
         guard let json = json[SessionRecord.targetsMember]?[target.key],
             let token = try json["access_token"]?.secret(), TokenResponse.isToken(token)
         else { return nil }
         return AccessToken(
-            value: token, type: json["token_type"]?.text ?? "Bearer", scope: json["scope"]?.text,
+            value: token, provider: provider, type: json["token_type"]?.text ?? "Bearer", scope: json["scope"]?.text,
             life: TokenLife(json))
     }
 

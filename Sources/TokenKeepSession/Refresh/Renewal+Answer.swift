@@ -79,7 +79,7 @@ extension Renewal {
         let present = try self.present(note, view, call)
         guard note.epoch == view.note.epoch, isLive(present, noted, view) else {
             options.explain?("the session ended meanwhile: the new tokens are not used")
-            try session.queue(renewed, note, unlessOf: present)
+            try session.queue(renewed, view.level, note, unlessOf: present)
             return nil
         }
         // The profile may have been replaced meanwhile.

@@ -117,7 +117,7 @@ extension Renewal {
             try isRepetition(of: earlier, view, record, isRejected: isRejected)
         }
         let request = try SessionRequest(
-            .refresh, session.name, token, isRefreshToken: true, for: target, of: view.note.provider, session.store,
+            .refresh, session.name, token, isRefreshToken: true, for: target, of: record.provider, session.store,
             options: options,
             // The answer counts until then, whatever the caller's deadline is.
             deadline: Deadline(milliseconds: options.answerLimit))

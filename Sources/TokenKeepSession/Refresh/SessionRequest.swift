@@ -45,7 +45,9 @@ public struct SessionRequest: Sendable {
     public let body: SecretBytes
     /// The request must be answered by this moment.
     public let deadline: Deadline
-    /// The name of the session's provider; nil if it has none.
+    /// The name of the session's provider, from the sealed record that has the token; nil if it has none.
+    ///
+    /// Never from the session's note, which a person who has the vault's files can forge.
     package let provider: String?
     /// The client's id in ``body``; nil if it has none.
     package let clientID: String?

@@ -11,7 +11,7 @@ extension Renewal {
         let record = try session.live(view)
         let space = try reserve(for: record)
         let request = try SessionRequest(
-            .extend, session.name, record.accessToken, seconds: seconds, of: view.note.provider, session.store,
+            .extend, session.name, record.accessToken, seconds: seconds, of: record.provider, session.store,
             options: options,
             deadline: Deadline(milliseconds: options.answerLimit))
         options.whileSending?(true)

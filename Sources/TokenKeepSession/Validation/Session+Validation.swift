@@ -75,7 +75,7 @@ extension Session {
     ) throws(TokenKeepError) -> SessionResponse {
         let limit = call.deadline.within(milliseconds: options.answerLimit)
         let request = try SessionRequest(
-            purpose, name, token.value, of: note()?.provider, store, options: options, deadline: limit)
+            purpose, name, token.value, of: token.provider, store, options: options, deadline: limit)
         do throws(TokenKeepError) {
             return try transport(request)
         } catch {

@@ -1,0 +1,54 @@
+import TestSupport
+import Testing
+import TokenKeepCore
+
+@testable import TokenKeepEngine
+@testable import TokenKeepKeys
+@testable import TokenKeepRecords
+
+/// A password that the user types for another purpose does not open what the user locked.
+@Suite struct LockedByUserTests {
+    private let world = LockedVault()
+
+    private func login(_ service: String, hasSession: Bool = true) throws -> Status {
+        let login = VaultLogin(world.other(), service: service, hasSession: hasSession)
+        #expect(try login.unlock(with: SecretBytes("old")) == .done)
+        return world.loading("a", from: world.other())
+    }
+
+    private func prepare() throws {
+        try world.save("a")
+        try world.setPassword()
+    }
+
+    @Test(arguments: ["sudo", "polkit-1", "cups"]) func anotherServiceOpensNothing(service: String) throws {
+        try prepare()
+        try world.store.lock()
+        #expect(try login(service) == .locked)
+        #expect(try login(service, hasSession: false) == .ok, "without a session it may be a login of another name")
+    }
+
+    @Test(arguments: ["swaylock", "gdm-password", "sshd", "login", "kde"]) func aLoginOrALockerOpens(
+        service: String
+    ) throws {
+        try prepare()
+        try world.store.lock()
+        #expect(try login(service) == .ok)
+    }
+
+    @Test func anUnlockEndsTheMark() throws {
+        try prepare()
+        try world.store.lock()
+        try world.unlock("old", world.other())
+        _ = try world.records.opener.residentKeys.removal.purge(
+            all: true, of: #require(try world.records.opener.vaultID()))
+        #expect(world.loading("a") == .locked)
+        #expect(try login("sudo") == .ok, "the user has not locked it since")
+    }
+
+    @Test func theLockOfTheScreenLeavesNoMark() throws {
+        try prepare()
+        try world.store.lock(.screen)
+        #expect(try login("sudo") == .ok)
+    }
+}
