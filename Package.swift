@@ -96,7 +96,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "TokenKeep",
-            dependencies: ["TokenKeepCore", "TokenKeepEngine", "TokenKeepSession", "CSystemShims"],
+            dependencies: ["TokenKeepCore", "TokenKeepEngine", "TokenKeepSession", "TokenKeepOAuth", "CSystemShims"],
             swiftSettings: strict),
         // Foundation's part, for applications: the products above and below do not link it.
         .target(

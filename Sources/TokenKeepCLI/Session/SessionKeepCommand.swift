@@ -22,6 +22,9 @@ struct SessionKeepCommand: ParsableCommand {
               systemctl --user enable --now tokenkeep-keep
               tokenkeep session keep --exec ~/.config/tokenkeep/refresh
 
+            Sessions with a provider's file are renewed as it says; the command of --exec renews the others. The unit runs \
+            ~/.config/tokenkeep/refresh so, if there is such a program.
+
             With --validate the server is asked every 3 minutes whether it still accepts each token.
             """)
 
@@ -38,7 +41,7 @@ struct SessionKeepCommand: ParsableCommand {
     var storeOptions: StoreOptions
 
     func run() throws {
-        var options = try server.options(storeOptions)
+        var options = try server.options(storeOptions, isForMany: true)
         options.validates = validate
         let store = try storeOptions.open(server.explainOptions)
         let keeper = try SessionKeeper(store)
