@@ -96,7 +96,9 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "TokenKeep",
-            dependencies: ["TokenKeepCore", "TokenKeepEngine", "TokenKeepKeys", "TokenKeepSession", "CSystemShims"],
+            dependencies: [
+                "TokenKeepCore", "TokenKeepEngine", "TokenKeepKeys", "TokenKeepSession", "TokenKeepOAuth", "CSystemShims",
+            ],
             swiftSettings: strict),
         // Foundation's part, for applications: the products above and below do not link it.
         .target(

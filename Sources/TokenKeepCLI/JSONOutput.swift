@@ -79,14 +79,14 @@ enum JSONOutput {
         }
     }
 
-    /// The tokens of sessions that wait; null if the vault cannot be read.
+    /// The tokens of sessions that wait; null if the vault cannot be read. `outbox` is null if they cannot be listed.
     struct WaitingSessions: Encodable {
         private let stashed: Int
-        private let outbox: Bool
+        private let outbox: Nullable<Bool>
 
         init(_ waiting: Sessions.Waiting) {
             stashed = waiting.stashed
-            outbox = waiting.hasOutbox
+            outbox = Nullable(waiting.hasOutbox)
         }
     }
 

@@ -60,8 +60,11 @@ struct StatusCommand: ParsableCommand {
                 "sessions whose tokens wait for their place to open: \(waiting.stashed)",
                 "  a restart of the machine would lose them; the next call after the unlock saves them",
             ]
-        let outbox = waiting.hasOutbox ? ["tokens wait to be revoked: tokenkeep session flush --exec COMMAND"] : []
-        return stashed + outbox
+        switch waiting.hasOutbox {
+        case true?: return stashed + ["tokens wait to be revoked: tokenkeep session flush"]
+        case false?: return stashed
+        case nil: return stashed + ["tokens may wait to be revoked: they cannot be listed now"]
+        }
     }
 
     /// The lines about an error that keeps the pending changes from being read.

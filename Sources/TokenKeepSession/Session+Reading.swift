@@ -39,7 +39,7 @@ extension Session {
     ///
     /// - Throws: ``Status/notFound`` if nobody is signed in, ``Status/needsLogin`` or ``Status/expired``.
     func live(_ view: SessionView) throws(TokenKeepError) -> SessionRecord {
-        if view.note.state == .needsLogin { throw Session.ended(name, view.note.reason) }
+        if view.note.state == .needsLogin { throw Session.ended(name, view.note.reason, view.note.problem) }
         guard let record = view.record else {
             let reason = view.note.reason.word.map { " (\($0))" } ?? ""
             throw TokenKeepError(
@@ -315,6 +315,7 @@ extension SessionInfo {
         expiresAt = note.expiresAt == 0 ? nil : UnixTime(note.expiresAt)
         refreshAt = note.refreshAt == 0 ? nil : UnixTime(note.refreshAt)
         validatedAt = note.validatedAt == 0 ? nil : UnixTime(note.validatedAt)
+        problem = note.problem.isEmpty ? nil : note.problem
         coolDownUntil = note.coolDownUntil <= UnixTime.now.rawValue ? nil : UnixTime(note.coolDownUntil)
         generation = note.generation
         rotation = note.rotation

@@ -37,12 +37,9 @@ extension Session {
         let jitter = Int64.random(in: -Session.heartbeat * 100...Session.heartbeat * 100)
         let heartbeat = Session.heartbeat * 1000 + jitter
         guard let note = try note() else { return UInt32(clamping: heartbeat) }
-        let now = options.clock().wall
-        var due = now + Session.heartbeat * 2
-        if note.canRenew, options.transport != nil, note.refreshAt > now { due = min(due, note.refreshAt) }
-        if note.kind == .guest, note.expiresAt > now { due = min(due, note.expiresAt) }
-        if note.coolDownUntil > now { due = min(due, note.coolDownUntil) }
-        // One second more: the times are whole seconds, rounded down.
-        return UInt32(clamping: min(heartbeat, (due - now + 1) * 1000))
+        let times = TokenRules.Times(
+            refreshAt: note.canRenew && options.transport != nil ? note.refreshAt : 0, expiresAt: note.expiresAt,
+            coolDownUntil: note.coolDownUntil)
+        return UInt32(clamping: min(heartbeat, TokenRules.nextLook(times, at: options.clock().wall) * 1000))
     }
 }

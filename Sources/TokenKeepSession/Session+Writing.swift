@@ -20,8 +20,21 @@ extension Session {
     public func begin(
         _ kind: SessionKind, response: SecretBytes, revokesReplaced: Bool = false
     ) throws(TokenKeepError) {
+        try begin(kind, response: response, revokesReplaced: revokesReplaced, signInSince: nil)
+    }
+
+    /// ``begin(_:response:revokesReplaced:)`` at the end of a sign-in.
+    ///
+    /// - Parameter start: the moment at which the user began to sign in. The tokens of a session that another sign-in has
+    ///   begun since are put into the outbox; nil for none.
+    package func begin(
+        _ kind: SessionKind, response: SecretBytes, revokesReplaced: Bool, signInSince start: SessionTime?
+    ) throws(TokenKeepError) {
         let tokens = try response.withUnsafeBytes { bytes throws(TokenKeepError) in try TokenResponse.strict(bytes) }
-        try begin(kind, tokens, isFromServer: true, revokesReplaced: revokesReplaced)
+        try begin(kind, tokens, isFromServer: true) { replaced in
+            let isRival = start.map { SignInRules.isRival(replaced.generation, replaced.life.obtained, $0) }
+            return revokesReplaced || isRival == true
+        }
     }
 
     /// Whether ``begin(_:response:revokesReplaced:)``, which failed, has certainly left no session with a token: then the
@@ -65,7 +78,8 @@ extension Session {
     }
 
     private func begin(
-        _ kind: SessionKind, _ response: TokenResponse, isFromServer: Bool = false, revokesReplaced: Bool = false
+        _ kind: SessionKind, _ response: TokenResponse, isFromServer: Bool = false,
+        revokes: ((SessionRecord) -> Bool)? = nil
     ) throws(TokenKeepError) {
         let call = try begin()
         // The token of a session that ended while it was locked would be overwritten.
@@ -75,7 +89,8 @@ extension Session {
             kind, response, epoch: epoch, provider: options.provider, now: options.clock())
         func replace(_ session: Session, keepsPrevious: Bool) throws(TokenKeepError) {
             let lock = try session.changeLock(call)
-            let replaced = revokesReplaced ? session.signedInRecord(call) : nil
+            let present = revokes == nil ? nil : session.signedInRecord(call)
+            let replaced = present.flatMap { revokes?($0.record) == true ? $0 : nil }
             try session.write(
                 record, epoch: epoch, level: options.level, isFromServer: isFromServer, keepsPrevious: keepsPrevious,
                 call)
@@ -116,7 +131,8 @@ extension Session {
         keepsPrevious: Bool = true, _ call: CallContext
     ) throws(TokenKeepError) {
         try record.adopt(epoch: epoch)
-        let before = try note() ?? SessionNote()
+        let known = try note()
+        let before = known ?? SessionNote()
         let refreshLevel = try separateLevel(of: record, level, before)
         let place = try refreshLevel.map { level throws(TokenKeepError) in
             let place = try refreshPlace(before, needsPresent: keepsPrevious, call)
@@ -130,7 +146,7 @@ extension Session {
             note.refreshItems |= self.refreshItemBit(place?.account)
             return true
         }
-        try save(record, level: level, refreshLevel: refreshLevel, previous: place?.previous, call)
+        try saveSignIn(record, epoch, (level, refreshLevel), place, after: known, call)
         let now = options.clock()
         try changeNote(call) { note in
             let (known, rotation) = (note.level, note.rotation)
@@ -142,6 +158,43 @@ extension Session {
         }
         slots.change(id)
         dropPreviousRefreshToken(record, refreshLevel, before, place?.previous, call)
+    }
+
+    /// Saves the items of a sign-in. If one is refused, nothing stays of the sign-in.
+    private func saveSignIn(
+        _ record: SessionRecord, _ epoch: String, _ levels: (session: AccessLevel?, refresh: AccessLevel?),
+        _ place: RefreshPlace?, after known: SessionNote?, _ call: CallContext
+    ) throws(TokenKeepError) {
+        var isApart = false
+        do throws(TokenKeepError) {
+            try saveRefreshToken(of: record, level: levels.refresh, previous: place?.previous, call)
+            isApart = place != nil
+            try saveItem(record, level: levels.session, call)
+        } catch {
+            if SignInRules.isRefused(error.status) {
+                try? withdrawSignIn(epoch, to: known, isApart ? place : nil, call)
+            }
+            throw error
+        }
+    }
+
+    /// Takes back the note of a sign-in that was refused, and its refresh token.
+    ///
+    /// - Parameter place: the place that has the refresh token; nil if none has it.
+    private func withdrawSignIn(
+        _ epoch: String, to known: SessionNote?, _ place: RefreshPlace?, _ call: CallContext
+    ) throws(TokenKeepError) {
+        if let place, place.previous == nil { try dropRefreshItems([place.account], call) }
+        let before = known ?? SessionNote()
+        try changeNote(call) { note in
+            guard note.nextEpoch == epoch else { return false }
+            note.nextEpoch = before.nextEpoch
+            note.refreshLevel = before.refreshLevel
+            note.refreshItems = before.refreshItems
+            if known == nil { note.state = .signedOut }
+            return true
+        }
+        slots.change(id)
     }
 
     /// Drops the refresh token of the earlier sign-in. After a failure a later call drops it, or the next refresh.
@@ -253,8 +306,13 @@ extension Session {
         _ record: SessionRecord, level: AccessLevel?, refreshLevel: AccessLevel? = nil,
         previous: RefreshItem.Entry? = nil, _ call: CallContext
     ) throws(TokenKeepError) {
-        let secret = try record.serialized()
         try saveRefreshToken(of: record, level: refreshLevel, previous: previous, call)
+        try saveItem(record, level: level, call)
+    }
+
+    /// Saves the record as the session's item.
+    private func saveItem(_ record: SessionRecord, level: AccessLevel?, _ call: CallContext) throws(TokenKeepError) {
+        let secret = try record.serialized()
         let outcome = try save(secret, as: name, level: level, label: "session of \(name.defaultLabel)", call)
         let waiting = outcome.pendingModules.map { "; it is pending for \($0)" }.joined()
         options.explain?("saved generation \(record.generation) in \(outcome.module)\(waiting)")

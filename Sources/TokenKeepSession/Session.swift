@@ -307,8 +307,10 @@ public final class Session: Sendable {
     }
 
     /// The error of a session that ended.
-    static func ended(_ name: ItemName, _ reason: SessionReason) -> TokenKeepError {
-        let words = reason.word.map { " (\($0))" } ?? ""
+    ///
+    /// - Parameter problem: the server's words; "" if there are none.
+    static func ended(_ name: ItemName, _ reason: SessionReason, _ problem: String = "") -> TokenKeepError {
+        let words = reason.word.map { " (\($0)\(problem.isEmpty ? "" : ": " + problem))" } ?? ""
         let status: Status = reason == .expired ? .expired : .needsLogin
         return TokenKeepError(
             status, "the session of \(name) is over\(words)",

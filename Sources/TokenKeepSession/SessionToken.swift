@@ -50,6 +50,8 @@ public struct SessionInfo: Sendable, Equatable {
     public let refreshAt: UnixTime?
     /// When the server last accepted a token of the session; nil if unknown.
     public internal(set) var validatedAt: UnixTime?
+    /// The fault of the server's last answer, or its words about the end of the session; nil if there is none.
+    public let problem: String?
     /// The server is asked again after this time; nil if it can be asked now.
     public let coolDownUntil: UnixTime?
     /// The number of tokens that the session has had.

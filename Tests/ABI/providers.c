@@ -84,6 +84,18 @@ static void a_token_is_renewed_by_libcurl(void) {
     tokenkeep_session_close(session);
 }
 
+static void a_session_of_a_provider_is_renewed_without_options(void) {
+    tokenkeep_session *session = open_session("eve", "example");
+    tokenkeep_token *token = NULL;
+    begin(session, 3, 0);
+    tokenkeep_session_close(session);
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_session_open(store, "api", "eve", NULL, &session, &error));
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_session_token(session, 60, &token, &error));
+    CHECK_TEXT("access-4", tokenkeep_token_value(token, NULL));
+    tokenkeep_token_free(token);
+    tokenkeep_session_close(session);
+}
+
 static void neither_request_nor_answer_stays_in_memory(void) {
     tokenkeep_session *session = open_session("bob", "example");
     tokenkeep_token *token = NULL;
@@ -131,6 +143,7 @@ int main(void) {
     store = open_store();
     RUN(a_token_is_renewed_by_libcurl);
     RUN(neither_request_nor_answer_stays_in_memory);
+    RUN(a_session_of_a_provider_is_renewed_without_options);
     RUN(a_cancel_ends_a_request_that_waits);
     RUN(without_endpoints_a_request_is_unsupported);
     tokenkeep_close(store);

@@ -56,6 +56,7 @@ cat requests
 title "without --exec the token in hand is written to its end"
 run session refresh api.example.com
 run session token api.example.com --min-ttl 2h | sed 's/ends in [0-9]* s/ends in N s/'
+run session token api.example.com --min-ttl 7200 | sed 's/ends in [0-9]* s/ends in N s/'
 run session token api.example.com --min-ttl soon
 
 title "accounts: the first is active until another is chosen"
@@ -85,7 +86,7 @@ echo '<html>captive portal</html>' >answer
 run session token web --exec ./server
 printf 'HTTP/1.1 429 Too Many Requests\r\nRetry-After: 600\r\n\r\n' >answer
 run session token web --exec ./server
-run session token web --exec ./server | sed 's/wait [0-9]* s/wait N s/'
+run session token web --exec ./server | sed 's/for [0-9]* s more/for N s more/'
 cat requests
 sign_in web ann 0
 echo 75 >code; : >answer
@@ -220,6 +221,12 @@ run session logout api.example.com ann
 chmod 775 "$XDG_CONFIG_HOME/tokenkeep/logout.d/10-caches"
 chmod o+w "$XDG_CONFIG_HOME/tokenkeep/logout.d/10-caches"
 run session logout signals ann --local 2>&1 | sed "s|$XDG_CONFIG_HOME|CONFIG|g"
+run session token signals ann
+sign_in signals ann 3600
+chmod 777 "$XDG_CONFIG_HOME/tokenkeep/logout.d"
+run session logout signals ann --local --json 2>&1 | sed "s|$XDG_CONFIG_HOME|CONFIG|g"
+run session token signals ann
+sign_in signals ann 3600
 rm -r "$XDG_CONFIG_HOME/tokenkeep/logout.d"
 sign_in many ann 3600
 sign_in many bob 3600

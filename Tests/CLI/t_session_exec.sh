@@ -28,8 +28,12 @@ try endless 'cat >/dev/null; exec yes' &
 try missing ./missing &
 try fails 'cat >/dev/null; echo oops >&2; exit 7' &
 try not-sent 'cat >/dev/null; exit 75' &
+try reads-a-byte 'head -c 1 >/dev/null; exit 3' &
+try reads-nothing 'exit 3' &
+try says-nothing 'exit 0' &
 wait
-for service in silent slow killed closes-output closes-input huge endless missing fails not-sent; do
+for service in silent slow killed closes-output closes-input huge endless missing fails not-sent \
+    reads-a-byte reads-nothing says-nothing; do
     title "$service"
     cat "$service.told"
 done

@@ -62,6 +62,15 @@ run session keep --exec ./server 2>&1 | sed "s/process $background /process PID 
 finish TERM
 cat keep.err
 
+title "the unit starts without the program, and runs it if it is there"
+mkdir bin
+printf '#!/bin/sh\necho "tokenkeep $*"\n' >bin/tokenkeep
+chmod +x bin/tokenkeep
+command=$(sed -n "s/^ExecStart=.*-c '\(.*\)' %E.*/\1/p" "$HERE/../../data/systemd/tokenkeep-keep.service")
+PATH="$WORK/bin:$PATH" /bin/sh -c "$command" ./refresh
+cp server refresh
+PATH="$WORK/bin:$PATH" /bin/sh -c "$command" ./refresh
+
 title "a keeper warns once of a session that is over"
 printf '{"access_token":"a","expires_in":0}' | "$TOKENKEEP" session begin over ann
 env --default-signal=TERM "$TOKENKEEP" session keep --exec ./server 2>keep.err &

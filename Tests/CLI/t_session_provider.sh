@@ -91,6 +91,27 @@ sign_in dora 3600 1 --provider example
 put example "exec = echo '{\"access_token\":\"by-a-command\"}'\n"
 run session refresh api.example.com carl
 
+title "a keeper asks the provider, and runs --exec for sessions without one"
+put example "token_endpoint = $https/token\nca_file = $WORK/served/ca.pem\n"
+run session logout api.example.com --all --local
+sign_in ann 0 8 --provider example
+sign_in gus 0 1
+: >served/requests
+printf '#!/bin/sh\ncat >/dev/null\necho "$TOKENKEEP_PURPOSE for $TOKENKEEP_ACCOUNT" >>asked\nexit 75\n' >asks
+chmod +x asks
+: >asked
+env --default-signal=TERM "$TOKENKEEP" session keep --exec ./asks 2>keep.err &
+background=$!
+tail -n +1 -f asked --pid="$background" | grep -m 1 "refresh for gus"
+tail -n +1 -f served/requests --pid="$background" | grep -m 1 -o "/token"
+until "$TOKENKEEP" session show api.example.com ann | grep "tokens so far: 2"; do :; done
+kill -TERM "$background"
+wait "$background" 2>/dev/null
+
+title "a provider's file that is gone is named"
+sign_in hal 0 1 --provider gone-from-here
+run session token api.example.com hal
+
 title "load opens no libcurl, a refresh does"
 put example "token_endpoint = $https/token\nca_file = $WORK/served/ca.pem\n"
 sign_in ann 0 8 --provider example

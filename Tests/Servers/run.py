@@ -143,6 +143,7 @@ def an_answer_is_lost(user):
     user.script("loses", after="exit 1")
     user.token(expected=4, script="loses")
     if user.rotation == "strict":
+        # The repetition is refused.
         user.token(expected=3)
         assert user.reason() == "rotation-lost"
         before = user.refreshes()

@@ -59,6 +59,18 @@ import TokenKeep
         #expect(await server.requests.count == 2)
     }
 
+    @Test func withoutATransportTheProvidersFileCountsAndAFileThatIsGoneIsNamed() async throws {
+        let store = try open()
+        var options = TokenSession.Options()
+        options.provider = "gone-from-here"
+        let first = try await TokenSession(store: store, service: "api.example.com", account: "ann", options: options)
+        try await first.begin(.user, response: .init(Server.tokens(1, 0)))
+        let session = try await TokenSession(store: store, service: "api.example.com", account: "ann")
+        let message =
+            "there is no file of the provider gone-from-here, which the session of api.example.com (ann) names"
+        await expect(.unsupported, message) { _ = try await session.token() }
+    }
+
     @Test func aNegativeLifetimeIsInvalid() async throws {
         let session = try await TokenSession(store: open(), service: "s", account: "a", options: options(Server()))
         await expect(.invalid, "expires_in is negative") {

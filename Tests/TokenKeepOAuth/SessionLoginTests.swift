@@ -87,6 +87,25 @@ import TokenKeepSession
         #expect(usual.withLock { $0?.hasPassed } == false)
     }
 
+    @Test func aTokenThatWaitsToBeRevokedIsSentBeforeTheNextSignInRedeems() throws {
+        _ = try login("ann").end()
+        #expect(try store.list(service: Outbox.service).items.count == 1)
+        #expect(try login("ann").token().value == SecretBytes("access-3"))
+        let order = try server.requests.filter { $0.contains("/revoke") || $0.contains("/token") }
+        #expect(order.firstIndex { $0.contains("/revoke") } == 2, "\(order)")
+        #expect(try store.list(service: Outbox.service).items.isEmpty)
+    }
+
+    @Test func aTokenThatCannotBeRevokedBeforeTheNextSignInIsDroppedAfterIt() throws {
+        _ = try login("ann").end()
+        let login = try SessionLogin(
+            store, service: "api.example.com", account: "ann", at: provider(revocation: "/fails"),
+            .test(.device), SessionOptions())
+        _ = try login.run(until: Deadline(milliseconds: 30_000)) { _ throws(TokenKeepError) in nil }
+        #expect(try store.list(service: Outbox.service).items.isEmpty)
+        #expect(try revocations.isEmpty)
+    }
+
     @Test func tokensOfASessionThatIsBusyAreRevoked() throws {
         let name = try ItemName(namespace: store.namespace, service: "api.example.com", account: "ann")
         let call = CallContext(deadline: Deadline(milliseconds: 1000))

@@ -96,13 +96,15 @@ struct AnswerTests {
         world.move(seconds: 3400)
         let headers = header.value.map { ["Retry-After": $0] } ?? [:]
         world.server.next(.says(status, headers, ""))
+        guard header.wait > 5 else {
+            #expect(try session.token().text == "access-2", "a short wait is waited for")
+            return
+        }
         #expect(try session.token().text == "access-1")
         let requests = world.server.requests.count
         #expect(try session.note()?.coolDownUntil == 1_800_003_400 + header.wait)
-        if header.wait > 5 {
-            #expect(try world.session(rotation: .none).token().text == "access-1")
-            #expect(world.server.requests.count == requests, "it was asked again")
-        }
+        #expect(try world.session(rotation: .none).token().text == "access-1")
+        #expect(world.server.requests.count == requests, "it was asked again")
     }
 
     @Test(

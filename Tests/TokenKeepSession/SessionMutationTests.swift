@@ -48,7 +48,7 @@ struct SessionMutationTests {
         note.logoutMark = 7
         note.rotation = .overlap(seconds: 60)
         note.refreshing = SessionNote.Refreshing(
-            fingerprint: [UInt8](repeating: 3, count: 16), since: now, process: 4711, isRepeated: true)
+            fingerprint: [UInt8](repeating: 3, count: 16), since: now, process: 4711, isAnswered: true)
         #expect(try SessionNote(note.serialized()) == note)
     }
 }

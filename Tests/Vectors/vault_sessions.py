@@ -111,7 +111,7 @@ def parse_note(state, names, entry):
 def parse_refreshing(data, where):
     cursor = Cursor(data, where + ", refresh")
     parts = {"fingerprint": cursor.take(16).hex(), "wall": cursor.time(), "boottime": cursor.time()}
-    parts |= {"process": cursor.integer(4), "is_repeated": cursor.integer(1, 0, 1)}
+    parts |= {"process": cursor.integer(4), "answer": cursor.integer(1, 0, 2)}
     return parts | {"boot": cursor.take(cursor.left()).decode("ascii")}
 
 

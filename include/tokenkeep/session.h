@@ -48,6 +48,7 @@ extern "C" {
 #define TOKENKEEP_REASON_REFUSED       5 /* the server refused the refresh token */
 #define TOKENKEEP_REASON_ROTATION_LOST 6 /* the answer with the new refresh token was lost */
 #define TOKENKEEP_REASON_REVOKED       7
+#define TOKENKEEP_REASON_INTERACTION   8 /* the server wants a sign-in, a consent or a second factor */
 #define TOKENKEEP_REASON_OTHER_SUBJECT 9 /* the server answered a refresh with tokens of another user */
 
 /* What the server does with a refresh token that was used. */

@@ -75,11 +75,11 @@ extension TokenSession {
 
     /// The options of a session.
     public struct Options: Sendable {
-        /// Sends requests to the server; nil if this program renews nothing.
+        /// Sends requests to the server; nil for libcurl, at the endpoints in the provider's file.
         public var transport: Transport?
         /// Whether ``TokenSession/run()`` asks the server every 3 minutes whether it still accepts the token.
         public var validates = false
-        /// The name of the provider, for lists.
+        /// The name of the provider (docs/signing-in.md), for lists and for a session that begins.
         public var provider: String?
         /// The address of the token endpoint, a part of requests.
         public var refreshURL: String?
@@ -97,7 +97,7 @@ extension TokenSession {
         /// The time for the answer to a request, in milliseconds; replaced in tests.
         package var answerLimit: UInt32 = 30_000
 
-        /// No transport, 35 seconds a call.
+        /// The provider's file, 35 seconds a call.
         public init() {}
 
         var core: SessionOptions {

@@ -49,6 +49,8 @@ extension TokenSession {
         case rotationLost = 6
         /// The session was revoked.
         case revoked = 7
+        /// The server wants the user to sign in, to consent or to prove a second factor.
+        case interaction = 8
         /// The server answered a refresh with tokens of another user.
         case otherSubject = 9
 
@@ -100,6 +102,8 @@ extension TokenSession {
         public let expiresAt: Date?
         /// When the server last accepted a token of the session; nil if unknown.
         public let validatedAt: Date?
+        /// The fault of the server's last answer, or its words about the end of the session; nil if there is none.
+        public let problem: String?
         /// The server is asked again after this time; nil if it can be asked now.
         public let coolDownUntil: Date?
         /// Whether the newest tokens are in the kernel's memory alone until their place opens. A restart of the machine
@@ -115,6 +119,7 @@ extension TokenSession {
             canRenew = core.canRenew
             expiresAt = core.expiresAt.map(Date.init(_:))
             validatedAt = core.validatedAt.map(Date.init(_:))
+            problem = core.problem
             coolDownUntil = core.coolDownUntil.map(Date.init(_:))
             isStashed = core.isStashed
         }

@@ -1,4 +1,5 @@
 import TokenKeepCore
+import TokenKeepOAuth
 package import TokenKeepSession
 
 /// The session of one account: tokens that stay fresh, in every task and every process.
@@ -9,6 +10,8 @@ package import TokenKeepSession
 /// let session = try await TokenSession(store: store, service: "api.example.com", account: "ann", options: options)
 /// let token = try await session.token(minTTL: .seconds(60))
 /// ```
+///
+/// Without a transport the server is asked by libcurl, at the endpoints in the file of the session's provider.
 ///
 /// A token is renewed before it ends, by one process; the others wait and get the new one. The server's answer is saved
 /// before anybody gets it. Only the server's refusal ends a session. Any task may use a session, several at once.
@@ -26,9 +29,11 @@ public final class TokenSession: Sendable {
         store: TokenStore, service: String, account: String? = nil, options: Options = Options()
     ) async throws {
         self.store = store
-        let core = options.core
+        let given = options.core
         engine = try await store.run { engine, _ throws(CoreError) in
-            try Session(engine, service: service, account: account, core)
+            var core = given
+            if core.transport == nil { try core.useProviders() }
+            return try Session(engine, service: service, account: account, core)
         }
     }
 

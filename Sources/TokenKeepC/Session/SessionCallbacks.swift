@@ -61,7 +61,10 @@ extension SessionOptions {
     /// Reads `tokenkeep_session_options`; NULL stands for the defaults.
     init(_ pointer: UnsafePointer<tokenkeep_session_options>?) throws(TokenKeepError) {
         self.init()
-        guard let pointer else { return }
+        guard let pointer else {
+            try useProviders()
+            return
+        }
         let options = try copy(pointer, over: tokenkeep_session_options(), "session options")
         try checkFlags(options.flags, known: UInt32(TOKENKEEP_SESSION_HEARTBEAT), "session options")
         validates = options.flags & UInt32(TOKENKEEP_SESSION_HEARTBEAT) != 0

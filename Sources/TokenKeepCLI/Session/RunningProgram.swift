@@ -12,6 +12,8 @@ final class RunningProgram {
     private let endDescriptor: Int32
     private var status: Int32 = 0
     private var hasEnded = false
+    /// The bytes of the input that are in the pipe, or were read from it.
+    private var written = 0
 
     init(process: pid_t) {
         self.process = process
@@ -40,7 +42,7 @@ final class RunningProgram {
                 inputEnd = -1
             }
             guard wait(outputEnd, inputEnd, until: deadline) else { throw SessionProgram.late }
-            if inputEnd >= 0, let input { RunningProgram.send(input, &sent, to: inputEnd) }
+            if inputEnd >= 0, let input { send(input, &sent, to: inputEnd) }
             // Asked before the reading: all that the program wrote before its end is in the pipe.
             let isOver = look()
             var isOpen = true
@@ -67,13 +69,30 @@ final class RunningProgram {
     }
 
     /// Writes the next part of the input. If the program stops reading, its answer still counts.
-    private static func send(_ input: SecretBytes, _ sent: inout Int, to descriptor: Int32) {
-        let written = write(descriptor, input.unsafeAddress + sent, input.count - sent)
-        if written > 0 {
-            sent += written
+    private mutating func send(_ input: SecretBytes, _ sent: inout Int, to descriptor: Int32) {
+        let count = write(descriptor, input.unsafeAddress + sent, input.count - sent)
+        if count > 0 {
+            sent += count
+            written = sent
         } else if errno != EAGAIN, errno != EINTR {
             sent = input.count
         }
+    }
+
+    /// Whether anybody has read a part of the input. Takes the rest out of the pipe: a process that the program left
+    /// behind cannot read it later.
+    ///
+    /// - Parameter readEnd: the end of the pipe that the program reads. The other one is closed.
+    func hasReadInput(from readEnd: Int32) throws(TokenKeepError) -> Bool {
+        var left = 0
+        _ = try SecretBytes(count: max(1, written)) { bytes in
+            while let base = bytes.baseAddress, left < written {
+                let count = Glibc.read(readEnd, base + left, written - left)
+                guard count > 0 || count < 0 && errno == EINTR else { break }
+                left += max(0, count)
+            }
+        }
+        return left < written
     }
 
     /// Reads the next part of the output. Returns 0 at its end, and less if nothing is there.

@@ -37,23 +37,30 @@ struct SessionServerOptions: ParsableArguments {
     @OptionGroup
     var explainOptions: ExplainOptions
 
-    /// Asks the server that the session's provider names, or by its command.
-    private static func ask(_ request: SessionRequest) throws(TokenKeepError) -> SessionResponse {
+    /// Asks the server that the session's provider names, or by a command.
+    ///
+    /// - Parameter command: asks the servers of sessions without a provider's file; nil if nothing does.
+    private static func ask(_ request: SessionRequest, _ command: String?) throws(TokenKeepError) -> SessionResponse {
         let provider = try SessionServer.provider(of: request)
-        guard let command = provider?[.exec] else { return try SessionServer.send(request, to: provider) }
+        guard let command = provider == nil ? command : provider?[.exec] else {
+            return try SessionServer.send(request, to: provider)
+        }
         try request.willSend()
         return try SessionProgram.transport(command)(request)
     }
 
-    /// The options of a session whose server the command asks, or the provider's file names.
-    func options(_ storeOptions: StoreOptions) throws(TokenKeepError) -> SessionOptions {
+    /// The options of sessions whose servers their providers' files name, or the command asks.
+    ///
+    /// - Parameter isForMany: whether the command asks for sessions without a provider's file alone, because the
+    ///   sessions may be those of several servers.
+    func options(_ storeOptions: StoreOptions, isForMany: Bool = false) throws(TokenKeepError) -> SessionOptions {
         var options = SessionOptions()
-        if let command {
+        options.transportNotesSending = isForMany || command == nil
+        if let command, !isForMany {
             options.transport = SessionProgram.transport(command)
         } else {
-            options.transport = { request throws(TokenKeepError) in try Self.ask(request) }
+            options.transport = { [command] request throws(TokenKeepError) in try Self.ask(request, command) }
         }
-        options.transportNotesSending = command == nil
         if let timeout = storeOptions.timeout { options.timeoutMilliseconds = try Durations.timeout(timeout) }
         if explainOptions.explain { options.explain = { Terminal.explain($0) } }
         if Terminal.showsErrors {

@@ -1,13 +1,11 @@
 import ArgumentParser
-import CSystemShims
+import Glibc
 import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepSession
 
 /// `tokenkeep session keep [SERVICE]`.
 struct SessionKeepCommand: ParsableCommand {
-    /// The longest time between two looks at the list of sessions, in milliseconds.
-    private static let longestPause: UInt32 = 180_000
     /// The time until tokens that could not be revoked are sent again, in milliseconds.
     private static let outboxPause: UInt32 = 60_000
 
@@ -17,10 +15,13 @@ struct SessionKeepCommand: ParsableCommand {
         discussion: """
             Each session is renewed 5 minutes before its token ends, saved when its place opens, and revoked at the server \
             after its logout. One process per vault does so; a second one ends with exit code 4 and names the first. After \
-            a suspension of the machine all is checked at once. The unit tokenkeep-keep.service runs it in a login session:
+            a suspension of the machine, an unlock of the keyring and a change of the network all is checked at once. The unit tokenkeep-keep.service runs it in a login session:
 
               systemctl --user enable --now tokenkeep-keep
               tokenkeep session keep --exec ~/.config/tokenkeep/refresh
+
+            Sessions with a provider's file are renewed as it says; the command of --exec renews the others. The unit runs \
+            ~/.config/tokenkeep/refresh so, if there is such a program.
 
             With --validate the server is asked every 3 minutes whether it still accepts each token.
             """.withWholeExamples)
@@ -38,16 +39,19 @@ struct SessionKeepCommand: ParsableCommand {
     var storeOptions: StoreOptions
 
     func run() throws {
-        var options = try server.options(storeOptions)
+        // The programs that ask servers run on several threads, which leave these as they are.
+        signal(SIGPIPE, SIG_IGN)
+        signal(SIGCHLD, SIG_DFL)
+        var options = try server.options(storeOptions, isForMany: true)
         options.validates = validate
         let store = try storeOptions.open(server.explainOptions)
         let keeper = try SessionKeeper(store)
-        let watch = try SessionsWatch(store, service: service)
-        var reported: Set<String> = []
+        let wakes = try KeeperWakes(store, service: service)
+        let sessions = KeptSessions(store, service: service, options)
         var outboxIsPaused: Deadline?
         while true {
-            while try watch.next() != nil {}
-            var pause = try step(keeper, store, options, &reported)
+            try wakes.drain()
+            var pause = try sessions.keep(keeper)
             if outboxIsPaused?.hasPassed ?? true {
                 let flushed = try? Outbox(store, options).flush(service: service)
                 outboxIsPaused =
@@ -55,27 +59,8 @@ struct SessionKeepCommand: ParsableCommand {
             }
             if let outboxIsPaused { pause = min(pause, outboxIsPaused.remainingMilliseconds + 1) }
             // Changes by the steps themselves are no news.
-            while try watch.next() != nil {}
-            _ = tokenkeep_wait_readable(watch.descriptor, -1, pause)
+            try wakes.drain()
+            wakes.wait(milliseconds: pause)
         }
-    }
-
-    /// Does what is due for each session, as the one process that keeps them. Returns milliseconds until the next time.
-    private func step(
-        _ keeper: borrowing SessionKeeper, _ store: Store, _ options: SessionOptions, _ reported: inout Set<String>
-    ) throws -> UInt32 {
-        var pause = SessionKeepCommand.longestPause
-        for info in try Sessions(store).list(service: service).sessions where info.state != .signedOut {
-            let name = "\(info.service)\0\(info.account)"
-            do throws(TokenKeepError) {
-                let session = try Session(store, service: info.service, account: info.account, options)
-                pause = min(pause, max(1000, try session.stepAlone()))
-                reported.remove(name)
-            } catch {
-                // Once until the user has signed in again.
-                if reported.insert(name).inserted { Terminal.warn(error) }
-            }
-        }
-        return pause
     }
 }

@@ -84,7 +84,8 @@ struct SessionShowCommand: ParsableCommand {
             ("token ends", info.expiresAt?.iso8601 ?? ""), ("renewed from", info.refreshAt?.iso8601 ?? ""),
             ("validated", info.validatedAt?.iso8601 ?? ""),
             ("can be renewed", info.canRenew ? "yes" : "no"), ("tokens so far", "\(info.generation)"),
-            ("server asks to wait until", info.coolDownUntil?.iso8601 ?? ""),
+            ("problem", info.problem ?? ""),
+            ("server is not asked until", info.coolDownUntil?.iso8601 ?? ""),
             ("rotation", info.rotation.word),
             ("stashed", info.isStashed ? "yes; a restart of the machine would lose the session" : ""),
             ("to be revoked", queued == 0 ? "" : "\(queued)"),
@@ -145,7 +146,7 @@ enum SessionJSON {
 
     struct Session: Encodable {
         private enum CodingKeys: String, CodingKey {
-            case service, account, active, state, reason, kind, provider, level, scope, rotation, generation
+            case service, account, active, state, reason, kind, provider, level, scope, rotation, generation, problem
             case refreshing, stashed, outbox
             case refreshLevel = "refresh_level"
             case expiresAt = "expires_at"
@@ -158,7 +159,7 @@ enum SessionJSON {
         private let service, account, state, kind, rotation: String
         private let active, canRenew, stashed: Bool
         private let generation: UInt64
-        private let reason, provider, level, refreshLevel, scope: JSONOutput.Nullable<String>
+        private let reason, provider, level, refreshLevel, scope, problem: JSONOutput.Nullable<String>
         private let outbox: JSONOutput.Nullable<Int>
         private let expiresAt, refreshAt, validatedAt, coolDownUntil: JSONOutput.Nullable<String>
         private let refreshing: JSONOutput.Nullable<UInt32>
@@ -176,6 +177,7 @@ enum SessionJSON {
             refreshLevel = .init(info.refreshLevel?.word)
             outbox = .init(try? waiting?.count(service: info.service, account: info.account))
             scope = .init(info.scope)
+            problem = .init(info.problem)
             rotation = info.rotation.word
             generation = info.generation
             stashed = info.isStashed

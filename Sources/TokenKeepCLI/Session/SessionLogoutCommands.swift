@@ -49,7 +49,7 @@ struct SessionLogoutCommand: ParsableCommand {
         let store = try session.storeOptions.open()
         let listing = try Sessions(store).list(service: session.service)
         for info in listing.sessions where info.state != .signedOut {
-            let options = try session.server.options(session.storeOptions)
+            let options = try session.server.options(session.storeOptions, isForMany: true)
             try end(Session(store, service: info.service, account: info.account, options))
         }
         if let problem = listing.problem { throw problem }
@@ -70,11 +70,13 @@ struct SessionLogoutCommand: ParsableCommand {
     }
 
     private func end(_ session: Session) throws {
-        for hook in try LogoutHooks.programs() { hook.register(in: session) }
+        let hooks = LogoutHooks.programs()
+        for hook in hooks { hook.register(in: session) }
         let report = try session.end(isLocalOnly: local)
         if json { return try Terminal.write(JSONOutput.line(SessionJSON.Ended(report))) }
         for hook in report.hooks where hook.result == .failed {
-            Terminal.warn(TokenKeepError(.io, "the hook \(hook.name) failed"))
+            let refusal = hooks.first { $0.name == hook.name }?.refusal
+            Terminal.warn(refusal ?? TokenKeepError(.io, "the hook \(hook.name) failed"))
         }
         guard report.revocation == .queued || report.revocation == .waitingForUnlock else { return }
         let when = report.revocation == .queued ? "the server has not revoked the token" : "the record is locked"
@@ -108,7 +110,7 @@ struct SessionFlushCommand: ParsableCommand {
     var storeOptions: StoreOptions
 
     func run() throws {
-        let options = try server.options(storeOptions)
+        let options = try server.options(storeOptions, isForMany: true)
         let result = try Outbox(storeOptions.open(server.explainOptions), options).flush(service: service)
         try Terminal.write("\(result.sent) revoked, \(result.left) left, \(result.dropped) dropped\n")
         if let problem = result.problem { throw problem }
@@ -118,17 +120,28 @@ struct SessionFlushCommand: ParsableCommand {
 
 /// The programs that run at a logout.
 struct LogoutHooks {
-    private let name: String
+    let name: String
     private let path: String
+    /// The reason why the program may not run; nil if it may.
+    let refusal: TokenKeepError?
 
-    /// The programs of the user's directory `logout.d`, in the order of their names.
-    ///
-    /// - Throws: ``Status/denied`` if another user could have put a program there.
-    static func programs() throws(TokenKeepError) -> [LogoutHooks] {
+    private init(_ name: String, _ path: String, refusal: TokenKeepError? = nil) {
+        self.name = name
+        self.path = path
+        self.refusal = refusal
+    }
+
+    /// The programs of the user's directory `logout.d`, in the order of their names. A program that another user could
+    /// have put there is refused; nothing keeps the user signed in.
+    static func programs() -> [LogoutHooks] {
         guard let directory = ConfigurationDirectory.path().map({ $0 + "/logout.d" }),
             let names = DirectoryNames.visible(in: directory)
         else { return [] }
-        try TrustedPath.check(directory)
+        do throws(TokenKeepError) {
+            try TrustedPath.check(directory)
+        } catch {
+            return [LogoutHooks("logout.d", directory, refusal: error)]
+        }
         var hooks: [LogoutHooks] = []
         for name in names {
             let path = "\(directory)/\(name)"
@@ -136,19 +149,21 @@ struct LogoutHooks {
             guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, access(path, X_OK) == 0 else {
                 continue
             }
-            guard status.st_uid == geteuid() || status.st_uid == 0, status.st_mode & 0o022 == 0 else {
-                throw TokenKeepError(
-                    .denied, "other users can change the hook \(path)",
-                    hint: "chmod go-w '\(path)', and check its owner")
-            }
-            hooks.append(LogoutHooks(name: name, path: path))
+            let isTrusted = (status.st_uid == geteuid() || status.st_uid == 0) && status.st_mode & 0o022 == 0
+            hooks.append(LogoutHooks(name, path, refusal: isTrusted ? nil : changeable(path)))
         }
         return hooks
     }
 
+    private static func changeable(_ path: String) -> TokenKeepError {
+        TokenKeepError(
+            .denied, "other users can change the hook \(path)", hint: "chmod go-w '\(path)', and check its owner")
+    }
+
     func register(in session: Session) {
-        let path = path
+        let (path, refusal) = (path, refusal)
         session.onEnd(name, order: 1000) { service, account, _ throws(TokenKeepError) in
+            if let refusal { throw refusal }
             let program = SessionProgram(
                 arguments: [path], variables: ["TOKENKEEP_SERVICE=\(service)", "TOKENKEEP_ACCOUNT=\(account)"])
             let outcome = try program.run(input: nil, until: Deadline(milliseconds: EndHookLimit.milliseconds))

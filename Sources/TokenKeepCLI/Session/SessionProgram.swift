@@ -12,6 +12,8 @@ struct SessionProgram {
     struct Outcome {
         let exitCode: Int32
         let output: SecretBytes
+        /// Whether the program read a part of its input.
+        let hasReadInput: Bool
     }
 
     /// The program and its arguments.
@@ -31,7 +33,12 @@ struct SessionProgram {
                 ])
             let outcome = try program.run(input: request.token, until: request.deadline)
             switch outcome.exitCode {
-            case 0: return try SessionAnswer.parse(outcome.output, request.purpose)
+            case 0 where outcome.hasReadInput || outcome.output.count > 0:
+                return try SessionAnswer.parse(outcome.output, request.purpose)
+            case let code where !outcome.hasReadInput && code != notSent:
+                throw TokenKeepError(
+                    .unavailable,
+                    "the command of --exec sent nothing: it did not read the token, and ended with exit code \(code)")
             case notSent: throw TokenKeepError(.unavailable, "the command of --exec sent nothing (exit code 75)")
             default: throw TokenKeepError(.io, "the command of --exec ended with exit code \(outcome.exitCode)")
             }
@@ -42,27 +49,33 @@ struct SessionProgram {
     ///
     /// - Throws: ``Status/unavailable`` if it cannot be started, ``Status/timedOut`` if it is killed at the deadline,
     ///   ``Status/io`` if it prints too much.
-    func run(input: SecretBytes?, until deadline: Deadline) throws(TokenKeepError) -> Outcome {
+    ///
+    /// - Parameter showsErrors: whether the program writes to this program's standard error.
+    func run(
+        input: SecretBytes?, until deadline: Deadline, showsErrors: Bool = true
+    ) throws(TokenKeepError) -> Outcome {
         var hasRoom = false
         var received = 0
-        var exitCode: Int32 = 0
+        var end: (exitCode: Int32, hasReadInput: Bool) = (0, false)
         do throws(TokenKeepError) {
             // Room for the answer is found before the program can send anything.
             let buffer = try SecretBytes(count: SessionAnswer.maximumLength + 1) { bytes throws(TokenKeepError) in
                 hasRoom = true
-                exitCode = try run(input: input, output: bytes, &received, until: deadline)
+                end = try run(input: input, output: bytes, &received, until: deadline, showsErrors: showsErrors)
             }
-            return Outcome(exitCode: exitCode, output: try buffer.prefix(received))
+            return Outcome(
+                exitCode: end.exitCode, output: try buffer.prefix(received), hasReadInput: end.hasReadInput)
         } catch {
             guard !hasRoom else { throw error }
             throw TokenKeepError(.unavailable, "the command cannot be started: \(error.message)")
         }
     }
 
-    /// Runs the program, and returns its exit code.
+    /// Runs the program. Returns its exit code, and whether it read a part of its input.
     private func run(
-        input: SecretBytes?, output: UnsafeMutableRawBufferPointer, _ received: inout Int, until deadline: Deadline
-    ) throws(TokenKeepError) -> Int32 {
+        input: SecretBytes?, output: UnsafeMutableRawBufferPointer, _ received: inout Int, until deadline: Deadline,
+        showsErrors: Bool
+    ) throws(TokenKeepError) -> (exitCode: Int32, hasReadInput: Bool) {
         let previous = [SIGPIPE: signal(SIGPIPE, SIG_IGN), SIGCHLD: signal(SIGCHLD, SIG_DFL)]
         defer { for (number, action) in previous { signal(number, action) } }
         let toProgram = try SessionProgram.makePipe()
@@ -75,17 +88,19 @@ struct SessionProgram {
         }
         let running: RunningProgram
         do throws(TokenKeepError) {
-            running = RunningProgram(process: try start(input: toProgram[0], output: fromProgram[1]))
+            running = RunningProgram(
+                process: try start(input: toProgram[0], output: fromProgram[1], showsErrors: showsErrors))
         } catch {
             (toProgram + fromProgram).forEach { close($0) }
             throw error
         }
-        close(toProgram[0])
+        // Input that the program leaves unread is taken back.
+        defer { close(toProgram[0]) }
         close(fromProgram[1])
         do throws(TokenKeepError) {
             try running.exchange(input, toProgram[1], fromProgram[0], into: output, &received, until: deadline)
             guard running.wait(until: deadline) else { throw SessionProgram.late }
-            return running.exitCode
+            return (running.exitCode, try running.hasReadInput(from: toProgram[0]))
         } catch {
             running.kill()
             throw error
@@ -99,7 +114,7 @@ struct SessionProgram {
         return ends
     }
 
-    private func start(input: Int32, output: Int32) throws(TokenKeepError) -> pid_t {
+    private func start(input: Int32, output: Int32, showsErrors: Bool) throws(TokenKeepError) -> pid_t {
         var actions = posix_spawn_file_actions_t()
         var attributes = posix_spawnattr_t()
         posix_spawn_file_actions_init(&actions)
@@ -110,6 +125,7 @@ struct SessionProgram {
         }
         posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
         posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
+        if !showsErrors { posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0) }
         var defaults = sigset_t()
         sigemptyset(&defaults)
         for number in [SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGCHLD] { sigaddset(&defaults, number) }

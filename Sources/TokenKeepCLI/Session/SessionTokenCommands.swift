@@ -27,7 +27,7 @@ struct SessionTokenCommand: ParsableCommand {
 
     @Option(
         name: .customLong("min-ttl"),
-        help: ArgumentHelp("The token shall last so long: 60s, 5m.", valueName: "duration"))
+        help: ArgumentHelp("The token shall last so long: 60, 60s, 5m.", valueName: "duration"))
     var minTTL: String?
 
     @OptionGroup
@@ -175,8 +175,11 @@ enum SessionText {
         try Terminal.write(",\n  \"type\" : \"\(type)\",\n  \"expires_at\" : \(ends)\n}\n")
     }
 
-    /// Reads whole seconds from a duration.
+    /// Reads whole seconds from a duration. A number without a unit is seconds.
     static func seconds(_ text: String, of option: String) throws(TokenKeepError) -> UInt32 {
+        if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let seconds = UInt32(text) {
+            return seconds
+        }
         let milliseconds = try Durations.milliseconds(text, of: option)
         guard let seconds = UInt32(exactly: milliseconds / 1000) else { throw Durations.refusal(of: option) }
         return seconds

@@ -53,6 +53,13 @@ struct SessionForm {
             }
         if let url = session.url { return try WebAddress(url) }
         guard let provider else {
+            if let name = session.provider {
+                throw TokenKeepError(
+                    .unsupported,
+                    "there is no file of the provider \(name), which the session of \(session.service) "
+                        + "(\(session.account)) names",
+                    hint: "write providers.d/\(name).conf (docs/signing-in.md), or give --exec COMMAND")
+            }
             throw TokenKeepError(
                 .unsupported, "nothing was given that asks the server about \(session.service) (\(session.account))",
                 hint: "give --exec COMMAND, or begin the session with --provider NAME (tokenkeep provider list)")

@@ -112,7 +112,11 @@ package struct SessionLogin {
         defer { sessionOptions.whileSending?(false) }
         let server = try SignInServer(provider, store, until: deadline, sessionOptions.whileSending)
         guard account != nil || canNameAccount(server.askUserinfo) else { throw nameless }
+        let start = sessionOptions.clock()
+        let outbox = outbox
+        outbox.sendBeforeSignIn(at: provider.name, within: revocationLimit, until: deadline)
         let grant = try SignIn.grant(at: server, options, until: deadline, present)
+        outbox.drop(of: provider.name)
         var session: Session?
         var person: SignedInPerson?
         do throws(TokenKeepError) {
@@ -125,7 +129,7 @@ package struct SessionLogin {
             session = opened
             // Keycloak, Google and others revoke every token of the user and the client with one: the new ones, too.
             let isOfOther = (try? opened.info().provider).map { $0 != provider.name } ?? false
-            try opened.begin(.user, response: response(of: grant), revokesReplaced: isOfOther)
+            try opened.begin(.user, response: response(of: grant), revokesReplaced: isOfOther, signInSince: start)
             return (opened, signedIn)
         } catch {
             if let session, let token = grant.tokens.accessToken,
@@ -135,6 +139,16 @@ package struct SessionLogin {
             }
             throw giveBack(grant.tokens, of: person, to: server, after: error)
         }
+    }
+
+    /// The tokens that wait to be revoked, which the provider's file says how to send.
+    private var outbox: Outbox {
+        var options = sessionOptions
+        options.transport = { [provider] request throws(TokenKeepError) in
+            try SessionServer.send(request, to: provider)
+        }
+        options.transportNotesSending = true
+        return Outbox(store, options)
     }
 
     private func open(_ signedIn: SignedIn) throws(TokenKeepError) -> Session {

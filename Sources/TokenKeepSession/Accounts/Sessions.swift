@@ -78,8 +78,8 @@ public struct Sessions: Sendable {
     public struct Waiting: Sendable {
         /// The number of sessions whose tokens wait in the stash for their place to open.
         public let stashed: Int
-        /// Whether tokens of ended sessions may wait to be revoked at the server.
-        public let hasOutbox: Bool
+        /// Whether tokens of ended sessions wait to be revoked at the server; nil if they cannot be listed.
+        public let hasOutbox: Bool?
     }
 
     /// The tokens of the vault's sessions that wait, in all namespaces. Changes nothing.
@@ -87,7 +87,15 @@ public struct Sessions: Sendable {
     /// - Throws: the reason why the vault cannot be read.
     public func waiting() throws(TokenKeepError) -> Waiting {
         let notes = try files.notes().files.compactMap { try? SessionNote($0.state) }
-        return Waiting(stashed: notes.count(where: \.isStashed), hasOutbox: OutboxMark(store.records).isSet)
+        return Waiting(stashed: notes.count(where: \.isStashed), hasOutbox: hasOutbox())
+    }
+
+    private func hasOutbox() -> Bool? {
+        guard OutboxMark(store.records).isSet else { return false }
+        let end = Deadline(milliseconds: store.timeoutMilliseconds)
+        guard let listing = try? store.withoutPrompts.list(service: Outbox.service, until: end) else { return nil }
+        if !listing.items.isEmpty { return true }
+        return listing.problem == nil ? false : nil
     }
 
     /// Whether no session of any namespace has tokens of a provider, as far as the vault's notes tell. Works while the
@@ -157,6 +165,8 @@ public struct Sessions: Sendable {
         try ItemName(namespace: store.namespace, service: service, account: "")
     }
 
+    private static let mostInHint = 5
+
     static let signIn = "sign in: tokenkeep session begin SERVICE ACCOUNT"
 
     /// Names the accounts of a service that are not signed out, and one that may have been meant; advises to sign in if
@@ -171,7 +181,9 @@ public struct Sessions: Sendable {
             return name.account
         }
         guard !accounts.isEmpty else { return Sessions.signIn }
-        let all = "its accounts: \(accounts.sorted().joined(separator: ", "))"
+        let shown = accounts.sorted().prefix(Sessions.mostInHint).joined(separator: ", ")
+        let others = accounts.count - Sessions.mostInHint
+        let all = "its accounts: \(shown)\(others > 0 ? " and \(others) more" : "")"
         let nearest = account.flatMap { NearestName.of($0, among: accounts) }
         return nearest.map { "the nearest account is \($0); \(all)" } ?? all
     }

@@ -25,7 +25,7 @@ public struct Outbox: Sendable {
     }
 
     /// A token of the outbox: the item's name and its content.
-    private struct Entry {
+    struct Entry {
         let name: ItemName
         let json: JSONValue
         /// The ID of the session, so that its tokens are counted without being read.
@@ -95,7 +95,7 @@ public struct Outbox: Sendable {
         try mark.set()
     }
 
-    private func save(_ entry: Entry, level: AccessLevel?) throws(TokenKeepError) {
+    func save(_ entry: Entry, level: AccessLevel?) throws(TokenKeepError) {
         var request = try SaveRequest(
             name: entry.name, secret: entry.json.serialized(), accessLevel: level == .memoryOnly ? nil : level,
             label: "token to be revoked", attributes: entry.attributes)
@@ -122,7 +122,7 @@ public struct Outbox: Sendable {
         return try withoutPrompts.flush(service: service)
     }
 
-    private var withoutPrompts: Outbox {
+    var withoutPrompts: Outbox {
         var outbox = self
         outbox.mayPrompt = false
         return outbox
@@ -144,7 +144,7 @@ public struct Outbox: Sendable {
         _ = try? withoutPrompts.flush(until: end) { $0["service"]?.text == service }
     }
 
-    private func flush(
+    func flush(
         until end: Deadline? = nil, _ isMeant: (JSONValue) -> Bool
     ) throws(TokenKeepError) -> Flushed {
         let end = end ?? Deadline(milliseconds: options.timeoutMilliseconds)
@@ -155,7 +155,7 @@ public struct Outbox: Sendable {
             : store.withoutPrompts.list(service: Outbox.service, until: end)
         // Without the mark nothing waits, whatever the listing could not see.
         if mark.isSet { result.problem = listing.problem }
-        if listing.items.isEmpty, listing.problem == nil { mark.remove() }
+        if listing.items.isEmpty, listing.problem == nil { removeMark(until: end) }
         var silent: Set<String> = []
         for item in listing.items {
             do throws(TokenKeepError) {
@@ -171,7 +171,21 @@ public struct Outbox: Sendable {
                 result.problem = error
             }
         }
+        if result.sent + result.dropped > 0, result.left == 0 { removeMark(until: end) }
         return result
+    }
+
+    /// Removes the mark if no token waits. A process that adds one meanwhile sets it again.
+    private func removeMark(until end: Deadline) {
+        guard isEmpty(until: end) else { return }
+        mark.remove()
+        if !isEmpty(until: end) { try? mark.set() }
+    }
+
+    /// Whether certainly no token waits.
+    private func isEmpty(until end: Deadline) -> Bool {
+        guard let listing = try? store.withoutPrompts.list(service: Outbox.service, until: end) else { return false }
+        return listing.items.isEmpty && listing.problem == nil
     }
 
     private func settle(
@@ -186,7 +200,7 @@ public struct Outbox: Sendable {
             return
         }
         guard (entry.json["not_before"]?.integer ?? 0) <= now, !silent.contains(service),
-            try coolDown(of: entry) == nil
+            try coolDown(of: entry) == nil, try !endsLiveSession(entry)
         else {
             result.left += 1
             return
@@ -252,7 +266,7 @@ public struct Outbox: Sendable {
         let session = try session(of: entry)
         try SessionFiles(store.records).change(.note, of: session, Session.call(store, options)) { file in
             guard var note = file.flatMap({ try? SessionNote($0.state) }), isAbout(note, entry) else { return nil }
-            note.coolDown(seconds, now: now)
+            note.coolDown(after: .asksToWait(seconds), "it asks to wait", now: now)
             return note.serialized()
         }
     }
@@ -263,6 +277,16 @@ public struct Outbox: Sendable {
             let note = try? SessionNote(file.state), isAbout(note, entry)
         else { return nil }
         return note.coolDown(at: options.clock())
+    }
+
+    /// Whether the revocation of an entry could end the account's present session: some servers (Keycloak, Google, Auth0)
+    /// revoke every token of the user and the client with one. The entry waits for the session's logout.
+    private func endsLiveSession(_ entry: Entry) throws(TokenKeepError) -> Bool {
+        guard let provider = entry.json["provider"]?.text, !provider.isEmpty,
+            let file = (try? SessionFiles(store.records).read(.note, of: session(of: entry))) ?? nil,
+            let note = try? SessionNote(file.state)
+        else { return false }
+        return note.state == .user && note.provider == provider
     }
 
     /// Whether the cool-down of a note is that of the entry's server: the account's next session may have another one.
@@ -276,12 +300,12 @@ public struct Outbox: Sendable {
             namespace: store.namespace, service: json["service"]?.text ?? "", account: json["account"]?.text ?? "")
     }
 
-    private func clear(_ entry: Entry) throws(TokenKeepError) {
+    func clear(_ entry: Entry) throws(TokenKeepError) {
         guard mayPrompt else { return try store.withoutPrompts.clear(entry.name) }
         try store.clear(service: entry.name.service, account: entry.name.account)
     }
 
-    private func read(_ name: ItemName, until end: Deadline) throws(TokenKeepError) -> Entry? {
+    func read(_ name: ItemName, until end: Deadline) throws(TokenKeepError) -> Entry? {
         let item: TokenItem
         do throws(TokenKeepError) {
             item =

@@ -8,8 +8,21 @@ package struct SessionNote: Sendable, Equatable {
         package var fingerprint: [UInt8]
         package var since: SessionTime
         package var process: UInt32
-        /// Whether the token was sent a second time after an unknown outcome.
-        package var isRepeated: Bool
+        /// Whether the answer was seen, and is in the stash alone: the token is used.
+        package var isAnswered = false
+
+        fileprivate static let answered: UInt8 = 2
+
+        fileprivate func serialized() -> [UInt8] {
+            var part = ByteWriter()
+            part.append(fingerprint)
+            part.append(integer: since.wall)
+            part.append(integer: since.boottime)
+            part.append(integer: process)
+            part.append(integer: UInt8(isAnswered ? Refreshing.answered : 0))
+            part.append(since.boot.utf8)
+            return part.bytes
+        }
     }
 
     private enum Tag {
@@ -37,7 +50,11 @@ package struct SessionNote: Sendable, Equatable {
         static let refreshLevel: UInt16 = 22
         static let logoutMark = FieldReader.firstOptional + 1
         static let refreshItems = FieldReader.firstOptional + 2
+        static let problem = FieldReader.firstOptional + 3
     }
+
+    /// In bytes: two texts of a server, as ``ServerWords`` shortens them, and a few words.
+    private static let longestProblem = 512
 
     package var kind = SessionKind.user
     package var state = SessionState.unknown
@@ -51,8 +68,10 @@ package struct SessionNote: Sendable, Equatable {
     package var expiresAt: Int64 = 0
     package var refreshAt: Int64 = 0
     package var coolDownUntil: Int64 = 0
-    /// The number of cool-downs in a row for which the server gave no time.
+    /// The number of answers without tokens in a row.
     package var coolDowns: UInt8 = 0
+    /// The fault of the last answer, or the server's words about the end of the session; "" if there is none.
+    package var problem = ""
     package var canRenew = false
     /// When the server last accepted a token of the session, in Unix seconds; 0 if unknown.
     package var validatedAt: Int64 = 0
@@ -116,16 +135,21 @@ package struct SessionNote: Sendable, Equatable {
             case Tag.rotation: note.rotation = try reader.integer(UInt8.self, "rotation") == 2 ? .none : .strict
             case Tag.overlap: note.rotation = .overlap(seconds: try reader.integer(UInt32.self, "overlap"))
             case Tag.refreshItems: note.refreshItems = try reader.integer(UInt8.self, "refresh tokens' items")
+            case Tag.problem: note.problem = try reader.text(value.count, "problem")
             case Tag.logoutMark: note.logoutMark = try reader.integer(UInt32.self, "logout")
             case FieldReader.firstOptional...: continue
             default: throw .malformed("it has an unknown field \(tag)")
             }
             try reader.end()
         }
-        note.refreshItems = note.refreshLevel == 0 ? 0 : note.refreshItems & 3
-        // A note of one item has no such field.
-        if note.refreshLevel != 0, note.refreshItems == 0 { note.refreshItems = 1 }
+        note.completeRefreshItems()
         return note
+    }
+
+    private mutating func completeRefreshItems() {
+        refreshItems = refreshLevel == 0 ? 0 : refreshItems & 3
+        // A note of one item has no such field.
+        if refreshLevel != 0, refreshItems == 0 { refreshItems = 1 }
     }
 
     private static func known<Word>(_ word: Word?) throws(FormatFault) -> Word {
@@ -138,11 +162,11 @@ package struct SessionNote: Sendable, Equatable {
         let wall = try reader.integer(Int64.self, "time")
         let boottime = try reader.integer(Int64.self, "time")
         let process = try reader.integer(UInt32.self, "process")
-        let isRepeated = try reader.integer(UInt8.self, "repetition") != 0
+        let isAnswered = try reader.integer(UInt8.self, "answer") == Refreshing.answered
         let boot = try reader.text(reader.remaining, "boot")
         return Refreshing(
             fingerprint: fingerprint, since: SessionTime(wall: wall, boottime: boottime, boot: boot),
-            process: process, isRepeated: isRepeated)
+            process: process, isAnswered: isAnswered)
     }
 
     /// The fields for the note's file.
@@ -163,16 +187,7 @@ package struct SessionNote: Sendable, Equatable {
         writer.append(field: Tag.provider, provider.utf8.count <= 255 ? Array(provider.utf8) : [])
         writer.append(field: Tag.scope, scope.utf8.count <= 1024 ? Array(scope.utf8) : [])
         writer.append(field: Tag.level, integer: level)
-        if let refreshing {
-            var part = ByteWriter()
-            part.append(refreshing.fingerprint)
-            part.append(integer: refreshing.since.wall)
-            part.append(integer: refreshing.since.boottime)
-            part.append(integer: refreshing.process)
-            part.append(integer: UInt8(refreshing.isRepeated ? 1 : 0))
-            part.append(refreshing.since.boot.utf8)
-            writer.append(field: Tag.refreshing, part.bytes)
-        }
+        if let refreshing { writer.append(field: Tag.refreshing, refreshing.serialized()) }
         switch rotation {
         case .strict: break
         case .none: writer.append(field: Tag.rotation, integer: UInt8(2))
@@ -184,6 +199,9 @@ package struct SessionNote: Sendable, Equatable {
         if refreshLevel != 0 { writer.append(field: Tag.refreshLevel, integer: refreshLevel) }
         if logoutMark != 0 { writer.append(field: Tag.logoutMark, integer: logoutMark) }
         if refreshLevel != 0, refreshItems > 1 { writer.append(field: Tag.refreshItems, integer: refreshItems) }
+        if !problem.isEmpty, problem.utf8.count <= SessionNote.longestProblem {
+            writer.append(field: Tag.problem, problem.utf8)
+        }
         return writer.bytes
     }
 }

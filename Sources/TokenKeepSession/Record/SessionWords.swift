@@ -55,6 +55,8 @@ public enum SessionReason: UInt32, Sendable {
     case rotationLost = 6
     /// The session was revoked.
     case revoked = 7
+    /// The server wants the user to sign in, to consent or to prove a second factor.
+    case interaction = 8
     /// The server answered a refresh with tokens of another user.
     case otherSubject = 9
 
@@ -69,6 +71,7 @@ public enum SessionReason: UInt32, Sendable {
         case .refused: "refused"
         case .rotationLost: "rotation-lost"
         case .revoked: "revoked"
+        case .interaction: "interaction"
         case .otherSubject: "other-subject"
         }
     }

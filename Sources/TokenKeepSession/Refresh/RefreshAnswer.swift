@@ -4,56 +4,80 @@ package import TokenKeepCore
 package enum RefreshAnswer {
     /// The server gave tokens.
     case tokens(TokenResponse)
-    /// The server refuses the refresh token.
-    case refused
-    /// The server refuses the client or the scope. The session stays.
-    case denied(String)
+    /// The server refuses the refresh token: its words.
+    case refused(String)
+    /// The server wants the user to sign in, to consent or to prove a second factor: its words.
+    case interaction(String)
+    /// The server refuses the client or the scope: its words. The session stays.
+    case denied(String, isAboutClient: Bool)
     /// The server asks to wait: seconds, nil if it did not say. `mayHaveRotated` if the token may have been used.
     case coolDown(Int64?, mayHaveRotated: Bool)
-    /// The request may have been carried out.
+    /// The request may have been carried out: the fault of the answer, with the server's words.
     case unknown(String)
 
     /// Judges an answer.
     ///
-    /// - Parameter serverTime: the server's clock, for a date in Retry-After.
-    package static func judge(_ response: SessionResponse, serverTime: Int64) throws(TokenKeepError) -> RefreshAnswer {
+    /// - Parameters:
+    ///   - token: the refresh token that was sent. Words of the server that repeat it are left out.
+    ///   - serverTime: the server's clock, for a date in Retry-After.
+    package static func judge(
+        _ response: SessionResponse, to token: SecretBytes? = nil, serverTime: Int64
+    ) throws(TokenKeepError) -> RefreshAnswer {
         guard response.body.count <= JSONValue.maximumLength else { return .unknown("its answer is too long") }
         switch response.status {
-        case 200..<300: return try success(response)
+        case 200..<300: return try success(response, token)
         case 429, 503:
             return .coolDown(response.wait(serverTime: serverTime), mayHaveRotated: response.status == 503)
-        case 400, 401:
-            if response.status == 400, response.body.count == 0 { return .refused }
-            return refusal(errorWord(response) ?? "") ?? .unknown("it answered \(response.status)")
-        default: return .unknown("it answered \(response.status)")
+        case 400 where response.body.count == 0: return .refused("")
+        default:
+            let (code, words) = error(response, token)
+            if let code, let meaning = refusal(code, words, status: response.status) { return meaning }
+            return .unknown("it answered \(response.status)" + (words.isEmpty ? "" : " (\(words))"))
         }
     }
 
-    private static func success(_ response: SessionResponse) throws(TokenKeepError) -> RefreshAnswer {
+    private static func success(
+        _ response: SessionResponse, _ token: SecretBytes?
+    ) throws(TokenKeepError) -> RefreshAnswer {
         let tokens = try response.body.withUnsafeBytes { bytes throws(TokenKeepError) in
             try TokenResponse(reading: bytes)
         }
         guard let tokens else { return .unknown("its answer is neither a JSON object nor a form") }
         guard tokens.accessToken != nil || tokens.refreshToken != nil else {
             // GitHub answers 200 with an error.
-            return errorWord(response).flatMap(refusal) ?? .unknown("its answer has no access_token")
+            let (code, words) = error(response, token)
+            return code.flatMap { refusal($0, words, status: 400) }
+                ?? .unknown("its answer has no access_token" + (words.isEmpty ? "" : " (\(words))"))
         }
         return .tokens(tokens)
     }
 
-    /// The meaning of an error word; nil if it is another one.
-    private static func refusal(_ word: String) -> RefreshAnswer? {
-        switch word {
-        case "invalid_grant", "bad_refresh_token": .refused
-        case "invalid_client", "unauthorized_client", "invalid_scope", "invalid_target",
-            "incorrect_client_credentials":
-            .denied(word)
-        default: nil
-        }
+    /// The meaning of an error's code; nil if it is another one. A status that a proxy may answer refuses nothing.
+    private static func refusal(_ code: String, _ words: String, status: Int) -> RefreshAnswer? {
+        // Auth0 answers 403.
+        if [400, 401, 403].contains(status), asksForUser.contains(code) { return .interaction(words) }
+        guard status == 400 || status == 401 else { return nil }
+        if refusesToken.contains(code) { return .refused(words) }
+        let isAboutClient = refusesClient.contains(code)
+        return isAboutClient || refusesScope.contains(code) ? .denied(words, isAboutClient: isAboutClient) : nil
     }
 
-    /// The word of an error response (RFC 6749 section 5.2).
-    private static func errorWord(_ response: SessionResponse) -> String? {
-        response.body.withUnsafeBytes { JSONValue.answer($0) }?["error"]?.text
+    /// OpenID Connect Core section 3.1.2.6, Auth0, RFC 9470.
+    private static let asksForUser: Set = [
+        "interaction_required", "login_required", "consent_required", "account_selection_required", "mfa_required",
+        "unmet_authentication_requirements", "insufficient_user_authentication",
+    ]
+    /// RFC 6749 section 5.2, GitHub, Supabase.
+    private static let refusesToken: Set = [
+        "invalid_grant", "bad_refresh_token", "refresh_token_not_found", "refresh_token_already_used",
+        "session_not_found", "session_expired",
+    ]
+    private static let refusesClient: Set = ["invalid_client", "unauthorized_client", "incorrect_client_credentials"]
+    private static let refusesScope: Set = ["invalid_scope", "invalid_target"]
+
+    /// The code and the words of an error response (RFC 6749 section 5.2).
+    private static func error(_ response: SessionResponse, _ token: SecretBytes?) -> (code: String?, words: String) {
+        guard let json = response.body.withUnsafeBytes({ JSONValue.answer($0) }) else { return (nil, "") }
+        return (ServerWords.code(json), ServerWords.text(json, hiding: token))
     }
 }

@@ -10,15 +10,50 @@ extension Renewal {
         _ = try session.changeNote(of: view, Renewal.saving) { $0.refreshing = earlier }
     }
 
-    /// Saves what the server answered, and judges it afterwards.
-    ///
-    /// - Returns: nil if the session ended meanwhile, or another one began.
+    /// Judges the server's answer, and saves its tokens.
     func take(
         _ response: SessionResponse, sent: SessionTime, _ view: SessionView, _ record: SessionRecord,
         _ sending: SessionNote.Refreshing
-    ) throws(TokenKeepError) -> Result? {
+    ) throws(Fault) -> Result {
         let (serverTime, offset) = serverClock(response)
-        switch try RefreshAnswer.judge(response, serverTime: serverTime) {
+        let answer = try orFault { () throws(TokenKeepError) in
+            try RefreshAnswer.judge(response, to: record.refreshToken, serverTime: serverTime)
+        }
+        if case .coolDown(let seconds, let mayHaveRotated) = answer {
+            throw try coolDown(response.status, seconds, mayHaveRotated: mayHaveRotated, view)
+        }
+        if case .unknown = answer, (200..<300).contains(response.status) { keepUnread(response.body, view) }
+        let result = try orFault { () throws(TokenKeepError) in
+            try follow(answer, sent: sent, offset: offset, view, record, sending)
+        }
+        guard let result else { throw .changed }
+        return result
+    }
+
+    /// Notes that the server asks to wait. This call waits itself if the wait is short.
+    private func coolDown(
+        _ status: Int, _ seconds: Int64?, mayHaveRotated: Bool, _ view: SessionView
+    ) throws(Fault) -> Fault {
+        let withdraws = !(mayHaveRotated && rotation(of: view) == .strict)
+        let problem = "it asks to wait (\(status))"
+        let wait = try orFault { () throws(TokenKeepError) in
+            try noteFailure(.asksToWait(seconds), problem, withdraws: withdraws, view)
+        }
+        options.explain?("the server's answer: \(problem)")
+        guard isShort(wait) else {
+            return .failed(Renewal.unknown("the server asks to wait (\(status))", "try again later"))
+        }
+        return .coolingDown(wait)
+    }
+
+    /// Does what follows from an answer that does not ask to wait.
+    ///
+    /// - Returns: nil if the session ended meanwhile, or another one began.
+    private func follow(
+        _ answer: RefreshAnswer, sent: SessionTime, offset: Int64, _ view: SessionView, _ record: SessionRecord,
+        _ sending: SessionNote.Refreshing
+    ) throws(TokenKeepError) -> Result? {
+        switch answer {
         case .tokens(let tokens):
             guard !isOfAnother(tokens, record) else { return try endForAnother(tokens, view, record) }
             var renewed = record
@@ -29,18 +64,32 @@ extension Renewal {
                 try renewed.apply(tokens, generation: generation, now: sent, offset: offset)
             }
             return try save(renewed, of: view, hasToken: tokens.accessToken != nil)
-        case .refused: return try refused(view, record, sending)
-        case .denied(let word):
-            try withdraw(view)
-            throw TokenKeepError(
-                .denied, "the server refuses the client: \(word)", hint: "check client id, secret and scope")
-        case .coolDown(let seconds, let mayHaveRotated):
-            try noteCoolDown(seconds, keepsNote: mayHaveRotated && rotation(of: view) == .strict, view)
-            throw Renewal.unknown("the server asks to wait (\(response.status))", "try again later")
+        case .refused(let words):
+            let wasUnknown = view.note.refreshing?.fingerprint == sending.fingerprint && rotation(of: view) != .none
+            return try ended(wasUnknown ? .rotationLost : .refused, words, view, record)
+        case .interaction(let words): return try ended(.interaction, words, view, record)
+        case .denied(let words, let isAboutClient): throw try denied(words, isAboutClient: isAboutClient, view)
+        case .coolDown: return nil
         case .unknown(let reason):
-            if (200..<300).contains(response.status) { keepUnread(response.body, view) }
+            _ = try noteFailure(.unknown, reason, view)
+            options.explain?("the server's answer: \(reason)")
             throw Renewal.unknown(reason, nil)
         }
+    }
+
+    private func denied(
+        _ words: String, isAboutClient: Bool, _ view: SessionView
+    ) throws(TokenKeepError) -> TokenKeepError {
+        let problem = "it refuses the client: \(words)"
+        options.explain?("the server's answer: \(problem)")
+        // A resource that the server refuses says nothing about the session's other tokens.
+        if isAboutClient || target == nil {
+            _ = try noteFailure(.refusesClient, problem, withdraws: true, view)
+        } else {
+            try withdraw(view)
+        }
+        return TokenKeepError(
+            .denied, "the server refuses the client: \(words)", hint: "check client id, secret and scope")
     }
 
     /// The server's time, by its header Date, and its difference to the wall clock; 0 if that is not believed.
@@ -97,8 +146,7 @@ extension Renewal {
             note.isStashed = false
             guard answersRefresh else { return }
             note.refreshing = nil
-            note.coolDownUntil = 0
-            note.coolDowns = 0
+            note.endCoolDown()
         }
         // Once more, for those who watch the note.
         session.slots.change(session.id)
@@ -152,7 +200,7 @@ extension Renewal {
             if let present, note.refreshing?.fingerprint == present {
                 note.refreshing = nil
             } else {
-                note.refreshing?.isRepeated = true
+                note.refreshing?.isAnswered = true
             }
             guard isShared else { return }
             note.update(renewed, now: now)
@@ -161,9 +209,10 @@ extension Renewal {
         session.slots.change(session.id)
     }
 
-    /// The server refuses the refresh token: another program may have renewed it, else the session is over.
-    private func refused(
-        _ view: SessionView, _ before: SessionRecord, _ sending: SessionNote.Refreshing
+    /// The server refuses the refresh token, or wants the user: another program may have renewed it, else the session is
+    /// over.
+    private func ended(
+        _ reason: SessionReason, _ words: String, _ view: SessionView, _ before: SessionRecord
     ) throws(TokenKeepError) -> Result? {
         let present = try session.read(Renewal.saving)
         let known = try present.record.map { record throws(TokenKeepError) in
@@ -173,34 +222,41 @@ extension Renewal {
             options.explain?("the server refused the token, and another process has saved a newer one")
             return Result(view: present, record: record)
         }
-        let wasUnknown = view.note.refreshing?.fingerprint == sending.fingerprint && rotation(of: view) != .none
-        let reason: SessionReason = wasUnknown ? .rotationLost : .refused
-        guard try end(reason, view) else { return nil }
-        throw Session.ended(session.name, reason)
+        guard try end(reason, view, words: words) else { return nil }
+        throw Session.ended(session.name, reason, words)
     }
 
-    /// Notes that the session is over.
+    /// Notes that the user must sign in again. The record stays.
     ///
     /// - Returns: false if it ended meanwhile, or another one began.
-    func end(_ reason: SessionReason, _ view: SessionView) throws(TokenKeepError) -> Bool {
+    func end(_ reason: SessionReason, _ view: SessionView, words: String = "") throws(TokenKeepError) -> Bool {
         let isSame = try session.changeNote(of: view, Renewal.saving) { note in
             note.state = .needsLogin
             note.reason = reason
             note.refreshing = nil
+            note.endCoolDown()
+            note.problem = words
         }
         guard isSame else { return false }
         session.slots.change(session.id)
-        options.explain?("the session is over: \(reason.word ?? "")")
+        options.explain?("the session is over: \(reason.word ?? "")\(words.isEmpty ? "" : ": \(words)")")
         return true
     }
 
-    private func noteCoolDown(
-        _ seconds: Int64?, keepsNote: Bool, _ view: SessionView
-    ) throws(TokenKeepError) {
+    /// Notes an answer that gave no tokens, and how long no process asks again.
+    ///
+    /// - Parameter withdraws: whether the server certainly did not use the refresh token.
+    /// - Returns: the seconds.
+    func noteFailure(
+        _ failure: AnswerRules.Failure, _ problem: String, withdraws: Bool = false, _ view: SessionView
+    ) throws(TokenKeepError) -> Int64 {
         let now = options.clock()
+        var wait: Int64 = 0
         _ = try session.changeNote(of: view, Renewal.saving) { note in
-            note.coolDown(seconds, now: now)
-            if !keepsNote { note.refreshing = view.note.refreshing }
+            note.coolDown(after: failure, problem, now: now)
+            if withdraws { note.refreshing = view.note.refreshing }
+            wait = note.coolDownUntil - now.wall
         }
+        return wait
     }
 }

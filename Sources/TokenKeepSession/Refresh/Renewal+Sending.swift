@@ -34,11 +34,7 @@ extension Renewal {
             throw try fault(error, note, view)
         }
         space.release()
-        let result = try orFault { () throws(TokenKeepError) in
-            try take(response, sent: sent, view, record, sending.note)
-        }
-        guard let result else { throw .changed }
-        return result
+        return try take(response, sent: sent, view, record, sending.note)
     }
 
     /// The view with the keys that seal the server's answer if the vault is locked meanwhile.
@@ -78,7 +74,12 @@ extension Renewal {
             default: return .failed(error)
             }
         case .noted:
-            guard error.status == .unavailable else { return .failed(Renewal.unknown(error.message, error.hint)) }
+            guard error.status == .unavailable else {
+                try orFault { () throws(TokenKeepError) in
+                    _ = try noteFailure(.unknown, "its answer was lost", view)
+                }
+                return .failed(Renewal.unknown(error.message, error.hint))
+            }
             try orFault { () throws(TokenKeepError) in try withdraw(view) }
             return .notSent(error)
         }
@@ -89,7 +90,7 @@ extension Renewal {
         try ReservedSpace(3 * record.serialized().count + 65_536, session.store.records, call)
     }
 
-    private func orFault<Value>(_ body: () throws(TokenKeepError) -> Value) throws(Fault) -> Value {
+    func orFault<Value>(_ body: () throws(TokenKeepError) -> Value) throws(Fault) -> Value {
         do throws(TokenKeepError) {
             return try body()
         } catch {
@@ -97,9 +98,9 @@ extension Renewal {
         }
     }
 
-    /// Whether the refresh token may be sent, and how.
+    /// The request, if the refresh token may be sent.
     ///
-    /// - Throws: ``Status/unsupported`` without a transport, and as ``mayBeSent(_:_:_:isRejected:)``.
+    /// - Throws: ``Status/unsupported`` without a transport, and as ``checkSending(_:_:_:isRejected:)``.
     private func prepare(
         _ view: SessionView, _ record: SessionRecord, isRejected: Bool
     ) throws(TokenKeepError) -> Sending {
@@ -113,9 +114,7 @@ extension Renewal {
         }
         let fingerprint = try session.files.fingerprint(of: token, call)
         let earlier = unanswered(fingerprint, view, record)
-        let isRepeated = try earlier.map { earlier throws(TokenKeepError) in
-            try isRepetition(of: earlier, view, record, isRejected: isRejected)
-        }
+        try checkSending(earlier, view, record, isRejected: isRejected)
         let request = try SessionRequest(
             .refresh, session.name, token, isRefreshToken: true, for: target, of: record.provider, session.store,
             options: options,
@@ -125,7 +124,7 @@ extension Renewal {
             transport: transport, request: request,
             note: SessionNote.Refreshing(
                 fingerprint: fingerprint, since: earlier?.since ?? options.clock(),
-                process: UInt32(bitPattern: getpid()), isRepeated: isRepeated ?? false))
+                process: UInt32(bitPattern: getpid())))
     }
 
     /// An earlier refresh with the same token whose answer is lost.
@@ -135,7 +134,7 @@ extension Renewal {
         if max(record.generation, record.refreshGeneration) < view.note.generation {
             // The stash had later tokens, and is gone: this one was used.
             let since = view.note.refreshing?.since ?? options.clock()
-            return SessionNote.Refreshing(fingerprint: fingerprint, since: since, process: 0, isRepeated: true)
+            return SessionNote.Refreshing(fingerprint: fingerprint, since: since, process: 0, isAnswered: true)
         }
         guard let earlier = view.note.refreshing, earlier.fingerprint == fingerprint else { return nil }
         // The answer had no new refresh token, and was saved; the process died before it changed the note.
@@ -143,29 +142,25 @@ extension Renewal {
         return earlier
     }
 
-    /// Decides whether a refresh token may be sent after a refresh whose answer nobody saw.
-    ///
-    /// - Returns: whether this is the one repetition that ``RotationProfile/strict`` allows.
-    /// - Throws: ``Status/unavailable`` while the access token is valid, ``Status/needsLogin`` if the token was sent
-    ///   twice.
-    private func isRepetition(
-        of earlier: SessionNote.Refreshing, _ view: SessionView, _ record: SessionRecord, isRejected: Bool
-    ) throws(TokenKeepError) -> Bool {
+    /// - Throws: ``Status/unavailable`` if the access token is to be used to its end, ``Status/needsLogin`` if the newer
+    ///   tokens are lost.
+    private func checkSending(
+        _ earlier: SessionNote.Refreshing?, _ view: SessionView, _ record: SessionRecord, isRejected: Bool
+    ) throws(TokenKeepError) {
         let now = options.clock()
-        switch rotation(of: view) {
-        case .none: return false
-        case .overlap(let seconds):
-            if TokenLife(obtained: earlier.since).age(at: now) <= Int64(seconds) { return false }
-        case .strict: break
+        let request = earlier.map {
+            SendingRules.EarlierRequest(
+                age: TokenLife(obtained: $0.since).age(at: now), isAnswered: $0.isAnswered)
         }
         // A resource that refuses its own token says nothing about that of the sign-in.
-        guard isRejected && target == nil || record.life.left(at: now) == 0 else {
+        let isOver = isRejected && target == nil || record.life.left(at: now) == 0
+        switch SendingRules.decide(request, rotation(of: view), isAccessTokenOver: isOver) {
+        case .send: return
+        case .useAccessToken:
             throw Renewal.unknown("the answer to an earlier refresh was lost", "the present token is used to its end")
-        }
-        guard !earlier.isRepeated else {
+        case .isLost:
             _ = try end(.rotationLost, view)
             throw Session.ended(session.name, .rotationLost)
         }
-        return true
     }
 }

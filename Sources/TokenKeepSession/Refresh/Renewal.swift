@@ -34,8 +34,6 @@ struct Renewal {
     private static let savingLimit: UInt32 = 20_000
     /// A wait for another process that nobody is shown, in milliseconds.
     private static let quietLimit: UInt32 = 1000
-    /// The longest cool-down that a call waits for, in seconds.
-    private static let shortCoolDown: Int64 = 5
 
     let session: Session
     let call: CallContext
@@ -143,10 +141,7 @@ struct Renewal {
             throw error.status == .locked ? .locked(error) : .failed(error)
         }
         if let wait = view.note.coolDown(at: options.clock()) {
-            guard wait <= Renewal.shortCoolDown, UInt32(wait) * 1000 < call.deadline.remainingMilliseconds else {
-                throw .failed(SessionNote.coolingDown(wait))
-            }
-            throw .coolingDown(wait)
+            throw isShort(wait) ? .coolingDown(wait) : .failed(view.note.coolingDown(wait))
         }
         do throws(TokenKeepError) {
             record = try session.joined(record, call)
@@ -156,6 +151,11 @@ struct Renewal {
         let result = try send(view, record, isRejected: isRejected)
         _ = consume lock
         return result
+    }
+
+    /// Whether a call waits for the end of a cool-down itself.
+    func isShort(_ wait: Int64) -> Bool {
+        wait <= AnswerRules.shortWait && UInt32(clamping: wait) * 1000 < call.deadline.remainingMilliseconds
     }
 
     /// The token that another process saved since `stale` was read; nil if there is none, or if it is over.

@@ -93,7 +93,7 @@ extension Session {
 
     /// - Throws: ``Status/unavailable`` while the server asks to wait, whoever was told so.
     private func checkCoolDown() throws(TokenKeepError) {
-        if let seconds = try note()?.coolDown(at: options.clock()) { throw SessionNote.coolingDown(seconds) }
+        if let note = try note(), let seconds = note.coolDown(at: options.clock()) { throw note.coolingDown(seconds) }
     }
 
     /// Accepts the statuses from 200 to 299. Notes for all processes that the server asks to wait.
@@ -115,7 +115,7 @@ extension Session {
         let wait = response.wait(serverTime: response.header("Date").flatMap(HTTPDate.seconds) ?? now.wall)
         try changeNote(Renewal.saving) { note in
             guard note.state == .user || note.state == .guest else { return false }
-            note.coolDown(wait, now: now)
+            note.coolDown(after: .asksToWait(wait), "it asks to wait (\(response.status))", now: now)
             return true
         }
     }

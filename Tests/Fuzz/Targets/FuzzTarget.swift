@@ -89,6 +89,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .tokens: try check(status == 200, "tokens with status \(status)")
         // GitHub refuses with status 200.
         case .refused: try check([200, 400, 401].contains(status), "a refusal with status \(status)")
+        case .interaction: try check([200, 400, 401].contains(status), "a question to the user with status \(status)")
         case .denied: try check([200, 400, 401].contains(status), "a denial with status \(status)")
         case .coolDown(let seconds, _):
             try check(seconds.map { (0...86_400).contains($0) } ?? true, "a cool-down of \(seconds ?? -1) s")

@@ -1,0 +1,48 @@
+import TokenKeepCore
+
+/// The server's own words about an error (RFC 6749 section 5.2), fit for a message.
+package enum ServerWords {
+    /// The longest text, in bytes.
+    private static let longest = 200
+    /// A shorter text is no token: it may stand in any sentence by chance.
+    private static let shortestToken = 8
+
+    /// `error` and `error_description`; Supabase's `error_code` and `msg` likewise; "" if the body has none.
+    ///
+    /// - Parameter token: the token that was sent. Words that repeat it are left out.
+    static func text(_ json: JSONValue, hiding token: SecretBytes?) -> String {
+        let words = [code(json), json["error_description"]?.text ?? json["msg"]?.text]
+        return words.compactMap { $0 }.filter { !$0.isEmpty && !repeats(token, in: $0) }.map(printable)
+            .joined(separator: ": ")
+    }
+
+    /// The code of the error: a word of RFC 6749 section 5.2, or of Supabase; nil if the body has none.
+    static func code(_ json: JSONValue) -> String? { json["error"]?.text ?? json["error_code"]?.text }
+
+    /// The first 200 bytes, with a question mark for each character that controls a terminal or the direction of a line.
+    package static func printable(_ text: String) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned, .surrogate:
+                result.unicodeScalars.append("?")
+            default: result.unicodeScalars.append(scalar)
+            }
+            // An answer may have 256 KiB.
+            if result.utf8.count > longest {
+                result.unicodeScalars.removeLast()
+                break
+            }
+        }
+        return result
+    }
+
+    private static func repeats(_ token: SecretBytes?, in text: String) -> Bool {
+        guard let token, token.count >= shortestToken else { return false }
+        let words = Array(text.utf8)
+        guard words.count >= token.count else { return false }
+        return token.withUnsafeBytes { token in
+            (0...words.count - token.count).contains { words[$0..<$0 + token.count].elementsEqual(token) }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+import TestSupport
+import Testing
+import TokenKeepCore
+import TokenKeepEngine
+
+@testable import TokenKeepSession
+
+/// Sign-ins that are refused, that come twice, and that find tokens of the same provider waiting to be revoked.
+struct SignInTests {
+    private let world = SessionWorld()
+    private let service = "api.example.com"
+
+    private func session(_ account: String = "ann", provider: String? = "example") throws -> Session {
+        var options = try world.session(account).options
+        options.provider = provider
+        return try Session(world.store(), service: service, account: account, options)
+    }
+
+    private func signIn(_ number: Int) throws -> SecretBytes {
+        try SecretBytes(#"{"access_token":"a\#(number)","refresh_token":"family-\#(number)","expires_in":3600}"#)
+    }
+
+    /// A session whose logout found no server.
+    private func queued(_ account: String = "ann", provider: String? = "example") throws -> Session {
+        let session = try session(account, provider: provider)
+        try session.begin(.user, response: signIn(1))
+        world.server.become(.isAway)
+        #expect(try session.end().revocation == .queued)
+        world.server.become(.answers)
+        return session
+    }
+
+    private var waiting: Int { get throws { try world.store().list(service: Outbox.service).items.count } }
+
+    // MARK: Refused sign-ins
+
+    @Test func aLevelThatCannotBeHadLeavesNothingBehind() throws {
+        #expect(throws: TokenKeepError.self) {
+            try world.session(refreshLevel: .whenUnlocked).begin(.user, response: signIn(1))
+        }
+        #expect(try world.session().info().state == .signedOut)
+        #expect(try Sessions(world.store()).list().sessions.allSatisfy { $0.state == .signedOut })
+        let session = try world.session()
+        try session.begin(.user, response: signIn(2))
+        #expect(try session.token().text == "a2")
+        #expect(try session.info().refreshLevel == nil)
+    }
+
+    @Test func aLevelThatCannotBeHadLeavesThePresentSession() throws {
+        let session = try world.signedIn()
+        let note = try session.note()
+        #expect(throws: TokenKeepError.self) {
+            try world.session(refreshLevel: .whenUnlocked).begin(.user, response: signIn(1))
+        }
+        #expect(try session.note() == note)
+        #expect(try world.session().token().text == "access-1")
+        world.move(seconds: 3400)
+        #expect(try session.token().text == "access-2")
+    }
+
+    @Test func aLevelOfTheSessionThatCannotBeHadLeavesNoRefreshTokenBehind() throws {
+        _ = try world.store().passwords.set(SecretBytes("horse"))
+        var options = try world.session().options
+        options.level = .afterFirstUnlockThisDeviceOnly
+        options.refreshLevel = .whenUnlockedThisDeviceOnly
+        let session = try Session(world.store(), service: service, account: "ann", options)
+        #expect(throws: TokenKeepError.self) { try session.begin(.user, response: signIn(1)) }
+        #expect(try world.store().list(service: RefreshItem.service).items.isEmpty)
+        try world.session().begin(.user, response: signIn(2))
+        #expect(try world.session().token().text == "a2")
+    }
+
+    // MARK: Tokens that wait to be revoked
+
+    @Test func aWaitingTokenOfTheProviderIsSentBeforeTheNextSignIn() throws {
+        let session = try queued()
+        session.outbox.sendBeforeSignIn(at: "example", within: 1000, until: Deadline(milliseconds: 300_000))
+        #expect(world.server.revoked == ["family-1"])
+        #expect(try waiting == 0)
+    }
+
+    @Test func aWaitingTokenThatCannotBeSentIsHeldBackDuringASignInAndDroppedAfterIt() throws {
+        let session = try queued()
+        world.server.become(.says(500, [:], ""))
+        session.outbox.sendBeforeSignIn(at: "example", within: 1000, until: Deadline(milliseconds: 300_000))
+        world.server.become(.answers)
+        world.move(seconds: 330)
+        #expect(try session.outbox.flush().left == 1, "another process does not send it meanwhile")
+        session.outbox.drop(of: "other")
+        #expect(try waiting == 1)
+        session.outbox.drop(of: "example")
+        #expect(try waiting == 0)
+        #expect(world.server.revoked.isEmpty)
+    }
+
+    /// A revocation may end every session of the user and the client.
+    @Test func aWaitingTokenOfTheSameProviderWaitsForTheLogoutOfTheNextSession() throws {
+        let session = try queued()
+        try session.begin(.user, response: signIn(2))
+        #expect(try session.outbox.flush().left == 1)
+        #expect(world.server.revoked.isEmpty)
+        #expect(try session.end().revocation == .done)
+        #expect(Set(world.server.revoked) == ["family-1", "family-2"])
+        #expect(try waiting == 0)
+    }
+
+    @Test(arguments: [("ann", "other"), ("bob", "example")])
+    func aWaitingTokenOfAnotherProviderOrAccountIsSent(account: String, provider: String) throws {
+        let session = try queued()
+        try self.session(account, provider: provider).begin(.user, response: signIn(2))
+        #expect(try session.outbox.flush().sent == 1)
+        #expect(world.server.revoked == ["family-1"])
+    }
+
+    @Test func theAnswerToARefreshThatCameAfterTheNextSignInEndsItNot() throws {
+        let session = try session()
+        try session.begin(.user, response: signIn(1))
+        world.move(seconds: 3601)
+        let other = try self.session()
+        world.server.whileAnswering {
+            _ = try? other.end(isLocalOnly: false)
+            try? other.begin(.user, response: self.signIn(2))
+        }
+        world.server.next(.answers, .says(200, [:], #"{"access_token":"late","refresh_token":"late-1"}"#))
+        world.server.become(.isAway)
+        _ = try? session.token()
+        world.server.become(.answers)
+        _ = try session.outbox.flush()
+        #expect(!world.server.revoked.contains("late-1"))
+        #expect(try world.session().token().text == "a2")
+    }
+
+    // MARK: Two sign-ins at once
+
+    @Test func theTokensOfTheLoserOfTwoSignInsWaitForTheLogout() throws {
+        let (first, second) = (try session(), try session())
+        let start = first.options.clock()
+        world.move(seconds: 5)
+        try first.begin(.user, response: signIn(1), revokesReplaced: false, signInSince: start)
+        try second.begin(.user, response: signIn(2), revokesReplaced: false, signInSince: start)
+        #expect(try first.token().text == "a2")
+        #expect(try waiting == 1)
+        #expect(try first.outbox.flush().left == 1, "its revocation could end the winner")
+        #expect(try first.end().revocation == .done)
+        #expect(Set(world.server.revoked) == ["family-1", "family-2"])
+    }
+
+    @Test func aSignInThatReplacesAnEarlierSessionQueuesNothing() throws {
+        let session = try session()
+        try session.begin(.user, response: signIn(1))
+        world.move(seconds: 5)
+        try session.begin(.user, response: signIn(2), revokesReplaced: false, signInSince: session.options.clock())
+        #expect(try waiting == 0)
+    }
+
+    @Test(
+        arguments: [
+            (1, "one", 10, true), (1, "one", 11, true), (1, "one", 9, false), (2, "one", 11, false),
+            (1, "two", 11, false),
+        ] as [(UInt64, String, Int64, Bool)])
+    func aRivalIsAFirstTokenSinceTheSignInBegan(generation: UInt64, boot: String, second: Int64, isRival: Bool) {
+        let start = SessionTime(wall: 0, boottime: 10, boot: "one")
+        let obtained = SessionTime(wall: 0, boottime: second, boot: boot)
+        #expect(SignInRules.isRival(generation, obtained, start) == isRival)
+    }
+
+    // MARK: What status tells
+
+    @Test func tokensAreSaidToWaitOnlyWhileTheyDo() throws {
+        let store = try world.store()
+        #expect(try Sessions(store).waiting().hasOutbox == false)
+        let session = try queued()
+        #expect(try Sessions(store).waiting().hasOutbox == true)
+        #expect(try session.outbox.flush().sent == 1)
+        #expect(try Sessions(store).waiting().hasOutbox == false)
+        let other = try self.session("bob")
+        try other.begin(.user, response: signIn(3))
+        #expect(try other.end().revocation == .done)
+        #expect(try Sessions(store).waiting().hasOutbox == false)
+    }
+
+    @Test func aHintNamesAtMostFiveAccounts() throws {
+        for number in 1...7 { try session("user-\(number)").begin(.user, response: signIn(number)) }
+        let error = #expect(throws: TokenKeepError.self) { try session("eve").token() }
+        #expect(error?.hint == "its accounts: user-1, user-2, user-3, user-4, user-5 and 2 more")
+    }
+}
