@@ -69,7 +69,7 @@ final class RunningProgram {
     }
 
     /// Writes the next part of the input. If the program stops reading, its answer still counts.
-    private mutating func send(_ input: SecretBytes, _ sent: inout Int, to descriptor: Int32) {
+    private func send(_ input: SecretBytes, _ sent: inout Int, to descriptor: Int32) {
         let count = write(descriptor, input.unsafeAddress + sent, input.count - sent)
         if count > 0 {
             sent += count
