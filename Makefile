@@ -233,7 +233,7 @@ test-forks: stage
 	TOKENKEEP_FORKS=20000 Tests/ABI/forks.sh $(STAGE)
 
 test-cli: deps stage
-	$(CLOCK) Tests/CLI/run.sh $(STAGE)/bin/tokenkeep
+	Tests/CLI/run.sh $(STAGE)/bin/tokenkeep
 
 # The Swift examples as the debug build has them, which sees of the library what is public.
 test-examples: deps stage build

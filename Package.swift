@@ -97,7 +97,8 @@ let package = Package(
         .target(
             name: "TokenKeep",
             dependencies: [
-                "TokenKeepCore", "TokenKeepEngine", "TokenKeepKeys", "TokenKeepSession", "TokenKeepOAuth", "CSystemShims",
+                "TokenKeepCore", "TokenKeepEngine", "TokenKeepKeys", "TokenKeepSession", "TokenKeepOAuth",
+                "CSystemShims",
             ],
             swiftSettings: strict),
         // Foundation's part, for applications: the products above and below do not link it.

@@ -3,8 +3,8 @@
 #
 # Usage: run.sh PATH_TO_TOKENKEEP [--update] [NAME...]
 #
-# A scenario is t_NAME.sh, its golden file t_NAME.out. Each runs in a private temporary directory with an environment of
-# its own. A scenario that begins with "# needs: WORD…" is skipped if the machine or the program lacks one of these (lacks).
+# A scenario is t_NAME.sh, its golden file t_NAME.out. Each runs in a private temporary directory with an environment and a
+# clock of its own. A scenario that begins with "# needs: WORD…" is skipped if the machine or the program lacks one of these (lacks).
 # --update writes the golden files anew.
 #
 # TOKENKEEP_JOBS scenarios run at a time: most of their time they wait.
@@ -51,7 +51,6 @@ lacks() {
     # A program that is not installed has no providers, helpers or modules beside it.
     prefix) [ -d "${program%/bin/*}/share/tokenkeep" ] || echo "$program is not in an installation" ;;
     nacl) /usr/bin/python3 -c "import nacl.bindings" 2>/dev/null || echo "/usr/bin/python3 lacks PyNaCl (python3-nacl)" ;;
-    clock) [ -x "$here/../Support/Clock/run.sh" ] || echo "the clock that tests move is not there" ;;
     strace) strace -o /dev/null true 2>/dev/null || echo "strace is not installed" ;;
     openssl) installed openssl faketime strace python3 ;;
     tpm) [ -n "$(lacks prefix)" ] && lacks prefix || installed swtpm tpm2_clear "${program%/bin/*}/libexec/tokenkeep/tokenkeep-tpm2" ;;
@@ -79,7 +78,7 @@ scenario() {
         env -i PATH="$PATH" HOME="$work/home" XDG_CONFIG_HOME="$work/config" TMPDIR="$work/tmp" TOKENKEEP_VAULT="$work/vault" TOKENKEEP_TPM2_SOCKET="$work/no-tpm" TOKENKEEP_SYSTEMD_SOCKET="$work/no-systemd" LC_ALL=C.UTF-8 TZ=UTC \
             COLUMNS=80 TERM=dumb TOKENKEEP="$program" HERE="$here" WORK="$work" \
             ${TOKENKEEP_TEST_CLOCK:+TOKENKEEP_TEST_CLOCK="$TOKENKEEP_TEST_CLOCK" LD_PRELOAD="$LD_PRELOAD"} \
-            timeout 120 bash -u -c '. "$HERE/lib.sh"; . "$HERE/$0"' "t_$name.sh"
+            timeout 900 "$here/../Support/Clock/run.sh" bash -u -c '. "$HERE/lib.sh"; . "$HERE/$0"' "t_$name.sh"
     ) >"$work.raw" 2>&1 </dev/null
     code=$?
     [ $code = 0 ] || echo "the scenario itself ended with $code" >>"$work.raw"

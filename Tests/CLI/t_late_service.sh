@@ -1,8 +1,6 @@
-# needs: keyring clock
+# needs: keyring
 # A Secret Service that answers late, and one that hangs, while a change is pending for it and another program has a newer value.
 # The service sets the tests' clock forward by the time that its answers take.
-[ -n "${TOKENKEEP_TEST_CLOCK-}" ] ||
-    exec "$HERE/../Support/Clock/run.sh" bash -u -c '. "$HERE/lib.sh"; . "$HERE/t_late_service.sh"'
 mkdir -p config/tokenkeep/stack.d
 printf 'any sufficient secret-service\nany required vault\n' >config/tokenkeep/stack.d/default.conf
 cat >bus.conf <<CONF

@@ -21,6 +21,8 @@ login() { # like run; addresses, states and ports differ from run to run
         grep -vE '^! (Sign in with|  http|If it cannot)'
 }
 
+list() { run session list "$1" | sed -E 's/[0-9]{4}-[0-9-]+T[0-9:]+Z/TIME/'; }
+
 title "the browser's command has neither state nor challenge in its arguments"
 login api.example.com ann@example.com --provider ann
 sed -E 's/:[0-9]+/:PORT/' opened
@@ -32,7 +34,7 @@ run session token api.example.com ann@example.com
 login other.example.com ann@example.com --provider bob
 login other.example.com work --provider bob
 login other.example.com ann@example.com --provider bob --any-account
-run session list other.example.com
+list other.example.com
 
 title "an answer of an earlier sign-in's tab is said"
 cat >stale <<SCRIPT
@@ -85,6 +87,8 @@ run session logout api.example.com --browser --local
 printf '%s' '{"access_token":"a"}' | "$TOKENKEEP" session begin bare.example.com ann
 run session logout bare.example.com --browser
 login api.example.com ann@example.com --provider bob --any-account
-BROWSER=/bin/false PATH="$WORK" run session logout api.example.com ann@example.com --browser 2>&1 | sed -E 's/:[0-9]+/:PORT/'
-run session list api.example.com
+printf '#!/bin/bash\nBROWSER=/bin/false PATH=%q exec %q "$@"\n' "$WORK" "$TOKENKEEP" >tmp/without-browser
+chmod 755 tmp/without-browser
+TOKENKEEP="$WORK/tmp/without-browser" run session logout api.example.com ann@example.com --browser 2>&1 | sed -E 's/:[0-9]+/:PORT/'
+list api.example.com
 kill "$server"

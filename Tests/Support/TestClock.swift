@@ -25,6 +25,7 @@ public enum TestClock {
 
     /// The tests were started without the clock.
     private struct Missing: Error, CustomStringConvertible {
-        let description = "there is no test clock: start the tests by `make test-swift`, or by Tests/Support/Clock/run.sh"
+        let description =
+            "there is no test clock: start the tests by `make test-swift`, or by Tests/Support/Clock/run.sh"
     }
 }

@@ -100,20 +100,6 @@ import TokenKeepRecords
         #expect(try load(store, "ann") == nil)
     }
 
-    @Test func aLoadUnderARemovalThatCannotBeDrainedSaysSo() throws {
-        let store = try open()
-        try store.put("old", "ann")
-        world.become(.down)
-        _ = try store.clear(service: "example.com")
-        do {
-            _ = try store.load(service: "example.com", account: "ann")
-            Issue.record("it was loaded")
-        } catch {
-            #expect(error.status == .notFound)
-            #expect(error.message == "the removal of example.com is pending")
-        }
-    }
-
     /// Between the load's look at the record and its drain, another process drains the item.
     @Test func aDrainOfAnotherProcessMakesNoLoadStale() throws {
         let keeper = KeepingConnections(world)

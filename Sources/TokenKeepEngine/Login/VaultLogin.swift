@@ -215,7 +215,7 @@ package struct VaultLogin {
     /// The limit is below the PAM module's usual timeout of five seconds, so that the outcome can be noted.
     private static let patience: UInt32 = 4_000
     /// The id, which no item has, of the lock of a login that derives a key.
-    private static let turn = [UInt8](repeating: 0xFF, count: 8)
+    private static let turn = [UInt8](repeating: 0xFE, count: 8)
     /// The longest timeout in milliseconds that the PAM module accepts.
     private static let longestTimeout: UInt32 = 30_000
 

@@ -96,8 +96,8 @@ struct PastedAddress {
         }
     }
 
-    /// What can stand in an address, of a first part and a text: no spaces, ends of lines, quotes, angle brackets and
-    /// escapes of shells and terminals.
+    /// Joins a first part and a text, and leaves out the characters that no address has: spaces, ends of lines, quotes,
+    /// angle brackets and escapes of shells and terminals.
     private static func joined(_ first: SecretBytes?, _ text: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         var length = 0
         let whole = try SecretBytes(count: (first?.count ?? 0) + text.count) { bytes in

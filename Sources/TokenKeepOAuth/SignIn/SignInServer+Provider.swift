@@ -33,29 +33,17 @@ extension SignInServer {
                     .unsupported, "the provider \(provider.name) has no \(SignInServer.keys[endpoint]?.rawValue ?? "")",
                     hint: endpoint == .deviceAuthorization ? "use --flow paste" : nil)
             }
-            var request = try SignInServer.request(fields, to: address, provider, client, store, deadline)
+            let request = try SignInServer.request(fields, to: address, provider, client, store, deadline)
             guard endpoint == .token else { return try SignInServer.send(request) }
-            // The tokens of an answer that nobody reads stay valid at the server.
-            request.keepsAnswer = true
-            request.whenSending = { () throws(TokenKeepError) in whileSending?(true) }
-            var isGranted = false
-            defer { if !isGranted { whileSending?(false) } }
-            let answer = try SignInServer.send(request)
-            isGranted = ServerRefusal.givesTokens(answer)
-            return answer
+            return try SignInServer.sendForTokens(request, whileSending)
         }
         authorizationEndpoint = try provider.endpoint(.authorizationEndpoint, in: metadata)
         hasDeviceFlow = known[.deviceAuthorization] != nil
         canRevoke = known[.revocation] != nil
         if let address = try provider.endpoint(.userinfoEndpoint, in: metadata) {
+            let caFile = provider[.caFile]
             askUserinfo = { token, deadline throws(TokenKeepError) in
-                var request = HTTPRequest(address, deadline: deadline)
-                request.headers = [
-                    try SecretBytes("Accept: application/json"),
-                    try HTTPRequest.header("Authorization", SecretText.joined("Bearer ", token)),
-                ]
-                request.caFile = provider[.caFile]
-                return try SignInServer.send(request)
+                try SignInServer.userinfo(at: address, token, caFile: caFile, until: deadline)
             }
         }
         redirect = provider[.redirect]
@@ -63,6 +51,33 @@ extension SignInServer {
         issuer = provider[.issuer]
         // RFC 9207 section 3.
         promisesIssuer = metadata?["authorization_response_iss_parameter_supported"]?.isTrue ?? false
+    }
+
+    /// Sends a request for tokens. The tokens of an answer that nobody reads stay valid at the server.
+    private static func sendForTokens(
+        _ request: HTTPRequest, _ whileSending: WhileSending?
+    ) throws(TokenKeepError) -> HTTPResponse {
+        var request = request
+        request.keepsAnswer = true
+        request.whenSending = { () throws(TokenKeepError) in whileSending?(true) }
+        var isGranted = false
+        defer { if !isGranted { whileSending?(false) } }
+        let answer = try send(request)
+        isGranted = ServerRefusal.givesTokens(answer)
+        return answer
+    }
+
+    /// Asks who the token's user is (OpenID Connect Core, section 5.3).
+    private static func userinfo(
+        at address: WebAddress, _ token: SecretBytes, caFile: String?, until deadline: Deadline
+    ) throws(TokenKeepError) -> HTTPResponse {
+        var request = HTTPRequest(address, deadline: deadline)
+        request.headers = [
+            try SecretBytes("Accept: application/json"),
+            try HTTPRequest.header("Authorization", SecretText.joined("Bearer ", token)),
+        ]
+        request.caFile = caFile
+        return try send(request)
     }
 
     private static let keys: [Endpoint: ProviderKey] = [

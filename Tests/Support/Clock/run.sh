@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs a command whose programs, those under test, live by a clock that is 20 times as slow as the real one, and that tests
-# set forward: a limit of 5 s lasts 100 s, so that a stalled machine meets it.
+# Runs a command whose programs, those under test, live by a clock that is four times as slow as the real one, and that tests
+# set forward: a limit of 5 s lasts 20 s, so that a stalled machine meets it.
 #
-# Usage: run.sh COMMAND…     (environment: TOKENKEEP_SLOWNESS, 20 if it is not set; 1 is the real pace)
+# Usage: run.sh COMMAND…     (environment: TOKENKEEP_SLOWNESS, 4 if it is not set; 1 is the real pace)
 # The command finds test-clock, which moves the clock, on its PATH.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -23,4 +23,4 @@ compile() { # compile FILE SOURCE… -- OPTION…: unless the file is newer than
 compile preload.so preload.c page.c -shared -fPIC
 compile test-clock tool.c page.c
 built=$(cd "$built" && pwd)
-PATH=$built:$PATH exec "$built/test-clock" run "${TOKENKEEP_SLOWNESS:-20}" "$@"
+PATH=$built:$PATH exec "$built/test-clock" run "${TOKENKEEP_SLOWNESS:-4}" "$@"
