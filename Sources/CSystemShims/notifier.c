@@ -26,12 +26,6 @@ int tokenkeep_notifier_add(int notifier, const char *path, int what) {
     case TOKENKEEP_WATCH_CONTENT:
         mask |= IN_ONLYDIR | IN_CREATE | IN_MOVED_TO | IN_MODIFY;
         break;
-    case TOKENKEEP_WATCH_REMOVALS:
-        mask |= IN_ONLYDIR | IN_DELETE;
-        break;
-    case TOKENKEEP_WATCH_ONLY_REMOVALS:
-        mask = (mask & ~(uint32_t)IN_MASK_ADD) | IN_ONLYDIR | IN_DELETE;
-        break;
     case TOKENKEEP_WATCH_NO_ENTRIES:
         mask = (mask & ~(uint32_t)IN_MASK_ADD) | IN_ONLYDIR;
         break;

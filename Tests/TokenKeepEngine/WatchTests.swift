@@ -1,4 +1,3 @@
-import Foundation
 import Glibc
 import TestSupport
 import Testing
@@ -177,70 +176,6 @@ import TokenKeepEngine
         try open().put("1", "bob")
         #expect(try watch.all() == [.saved(name("ann")), .listAgain])
         #expect(watch.lookAgainMilliseconds == -1)
-    }
-
-    /// The ways in which a vault goes and another takes its place, with the looks of the watch in between.
-    enum Replacement: CaseIterable {
-        case logFirst, vaultFirst, atOnce, twice, withParent, restored, restoredAtOnce, swapped
-    }
-
-    /// The watching program has the vault's directory open: the kernel tells its watch nothing when it is removed.
-    @Test(arguments: Replacement.allCases) func aNewVaultInThePlaceOfTheOldIsWatched(_ how: Replacement) throws {
-        let place = TemporaryDirectory(inMemory: true)
-        mkdir(place.path + "/home", 0o700)
-        let vault = place.path + "/home/vault"
-        func open() throws -> Store {
-            var configuration = StoreConfiguration(stackText: "any required vault")
-            configuration.vaultPath = vault
-            return try Store(configuration)
-        }
-        func remove(_ path: String) throws { try FileManager.default.removeItem(atPath: path) }
-        try open().put("1", "ann")
-        let watch = try StoreWatch(open())
-        let copy = place.path + "/copy"
-        try FileManager.default.copyItem(atPath: vault, toPath: copy)
-        switch how {
-        case .atOnce: try remove(vault)
-        case .logFirst, .twice:
-            for _ in 1...(how == .twice ? 2 : 1) {
-                try remove(vault + "/changes")
-                _ = try watch.all()
-                try remove(vault)
-                if how == .twice { try open().put("1", "bob") }
-            }
-            if how == .twice { try remove(vault) }
-        case .vaultFirst:
-            try remove(vault)
-            _ = try watch.all()
-        case .withParent:
-            try remove(vault)
-            _ = try watch.all()
-            let holder = Glibc.open(place.path + "/home", O_RDONLY | O_DIRECTORY)
-            try remove(place.path + "/home")
-            mkdir(place.path + "/home", 0o700)
-            close(holder)
-        case .restored:
-            try remove(vault + "/changes")
-            _ = try watch.all()
-            try remove(vault)
-            _ = try watch.all()
-            try FileManager.default.copyItem(atPath: copy, toPath: vault)
-        case .restoredAtOnce:
-            try remove(vault)
-            try FileManager.default.copyItem(atPath: copy, toPath: vault)
-        case .swapped:
-            #expect(rename(vault, place.path + "/aside") == 0)
-            #expect(rename(copy, vault) == 0)
-        }
-        try open().put("2", "new")
-        #expect(watch.becomesReadable)
-        #expect(try watch.all().contains(.listAgain))
-        for number in 1...3 {
-            try open().put("\(number)", "late")
-            #expect(watch.becomesReadable)
-            let changes = try watch.all()
-            #expect(changes == [.saved(try name("late"))] || changes == [.listAgain])
-        }
     }
 }
 

@@ -95,13 +95,11 @@ int tokenkeep_mutex_lock(pthread_mutex_t *mutex, uint32_t timeout_ms, tokenkeep_
  * FILE: changed times of a file. DIRECTORY: no more events. ENTRIES: new entries of a directory. NO_ENTRIES:
  * stop reporting new entries of a watched directory. CONTENT: writes to the files of a directory, and new
  * ones. */
-#define TOKENKEEP_WATCH_FILE          0
-#define TOKENKEEP_WATCH_DIRECTORY     1
-#define TOKENKEEP_WATCH_ENTRIES       2
-#define TOKENKEEP_WATCH_NO_ENTRIES    3
-#define TOKENKEEP_WATCH_CONTENT       4
-#define TOKENKEEP_WATCH_REMOVALS      5
-#define TOKENKEEP_WATCH_ONLY_REMOVALS 6
+#define TOKENKEEP_WATCH_FILE       0
+#define TOKENKEEP_WATCH_DIRECTORY  1
+#define TOKENKEEP_WATCH_ENTRIES    2
+#define TOKENKEEP_WATCH_NO_ENTRIES 3
+#define TOKENKEEP_WATCH_CONTENT    4
 
 /* A file was touched; a path was made, moved or removed; notices were lost. */
 #define TOKENKEEP_NOTICE_WRITTEN  0

@@ -200,7 +200,7 @@ final class ChangeNotifier: Sendable {
             guard paths.contains(where: { $0.watches.contains(entries.watch) }),
                 !paths.contains(where: { $0.awaited == entries.watch })
             else { continue }
-            path.narrow(entries, keepsRemovals: paths.contains { $0.removals.contains(entries.watch) })
+            path.narrow(entries)
         }
     }
 

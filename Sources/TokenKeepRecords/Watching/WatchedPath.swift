@@ -4,9 +4,7 @@ import SystemPackage
 
 /// The path of one vault's file `changes`. The file and each directory of the path are watched.
 ///
-/// The watch notices if the file or one of the directories is made, moved or removed. The kernel does not tell the watch
-/// of a directory that the directory is removed while any process has it open, as programs have the vault. So the
-/// directory above is watched for removals.
+/// The watch notices if the file or one of the directories is made, moved or removed.
 struct WatchedPath {
     private let notifier: Int32
     /// The paths to watch: each directory from `/` to the vault, and finally the file `changes`.
@@ -18,9 +16,6 @@ struct WatchedPath {
     /// If a component of the path is missing, the component will appear in the last directory of this list. In each
     /// earlier directory of this list, a component was missing before and exists now.
     private(set) var entries: [Entries] = []
-    /// The watches of directories that report removals: the vault's parent, and while a component is missing, the
-    /// directory above the one in which the component will appear.
-    private(set) var removals: Set<Int32> = []
     /// Whether a component of the watched path is missing.
     private var isWaiting = false
 
@@ -47,8 +42,6 @@ struct WatchedPath {
         while true {
             let (found, next) = try watchSteps()
             watches = found.map(\.watch)
-            removals.formIntersection(watches)
-            if let parent = found.first(where: { $0.step == steps.count - 3 }) { removals.insert(parent.watch) }
             guard next < steps.count, let last = found.last else {
                 isWaiting = false
                 return
@@ -56,9 +49,6 @@ struct WatchedPath {
             isWaiting = true
             guard next != previous else { return }
             entries.append(Entries(step: last.step, watch: try add(last.step, TOKENKEEP_WATCH_ENTRIES)))
-            if let above = found.dropLast().last {
-                removals.insert(try add(above.step, TOKENKEEP_WATCH_REMOVALS))
-            }
             previous = next
         }
     }
@@ -67,14 +57,9 @@ struct WatchedPath {
     private func watchSteps() throws(Errno) -> (found: [(step: Int, watch: Int32)], next: Int) {
         var found: [(step: Int, watch: Int32)] = []
         for step in steps.indices {
-            let kind =
-                switch steps.count - step {
-                case 1: TOKENKEEP_WATCH_FILE
-                case 3: TOKENKEEP_WATCH_REMOVALS
-                default: TOKENKEEP_WATCH_DIRECTORY
-                }
+            let isFile = step == steps.count - 1
             do throws(Errno) {
-                found.append((step, try add(step, kind)))
+                found.append((step, try add(step, isFile ? TOKENKEEP_WATCH_FILE : TOKENKEEP_WATCH_DIRECTORY)))
             } catch {
                 switch error {
                 case .noSuchFileOrDirectory, .notDirectory: return (found, step)
@@ -97,9 +82,7 @@ struct WatchedPath {
     }
 
     /// Stops watching for new entries in a directory.
-    func narrow(_ entries: Entries, keepsRemovals: Bool) {
-        _ = try? add(entries.step, keepsRemovals ? TOKENKEEP_WATCH_ONLY_REMOVALS : TOKENKEEP_WATCH_NO_ENTRIES)
-    }
+    func narrow(_ entries: Entries) { _ = try? add(entries.step, TOKENKEEP_WATCH_NO_ENTRIES) }
 
     private func add(_ step: Int, _ what: Int32) throws(Errno) -> Int32 {
         let watch = tokenkeep_notifier_add(notifier, steps[step], what)
