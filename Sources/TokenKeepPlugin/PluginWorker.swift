@@ -223,7 +223,12 @@ final class PluginWorker: Sendable {
         private func awaitJob(_ isIdle: inout Bool) {
             guard !isIdle, idle > 0 else { return _ = pthread_cond_wait(jobArrived, mutex) }
             let end = tokenkeep_deadline_after(idle)
-            guard tokenkeep_condition_wait(jobArrived, mutex, end) == ETIMEDOUT, jobs.isEmpty else { return }
+            var isOver = false
+            // A wait may end although no job has arrived: that does not begin the time anew.
+            while jobs.isEmpty, !hasEnded, !isOver {
+                isOver = tokenkeep_condition_wait(jobArrived, mutex, end) == ETIMEDOUT
+            }
+            guard isOver, jobs.isEmpty else { return }
             isIdle = true
             pthread_mutex_unlock(mutex)
             whenIdle()

@@ -215,10 +215,11 @@ public final class Session: Sendable {
         let record = try live(view)
         guard let present = try record.access(for: target), present.value == refused else {
             options.explain?("another token was saved since, generation \(record.generation)")
-            return try presentToken(for: target, call)
+            // Not the kept token: until the slot is changed, after the record, it may be the refused one.
+            return try token(minTTL: 0, for: target, call)
         }
         guard record.kind == .user else {
-            guard try clearGuest(view, call) else { return try presentToken(call) }
+            guard try clearGuest(view, call) else { return try token(minTTL: 0, for: nil, call) }
             throw Session.guestIsOver(name)
         }
         guard record.canRenew else {

@@ -3,7 +3,9 @@ import TokenKeepCore
 /// Decides about sign-ins. Reads no clock, no file and no network.
 package enum SignInRules {
     /// Whether the error of a save says that certainly nothing was saved.
-    static func isRefused(_ status: Status) -> Bool { [.unsupported, .invalid, .denied, .locked].contains(status) }
+    static func isRefused(_ status: Status) -> Bool {
+        [.unsupported, .policy, .invalid, .denied, .locked].contains(status)
+    }
 
     /// Whether a session that a sign-in replaces was begun by another sign-in meanwhile.
     ///

@@ -151,10 +151,9 @@ import TokenKeepCore
                     locked.write(spoilt.contains(name) ? bad : good, to: name)
                 }
                 let isVersion = index == 8 || index == 9
-                // MAC B alone: somebody wrote the header, and the second copy is no help.
-                let isRefused = index >= good.count - 32 && spoilt.contains("header")
-                let expected: Status =
-                    isRefused ? .corrupt : spoilt.count == 1 ? .ok : isVersion ? .unsupported : .corrupt
+                // MAC B alone, in both copies: somebody wrote the header.
+                let isRefused = index >= good.count - 32 && spoilt.count == 2
+                let expected: Status = spoilt.count == 1 ? .ok : isVersion ? .unsupported : .corrupt
                 let (status, hint) = outcome { () throws in
                     guard try locked.load("a", from: locked.other()) == "secret" else { throw Stop() }
                 }
@@ -170,13 +169,19 @@ import TokenKeepCore
                 #expect(reported == expected && reportedHint == hint, "\(index) \(spoilt)")
             }
         }
-        // A change of the header mends the copy, and keeps the damaged one.
-        var bad = good
-        bad[40] ^= 1
-        locked.write(bad, to: "header")
+        // The right copy heals the vault.
         locked.write(good, to: "header.2")
-        try locked.changePassword()
-        #expect(locked.file("header.corrupt-1") == bad)
-        #expect(locked.file("header") == locked.file("header.2"))
+        #expect(try locked.load("a", from: locked.other()) == "secret")
+        locked.putHeader(good)
+        // A change of the header mends the copy, and keeps the damaged one: also where MAC B alone fails.
+        for (number, passwords) in [("old", "new"), ("new", "old")].enumerated() {
+            var bad = locked.file("header")
+            bad[number == 0 ? 40 : bad.count - 1] ^= 1
+            locked.write(bad, to: "header")
+            try locked.changePassword(from: passwords.0, to: passwords.1)
+            #expect(locked.file("header.corrupt-\(number + 1)") == bad)
+            #expect(locked.file("header") == locked.file("header.2"))
+            #expect(try locked.load("a", from: locked.other()) == "secret")
+        }
     }
 }

@@ -222,12 +222,18 @@ private struct Forger {
         try world.changePassword(to: "old", isCompromised: true)
         try expectRefused(older, on: machine)
         // Nor with its keyfile.
-        let right = world.file("keyfile")
+        let (right, header, store) = (world.file("keyfile"), world.file("header"), try store(machine))
         world.write(keyfile, to: "keyfile")
-        let (header, store) = (world.file("header"), try store(machine))
         world.putHeader(older)
         #expect(world.loading("a", from: store) == .corrupt)
         #expect(throws: TokenKeepError(.corrupt, "")) { try world.unlock("old", store) }
+        // A lock says so too, after it has removed the keys.
+        if machine == .unlocked {
+            let vaultID = Hexadecimal.text(try #require(try world.records.opener.vaultID()))
+            #expect(throws: TokenKeepError(.corrupt, "")) { try store.lock() }
+            let kept = KernelKeyring.descriptions(beginningWith: "tokenkeep:\(vaultID):")
+            #expect(Set(kept) == ["tokenkeep:\(vaultID):trust", "tokenkeep:\(vaultID):locked"])
+        }
         world.write(right, to: "keyfile")
         world.putHeader(header)
         try world.unlock("old", store)

@@ -86,6 +86,21 @@ struct RefreshTests {
         #expect(world.server.requests == ["refresh-1"])
     }
 
+    /// The record is saved before the slot is changed: until then the kept token is the refused one.
+    @Test func aRejectedTokenIsNotReturnedWhileTheNextOneIsSaved() throws {
+        let session = try world.signedIn()
+        let old = try session.token().value
+        let answers = MutexGuarded<[String]>([])
+        let other = try world.session(whenExplained: { line in
+            guard line.hasPrefix("saved generation") else { return }
+            let answer = (try? session.rejected(old).text) ?? "failed"
+            answers.withLock { $0.append(answer) }
+        })
+        #expect(try other.refresh().text == "access-2")
+        #expect(answers.withLock { $0 } == ["access-2"])
+        #expect(world.server.requests == ["refresh-1"])
+    }
+
     @Test func aRefusalSignsOutOnceAndIsNotRepeated() throws {
         let session = try world.signedIn()
         world.server.become(.says(400, [:], #"{"error":"invalid_grant"}"#))

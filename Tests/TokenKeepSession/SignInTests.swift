@@ -35,8 +35,8 @@ struct SignInTests {
     // MARK: Refused sign-ins
 
     @Test func aLevelThatCannotBeHadLeavesNothingBehind() throws {
-        #expect(throws: TokenKeepError.self) {
-            try world.session(refreshLevel: .whenUnlocked).begin(.user, response: signIn(1))
+        #expect(throws: TokenKeepError(.unsupported, ""), "the vault is bound to no device") {
+            try world.session(refreshLevel: .whenUnlockedThisDeviceOnly).begin(.user, response: signIn(1))
         }
         #expect(try world.session().info().state == .signedOut)
         #expect(try Sessions(world.store()).list().sessions.allSatisfy { $0.state == .signedOut })
@@ -49,8 +49,8 @@ struct SignInTests {
     @Test func aLevelThatCannotBeHadLeavesThePresentSession() throws {
         let session = try world.signedIn()
         let note = try session.note()
-        #expect(throws: TokenKeepError.self) {
-            try world.session(refreshLevel: .whenUnlocked).begin(.user, response: signIn(1))
+        #expect(throws: TokenKeepError(.unsupported, ""), "the vault is bound to no device") {
+            try world.session(refreshLevel: .whenUnlockedThisDeviceOnly).begin(.user, response: signIn(1))
         }
         #expect(try session.note() == note)
         #expect(try world.session().token().text == "access-1")
@@ -68,6 +68,15 @@ struct SignInTests {
         #expect(try world.store().list(service: RefreshItem.service).items.isEmpty)
         try world.session().begin(.user, response: signIn(2))
         #expect(try world.session().token().text == "a2")
+    }
+
+    @Test(
+        arguments: [
+            (.unsupported, true), (.policy, true), (.denied, true), (.io, false), (.timedOut, false),
+            (.unavailable, false),
+        ] as [(Status, Bool)])
+    func aSignInIsWithdrawnAfterAnErrorThatSavedNothing(status: Status, isRefused: Bool) {
+        #expect(SignInRules.isRefused(status) == isRefused)
     }
 
     // MARK: Tokens that wait to be revoked

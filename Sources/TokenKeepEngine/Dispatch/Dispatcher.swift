@@ -30,8 +30,7 @@ struct Dispatcher: Sendable {
         }
         let walk = walk(.load, name.description) { place throws(TokenKeepError) in
             guard !emptied.contains(place.module.name) else {
-                throw TokenKeepError(
-                    .notFound, "the removal of \(name.service) is pending", module: place.module.name, isAbsence: true)
+                throw TokenKeepError(.notFound, "the removal of \(name.service) is pending")
             }
             return Answered(value: try place.module.load(name, call))
         }
