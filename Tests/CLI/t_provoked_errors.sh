@@ -85,7 +85,7 @@ run session refresh api.example.com nobody --exec "$WORK/server"
 server 'exit 75' && run session refresh api.example.com ann --exec "$WORK/server"
 run session refresh api.example.com ann --exec "$WORK/missing"
 begin bob && server 'head -c 300000 /dev/zero' && run session refresh api.example.com bob --exec "$WORK/server"
-begin eve && server 'exec sleep 60' && run session refresh api.example.com eve --exec "$WORK/server" --timeout 300ms
+begin eve && server 'test-clock advance 40; exec sleep 600' && run session refresh api.example.com eve --exec "$WORK/server"
 run session refresh api.example.com eve --exec "$WORK/server"
 
 title "exports"

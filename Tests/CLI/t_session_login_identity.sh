@@ -82,6 +82,7 @@ put bob token-as/u2/bob@example.com "end_session_endpoint = $https/end"
 : >served/requests
 run session logout other.example.com work --browser 2>&1 | sed -E 's/:[0-9]+/:PORT/'
 sed -E 's/:[0-9]+/:PORT/' opened
+until grep -q 'GET /end' served/requests; do :; done
 grep -oE 'GET /end\?client_id=app&id_token_hint=eyJ' served/requests
 run session logout api.example.com --browser --local
 printf '%s' '{"access_token":"a"}' | "$TOKENKEEP" session begin bare.example.com ann

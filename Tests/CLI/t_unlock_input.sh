@@ -17,12 +17,13 @@ printf 'one\n\n' | run unlock --stdin
 printf wrong | run unlock --stdin
 state
 
-title "a NUL does not end the password, a carriage return is part of it"
+title "a NUL does not end the password; a carriage return before the line's end is no part of it"
 printf 'one\0\n' | run unlock --stdin
 printf 'one\0two\n' | run unlock --stdin
 printf '\0one\n' | run unlock --stdin
 printf 'one\r\n' | run unlock --stdin
 state
+"$TOKENKEEP" lock
 
 title "too long, at its limit, beyond every limit"
 printf '%s\n' "$long" | run unlock --stdin
