@@ -150,7 +150,7 @@ struct Vector: CustomTestStringConvertible, Sendable {
         } else {
             return nil
         }
-        guard let vault = try records.open() else { return nil }
+        guard let vault = try records.openToUnlock() else { return nil }
         try records.testify(vault)
         let passwords = PasswordSlots(records.opener)
         let unlocked = try passwords.open(type, with: typed, vault, call)

@@ -111,7 +111,8 @@ def record_cases():
     parts = [pending_part(2, b"secret-service")]
     data = copies_record(VAULT, ANNA, copies_pairs(ANNA, parts=parts))
     yield case("valid-copies-beside-removal", data, "A removal is pending.", "OK", files=base_files() | pending)
-    data = RecordPlan(VAULT, ANNA, copies_pairs(ANNA, parts=[pending_part(1, b"secret-service")])).data()
+    pairs = copies_pairs(ANNA, parts=[pending_part(1, b"secret-service")])
+    data = RecordPlan(VAULT, ANNA).with_writes_mac(pairs).data()
     yield case("valid-copies-beside-write", data, "A write is pending.", "OK", files=base_files() | pending)
     files = base_files() | {path_of(BERT): copies_record(VAULT, BERT, copies_pairs(BERT))}
     data = copies_record(VAULT, ANNA, copies_pairs(ANNA))
