@@ -10,7 +10,7 @@ struct DerivationProgram {
     init(_ name: String) throws {
         let shims = "\(BuiltModule.root)/Sources/CSystemShims"
         let sources = [
-            "derivation", "derivation_job", "derivation_memory", "deadline", "fork_gate", "lock_descriptors",
+            "derivation", "derivation_job", "derivation_memory", "clock", "fork_gate", "lock_descriptors",
             "system_calls",
         ].map { "\(shims)/\($0).c" }
         let (output, status) = try ChildProcess.run(

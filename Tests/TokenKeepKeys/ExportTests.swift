@@ -92,10 +92,11 @@ extension AloneTests {
             #expect(reading == .unsupported)
             change { $0[0] = 0 }
             #expect(reading == .corrupt)
+            // A path that names no export is wrong usage.
             unlink(path)
-            #expect(reading == .notFound)
+            #expect(reading == .invalid)
             mkfifo(path, 0o600)
-            #expect(reading == .io)
+            #expect(reading == .invalid)
         }
 
         @Test func aCutFileIsCorruptWhereverItIsCut() throws {
