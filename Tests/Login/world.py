@@ -223,14 +223,15 @@ class World:
         file.chmod(0o600)
         made = self.tokenkeep("password", "set", "--password-file", file)
         check(made.returncode == 0, made.stderr.decode())
-        self.lock()
+        # As at the end of a session: what the user locks himself, a service that is no login leaves locked.
+        self.purge()
 
     def set_vault_password_raw(self, password):
         """Gives a vault without a password one that no line can hold."""
         self.set_vault_password(b"for the moment")
         made = self.tokenkeep("login", "password", "--service", "test", input=b"for the moment\0" + password + b"\0")
         check(made.returncode == 0, f"{made}")
-        self.lock()
+        self.purge()
 
     def remove_vault(self):
         self.purge()
