@@ -4,6 +4,7 @@ set -u
 goals=$(cd "$(dirname "$0")/../.." && pwd)/scripts/goals.py
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+unset MAKELEVEL MAKEFLAGS MFLAGS # `make test-layout` sets them, and make then names its level
 failed=0
 cat >"$work/Makefile" <<'END'
 good:
