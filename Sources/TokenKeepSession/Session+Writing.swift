@@ -25,14 +25,16 @@ extension Session {
 
     /// ``begin(_:response:revokesReplaced:)`` at the end of a sign-in.
     ///
-    /// - Parameter start: the moment at which the user began to sign in. The tokens of a session that another sign-in has
-    ///   begun since are put into the outbox; nil for none.
+    /// - Parameter start: what the sign-in found at its beginning. The tokens of a session that another sign-in has begun
+    ///   since are put into the outbox; nil for none.
     package func begin(
-        _ kind: SessionKind, response: SecretBytes, revokesReplaced: Bool, signInSince start: SessionTime?
+        _ kind: SessionKind, response: SecretBytes, revokesReplaced: Bool, signInSince start: SignInStart?
     ) throws(TokenKeepError) {
         let tokens = try response.withUnsafeBytes { bytes throws(TokenKeepError) in try TokenResponse.strict(bytes) }
         try begin(kind, tokens, isFromServer: true) { replaced in
-            let isRival = start.map { SignInRules.isRival(replaced.generation, replaced.life.obtained, $0) }
+            let isRival = start.map {
+                SignInRules.isRival(replaced.epoch, replaced.generation, replaced.life.obtained, since: $0)
+            }
             return revokesReplaced || isRival == true
         }
     }

@@ -1,4 +1,5 @@
 import TokenKeepCore
+package import TokenKeepEngine
 
 /// Decides about sign-ins. Reads no clock, no file and no network.
 package enum SignInRules {
@@ -10,10 +11,33 @@ package enum SignInRules {
     /// Whether a session that a sign-in replaces was begun by another sign-in meanwhile.
     ///
     /// - Parameters:
+    ///   - epoch: that of the session.
     ///   - generation: the tokens that the session has had.
     ///   - obtained: the moment at which the session got its tokens.
-    ///   - start: the moment at which the user began to sign in.
-    static func isRival(_ generation: UInt64, _ obtained: SessionTime, _ start: SessionTime) -> Bool {
-        generation == 1 && obtained.boot == start.boot && obtained.boottime >= start.boottime
+    static func isRival(
+        _ epoch: String?, _ generation: UInt64, _ obtained: SessionTime, since start: SignInStart
+    ) -> Bool {
+        if let earlier = start.epoch { return epoch != earlier }
+        // Whole seconds: a session of the same second may be an earlier one, which must not be revoked.
+        return generation == 1 && obtained.boot == start.moment.boot && obtained.boottime > start.moment.boottime
+    }
+}
+
+/// What a sign-in finds when the user begins to sign in.
+package struct SignInStart: Sendable, Equatable {
+    /// The moment.
+    let moment: SessionTime
+    /// The epoch of the account's session, "" for none; nil if the account is not known yet, or its note cannot be read.
+    let epoch: String?
+
+    init(_ moment: SessionTime, epoch: String? = nil) { (self.moment, self.epoch) = (moment, epoch) }
+
+    /// Reads the clock, and the note of the account. Never prompts.
+    ///
+    /// - Parameter account: nil if the sign-in will name it.
+    package init(_ store: Store, service: String, account: String?, _ options: SessionOptions) {
+        self.init(options.clock(), epoch: account.flatMap {
+            try? Session(store, service: service, account: $0, options).note()?.epoch ?? ""
+        })
     }
 }

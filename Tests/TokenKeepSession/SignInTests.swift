@@ -141,10 +141,11 @@ struct SignInTests {
 
     // MARK: Two sign-ins at once
 
-    @Test func theTokensOfTheLoserOfTwoSignInsWaitForTheLogout() throws {
+    @Test(arguments: [true, false])
+    func theTokensOfTheLoserOfTwoSignInsWaitForTheLogout(isNamed: Bool) throws {
         let (first, second) = (try session(), try session())
-        let start = first.options.clock()
-        world.move(seconds: 5)
+        let start = SignInStart(first.store, service: service, account: isNamed ? "ann" : nil, first.options)
+        world.move(seconds: isNamed ? 0 : 5)
         try first.begin(.user, response: signIn(1), revokesReplaced: false, signInSince: start)
         try second.begin(.user, response: signIn(2), revokesReplaced: false, signInSince: start)
         #expect(try first.token().text == "a2")
@@ -154,23 +155,33 @@ struct SignInTests {
         #expect(Set(world.server.revoked) == ["family-1", "family-2"])
     }
 
-    @Test func aSignInThatReplacesAnEarlierSessionQueuesNothing() throws {
+    /// The sessions begin within the same second.
+    @Test(arguments: ["ann", nil])
+    func aSignInThatReplacesAnEarlierSessionQueuesNothing(account: String?) throws {
         let session = try session()
         try session.begin(.user, response: signIn(1))
-        world.move(seconds: 5)
-        try session.begin(.user, response: signIn(2), revokesReplaced: false, signInSince: session.options.clock())
+        let start = SignInStart(session.store, service: service, account: account, session.options)
+        try session.begin(.user, response: signIn(2), revokesReplaced: false, signInSince: start)
         #expect(try waiting == 0)
     }
 
+    /// Whole seconds cannot tell two sessions of one second apart.
     @Test(
         arguments: [
-            (1, "one", 10, true), (1, "one", 11, true), (1, "one", 9, false), (2, "one", 11, false),
-            (1, "two", 11, false),
+            (1, "one", 11, true), (1, "one", 10, false), (1, "one", 9, false), (2, "one", 11, false), (1, "two", 11, false),
         ] as [(UInt64, String, Int64, Bool)])
-    func aRivalIsAFirstTokenSinceTheSignInBegan(generation: UInt64, boot: String, second: Int64, isRival: Bool) {
-        let start = SessionTime(wall: 0, boottime: 10, boot: "one")
+    func withoutAnEpochARivalIsAFirstTokenOfALaterSecond(
+        generation: UInt64, boot: String, second: Int64, isRival: Bool
+    ) {
+        let start = SignInStart(SessionTime(wall: 0, boottime: 10, boot: "one"))
         let obtained = SessionTime(wall: 0, boottime: second, boot: boot)
-        #expect(SignInRules.isRival(generation, obtained, start) == isRival)
+        #expect(SignInRules.isRival("b", generation, obtained, since: start) == isRival)
+    }
+
+    @Test(arguments: [("a", "a", false), ("a", "b", true), ("", "b", true)])
+    func aRivalHasAnotherEpochThanTheSessionAtTheBeginning(earlier: String, present: String, isRival: Bool) {
+        let now = SessionTime(wall: 0, boottime: 10, boot: "one")
+        #expect(SignInRules.isRival(present, 2, now, since: SignInStart(now, epoch: earlier)) == isRival)
     }
 
     // MARK: What status tells

@@ -112,7 +112,7 @@ package struct SessionLogin {
         defer { sessionOptions.whileSending?(false) }
         let server = try SignInServer(provider, store, until: deadline, sessionOptions.whileSending)
         guard account != nil || canNameAccount(server.askUserinfo) else { throw nameless }
-        let start = sessionOptions.clock()
+        let start = SignInStart(store, service: service, account: account, sessionOptions)
         let outbox = outbox
         outbox.sendBeforeSignIn(at: provider.name, within: revocationLimit, until: deadline)
         let grant = try SignIn.grant(at: server, options, until: deadline, present)
