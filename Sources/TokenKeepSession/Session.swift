@@ -300,11 +300,20 @@ public final class Session: Sendable {
     }
 
     static func call(_ store: Store, _ options: SessionOptions) throws(TokenKeepError) -> CallContext {
+        try call(store, milliseconds: options.timeoutMilliseconds)
+    }
+
+    /// The context of a call that asks no server: it lasts as long as the store's calls.
+    static func call(_ store: Store) throws(TokenKeepError) -> CallContext {
+        try call(store, milliseconds: store.timeoutMilliseconds)
+    }
+
+    private static func call(_ store: Store, milliseconds: UInt32) throws(TokenKeepError) -> CallContext {
         guard store.isUsable else {
             throw TokenKeepError(.forked, "the store was opened before fork()", hint: "open another one in the child")
         }
         return CallContext(
-            deadline: Deadline(milliseconds: options.timeoutMilliseconds, cancellation: store.cancellation))
+            deadline: Deadline(milliseconds: milliseconds, cancellation: store.cancellation))
     }
 
     /// The error of a session that ended.

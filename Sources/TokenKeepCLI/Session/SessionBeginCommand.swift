@@ -51,6 +51,7 @@ struct SessionBeginCommand: ParsableCommand {
             try ProviderFiles.standard.provider(named: name)
         }
         var options = try profile.options()
+        if let timeout = storeOptions.timeout { options.timeoutMilliseconds = try Durations.timeout(timeout) }
         options.provider = provider
         options.rotation = options.rotation ?? known?.rotation
         let session = try Session(storeOptions.open(), service: service, account: account, options)

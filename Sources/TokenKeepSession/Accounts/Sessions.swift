@@ -35,7 +35,7 @@ public struct Sessions: Sendable {
     ///
     /// - Throws: the reason why the vault cannot be read.
     public func list(service: String? = nil) throws(TokenKeepError) -> Listing {
-        let call = try Session.call(store, SessionOptions())
+        let call = try Session.call(store)
         if let service { _ = try ItemName(namespace: store.namespace, service: service, account: "") }
         let (notes, damaged) = try notes(call)
         let hasLocked = notes.contains { $0.name == nil }
@@ -129,14 +129,14 @@ public struct Sessions: Sendable {
     /// The id of this user on this machine: a random UUID, made at the first use and kept through every logout. For the
     /// requests of guests (`X-Device-ID`): it identifies the user to the server.
     public func deviceID() throws(TokenKeepError) -> String {
-        try DeviceID.read(store.records, Session.call(store, SessionOptions()))
+        try DeviceID.read(store.records, Session.call(store))
     }
 
     /// The active account of a service.
     ///
     /// - Throws: ``Status/notFound`` if no account is active.
     public func active(of service: String) throws(TokenKeepError) -> String {
-        try activeAccount(of: service, Session.call(store, SessionOptions()))
+        try activeAccount(of: service, Session.call(store))
     }
 
     func activeAccount(of service: String, _ call: CallContext) throws(TokenKeepError) -> String {
@@ -203,7 +203,7 @@ public struct Sessions: Sendable {
     ///
     /// - Throws: ``Status/notFound`` if nobody is signed in as the account, naming the accounts there are.
     public func makeActive(service: String, account: String) throws(TokenKeepError) {
-        let call = try Session.call(store, SessionOptions())
+        let call = try Session.call(store)
         let name = try ItemName(namespace: store.namespace, service: service, account: account)
         guard let file = try files.read(.note, of: name), let note = try? SessionNote(file.state),
             note.state != .signedOut

@@ -20,7 +20,7 @@ public final class SessionsWatch: Sendable {
     public init(_ store: Store, service: String? = nil) throws(TokenKeepError) {
         sessions = Sessions(store)
         self.service = service
-        signal = try SessionSignal(store.records, Session.call(store, SessionOptions()))
+        signal = try SessionSignal(store.records, Session.call(store))
     }
 
     /// Becomes readable (poll(2)) when ``next()`` may have an answer. Owned by this object.
