@@ -5,6 +5,7 @@ token=$(cat)
 [ "$TOKENKEEP_PURPOSE" = refresh ] || { echo "revoked $token" >>requests; exit; }
 number=$((${token#refresh-} + 1))
 echo "$TOKENKEEP_ACCOUNT $token" >>requests
+[ "$TOKENKEEP_ACCOUNT" != slow ] || { echo >asked; read -r _ <answer; }
 printf '{"access_token":"access-%s","expires_in":3600,"refresh_token":"refresh-%s"}' "$number" "$number"
 SCRIPT
 chmod +x server
@@ -52,9 +53,13 @@ lines requests 2 | sort
 # The server has answered; the keeper may be saving.
 until [ "$("$TOKENKEEP" session token api.example.com due 2>/dev/null)" = access-2 ]; do :; done
 
-title "what another program does meanwhile is renewed too"
+title "what another program does while a server is asked is renewed too"
+mkfifo asked answer
+sign_in api.example.com slow 0
+read -r _ <asked
 sign_in web eve 0
-lines requests 3 | sort
+echo >answer
+lines requests 4 | sort
 until [ "$("$TOKENKEEP" session token web eve 2>/dev/null)" = access-2 ]; do :; done
 
 title "a second keeper names the first"

@@ -61,6 +61,8 @@ final class KeptSessions: Sendable {
                 state.reported.remove(name)
             }
         } catch {
+            // A sign-in is being written: its end is a change.
+            guard error.status != .notFound || info.state != .unknown else { return }
             guard state.withLock({ $0.reported.insert(name).inserted }) else { return }
             Terminal.warn(error)
             if error.status == .needsLogin || error.status == .expired {

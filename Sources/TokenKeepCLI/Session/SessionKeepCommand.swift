@@ -58,8 +58,8 @@ struct SessionKeepCommand: ParsableCommand {
                     (flushed?.left ?? 1) == 0 ? nil : Deadline(milliseconds: SessionKeepCommand.outboxPause)
             }
             if let outboxIsPaused { pause = min(pause, outboxIsPaused.remainingMilliseconds + 1) }
-            // Changes by the steps themselves are no news.
-            try wakes.drain()
+            // A change since the list was read is not drained here: the steps' own changes cost another look, which finds
+            // nothing to do.
             wakes.wait(milliseconds: pause)
         }
     }

@@ -27,7 +27,7 @@ public final class SessionsWatch: Sendable {
     public var descriptor: Int32 { signal.descriptor }
 
     /// The next session that differs from its last report, at first each one; nil if nothing has changed. A session
-    /// whose names are locked is reported when they open.
+    /// whose names are locked is reported when they open. A first sign-in that is being written is not reported yet.
     public func next() throws(TokenKeepError) -> SessionInfo? {
         if let waiting = state.withLock({ $0.waiting.popLast() }) { return waiting }
         signal.drain()
@@ -35,7 +35,7 @@ public final class SessionsWatch: Sendable {
         return state.withLock { state in
             for info in present.reversed() {
                 let name = "\(info.service)\0\(info.account)"
-                guard !info.isSame(as: state.known[name]) else { continue }
+                guard info.state != .unknown, !info.isSame(as: state.known[name]) else { continue }
                 state.known[name] = info
                 state.waiting.append(info)
             }
