@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Makes goals of the Makefile one after another, and says at the end what each took and which tests were slowest.
 
-Usage: goals.py STEP…      a STEP is GOAL, or GOAL+GOAL/GOAL+GOAL: two lists of goals that are made at the same time
+Usage: goals.py STEP…      a STEP is GOAL, or GOAL+GOAL/GOAL+GOAL: lists of goals that are made at the same time
 After a build that failed no other step begins. With CI=true a goal that skips a test fails.
 """
 import os
