@@ -12,7 +12,7 @@
  *
  * A token is renewed before it ends, by one process; the others wait for it and get the new one. The answer of the
  * server is saved before anybody gets it. Only the server's refusal ends a session: no network, a locked keyring or an
- * unreadable answer does not. docs/sessions.md describes states, reasons and the record.
+ * unreadable answer does not. docs/sessions.md describes states and reasons, docs/format.md the record.
  *
  * A call ends by the session's timeout_ms. Once a refresh token was sent, neither the deadline nor tokenkeep_cancel
  * ends the call before the answer is saved.
