@@ -36,6 +36,7 @@ def main():
     block = re.search(r"^```console\n(.*?)^```$", README.read_text(encoding="utf-8"), re.M | re.S)[1]
     with tempfile.TemporaryDirectory() as home:
         environment = {"HOME": home, "TOKENKEEP_VAULT": f"{home}/vault", "XDG_CONFIG_HOME": f"{home}/config", "TERM": "dumb",
+                       "DBUS_SESSION_BUS_ADDRESS": f"unix:path={home}/no-bus",
                        "LC_ALL": "C.UTF-8", "PATH": f"{os.path.abspath(sys.argv[1])}/bin:{os.environ['PATH']}"}
         found = "".join(
             line + printed(line[2:], environment) for line in block.splitlines(keepends=True) if line.startswith("$ "))
