@@ -28,7 +28,7 @@
 #   make verify-downloads        keyrings, lockers and systemd of other Debians (3 GB from a mirror, root)
 #
 # As long as you say
-#   make bench                   figures beside those of peers; nothing is asserted
+#   make bench                   figures beside those of peers, and docs/figures.svg; nothing is asserted
 #   make bench-login             what a login and the agent cost, on a machine with systemd, as root
 #   make test-model HISTORIES=100000 SEED=1        random histories of items, from that seed on
 #   make test-mutations MUTATIONS=50000            of each kind of file
@@ -362,8 +362,9 @@ test-providers: stage
 compare-builds: deps-library
 	scripts/compare-builds.sh
 
+# Draws docs/figures.svg from the same run.
 bench: stage
-	Tests/Benchmarks/run.py $(STAGE)
+	Tests/Benchmarks/run.py $(STAGE) --plot docs/figures.svg
 
 bench-short: stage
 	Tests/Benchmarks/run.py $(STAGE) --short
