@@ -28,7 +28,7 @@
 #   make verify-downloads        keyrings, lockers and systemd of other Debians (3 GB from a mirror, root)
 #
 # As long as you say
-#   make bench                   figures beside those of peers; nothing is asserted
+#   make bench                   figures beside those of peers, and docs/figures.svg; nothing is asserted
 #   make bench-login             what a login and the agent cost, on a machine with systemd, as root
 #   make test-model HISTORIES=100000 SEED=1        random histories of items, from that seed on
 #   make test-mutations MUTATIONS=50000            of each kind of file
@@ -165,10 +165,12 @@ check-format: deps
 format: deps
 	@scripts/format.sh
 
-# A target imports targets of lower floors alone, and reads the clock at one place. The scripts that install dependencies and make goals have tests of their own.
+# A target imports targets of lower floors alone, and reads the clock at one place. Lines of documents end at 120 columns. The
+# scripts that install dependencies and make goals have tests of their own.
 test-layout:
 	@Tests/Layout/check_imports.py
 	@Tests/Layout/check_clock.py
+	@Tests/Layout/check_lines.py
 	@Tests/Layout/check_dependencies.sh
 	@Tests/Layout/check_goals.sh
 
@@ -359,8 +361,9 @@ test-providers: stage
 compare-builds: deps-library
 	scripts/compare-builds.sh
 
+# Draws docs/figures.svg from the same run.
 bench: stage
-	Tests/Benchmarks/run.py $(STAGE)
+	Tests/Benchmarks/run.py $(STAGE) --plot docs/figures.svg
 
 bench-short: stage
 	Tests/Benchmarks/run.py $(STAGE) --short

@@ -9,6 +9,7 @@ belongs to no group is an error.
 import pathlib
 import re
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/c-reference.md"
@@ -43,6 +44,15 @@ ORDER = ["Opening a store", "Items", "Lists", "Errors, statuses and versions", "
 HIDDEN = re.compile(r"TOKENKEEP_(\w*_H|EXPORT|CHECK_RESULT|H)$")
 
 
+COLUMNS = 120
+
+
+def wrapped(text):
+    """A paragraph or an item of a list in lines of the page's width. No word is broken, so that names stay whole."""
+    return textwrap.fill(text, COLUMNS, subsequent_indent="  " if text.startswith("- ") else "",
+                         break_long_words=False, break_on_hyphens=False)
+
+
 def paragraphs(comment):
     """The text of a comment as Markdown."""
     lines = [re.sub(r"^\s*\* ?", "", line.rstrip()) for line in comment.strip()[2:-2].strip().split("\n")]
@@ -59,7 +69,8 @@ def paragraphs(comment):
             blocks.append(line)
         else:
             blocks[-1] += " " + line
-    return "\n\n".join(block for block in blocks if block).replace("\n\n- ", "\n- ")
+    blocks = [block if block.startswith("```") else wrapped(block) for block in blocks if block]
+    return "\n\n".join(blocks).replace("\n\n- ", "\n- ")
 
 
 def units(text):
@@ -104,7 +115,16 @@ def plain(declaration):
     if declaration.startswith("typedef struct") and "{" in declaration:
         return declaration
     declaration = re.sub(r"TOKENKEEP_(EXPORT|CHECK_RESULT)\s*", "", declaration)
-    return re.sub(r"\s+", " ", declaration.replace("\\\n", " ")).replace("( ", "(").replace("* tokenkeep", "*tokenkeep")
+    line = re.sub(r"\s+", " ", declaration.replace("\\\n", " ")).replace("( ", "(").replace("* tokenkeep", "*tokenkeep")
+    if len(line) <= COLUMNS:
+        return line
+    if line.startswith("#"):
+        return " \\\n    ".join(textwrap.wrap(line, COLUMNS - 6, break_long_words=False))
+    # A parameter stays whole.
+    line = re.sub(r"(?<!,) ", "\0", line)
+    indent = " " * (line.find("(") + 1)
+    filled = textwrap.fill(line, COLUMNS, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return filled.replace("\0", " ")
 
 
 def example(file, region):

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Takes the picture of the README: two tokens in Seahorse, saved by the installed program into a real gnome-keyring.
+# Takes the picture of docs/desktop.md: two tokens in Seahorse, saved by the installed program into a real gnome-keyring.
 # Everything runs in a private home, on a private bus and a private screen. Installs nothing; needs seahorse,
 # gnome-keyring, dbus, xvfb, xdotool and imagemagick.
 #

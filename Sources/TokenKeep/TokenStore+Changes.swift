@@ -60,12 +60,12 @@ extension TokenStore {
                 self.service = service
             }
 
-            /// The next change; nil when the task is cancelled.
+            /// The next change; nil when the task is cancelled. Throws the `Failure` of the sequence, and ends then.
             public mutating func next() async throws(TokenKeepError) -> Change? {
                 try await next(isolation: nil)
             }
 
-            /// The next change; nil when the task is cancelled.
+            /// The next change; nil when the task is cancelled. Throws the `Failure` of the sequence, and ends then.
             public mutating func next(
                 isolation actor: isolated (any Actor)?
             ) async throws(TokenKeepError) -> Change? {

@@ -31,7 +31,8 @@ extension TokenStore {
 
     /// The device to which the vault is bound; nil if it is bound to none. Asks no device.
     ///
-    /// - Throws: ``TokenKeepError`` if the vault cannot be read.
+    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/corrupt``, ``TokenKeepError/Status/denied`` or
+    ///   ``TokenKeepError/Status/io`` if the vault cannot be read.
     public var device: Device? {
         get async throws {
             try await run { engine, _ throws(CoreError) in try engine.device.identity().map { Device($0.provider) } }

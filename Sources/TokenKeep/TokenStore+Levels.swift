@@ -7,9 +7,10 @@ extension TokenStore {
     /// ``TokenItem/Accessibility/whenUnlocked`` are locked again with the screen, if `tokenkeep-agent` runs, else 180
     /// seconds later.
     ///
-    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/denied`` for a wrong password or
-    ///   ``TokenKeepError/Status/unsupported`` if the vault has no password. `CancellationError` if the task is
-    ///   cancelled.
+    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/denied`` for a wrong password,
+    ///   ``TokenKeepError/Status/unsupported`` if the vault has no password, or ``TokenKeepError/Status/corrupt`` if the
+    ///   header was altered without the password, or is older than the machine's TPM knows. `CancellationError` if the
+    ///   task is cancelled.
     public func unlock(password: Secret) async throws {
         try await run { engine, deadline throws(CoreError) in _ = try engine.unlock(password.core, until: deadline) }
     }
@@ -27,8 +28,9 @@ extension TokenStore {
 
     /// The present protection of items of a level with these flags, in this stack and on this machine.
     ///
-    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/unsupported`` if an item of the level cannot be saved
-    ///   here. `CancellationError` if the task is cancelled.
+    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/unsupported`` if the level needs a device and the vault is
+    ///   bound to none, or the stack saves nothing; ``TokenKeepError/Status/policy`` if the level needs a password and the
+    ///   vault has none. `CancellationError` if the task is cancelled.
     public func protection(
         for accessibility: TokenItem.Accessibility, flags: TokenItem.Flags = []
     ) async throws -> Protection {

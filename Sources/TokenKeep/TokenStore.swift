@@ -31,7 +31,8 @@ public final class TokenStore: Sendable {
     ///
     /// Reads the configuration. Opens no module and touches neither bus nor network nor vault.
     ///
-    /// - Throws: ``TokenKeepError/Status/invalid`` if an option or the stack is malformed.
+    /// - Throws: ``TokenKeepError/Status/invalid`` if an option or the stack is malformed,
+    ///   ``TokenKeepError/Status/denied`` if another user may write to a file of the stack or to its directory.
     public convenience init(_ options: Options = Options()) throws(TokenKeepError) {
         try self.init(options, vaultPath: nil)
     }
@@ -62,8 +63,9 @@ public final class TokenStore: Sendable {
     ///
     /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/duplicate`` or ``TokenKeepError/Status/conflict`` by
     ///   the precondition, ``TokenKeepError/Status/policy`` or ``TokenKeepError/Status/unsupported`` by the level,
-    ///   ``TokenKeepError/Status/invalid`` if an argument is outside its limits, or the failure of a module.
-    ///   `CancellationError` if the task is cancelled.
+    ///   ``TokenKeepError/Status/invalid`` if an argument is outside its limits, ``TokenKeepError/Status/locked`` if the
+    ///   item's place or class key is locked, ``TokenKeepError/Status/unavailable`` if no module can take the item, or
+    ///   another failure of a module. `CancellationError` if the task is cancelled.
     @discardableResult
     public func save(
         _ secret: Secret, service: String, account: String, options: SaveOptions = SaveOptions()
@@ -95,8 +97,9 @@ public final class TokenStore: Sendable {
     /// Loads an item, expired or not.
     ///
     /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/notFound`` if every module that could hold the item
-    ///   answered that the item is missing; otherwise the worst failure of a module. `CancellationError` if the task is
-    ///   cancelled.
+    ///   answered that the item is missing; otherwise the worst failure of a module: ``TokenKeepError/Status/locked``,
+    ///   ``TokenKeepError/Status/unavailable``, ``TokenKeepError/Status/corrupt`` if the item is damaged, and others.
+    ///   `CancellationError` if the task is cancelled.
     public func load(service: String, account: String) async throws -> TokenItem {
         try await run { engine, deadline throws(CoreError) in
             TokenItem(try engine.load(service: service, account: account, until: deadline))
@@ -106,7 +109,9 @@ public final class TokenStore: Sendable {
     /// Clears an item from every module. Clearing a missing item is no error.
     ///
     /// - Returns: whether the item existed.
-    /// - Throws: ``TokenKeepError`` with the failure of a module. `CancellationError` if the task is cancelled.
+    /// - Throws: ``TokenKeepError`` with the failure of a module whose removal cannot be noted as pending:
+    ///   ``TokenKeepError/Status/unavailable``, ``TokenKeepError/Status/locked``, ``TokenKeepError/Status/denied``.
+    ///   `CancellationError` if the task is cancelled.
     @discardableResult
     public func clear(service: String, account: String) async throws -> Bool {
         try await run { engine, deadline throws(CoreError) in
@@ -117,8 +122,9 @@ public final class TokenStore: Sendable {
     /// Clears an item if its version is still `version`.
     ///
     /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/conflict`` if the item changed or is gone,
-    ///   ``TokenKeepError/Status/invalid`` for version 0, or the failure of a module. `CancellationError` if the task is
-    ///   cancelled.
+    ///   ``TokenKeepError/Status/invalid`` for version 0, or the failure of a module that may hold the item:
+    ///   ``TokenKeepError/Status/unavailable``, ``TokenKeepError/Status/locked`` and others. `CancellationError` if the
+    ///   task is cancelled.
     public func clear(service: String, account: String, ifVersion version: UInt64) async throws {
         try await run { engine, deadline throws(CoreError) in
             try engine.clear(service: service, account: account, ifVersion: version, until: deadline)
@@ -136,7 +142,8 @@ public final class TokenStore: Sendable {
 
     /// Lists the items of a service, or of all services for nil, without their secrets.
     ///
-    /// - Throws: ``TokenKeepError`` if no module answered. If only a part of the store cannot be read, the listing's
+    /// - Throws: ``TokenKeepError`` with the worst status of the modules, such as ``TokenKeepError/Status/locked`` or
+    ///   ``TokenKeepError/Status/unavailable``, if no module answered. If only a part of the store cannot be read, the listing's
     ///   ``Listing/problem`` names that part. `CancellationError` if the task is cancelled.
     public func list(service: String? = nil) async throws -> Listing {
         try await run { engine, deadline throws(CoreError) in
@@ -150,7 +157,8 @@ public final class TokenStore: Sendable {
     /// changes of this item; `sync()` drains all items. An item that cannot be drained within the store's timeout stays
     /// pending.
     ///
-    /// - Throws: ``TokenKeepError`` if the records cannot be read. `CancellationError` if the task is cancelled.
+    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/corrupt``, ``TokenKeepError/Status/denied`` or
+    ///   ``TokenKeepError/Status/io`` if the vault's records cannot be read. `CancellationError` if the task is cancelled.
     @discardableResult
     public func sync() async throws -> SyncOutcome {
         try await run { engine, deadline throws(CoreError) in

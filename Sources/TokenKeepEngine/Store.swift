@@ -137,6 +137,8 @@ public final class Store: Sendable {
     /// Clears an item from every module. Clearing an item that does not exist is not an error.
     ///
     /// - Returns: whether the item existed.
+    /// - Throws: the failure of a module, ``Status/unavailable``, ``Status/locked`` or another, if the removal cannot be
+    ///   noted as pending for the module.
     @discardableResult
     public func clear(
         service: String, account: String, until deadline: Deadline? = nil
@@ -222,6 +224,8 @@ public final class Store: Sendable {
     }
 
     /// Reports the state of the store and its modules.
+    ///
+    /// - Throws: ``Status/forked``, ``Status/cancelled``. The report has the failures of modules.
     public func status() throws(TokenKeepError) -> StoreStatus {
         let call = try begin(.any)
         let modules = dispatcher.programs.places.modules

@@ -15,9 +15,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A client that sends nothing in this time gets no reply. */
+/* A client that sends no request within this time gets no reply. */
 #define RECEIVE_MS 2000
-/* A refused uid is logged again after this time. */
+/* A uid whose requests are refused is logged again after this time. */
 #define LOG_AGAIN_S 86400
 
 static uid_t read_overflow_uid(void) {
@@ -57,8 +57,8 @@ enum reason connection_serve(int connection, uid_t uid, const char *tcti) {
     struct pollfd waiting = {.fd = connection, .events = POLLIN};
     if (poll(&waiting, 1, RECEIVE_MS) != 1)
         return REASON_REQUEST;
-    /* MSG_TRUNC: the length of the message, though the buffer is shorter. The kernel closes descriptors that
-     * come along. */
+    /* With MSG_TRUNC, recv returns the message's whole length even if the buffer is shorter. The kernel
+     * closes descriptors that the client passes with the message. */
     ssize_t length = recv(connection, message, sizeof message, MSG_DONTWAIT | MSG_TRUNC);
     if (length <= 0)
         return REASON_REQUEST;
@@ -70,10 +70,11 @@ enum reason connection_serve(int connection, uid_t uid, const char *tcti) {
     return reason;
 }
 
-/* Takes one of the places of the uid's owner until the process ends. */
+/* Counts this request against the limit of the uid's owner (owner.h) until the process ends: locks one of the
+ * owner's REQUESTS_OF_UID bytes of the file. False if all these bytes are locked. */
 static bool take_place(const char *locks, uid_t uid) {
     int file = open(locks, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    /* Absent: the request itself says so. */
+    /* The device is absent: the request itself will fail and report that. */
     if (file < 0)
         return true;
     off_t first = (off_t)owner_of(uid) * REQUESTS_OF_UID;
@@ -81,7 +82,7 @@ static bool take_place(const char *locks, uid_t uid) {
         struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = first + place, .l_len = 1};
         if (fcntl(file, F_OFD_SETLK, &lock) == 0)
             return true;
-        /* A file system without locks counts nothing. */
+        /* The file system has no locks: requests cannot be counted, and are not limited. */
         if (errno != EAGAIN && errno != EACCES)
             return true;
     }
@@ -89,14 +90,15 @@ static bool take_place(const char *locks, uid_t uid) {
     return false;
 }
 
-/* Whether the uid was not refused before: root's keyring remembers it, since each request has a process of
- * its own. */
+/* Whether no request of the uid was refused lately. Each request has a process of its own, so a key in root's
+ * keyring remembers the refusal. */
 static bool is_first_refusal(uid_t uid) {
     char name[64];
     (void)snprintf(name, sizeof name, "tokenkeep-tpm2:refused:%u", (unsigned)uid);
     if (syscall(SYS_keyctl, KEYCTL_SEARCH, KEY_SPEC_USER_KEYRING, "user", name, 0) >= 0)
         return false;
-    /* A key made in the user's keyring at once would not be found by a process that does not possess it. */
+    /* Made in the thread's keyring, so that this process may set the key's permissions. Made in the user's
+     * keyring, the key would not be found by other processes, which do not possess the key. */
     long key = syscall(SYS_add_key, "user", name, "1", 1, KEY_SPEC_THREAD_KEYRING);
     return key >= 0 && syscall(SYS_keyctl, KEYCTL_SET_TIMEOUT, key, LOG_AGAIN_S) == 0 &&
            syscall(SYS_keyctl, KEYCTL_SETPERM, key, 0x3f3f0000) == 0 &&

@@ -6,20 +6,20 @@
 
 #include <sys/types.h>
 
-/* Requests of one owner (owner.h) at a time, and the connections of all. */
+/* The limits of requests of one owner (owner.h) at a time, and of connections of all owners. */
 #define REQUESTS_OF_UID 4
 #define CONNECTIONS     32
 
-/* The uid of the process that connected. False if it cannot be told: the peer is of another user namespace.
- */
+/* The uid of the process that connected. False if the uid is unknown, because the peer is in another user
+ * namespace. */
 bool connection_peer(int connection, uid_t *uid);
-/* Receives the request of that uid, and answers it. Returns the reason of the reply. */
+/* Receives a request of that uid, and replies. Returns the reason in the reply. */
 enum reason connection_serve(int connection, uid_t uid, const char *tcti);
 /* Serves the connection as an instance of systemd's unit. `locks`: a device or file whose byte locks count
- * the requests of a uid; NULL counts none. */
+ * the requests of each owner; NULL for no limit. */
 int connection_run(int connection, const char *tcti, const char *locks);
 
-/* Reports a refusal of the uid. */
+/* Writes a line to standard error: a request of the uid was refused, for that reason. */
 void connection_log(uid_t uid, enum reason reason);
 
 #endif

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <tss2/tss2_tctildr.h>
 
-/* tss2 shifts a signed number into the sign for it. */
+/* The first transient handle. tss2's own macro shifts a bit into the sign of a signed number. */
 #define TRANSIENT_FIRST 0x80000000u
 
 struct outcome device_open(struct device *device, const char *configuration) {
@@ -73,7 +73,7 @@ struct outcome device_authorize(struct device *device, ESYS_TR handle, const uin
     return outcome_of(code, REASON_REFUSED);
 }
 
-/* A property of the TPM is four characters. */
+/* Appends the four characters that a text property of the TPM holds. */
 static size_t add_property(const TPML_TAGGED_TPM_PROPERTY *properties, TPM2_PT property,
                            char maker[MAKER_MAX], size_t length) {
     for (UINT32 index = 0; index < properties->count && index < TPM2_MAX_TPM_PROPERTIES; index++) {
@@ -81,7 +81,7 @@ static size_t add_property(const TPML_TAGGED_TPM_PROPERTY *properties, TPM2_PT p
             continue;
         for (int shift = 24; shift >= 0 && length < MAKER_MAX; shift -= 8) {
             char character = (char)(properties->tpmProperty[index].value >> shift);
-            /* Fillers are NUL or spaces: one space is enough. */
+            /* TPMs fill up a short text with NUL or spaces: at most one space is kept. */
             if (character > ' ' && character < 0x7f)
                 maker[length++] = character;
             else if (length > 0 && maker[length - 1] != ' ')

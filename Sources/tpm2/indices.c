@@ -4,17 +4,18 @@
 
 #include <string.h>
 
-/* The TCG's range of the owner begins here and has 2^22 indices. */
+/* The first of the 2^22 NV indices that the TCG gives to the owner of the machine. */
 #define FIRST_INDEX    0x01800000u
 #define INDICES_OF_UID 4
-/* A user and all his subordinate uids: more would leave other users no room. */
+/* The limit for a user with all his subordinate uids, so that room is left for other users. */
 #define INDICES_OF_OWNER 8
 #define UIDS             0x100000u
 #define ATTRIBUTES_MASK  (~(TPMA_NV_WRITTEN | TPMA_NV_WRITELOCKED))
 
 enum { STATE_WRITTEN = 1, STATE_LOCKED = 2 };
 
-/* An index of the TPM as it describes itself; `handle` is ESYS_TR_NONE if there is none. */
+/* An NV index and its public area, as the TPM reports them; `handle` is ESYS_TR_NONE if the index is not
+ * defined. */
 struct index {
     ESYS_TR handle;
     TPM2B_NV_PUBLIC public;
@@ -28,8 +29,9 @@ static bool is_in_range(uint32_t number, uid_t uid) {
     return number >= number_of(uid, 0) && number <= number_of(uid, INDICES_OF_UID - 1);
 }
 
-/* The owner of an index stands in its policy, which nothing can satisfy and no command asks for: two uids may
- * share numbers, and other programs may use them. */
+/* Writes the uid that owns an index into the policy of the index. No command uses this policy, and nothing
+ * can satisfy it. The index's number does not tell the uid: two uids may have the same numbers, and other
+ * programs may use these numbers. */
 static void write_owner(TPM2B_DIGEST *policy, enum kind kind, uid_t uid, const uint8_t *tag) {
     static const uint8_t signature[4] = {'T', 'K', 'N', 'V'};
     *policy = (TPM2B_DIGEST){.size = TPM2_SHA256_DIGEST_SIZE};
@@ -39,7 +41,7 @@ static void write_owner(TPM2B_DIGEST *policy, enum kind kind, uid_t uid, const u
     memcpy(policy->buffer + 12, tag, TAG_LENGTH);
 }
 
-/* The uid in the policy of an index of ours. Returns false for an index of another program. */
+/* Reads the uid from the policy of an index. Returns false for an index of another program. */
 static bool read_uid(const TPM2B_DIGEST *policy, uid_t *uid) {
     if (policy->size != TPM2_SHA256_DIGEST_SIZE || memcmp(policy->buffer, "TKNV", 4) != 0)
         return false;
@@ -52,7 +54,8 @@ static TPMA_NV attributes_of(enum kind kind) {
            (kind == KIND_DEVICE_BYTES ? TPMA_NV_WRITEDEFINE : 0);
 }
 
-/* Whether the index has that owner, and the attributes that we gave it. */
+/* Whether the index has that kind, uid and tag, and the attributes with which this program defines indices.
+ */
 static bool is_owned(const TPMS_NV_PUBLIC *public, enum kind kind, uid_t uid, const uint8_t *tag) {
     TPM2B_DIGEST expected;
     write_owner(&expected, kind, uid, tag);
@@ -61,7 +64,7 @@ static bool is_owned(const TPMS_NV_PUBLIC *public, enum kind kind, uid_t uid, co
            (public->attributes & ATTRIBUTES_MASK) == attributes_of(kind);
 }
 
-/* As is_owned, by any tag and kind, which it reads. */
+/* Whether the index belongs to the uid, with any kind and tag, which are read from the policy. */
 static bool read_owned(const TPMS_NV_PUBLIC *public, uid_t uid, enum kind *kind, const uint8_t **tag) {
     if (public->authPolicy.size != TPM2_SHA256_DIGEST_SIZE)
         return false;
@@ -93,7 +96,8 @@ static void forget(struct device *device, struct index *index) {
         (void)Esys_TR_Close(device->esys, &index->handle);
 }
 
-/* The index of the request, if it is the uid's and has the request's kind and tag. */
+/* Looks up the index that the request names. REASON_NO_INDEX: the index is not defined, belongs to another
+ * uid, or has another kind or tag. */
 static struct outcome find(struct device *device, const struct request *request, uid_t uid,
                            struct index *index) {
     *index = (struct index){.handle = ESYS_TR_NONE};
@@ -163,14 +167,14 @@ static struct outcome lock(struct device *device, ESYS_TR handle) {
     return outcome_of(code, REASON_AUTH);
 }
 
-/* Whether a make of the same request that was interrupted left this index. */
+/* Whether an earlier attempt of the same request was interrupted after it had defined this index. */
 static bool is_left_over(const struct index *index, const struct request *request, uid_t uid) {
     const TPMS_NV_PUBLIC *public = &index->public.nvPublic;
     return index->handle != ESYS_TR_NONE && (public->attributes & TPMA_NV_WRITTEN) == 0 &&
            is_owned(public, request->kind, uid, request->tag);
 }
 
-/* Defines the first of the uid's indices that is free. */
+/* Defines the uid's first free index. */
 static struct outcome define_free(struct device *device, const struct request *request, uid_t uid,
                                   TPM2_HANDLE *number, ESYS_TR *handle) {
     for (unsigned place = 0; place < INDICES_OF_UID; place++) {
@@ -186,7 +190,7 @@ static struct outcome define_free(struct device *device, const struct request *r
         if (!is_free)
             continue;
         outcome = define(device, request, uid, *number, handle);
-        /* Another process was faster. */
+        /* Another process has defined this index since look_up. */
         if (outcome.reason == REASON_REFUSED && outcome_plain_code(outcome.code) == TPM2_RC_NV_DEFINED)
             continue;
         return outcome;
@@ -194,7 +198,7 @@ static struct outcome define_free(struct device *device, const struct request *r
     return outcome_for(REASON_NO_SPACE);
 }
 
-/* Whether the index belongs to a uid of the owner. */
+/* Looks up an index, and tells whether a uid of that owner owns the index. */
 static struct outcome look_at(struct device *device, TPM2_HANDLE number, uid_t owner, bool *is_theirs) {
     struct index index;
     uid_t uid;
@@ -205,7 +209,7 @@ static struct outcome look_at(struct device *device, TPM2_HANDLE number, uid_t o
     return outcome;
 }
 
-/* Refuses an owner who has as many indices as one may have. */
+/* Refuses an owner who already has INDICES_OF_OWNER indices. */
 static struct outcome check_owner(struct device *device, uid_t owner) {
     TPM2_HANDLE next = FIRST_INDEX;
     TPMI_YES_NO has_more = TPM2_YES;
@@ -292,7 +296,7 @@ struct outcome indices_read(struct device *device, const struct request *request
 struct outcome indices_write(struct device *device, const struct request *request, uid_t uid) {
     struct index index;
     struct outcome outcome = find(device, request, uid, &index);
-    /* A shorter one would leave the end of the old data. */
+    /* Shorter data would leave the end of the old data in the index. */
     if (outcome.reason == REASON_NONE && index.public.nvPublic.dataSize != request->data_length)
         outcome = outcome_for(REASON_REQUEST);
     if (outcome.reason == REASON_NONE)

@@ -1,4 +1,4 @@
-/* NV indices of a uid: four, whose numbers follow from the uid and whose public areas name it. */
+/* The four NV indices of a uid: their numbers follow from the uid, and their public areas name the uid. */
 #ifndef TOKENKEEP_TPM2_INDICES_H
 #define TOKENKEEP_TPM2_INDICES_H
 
@@ -6,8 +6,8 @@
 
 #include <sys/types.h>
 
-/* Defines a free index with the request's data and adds its number to the reply. Nothing stays defined if it
- * fails. */
+/* Defines a free index with the request's data and adds its number to the reply. After a failure the index is
+ * not defined. */
 struct outcome indices_make(struct device *device, const struct request *request, uid_t uid,
                             struct reply *reply);
 /* Adds the index's data to the reply. */

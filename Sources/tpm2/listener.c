@@ -19,11 +19,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Refused uids that are remembered; more are not logged. */
+/* The number of refused uids that are logged; the refusals of further uids are not. */
 #define LOGGED_UIDS 64
-/* Connections that wait to be accepted: a flood fills the queue, and others wait behind it. */
+/* The length of the queue of connections that wait to be accepted. While a flood fills the queue, all other
+ * clients wait, too. */
 #define QUEUE 128
-/* A child's exit code, so that the parent logs the uid. */
+/* The exit code by which a child tells that it refused the uid: the parent logs the refusal. */
 #define EXIT_REFUSED 3
 
 struct listener {
@@ -69,7 +70,7 @@ static void reap(struct listener *listener) {
     }
 }
 
-/* The place of a new child; -1 if all are taken. Counts the owner's children. */
+/* A free place in `children`; -1 if no place is free. Writes the number of the owner's children to count. */
 static int free_place(const struct listener *listener, uid_t owner, int *count) {
     int place = -1;
     *count = 0;
@@ -90,12 +91,13 @@ static void serve_in_child(const struct listener *listener, int connection, uid_
     (void)signal(SIGCHLD, SIG_DFL);
     (void)sigprocmask(SIG_SETMASK, signals, NULL);
     (void)close(listener->socket);
-    /* Locked memory is not inherited. */
+    /* A child does not inherit the lock on memory. */
     memory_protect();
     _exit(connection_serve(connection, uid, listener->tcti) == REASON_UID ? EXIT_REFUSED : 0);
 }
 
-/* Whether the client has left: a flood shall not cost a process for each connection. */
+/* Whether the client has closed the connection. Then no child is started: a flood of such connections would
+ * cost a process each. */
 static bool is_left(int connection) {
     char byte;
     return recv(connection, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
@@ -113,7 +115,8 @@ static void start_child(struct listener *listener, int place, int connection, ui
     listener->children[place].owner = owner_of(uid);
 }
 
-/* Serves, refuses, or leaves without a reply: there is no place for a child. */
+/* Starts a child for the connection, or refuses the uid. Without a free place for a child, the client gets no
+ * reply. */
 static void serve(struct listener *listener, int connection, const sigset_t *signals) {
     uid_t uid = (uid_t)-1;
     int count = 0;
@@ -138,10 +141,10 @@ static void accept_one(struct listener *listener, const sigset_t *signals) {
     (void)close(connection);
 }
 
-/* Whether the file is the socket of an ended helper: nobody listens. */
+/* Whether the file is the socket of a helper that has ended: no process listens there. */
 static bool is_abandoned(const struct sockaddr_un *address) {
     struct stat status;
-    /* Other files refuse connections as well. */
+    /* A file that is no socket refuses connections, too, and must not be removed. */
     if (lstat(address->sun_path, &status) != 0 || !S_ISSOCK(status.st_mode) || status.st_uid != geteuid())
         return false;
     int trial = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -153,7 +156,7 @@ static bool is_abandoned(const struct sockaddr_un *address) {
     return is_refused;
 }
 
-/* Makes the socket, which every user may connect to. Returns a descriptor or a negative errno. */
+/* Makes the socket, to which every user may connect. Returns a descriptor, or a negative errno. */
 static int make_socket(const char *path) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof address.sun_path)
@@ -191,7 +194,8 @@ int listener_run(const char *path, const char *tcti) {
         (void)sigaction(signals[index], &action, NULL);
         (void)sigaddset(&blocked, signals[index]);
     }
-    /* Signals arrive in ppoll alone: none is lost between the look and the wait. */
+    /* Signals are delivered only during ppoll: no signal is lost between the test of the flags and the wait.
+     */
     (void)sigprocmask(SIG_BLOCK, &blocked, &before);
     while (!is_ending) {
         struct pollfd waiting = {.fd = listener.socket, .events = POLLIN};

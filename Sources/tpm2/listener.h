@@ -2,7 +2,8 @@
 #ifndef TOKENKEEP_TPM2_LISTENER_H
 #define TOKENKEEP_TPM2_LISTENER_H
 
-/* Serves the socket until SIGTERM or SIGINT. Each request has a process of its own. Returns an exit code. */
+/* Makes the socket at path and serves its clients until SIGTERM or SIGINT. Each request has a process of its
+ * own. Returns an exit code. */
 int listener_run(const char *path, const char *tcti);
 
 #endif

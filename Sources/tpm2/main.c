@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #define DEFAULT_TCTI "device:/dev/tpmrm0"
-/* The request must have come by then. */
+/* The limit for reading a request from standard input, in seconds. */
 #define INPUT_S 10
 
-/* Exit codes as those of tokenkeep. */
+/* The exit codes of the program tokenkeep for the same failures. */
 enum { EXIT_USAGE = 2, EXIT_UNAVAILABLE = 4 };
 
 struct options {
@@ -54,18 +54,20 @@ static bool read_options(int count, char *arguments[], struct options *options) 
            (options->locks == NULL || options->is_connection);
 }
 
-/* The environment would make tss2 log secrets, and libcrypto load code. */
+/* Clears the environment: its variables could make tss2 log secrets, and libcrypto load code. Returns the
+ * TCTI.
+ */
 static const char *clear_environment(const struct options *options) {
     const char *given = options->is_once ? secure_getenv("TOKENKEEP_TCTI") : NULL;
     const char *tcti = options->tcti != NULL ? options->tcti : given;
-    /* The value stays after clearenv: only the table of pointers goes. */
+    /* The text of a variable stays valid after clearenv, which removes only the table of pointers. */
     (void)clearenv();
     if (setenv("TSS2_LOG", "all+none", 1) != 0)
         return NULL;
     return tcti != NULL && tcti[0] != '\0' ? tcti : DEFAULT_TCTI;
 }
 
-/* Reads standard input to its end. A message that is too long is one byte too long. */
+/* Reads standard input to its end. Returns the length; MESSAGE_MAX + 1 for every message that is too long. */
 static size_t read_message(uint8_t message[MESSAGE_MAX + 1]) {
     size_t length = 0;
     ssize_t count;
@@ -86,7 +88,8 @@ static int run_once(const char *tcti) {
     return work_on(message, length, geteuid(), tcti, STDOUT_FILENO, &reason) ? 0 : EXIT_UNAVAILABLE;
 }
 
-/* Files that are opened must not become standard ones. */
+/* Whether the descriptors 0 to 2 are open. Otherwise a file that is opened later would become standard input,
+ * output or error. */
 static bool has_standard_files(void) {
     for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; descriptor++) {
         if (fcntl(descriptor, F_GETFD) < 0 && open("/dev/null", O_RDWR) != descriptor)

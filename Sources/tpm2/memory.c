@@ -10,9 +10,9 @@ void memory_protect(void) {
     struct rlimit none = {0, 0}, locked;
     (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     (void)setrlimit(RLIMIT_CORE, &none);
-    /* tss2 copies secrets on its heap and frees them. */
+    /* malloc overwrites freed memory: tss2 copies secrets to the heap, and frees the copies unwiped. */
     (void)mallopt(M_PERTURB, 0xa5);
-    /* With a limit, a later allocation could fail. */
+    /* Only without a limit for locked memory: under a limit, a later allocation could fail. */
     if (getrlimit(RLIMIT_MEMLOCK, &locked) == 0 && locked.rlim_cur == RLIM_INFINITY)
         (void)mlockall(MCL_CURRENT | MCL_FUTURE);
 }

@@ -2,8 +2,8 @@
 #ifndef TOKENKEEP_TPM2_MEMORY_H
 #define TOKENKEEP_TPM2_MEMORY_H
 
-/* No core dumps, no other programs of the user, no swap if the limit allows it; freed memory is overwritten.
- */
+/* Keeps the memory out of core dumps, from other programs of the user, and out of swap if the limit for
+ * locked memory allows. Makes malloc overwrite freed memory. */
 void memory_protect(void);
 
 #endif

@@ -12,7 +12,7 @@ static TSS2_RC layer_of(TSS2_RC code) {
     return code & TSS2_RC_LAYER_MASK;
 }
 
-/* A resource manager passes the TPM's codes on under a layer of its own. */
+/* Whether the TPM made the code. A resource manager passes the TPM's codes on under a layer of its own. */
 static bool is_of_tpm(TSS2_RC code) {
     TSS2_RC layer = layer_of(code);
     return layer == TSS2_TPM_RC_LAYER || layer == TSS2_RESMGR_TPM_RC_LAYER || layer == TSS2_RESMGR_RC_LAYER;
@@ -25,7 +25,7 @@ TSS2_RC outcome_plain_code(TSS2_RC code) {
     return (plain & TPM2_RC_FMT1) != 0 ? plain & (TPM2_RC_FMT1 | 0x3f) : plain;
 }
 
-/* Warnings are temporary but for two: those of the locality and of the lockout. */
+/* The outcome of a warning. All warnings are temporary, except for LOCALITY and LOCKOUT. */
 static struct outcome of_warning(TSS2_RC code, TSS2_RC plain) {
     struct outcome outcome = {REASON_BUSY, code, true, false};
     switch (plain) {
@@ -66,8 +66,8 @@ static enum reason reason_of_tpm(TSS2_RC plain, enum reason on_auth) {
     }
 }
 
-/* A connection that broke, or an answer that tss2 does not accept: its form, its HMAC or the name in it is
- * wrong. */
+/* The reason for a code of tss2: the connection broke (ABSENT), or tss2 rejects the answer because its form,
+ * its HMAC or the name in it is wrong (ALTERED). */
 static enum reason reason_of_tss2(TSS2_RC code) {
     switch (code) {
     case TSS2_TCTI_RC_IO_ERROR:

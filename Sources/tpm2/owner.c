@@ -9,7 +9,8 @@
 
 #define SUBUID_FILE "/etc/subuid"
 
-/* The number at the text, which a colon or the end of the line follows. Returns what follows, or NULL. */
+/* Reads a decimal number that a colon or the end of the line follows. Returns the text after the colon, or
+ * the end of the line; NULL if there is no such number. */
 static const char *read_number(const char *text, unsigned long *number) {
     char *end;
     if (!isdigit((unsigned char)*text))
@@ -18,7 +19,8 @@ static const char *read_number(const char *text, unsigned long *number) {
     return *end == ':' ? end + 1 : *end == '\n' || *end == '\0' ? end : NULL;
 }
 
-/* The user of a range. */
+/* The uid of the user to whom a range of /etc/subuid belongs: `name` is a number or a name. For an unknown
+ * name, the first uid of the range. */
 static uid_t user_of(const char *name, unsigned long first) {
     unsigned long number;
     const char *end = read_number(name, &number);

@@ -1,12 +1,12 @@
-/* The storage primary, and the session to it. */
+/* The storage primary, and the session that is salted with its key. */
 #include "device.h"
 
 #include <string.h>
 
 #define SRK_HANDLE 0x81000001
 
-/* TCG's template of the ECC storage root key (TPM v2.0 Provisioning Guidance, 7.5.1): an SRK that another
- * program makes persistent later is this key. */
+/* The TCG's template of the ECC storage root key, SRK (TPM v2.0 Provisioning Guidance, 7.5.1). The key
+ * follows from the template: if another program makes the SRK persistent later, its key is the same. */
 static const TPM2B_PUBLIC srk_template = {
     .publicArea =
         {
@@ -38,8 +38,8 @@ static struct outcome read_name(struct device *device) {
     return is_sha256 ? outcome_ok : outcome_for(REASON_REFUSED);
 }
 
-/* Whether objects can be sealed under this key. One without noDA is locked for hours by wrong guesses at
- * other objects. */
+/* Whether objects can be sealed under this key. The key must have the attribute noDA: without noDA, wrong
+ * guesses at other objects would lock the key for hours. */
 static bool is_storage_primary(const TPMT_PUBLIC *key) {
     const TPMA_OBJECT needed = TPMA_OBJECT_FIXEDTPM | TPMA_OBJECT_FIXEDPARENT | TPMA_OBJECT_USERWITHAUTH |
                                TPMA_OBJECT_NODA | TPMA_OBJECT_RESTRICTED | TPMA_OBJECT_DECRYPT;
@@ -48,7 +48,8 @@ static bool is_storage_primary(const TPMT_PUBLIC *key) {
            (key->objectAttributes & TPMA_OBJECT_SIGN_ENCRYPT) == 0;
 }
 
-/* Takes the persistent SRK. REASON_OTHER: there is none, or it is another kind of object. */
+/* Uses the persistent SRK as primary. REASON_OTHER: there is no persistent SRK, or the object at its handle
+ * is of another kind. */
 static struct outcome use_persistent(struct device *device) {
     TSS2_RC code = Esys_TR_FromTPMPublic(device->esys, SRK_HANDLE, ESYS_TR_NONE, ESYS_TR_NONE, ESYS_TR_NONE,
                                          &device->primary);
@@ -91,7 +92,8 @@ struct outcome device_find_primary(struct device *device, const uint8_t *name) {
         return outcome;
     if (outcome.reason != REASON_NONE && outcome.reason != REASON_OTHER)
         return outcome;
-    /* The SRK may be younger than the object: the key that was made then is the same again. */
+    /* The object may be older than the persistent SRK: it was sealed under a transient primary, which the
+     * template creates again. */
     bool is_srk_there = outcome.reason == REASON_NONE;
     device_end(device);
     outcome = create(device);

@@ -5,7 +5,7 @@
 
 static const uint8_t signature[4] = {'T', 'K', 'T', '1'};
 
-/* The unread rest of a message. */
+/* The part of a message that has not been read yet. */
 struct rest {
     const uint8_t *bytes;
     size_t length;
@@ -20,7 +20,7 @@ void number_write(uint8_t bytes[4], uint32_t number) {
         bytes[index] = (uint8_t)(number >> (24 - 8 * index));
 }
 
-/* The next bytes; NULL if fewer are left, and from then on always. */
+/* The next bytes of the message. NULL if fewer bytes are left; then every later call returns NULL, too. */
 static const uint8_t *take(struct rest *rest, size_t length) {
     if (rest->bytes == NULL || rest->length < length) {
         rest->bytes = NULL;
@@ -41,11 +41,11 @@ static bool take_rest(struct rest *rest, size_t least, size_t most, struct reque
 
 static bool take_name(struct rest *rest, struct request *request) {
     request->name = take(rest, NAME_LENGTH);
-    /* TPM2_ALG_SHA256. */
+    /* A name begins with its hash algorithm: TPM2_ALG_SHA256. */
     return request->name != NULL && request->name[0] == 0x00 && request->name[1] == 0x0b;
 }
 
-/* An empty authValue of a TPM is equal to one of zeros: such a one protects nothing. */
+/* Reads an authValue. Refuses zeros: a TPM treats them as the empty authValue, which protects nothing. */
 static bool take_auth(struct rest *rest, struct request *request) {
     static const uint8_t zeros[AUTH_LENGTH];
     request->auth = take(rest, AUTH_LENGTH);

@@ -1,5 +1,5 @@
-/* Requests and replies, byte by byte: docs/device-helper.md. Links nothing of tss2: the fuzzer reads requests
- * alone. */
+/* Requests and replies, byte by byte (docs/device-helper.md). Uses nothing of tss2, so that the fuzzer links
+ * only this part of the program. */
 #ifndef TOKENKEEP_TPM2_PROTOCOL_H
 #define TOKENKEEP_TPM2_PROTOCOL_H
 
@@ -29,10 +29,10 @@ enum operation {
     OPERATION_LIST = 8,
 };
 
-/* Of an index: device bytes that are written once, and the anchor, which is written again. */
+/* The kind of an NV index: device bytes are written once; the vault's anchor is written again and again. */
 enum kind { KIND_DEVICE_BYTES = 1, KIND_ANCHOR = 2 };
 
-/* The numbers of tokenkeep/types.h. */
+/* Statuses of replies, with the numbers of tokenkeep/types.h. */
 enum status {
     STATUS_OK = 0,
     STATUS_NOT_FOUND = 1,
@@ -65,20 +65,21 @@ enum reason {
     REASON_FAILED = 16,
 };
 
-/* A request that request_read accepted. Pointers lie in its message; those that the operation lacks are NULL.
- */
+/* A request that request_read accepted. Its pointers point into the message; a field that the operation does
+ * not have is NULL. */
 struct request {
     enum operation operation;
     uint16_t budget_ms;
     const uint8_t *name, *auth, *tag;
     enum kind kind;
     uint32_t index;
-    /* The secret, the blob or the index's data. */
+    /* Of SEAL the secret, of UNSEAL the blob, of MAKE and WRITE the data of the index. */
     const uint8_t *data;
     size_t data_length;
 };
 
-/* Reads a message of any length and content. False if it is not exactly a request. */
+/* Reads a request from a message of any length and content. False if the message is no request, or has bytes
+ * after the request. */
 bool request_read(const uint8_t *message, size_t length, struct request *request);
 
 struct reply {
@@ -86,10 +87,10 @@ struct reply {
     size_t length;
 };
 
-/* Begins a reply of the status that belongs to the reason. `code`: the response code of the TPM or of tss2,
- * or 0. */
+/* Begins a reply with the reason and the reason's status. `code`: the response code of the TPM or of tss2;
+ * 0 for none. */
 void reply_begin(struct reply *reply, enum reason reason, uint32_t code);
-/* Appends to the payload. False if the message would be too long; then nothing is appended. */
+/* Appends bytes to the payload. False if the reply would become too long; then nothing is appended. */
 bool reply_add(struct reply *reply, const void *bytes, size_t length);
 bool reply_add_number(struct reply *reply, uint32_t number);
 

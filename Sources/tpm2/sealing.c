@@ -3,10 +3,11 @@
 #include <string.h>
 #include <tss2/tss2_mu.h>
 
-/* The uid, and the secret. */
+/* The sealed data: the uid, then the secret. */
 #define SEALED_LENGTH (4 + SECRET_LENGTH)
 
-/* No policy and no PCR: an update of the firmware changes nothing. */
+/* The template of sealed data: an authValue, no policy and no PCR, so that an update of the firmware does not
+ * prevent the unseal. */
 static const TPM2B_PUBLIC sealed_template = {
     .publicArea =
         {
@@ -52,10 +53,10 @@ struct outcome sealing_seal(struct device *device, const struct request *request
     return outcome;
 }
 
-/* Whether the blob is one of ours to its last byte: sealed data with an authValue and without a policy. */
+/* Reads a blob. False unless its public area is that of sealed_template, and no byte is left over. */
 static bool read_blob(const struct request *request, TPM2B_PUBLIC *public, TPM2B_PRIVATE *private) {
     size_t offset = 0;
-    /* Unmarshalling wants an empty destination. */
+    /* tss2 unmarshals only into an empty destination. */
     memset(public, 0, sizeof *public);
     memset(private, 0, sizeof *private);
     const TPMT_PUBLIC *expected = &sealed_template.publicArea, *found = &public->publicArea;
@@ -81,7 +82,7 @@ static struct outcome load(struct device *device, const struct request *request,
     if (code != TSS2_RC_SUCCESS)
         *object = ESYS_TR_NONE;
     outcome = outcome_of(code, REASON_REFUSED);
-    /* The parent's key does not open it, or it is malformed inside. */
+    /* The primary's key does not decrypt the blob, or its decrypted content is malformed. */
     switch (outcome_plain_code(code)) {
     case TPM2_RC_INTEGRITY:
     case TPM2_RC_BINDING:

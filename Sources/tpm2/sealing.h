@@ -6,10 +6,10 @@
 
 #include <sys/types.h>
 
-/* Adds the blob to the reply. */
+/* Seals the request's secret for the uid, and adds the blob to the reply. */
 struct outcome sealing_seal(struct device *device, const struct request *request, uid_t uid,
                             struct reply *reply);
-/* Adds the secret to the reply, if the same uid sealed it. */
+/* Unseals the request's blob, and adds the secret to the reply. Refused if another uid sealed the secret. */
 struct outcome sealing_unseal(struct device *device, const struct request *request, uid_t uid,
                               struct reply *reply);
 

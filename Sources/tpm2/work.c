@@ -13,12 +13,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Pauses between attempts, while the TPM asks for them. */
+/* The pauses between attempts, while the TPM reports temporary failures. */
 #define FIRST_PAUSE_MS 5
 #define LAST_PAUSE_MS  100
 #define LONG_WAIT_MS   500
 
-/* For the timer's handler. */
+/* The reply that the timer's handler sends when the TPM does not answer in time. */
 static struct reply silence;
 static int silence_descriptor = -1;
 
@@ -47,7 +47,7 @@ static unsigned timer_rest_ms(void) {
     return (unsigned)(rest.it_value.tv_sec * 1000 + rest.it_value.tv_usec / 1000);
 }
 
-/* A reply is one message, or as much as a pipe takes at once. */
+/* Sends a reply by one write: a reply is one message of a socket, and short enough for a pipe. */
 static bool send_reply(int descriptor, const struct reply *reply) {
     ssize_t count;
     do
@@ -96,14 +96,14 @@ static struct outcome dispatch(struct device *device, const struct request *requ
     }
 }
 
-/* Attempts of one request. */
+/* The state of the attempts at one request. */
 struct attempts {
     unsigned budget_ms, pause_ms;
     bool was_refused;
 };
 
-/* Waits before the next attempt, a random time: processes that took each other's room do not meet again.
- * False if the budget ends before. */
+/* Waits a random time before the next attempt, so that two processes that fill the TPM's memory at the same
+ * time do not collide again. False if too little of the budget is left. */
 static bool pause_within_budget(struct attempts *attempts) {
     if (timer_rest_ms() <= 2 * attempts->pause_ms)
         return false;
@@ -117,8 +117,9 @@ static bool pause_within_budget(struct attempts *attempts) {
     return true;
 }
 
-/* Whether the same request may succeed in another attempt. A TPM without a resource manager may have given
- * our handle to another process, whose object has another authValue: a refusal counts if it comes twice. */
+/* Whether the same request may succeed in another attempt. Only the second refusal counts: a TPM without a
+ * resource manager may have given this request's handle to another process, whose object has another
+ * authValue. */
 static bool may_succeed(struct attempts *attempts, const struct outcome *outcome) {
     if ((outcome->reason != REASON_AUTH && outcome->reason != REASON_REFUSED) || attempts->was_refused)
         return outcome->is_temporary;
@@ -126,14 +127,15 @@ static bool may_succeed(struct attempts *attempts, const struct outcome *outcome
     return true;
 }
 
-/* Whether those that hold the TPM's room have probably ended without freeing it: the living need
- * milliseconds. */
+/* Whether the processes whose objects fill the TPM's memory have probably ended without flushing them: a
+ * running process needs the memory for milliseconds only. */
 static bool has_waited_long(const struct attempts *attempts) {
     unsigned long_ms = attempts->budget_ms / 2 < LONG_WAIT_MS ? attempts->budget_ms / 2 : LONG_WAIT_MS;
     return attempts->budget_ms - timer_rest_ms() >= long_ms;
 }
 
-/* Attempts begin anew, each with its own session: nothing of an interrupted one is used. */
+/* Repeats the request until it succeeds, fails for good, or the budget ends. Each attempt begins anew with
+ * its own session, and uses nothing of an earlier attempt. */
 static struct outcome attempt_until_done(struct device *device, const struct request *request, uid_t uid,
                                          struct reply *reply) {
     struct attempts attempts = {.budget_ms = request->budget_ms, .pause_ms = FIRST_PAUSE_MS};

@@ -4,8 +4,9 @@ password, a watch and a change of all keys cost, the Secret Service's beside lib
 what programs write for themselves, refreshes beside scripts with curl, requests beside URLSession's, and
 sealing with the TPM beside tpm2-tools and clevis. Nothing is asserted.
 
-Usage: run.py PREFIX [--short] [NAME...]      (the prefix into which the package was installed; NAME: session for session_figures)
---short takes minutes: the tables of SHORT_TABLES alone.
+Usage: run.py PREFIX [--short] [--plot FILE] [NAME...]
+PREFIX: where the package was installed. NAME: session for session_figures.
+--short takes minutes: the tables of SHORT_TABLES alone. --plot draws loads and saves (plot.py) if vault and service are measured.
 """
 import shutil
 import sys
@@ -16,6 +17,7 @@ import era_figures
 import instruction_figures
 import module_figures
 import password_figures
+import plot
 import refresh_figures
 import requests_figures
 import service_figures
@@ -29,11 +31,19 @@ SHORT_TABLES = [instruction_figures, vault_figures, password_figures, service_fi
 TABLES = [
     instruction_figures, vault_figures, watch_figures, password_figures, era_figures, service_figures, drain_figures,
     module_figures, session_figures, refresh_figures, requests_figures, tpm_figures, device_figures]
-names = [word for word in sys.argv[2:] if word != "--short"]
+words = [word for word in sys.argv[2:] if word != "--short"]
+picture = None
+if "--plot" in words:
+    place = words.index("--plot")
+    picture = words[place + 1]
+    del words[place:place + 2]
+names = words
 
 try:
     for figures in SHORT_TABLES if SHORT else TABLES:
         if not names or figures.__name__.removesuffix("_figures") in names:
             figures.measure()
+    if picture:
+        plot.write(picture)
 finally:
     shutil.rmtree(WORK, ignore_errors=True)

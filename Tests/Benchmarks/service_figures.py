@@ -1,6 +1,7 @@
 """The Secret Service by TokenKeep beside libsecret's own API."""
 from statistics import median
 
+import plot
 from harness import WORK, build, run, table
 from private_keyring import PrivateKeyring, missing
 
@@ -16,6 +17,9 @@ OPERATIONS = {
     "process_load": "a process that loads",
     "process_save": "a process that saves",
 }
+
+# Of the loads, the one without knowledge of the item's path.
+PLOTTED = {"load_first": "load", "save": "save"}
 
 
 def processes(environment, spawn, programs, items):
@@ -69,6 +73,9 @@ def measure():
     for operation, words in OPERATIONS.items():
         for items in SIZES:
             our, their, ratio = (figures[f"{column}:{operation}", items] for column in ("ours", "theirs", "ratio"))
+            if operation in PLOTTED:
+                plot.note(plot.OURS, PLOTTED[operation], items, our)
+                plot.note(plot.THEIRS, PLOTTED[operation], items, their)
             rows.append([words, items, f"{our:.0f}", f"{their:.0f}", f"{ratio:.2f}"])
     table("The Secret Service (gnome-keyring): medians in microseconds, and of the ratios of a round",
           ["", "items", "TokenKeep", "libsecret", "ratio"], rows)

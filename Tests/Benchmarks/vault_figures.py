@@ -2,6 +2,7 @@
 import os
 import statistics
 
+import plot
 from harness import SHORT, WORK, build, filled_vault, pkg_config, run, table
 
 SIZES = [1, 100, 1000] if SHORT else [1, 100, 1000, 10_000, 100_000]
@@ -33,6 +34,9 @@ def measure():
         for what in ("save", "load"):
             least, our = grounds[what, 1], ours[what, items]
             their = theirs[what, items] if theirs else None
+            plot.note(plot.VAULT, what, items, our)
+            if their:
+                plot.note(plot.FILE, what, items, their)
             rows.append([
                 what, items, f"{least:.1f}", f"{our:.1f}", f"{our / least:.2f}", f"{their:.1f}" if their else "-",
                 f"{their / our:.1f}" if their else "-"])

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the examples against an installed TokenKeep, in every way they say they can be built, runs them, and compares
-# what they print. So with the program in C in README.md, its links as they are installed, and the demo. The examples in
+# what they print. So with README.md's commands and program in C, its links as they are installed, and the demo. The examples in
 # Swift are run as the debug build has them; packages.sh builds them as the packages that they are.
 #
 # Usage: run.sh PREFIX BUILT      (BUILT: where the debug build's programs are)
@@ -165,6 +165,8 @@ END
 else
     fail "README's program in C does not build"
 fi
+
+prints "README's commands" python3 "$here/console.py" "$prefix" </dev/null
 
 prints "Python" python3 "$examples/python/tokenkeep_example.py" <<'END'
 loaded: an access token

@@ -258,7 +258,7 @@ extension KeePassXCTests {
         #expect(status { _ = try client.load("example.com", "ann") } == .notFound)
     }
 
-    /// What README says of its history and its recycle bin.
+    /// KeePassXC keeps deleted and earlier tokens in its history and its recycle bin (docs/desktop.md).
     @Test func whatWasDeletedOrReplacedStaysInItsFile() throws {
         let keePassXC = try PrivateKeePassXC()
         let client = try ServiceClient(keePassXC.bus)

@@ -1,4 +1,4 @@
-"""Sessions: docs/format.md, section 10, and the record of docs/sessions.md."""
+"""Sessions: docs/format.md, sections 10 and 11."""
 
 import json
 import os

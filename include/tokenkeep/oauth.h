@@ -60,15 +60,16 @@ typedef struct tokenkeep_login_options {
 #define TOKENKEEP_LOGIN_OPTIONS_INIT                                                                         \
     { sizeof(tokenkeep_login_options), NULL, NULL, NULL, NULL, 0, 0, NULL, NULL }
 
-/* Signs a user in, and begins the session, which is opened with the provider. account NULL: the one that the
- * server names, for which the scope needs openid. A present session of the account is replaced when all has
- * succeeded, and else unchanged.
+/* Signs a user in, and begins the session, which is opened with the provider. account NULL: the account that
+ * the server names, for which the scope needs openid. A present session of the account is replaced when all
+ * has succeeded, and is unchanged otherwise.
  *
  * TOKENKEEP_CANCELLED: by the user at the server, by show, or by tokenkeep_cancel. TOKENKEEP_TIMED_OUT:
  * nobody signed in in time. TOKENKEEP_DENIED: the server refused, or an answer came from elsewhere.
  * TOKENKEEP_NOT_FOUND: there is no such provider. TOKENKEEP_INVALID: an argument or the provider's file is
  * wrong. TOKENKEEP_UNAVAILABLE: the server does not answer. TOKENKEEP_UNSUPPORTED: the server has no such
- * flow, or libcurl is missing. */
+ * flow, or libcurl is missing. TOKENKEEP_LOCKED, TOKENKEEP_BUSY and others: the session cannot be saved, as
+ * of tokenkeep_session_begin. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status
 tokenkeep_login(tokenkeep_store *store, const char *service, const char *account,
                 const tokenkeep_login_options *options, tokenkeep_session **session, tokenkeep_error **error);

@@ -31,6 +31,12 @@
  *   item. tokenkeep_cancel on another thread ends a call earlier.
  * - Structures grow at their end. Set struct_size (the ..._INIT macros do): the library reads only struct_size bytes.
  *   A field that the library does not know must be 0, else the call returns TOKENKEEP_UNSUPPORTED.
+ * - Each function names the statuses of its own. Beside these, a function that returns a status may return
+ *   TOKENKEEP_INVALID (an argument), TOKENKEEP_FORKED, TOKENKEEP_CANCELLED (tokenkeep_cancel), TOKENKEEP_TIMED_OUT,
+ *   TOKENKEEP_IO (the system refuses memory or a file) and TOKENKEEP_INTERNAL. If the function uses the vault:
+ *   TOKENKEEP_DENIED (its permissions), TOKENKEEP_CORRUPT (its header or keys are damaged), TOKENKEEP_UNSUPPORTED (a
+ *   later version wrote a file) and TOKENKEEP_BUSY (another process held a lock past the deadline). If the stack has no
+ *   line for the operation: TOKENKEEP_UNSUPPORTED.
  * - Messages never hold a secret. Nothing here may be called from a signal handler.
  */
 /* clang-format on */
@@ -44,8 +50,9 @@ extern "C" {
 #endif
 
 /* Opens a store. Reads the configuration. Opens no module and touches neither bus nor network nor vault.
- * TOKENKEEP_INVALID: an option or the stack is malformed; the message names the line. TOKENKEEP_UNSUPPORTED:
- * an unknown field or flag is set. */
+ * TOKENKEEP_INVALID: an option or the stack is malformed; the message names the line. TOKENKEEP_DENIED:
+ * another user may write to a file of the stack or to its directory. TOKENKEEP_UNSUPPORTED: an unknown field
+ * or flag is set. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_open(const tokenkeep_open_options *options,
                                                                         tokenkeep_store **store,
                                                                         tokenkeep_error **error);
@@ -56,26 +63,43 @@ TOKENKEEP_EXPORT void tokenkeep_close(tokenkeep_store *store);
 /* Saves a secret of length bytes under (service, account), replacing an existing item. After TOKENKEEP_OK the
  * item survives a crash and a loss of power, unless the item is memory-only. After TOKENKEEP_IO or
  * TOKENKEEP_CANCELLED the item is either the old or the new item, whole. After any other failure the item is
- * unchanged. */
+ * unchanged.
+ *
+ * TOKENKEEP_DUPLICATE, TOKENKEEP_CONFLICT: the condition of the options is not met. TOKENKEEP_POLICY: no
+ * module meets the level or the flags, or a save would drop the protection of an item. TOKENKEEP_UNSUPPORTED:
+ * the level needs a device, and the vault is bound to none. TOKENKEEP_LOCKED: the item's place or class key
+ * is locked. TOKENKEEP_UNAVAILABLE: no module can take the item, and none can get the item later.
+ * TOKENKEEP_DENIED: three wrong passwords at the prompt, or a module refuses. TOKENKEEP_CANCELLED: the user
+ * dismissed the prompt. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status
 tokenkeep_save(tokenkeep_store *store, const char *service, const char *account, const void *secret,
                size_t length, const tokenkeep_save_options *options, tokenkeep_error **error);
 
-/* Loads an item, expired or not: compare tokenkeep_item_expires_at with the clock. */
+/* Loads an item, expired or not: compare tokenkeep_item_expires_at with the clock.
+ *
+ * TOKENKEEP_NOT_FOUND: every module that could hold the item answered that it is missing. TOKENKEEP_LOCKED:
+ * the item's place or class key is locked. TOKENKEEP_UNAVAILABLE: a module that may hold the item cannot be
+ * reached. TOKENKEEP_CORRUPT: the item is damaged; nothing is deleted. TOKENKEEP_DENIED: three wrong
+ * passwords at the prompt, or a module refuses. TOKENKEEP_CANCELLED: the user dismissed the prompt. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_load(tokenkeep_store *store,
                                                                         const char *service,
                                                                         const char *account,
                                                                         tokenkeep_item **item,
                                                                         tokenkeep_error **error);
 
-/* Clears an item. Clearing a missing item is TOKENKEEP_OK. */
+/* Clears an item. Clearing a missing item is TOKENKEEP_OK, and so is a clear that a module missed: the
+ * removal is pending for the module.
+ *
+ * TOKENKEEP_UNAVAILABLE, TOKENKEEP_LOCKED: a module cannot be asked, and the vault cannot note the removal.
+ * TOKENKEEP_DENIED: a module refuses. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_clear(tokenkeep_store *store,
                                                                          const char *service,
                                                                          const char *account,
                                                                          tokenkeep_error **error);
 
 /* Clears an item if the item still has this version. TOKENKEEP_CONFLICT: the item changed or is gone. Version
- * 0 is TOKENKEEP_INVALID. */
+ * 0 is TOKENKEEP_INVALID. TOKENKEEP_UNAVAILABLE, TOKENKEEP_LOCKED: a module that may hold the item cannot be
+ * asked; nothing has changed. TOKENKEEP_CORRUPT: the item is damaged. TOKENKEEP_DENIED: a module refuses. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_clear_if(tokenkeep_store *store,
                                                                             const char *service,
                                                                             const char *account,
@@ -83,9 +107,10 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_clear_if(toke
                                                                             tokenkeep_error **error);
 
 /* Clears every item of a service in the store's namespace and writes the number of items to cleared (which
- * may be NULL). If an item cannot be read or cleared, the call clears all other items and then fails. A
- * module that was used here and cannot list its items now gets a pending removal of the whole service: that
- * is no failure, and items that only this module knows are not counted. */
+ * may be NULL). If an item cannot be read or cleared, the call clears all other items and then fails with the
+ * status of tokenkeep_list or tokenkeep_clear. A module that was used here and cannot list its items now gets
+ * a pending removal of the whole service: that is no failure, and items that only this module knows are not
+ * counted. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_clear_service(tokenkeep_store *store,
                                                                                  const char *service,
                                                                                  size_t *cleared,
@@ -93,7 +118,8 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_clear_service
 
 /* Lists the items of a service, or of all services for NULL, in the store's namespace: metadata only, no
  * secret. TOKENKEEP_OK if any module answered; tokenkeep_items_problem returns the error that left the list
- * incomplete. */
+ * incomplete. If no module answered, the worst of their statuses: TOKENKEEP_LOCKED, TOKENKEEP_UNAVAILABLE,
+ * TOKENKEEP_DENIED and others. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_list(tokenkeep_store *store,
                                                                         const char *service,
                                                                         tokenkeep_items **items,
@@ -105,7 +131,8 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_list(tokenkee
  *
  * drained and left receive the numbers of drained and still pending items (each pointer may be NULL). An item
  * that cannot be drained, because its module is unavailable or the deadline passed, is no failure: left
- * counts the item. TOKENKEEP_OK with left 0: no change of these modules is pending any more. */
+ * counts the item. TOKENKEEP_OK with left 0: no change of these modules is pending any more. The call fails
+ * only if the vault's records cannot be read: TOKENKEEP_CORRUPT, TOKENKEEP_DENIED, TOKENKEEP_IO. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_sync(tokenkeep_store *store,
                                                                         size_t *drained, size_t *left,
                                                                         tokenkeep_error **error);
@@ -117,7 +144,8 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_sync(tokenkee
  * quota), this store alone keeps the keys, until the store is closed or locked.
  *
  * TOKENKEEP_DENIED: the password is wrong. TOKENKEEP_UNSUPPORTED: the vault has no password and is never
- * locked. */
+ * locked. TOKENKEEP_CORRUPT: the header was altered without the password, or is older than the machine's TPM
+ * knows. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_unlock(tokenkeep_store *store,
                                                                           const void *password, size_t length,
                                                                           tokenkeep_error **error);
@@ -126,12 +154,14 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_unlock(tokenk
  * unlock; clearing needs no key. If the kernel's keyring cannot be reached, the vault is locked for this
  * program alone.
  *
- * TOKENKEEP_IO: a key remains in the kernel. TOKENKEEP_UNSUPPORTED: the vault has no password. */
+ * TOKENKEEP_IO: a key remains in the kernel. TOKENKEEP_UNSUPPORTED: the vault has no password.
+ * TOKENKEEP_CORRUPT: the header is damaged; the keys are removed all the same. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_lock(tokenkeep_store *store,
                                                                         tokenkeep_error **error);
 
 /* Returns the present protection of an item of this level (0: the default) with these flags, in the store's
- * stack and on this machine. TOKENKEEP_UNSUPPORTED: such an item cannot be saved here. */
+ * stack and on this machine. TOKENKEEP_UNSUPPORTED: the level needs a device, and the vault is bound to none;
+ * or the stack saves nothing. TOKENKEEP_POLICY: the level needs a password, and the vault has none. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status
 tokenkeep_protection_for(tokenkeep_store *store, uint32_t accessibility, uint32_t flags,
                          tokenkeep_protection **protection, tokenkeep_error **error);

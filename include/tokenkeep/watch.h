@@ -48,7 +48,8 @@ extern "C" {
  * The watch belongs to the caller, who closes the watch with tokenkeep_watch_close. The store may be closed
  * first; its memory-only items are then wiped when the watch is closed.
  *
- * TOKENKEEP_IO: the system allows no more watches or descriptors. */
+ * TOKENKEEP_IO: the system allows no more watches or descriptors. TOKENKEEP_UNSUPPORTED: the stack lists
+ * nothing. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_watch_open(tokenkeep_store *store,
                                                                               const char *service,
                                                                               tokenkeep_watch **watch,

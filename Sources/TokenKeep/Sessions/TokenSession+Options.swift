@@ -5,11 +5,11 @@ import TokenKeepSession
 extension TokenSession {
     /// A server's treatment of a refresh token after its use.
     public enum Rotation: Sendable, Equatable {
-        /// It is dead, and its reuse may end the session. Safe with every server.
+        /// The token is dead, and its reuse may end the session. Safe with every server.
         case strict
-        /// It is valid for so long.
+        /// The token is valid for this time.
         case overlap(Duration)
-        /// It stays the same.
+        /// The token stays the same.
         case none
     }
 
@@ -44,7 +44,7 @@ extension TokenSession {
         public let url: String?
         /// The token that the request is about.
         public let token: TokenStore.Secret
-        /// The body for POST, `application/x-www-form-urlencoded`. To validate it is empty; to extend it is `seconds=N`.
+        /// The body for POST, `application/x-www-form-urlencoded`: empty to validate, `seconds=N` to extend.
         public let body: TokenStore.Secret
 
         init(_ core: SessionRequest) {
@@ -70,7 +70,7 @@ extension TokenSession {
     /// Sends a request and returns the answer.
     ///
     /// A ``TokenKeepError`` with ``TokenKeepError/Status/unavailable`` means that nothing was sent: the request is tried
-    /// again. Any other error means that the server may have got it. After 30 seconds the task is cancelled.
+    /// again. Any other error means that the server may have got the request. After 30 seconds the task is cancelled.
     public typealias Transport = @Sendable (Request) async throws -> Response
 
     /// The options of a session.
@@ -89,8 +89,8 @@ extension TokenSession {
         public var rotation: Rotation?
         /// The level of the session's item; nil for its present level, else after first unlock.
         public var accessibility: TokenItem.Accessibility?
-        /// The level of the refresh token, stricter than ``accessibility``: the token is then an item of its own, and is
-        /// not renewed while that level is locked. nil for the level that it has.
+        /// The level of the refresh token, stricter than ``accessibility``: the token is then an item of its own, and the
+        /// session is not renewed while that level is locked. nil for the token's present level.
         public var refreshAccessibility: TokenItem.Accessibility?
         /// The time limit of a call.
         public var timeout: Duration = .seconds(35)
@@ -122,7 +122,7 @@ extension TokenSession {
             return options
         }
 
-        /// The transport for the engine, whose thread waits for the task: it is none of Swift's cooperative pool.
+        /// The transport for the engine. The engine's thread waits for the task, and is not of Swift's cooperative pool.
         private static func synchronous(_ transport: @escaping Transport) -> SessionTransport {
             { request throws(CoreError) in
                 let answer = MutexGuarded<Result<SessionResponse, CoreError>?>(nil)

@@ -7,7 +7,7 @@ public struct TokenSessions: Sendable {
     public struct Listing: Sendable {
         /// The sessions, by service and account.
         public let sessions: [TokenSession.Info]
-        /// The error that left the list incomplete; nil if it is complete.
+        /// The error that left the list incomplete; nil for a complete list.
         public let problem: TokenKeepError?
     }
 
@@ -17,6 +17,9 @@ public struct TokenSessions: Sendable {
     public init(store: TokenStore) { self.store = store }
 
     /// Lists the sessions of a service, or of all services for nil. Reads no token.
+    ///
+    /// - Throws: ``TokenKeepError`` with the reason why the vault cannot be read, such as
+    ///   ``TokenKeepError/Status/corrupt``. Locked names and damaged notes are the listing's ``Listing/problem``.
     public func list(service: String? = nil) async throws -> Listing {
         try await store.run { engine, _ throws(CoreError) in
             let listing = try Sessions(engine).list(service: service)
@@ -26,7 +29,7 @@ public struct TokenSessions: Sendable {
         }
     }
 
-    /// The sessions of a service, or of all services for nil: each one at first, then each that changes.
+    /// The sessions of a service, or of all services for nil: first every session, then each session that changes.
     ///
     /// A session whose names are locked is an element when they open.
     public func changes(of service: String? = nil) -> TokenSession.States {
@@ -39,14 +42,16 @@ public struct TokenSessions: Sendable {
 
     /// The active account of a service.
     ///
-    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/notFound`` if no account is active.
+    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/notFound`` if no account is active,
+    ///   ``TokenKeepError/Status/locked`` if the account's name is locked.
     public func active(of service: String) async throws -> String {
         try await store.run { engine, _ throws(CoreError) in try Sessions(engine).active(of: service) }
     }
 
-    /// Makes an account the active one of its service.
+    /// Makes an account the active account of its service.
     ///
-    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/notFound`` if nobody is signed in as the account.
+    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/notFound`` if nobody is signed in as the account,
+    ///   ``TokenKeepError/Status/corrupt`` if the session's note is damaged.
     public func makeActive(service: String, account: String) async throws {
         try await store.run { engine, _ throws(CoreError) in
             try Sessions(engine).makeActive(service: service, account: account)
@@ -54,6 +59,9 @@ public struct TokenSessions: Sendable {
     }
 
     /// The id of this user on this machine: a random UUID, made at the first use and kept through every logout.
+    ///
+    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/io`` if the id cannot be saved, or another failure of the
+    ///   vault.
     public func deviceID() async throws -> String {
         try await store.run { engine, _ throws(CoreError) in try Sessions(engine).deviceID() }
     }

@@ -38,6 +38,8 @@ public struct PendingChanges: Sendable {
     }
 
     /// The pending writes and removals, for this machine and for others.
+    ///
+    /// - Throws: ``Status/forked``, ``Status/cancelled``.
     public func report() throws(TokenKeepError) -> PendingReport {
         _ = try store.begin(.any)
         return PendingReport(store.records)
@@ -45,7 +47,7 @@ public struct PendingChanges: Sendable {
 
     /// The pending changes on this machine for modules that are not in this stack.
     ///
-    /// ``sync(until:progress:)`` on this store does not apply these changes.
+    /// ``sync(until:progress:)`` on this store does not apply these changes. Throws as ``report()``.
     public func elsewhere() throws(TokenKeepError) -> [PendingReport.Entry] {
         try report().entries.filter { $0.isOfThisMachine && !store.reconciler.pending.isOurs($0.part) }
     }

@@ -100,6 +100,8 @@ public struct VaultPasswords: Sendable {
     /// Makes a recovery code, which replaces an earlier code.
     ///
     /// The code can be read only from the result. The code does not open items that need the password at each use.
+    ///
+    /// - Throws: ``Status/denied`` if the password is wrong, ``Status/unsupported`` if the vault has no password.
     public func createRecoveryCode(password: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         let call = try keyChange.begin()
         let passwords = PasswordSlots(records.opener)

@@ -16,7 +16,7 @@ extension UnverifiedClaims {
         /// An object.
         case object([String: Claim])
 
-        /// Reads a value. A number that a Double cannot hold is ``null``.
+        /// Decodes a value. A number that a Double cannot hold becomes ``null``. Throws `DecodingError`.
         public init(from decoder: any Decoder) throws {
             let value = try decoder.singleValueContainer()
             if let bool = try? value.decode(Bool.self) {

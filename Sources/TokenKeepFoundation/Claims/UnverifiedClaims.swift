@@ -20,16 +20,17 @@ public struct UnverifiedClaims: Sendable, Equatable {
         self.claims = members
     }
 
-    /// The claim `sub`; nil if there is none.
+    /// The claim `sub`; nil if the token has no such claim.
     public var subject: String? { claims["sub"]?.text }
-    /// The claim `exp`; nil if there is none.
+    /// The claim `exp`; nil if the token has no such claim.
     public var expiresAt: Date? { claims["exp"]?.number.map(Date.init(timeIntervalSince1970:)) }
-    /// The claim `iat`; nil if there is none.
+    /// The claim `iat`; nil if the token has no such claim.
     public var issuedAt: Date? { claims["iat"]?.number.map(Date.init(timeIntervalSince1970:)) }
 
     /// Whether the token ends within `skew`. A token without `exp` counts as expired.
     ///
-    /// - Parameter skew: the difference that clocks may have; at most a third of the token's life, if `iat` tells it.
+    /// - Parameter skew: the assumed difference of clocks. Limited to a third of the token's life, if the token has the
+    ///   claim `iat`.
     public func isExpired(skew: Duration = .seconds(300)) -> Bool { isExpired(skew: skew, at: Date()) }
 
     func isExpired(skew: Duration, at now: Date) -> Bool {

@@ -7,32 +7,32 @@ public struct AnySessionContainer<Item: Codable & Sendable>: SessionContainer {
     /// Wraps a container.
     public init(_ container: some SessionContainer<Item>) { self.container = container }
 
-    /// Whether the container has an item.
+    /// Whether the container has an item. Throws the error of the wrapped container.
     public func hasItem(forIdentifier identifier: String) async throws -> Bool {
         try await container.hasItem(forIdentifier: identifier)
     }
 
-    /// The container's item.
+    /// The container's item; nil if the container has none. Throws the error of the wrapped container.
     public func item(forIdentifier identifier: String, jsonDecoder: JSONDecoder) async throws -> Item? {
         try await container.item(forIdentifier: identifier, jsonDecoder: jsonDecoder)
     }
 
-    /// Removes the container's item.
+    /// Removes the container's item. Throws the error of the wrapped container.
     public func removeItem(forIdentifier identifier: String) async throws {
         try await container.removeItem(forIdentifier: identifier)
     }
 
-    /// Stores an item in the container.
+    /// Stores an item in the container. Throws the error of the wrapped container.
     public func storeItem(_ item: Item, forIdentifier identifier: String, jsonEncoder: JSONEncoder) async throws {
         try await container.storeItem(item, forIdentifier: identifier, jsonEncoder: jsonEncoder)
     }
 
-    /// The error that the container keeps.
+    /// The logout error that the container keeps. Throws the error of the wrapped container.
     public func logoutError(forIdentifier identifier: String) async throws -> LogoutError? {
         try await container.logoutError(forIdentifier: identifier)
     }
 
-    /// Keeps an error in the container.
+    /// Keeps a logout error in the container. Throws the error of the wrapped container.
     public func setLogoutError(_ error: LogoutError?, forIdentifier identifier: String) async throws {
         try await container.setLogoutError(error, forIdentifier: identifier)
     }

@@ -12,10 +12,10 @@ public struct MemorySessionContainer<Item: Codable & Sendable>: SessionContainer
     /// Makes an empty container.
     public init() {}
 
-    /// Whether there is an item.
+    /// Whether the container has an item of the identifier.
     public func hasItem(forIdentifier identifier: String) -> Bool { state.withLock { $0.items[identifier] != nil } }
 
-    /// The item; nil if there is none.
+    /// The item of the identifier; nil if the container has no such item.
     ///
     /// - Throws: `DecodingError` of `jsonDecoder`.
     public func item(forIdentifier identifier: String, jsonDecoder: JSONDecoder) throws -> Item? {

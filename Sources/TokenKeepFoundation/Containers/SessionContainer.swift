@@ -7,38 +7,46 @@ public protocol SessionContainer<Item>: Sendable {
     /// The type of the items.
     associatedtype Item: Codable & Sendable
 
-    /// Whether there is an item.
+    /// Whether the container has an item of the identifier.
     ///
-    /// - Throws: the reason why this is not known, as a locked keyring.
+    /// - Throws: the reason why the answer is unknown, such as a locked keyring.
     func hasItem(forIdentifier identifier: String) async throws -> Bool
-    /// The item; nil if there is none, and for no other reason.
+    /// The item of the identifier; nil only if the container certainly has no such item.
+    ///
+    /// - Throws: the reason why the item cannot be read or decoded.
     func item(forIdentifier identifier: String, jsonDecoder: JSONDecoder) async throws -> Item?
     /// Removes the item. Removing a missing item is no error.
+    ///
+    /// - Throws: the reason why the item may still be there.
     func removeItem(forIdentifier identifier: String) async throws
-    /// Stores the item in the place of an earlier one.
+    /// Stores the item in the place of an earlier item of the identifier.
+    ///
+    /// - Throws: the reason why the earlier item is still there.
     func storeItem(_ item: Item, forIdentifier identifier: String, jsonEncoder: JSONEncoder) async throws
 
-    /// The error that ended the last session; nil if there is none. A container without this method has none.
+    /// The error that ended the last session; nil if no error ended it. A container that does not implement this method
+    /// keeps no errors.
     func logoutError(forIdentifier identifier: String) async throws -> LogoutError?
-    /// Keeps the error that ended a session, or removes it for nil. A container without this method keeps none.
+    /// Keeps the error that ended a session; nil removes an earlier error. A container that does not implement this
+    /// method keeps no errors.
     func setLogoutError(_ error: LogoutError?, forIdentifier identifier: String) async throws
 }
 
 extension SessionContainer {
-    /// None: this container keeps no errors.
+    /// Returns nil: this container keeps no errors. Throws nothing.
     public func logoutError(forIdentifier identifier: String) async throws -> LogoutError? { nil }
-    /// Does nothing: this container keeps no errors.
+    /// Does nothing: this container keeps no errors. Throws nothing.
     public func setLogoutError(_ error: LogoutError?, forIdentifier identifier: String) async throws {}
 }
 
-/// The error that ended a session, as it is kept for the next start of the application.
+/// The description of an error that ended a session, kept for the next start of the application.
 public struct LogoutError: Error, Codable, Sendable, Equatable {
     /// The type of the error, as `URLError`.
     public let type: String
     /// The error's localized description.
     public let message: String
 
-    /// Describes an error. A `LogoutError` is taken as it is.
+    /// Describes an error. A `LogoutError` is copied.
     public init(_ error: any Error) {
         if let error = error as? LogoutError {
             self = error

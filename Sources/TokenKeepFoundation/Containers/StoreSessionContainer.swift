@@ -5,15 +5,17 @@ public import TokenKeep
 ///
 /// The error of a logout is an item of the account `IDENTIFIER.logout`.
 ///
-/// Levels that end with `thisDeviceOnly` need a vault that is bound to a device: `TokenStore.chooseDevice()` binds it once.
+/// Levels that end with `thisDeviceOnly` need a vault that is bound to a device: `TokenStore.chooseDevice()` binds the
+/// vault once.
 public struct StoreSessionContainer<Item: Codable & Sendable>: SessionContainer {
-    /// How long items are found.
+    /// The time during which stored items are found.
     public enum Lifecycle: Sendable, Equatable {
         /// Until the application removes them.
         case unmanaged
-        /// As long as the identifier is the same, which the application keeps for each installation.
+        /// As long as the application passes the same identifier, which it makes anew for each installation.
         ///
-        /// The identifier and a full stop precede the service. Items of earlier installations stay, and are not found.
+        /// The items' service is the identifier, a full stop and the container's service. Items of earlier installations
+        /// stay in the store, but are not found.
         case currentInstall(identifier: String)
     }
 
@@ -48,14 +50,14 @@ public struct StoreSessionContainer<Item: Codable & Sendable>: SessionContainer 
         options = TokenStore.SaveOptions(accessibility: level)
     }
 
-    /// Whether there is an item.
+    /// Whether the store has an item of the identifier.
     ///
     /// - Throws: `TokenKeepError` if a module that may hold the item is locked or cannot be reached.
     public func hasItem(forIdentifier identifier: String) async throws -> Bool {
         try await secret(of: identifier) != nil
     }
 
-    /// The item; nil if there is none.
+    /// The item of the identifier; nil if the store has no such item.
     ///
     /// - Throws: `TokenKeepError`: `locked`, `unavailable`, `corrupt` if the item is no JSON of its type, and others.
     public func item(forIdentifier identifier: String, jsonDecoder: JSONDecoder) async throws -> Item? {
@@ -73,7 +75,8 @@ public struct StoreSessionContainer<Item: Codable & Sendable>: SessionContainer 
 
     /// Stores the item as JSON. When the call returns, the item survives a loss of power.
     ///
-    /// - Throws: the error of `jsonEncoder`, or `TokenKeepError`.
+    /// - Throws: the error of `jsonEncoder`, or `TokenKeepError`: `locked`, `unavailable`, `policy` or `unsupported` by
+    ///   the level, and others.
     public func storeItem(
         _ item: Item, forIdentifier identifier: String, jsonEncoder: JSONEncoder
     ) async throws {
@@ -81,13 +84,17 @@ public struct StoreSessionContainer<Item: Codable & Sendable>: SessionContainer 
         try await reference.store().save(secret, service: service, account: identifier, options: options)
     }
 
-    /// The error that ended the last session; nil if there is none.
+    /// The error that ended the last session; nil if no error ended it.
+    ///
+    /// - Throws: as ``item(forIdentifier:jsonDecoder:)``.
     public func logoutError(forIdentifier identifier: String) async throws -> LogoutError? {
         guard let secret = try await secret(of: Self.errorAccount(identifier)) else { return nil }
         return try CodableSecret.decode(from: secret, of: "the logout of \(service) (\(identifier))")
     }
 
-    /// Keeps the error that ended a session, or removes it.
+    /// Keeps the error that ended a session; nil removes an earlier error.
+    ///
+    /// - Throws: `TokenKeepError` as the store's save and clear.
     public func setLogoutError(_ error: LogoutError?, forIdentifier identifier: String) async throws {
         let account = Self.errorAccount(identifier)
         guard let error else {

@@ -1,25 +1,26 @@
 public import Foundation
 import FoundationNetworking
 
-/// The error of a request, with a message for the user.
+/// The error of a request, with a message for people.
 public enum APIError: Error, Sendable, Equatable {
-    /// Nobody is signed in, or a server that got the token refused the renewed one too.
+    /// Nobody is signed in, or the server refused the renewed token, too.
     case authenticationRequired
     /// The session is over: the server refused to renew its token.
     case unauthorized
-    /// 429: the server takes no more requests for now.
+    /// Status 429: the server accepts no more requests for now.
     case rateLimited(RateLimit)
-    /// 400: the server misses the header `X-Device-ID`.
+    /// Status 400, because the request lacks the header `X-Device-ID`.
     case missingDeviceID
-    /// 400.
+    /// Status 400 for any other reason.
     case badRequest
-    /// Another status that is no success; also 401 of a server that got no token, as after a redirect to another origin.
+    /// Any other status outside of 200 to 299. Also 401 if the request had no token, as after a redirect to another
+    /// origin.
     case serverError(statusCode: Int)
-    /// A success without a body.
+    /// A status from 200 to 299, and no body.
     case noData
     /// The request has no address of http or https.
     case invalidURL
-    /// The answer is none of HTTP.
+    /// The answer is not an HTTP response.
     case unknown
 
     /// The error of a response; nil for a success with a body.

@@ -3,8 +3,8 @@ import FoundationNetworking
 
 /// A URLSession that follows no redirect.
 ///
-/// Foundation's asynchronous calls on Linux follow redirects by themselves, with the header Authorization, and ask no
-/// delegate of the task. Tasks without a completion handler ask the session's delegate.
+/// Foundation's asynchronous methods on Linux follow redirects by themselves, send the header Authorization along, and do
+/// not ask the task's delegate. Only tasks without a completion handler ask the session's delegate.
 final class HTTPConnection: Sendable {
     private let delegate = Delegate()
     private let urlSession: URLSession
@@ -13,15 +13,15 @@ final class HTTPConnection: Sendable {
         urlSession = URLSession(configuration: configuration, delegate: delegate, delegateQueue: InlineQueue())
     }
 
-    // The session holds its delegate until it is invalidated.
+    // A URLSession keeps its delegate alive until the session is invalidated.
     deinit { urlSession.finishTasksAndInvalidate() }
 
     /// Sends a request and returns when the response's head has arrived.
     ///
     /// - Parameters:
-    ///   - file: a file that is the body.
-    ///   - isWhole: whether to return when the whole body has arrived.
-    ///   - running: the request of a session, whose end ends the call.
+    ///   - file: the file whose content is the body; nil for the request's own body.
+    ///   - isWhole: whether to return only after the whole body has arrived.
+    ///   - running: the running request to which the call belongs. The end of its session cancels the call.
     /// - Throws: `URLError`; `CancellationError` if the task is cancelled.
     func send(
         _ request: URLRequest, file: URL? = nil, isWhole: Bool = false, for running: RunningRequest = RunningRequest()
@@ -50,15 +50,15 @@ final class HTTPConnection: Sendable {
         }
     }
 
-    /// Runs the delegate's methods at once, on the thread on which Foundation calls the queue.
+    /// Runs the delegate's methods on the thread on which Foundation adds them to the queue.
     ///
-    /// A queue with a thread of its own changes threads three times for each response.
+    /// A queue with a thread of its own would cost three changes of threads for each response.
     private final class InlineQueue: OperationQueue, @unchecked Sendable {
         override func addOperation(_ block: @escaping @Sendable () -> Void) { block() }
     }
 
-    /// The methods run on the queue of Foundation's own work, for which `URLSessionTask.cancel()` waits: they must not
-    /// call it.
+    /// Receives the events of tasks. The methods run on Foundation's work queue, and `URLSessionTask.cancel()` waits for
+    /// that queue: the methods must not call `cancel()`.
     private final class Delegate: NSObject, URLSessionDataDelegate, Sendable {
         private let pending = Guarded<[Int: PendingExchange]>([:])
 
@@ -74,7 +74,7 @@ final class HTTPConnection: Sendable {
             _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
             newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
         ) {
-            // The response to the redirect is the task's.
+            // nil: the task ends with the response that redirects.
             completionHandler(nil)
         }
 
@@ -94,7 +94,7 @@ final class HTTPConnection: Sendable {
             _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
             completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
         ) {
-            // Foundation asks for a password after the response 401 has arrived, and ends no task without one.
+            // After a response 401 Foundation asks for a password, and never ends the task: end the exchange here.
             pending.withLock { $0.removeValue(forKey: task.taskIdentifier) }?.didEnd(nil)
             DispatchQueue.global().async { completionHandler(.cancelAuthenticationChallenge, nil) }
         }

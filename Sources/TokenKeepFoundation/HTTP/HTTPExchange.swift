@@ -1,7 +1,7 @@
 import Foundation
 import FoundationNetworking
 
-/// A response, with its body or with the body's chunks as they arrive.
+/// A response and its body: whole, or as chunks that arrive later.
 struct HTTPExchange: Sendable {
     enum Body: Sendable {
         case whole(Data)
@@ -11,10 +11,10 @@ struct HTTPExchange: Sendable {
     let response: HTTPURLResponse
     let content: Body
     let task: URLSessionTask
-    /// Whether the request had the session's token. A server that saw no token has refused none.
+    /// Whether the request had the session's token. If not, a status 401 does not mean that a token was refused.
     var hadToken = false
 
-    /// The chunks of the body; one chunk for a body that is whole.
+    /// The chunks of the body. A whole body is one chunk.
     var chunks: AsyncThrowingStream<Data, any Error> {
         switch content {
         case .arriving(let chunks): return chunks
@@ -31,7 +31,7 @@ struct HTTPExchange: Sendable {
         if case .whole(let body) = content { return body }
         var body = Data()
         for try await chunk in chunks { body.append(chunk) }
-        // A stream ends without an error if its task is cancelled.
+        // If the reading task is cancelled, the stream ends without an error.
         try Task.checkCancellation()
         return body
     }
@@ -40,19 +40,19 @@ struct HTTPExchange: Sendable {
     func discard() { task.cancel() }
 }
 
-/// A request that is sent and whose response has not arrived.
+/// A request that was sent, and whose response has not arrived yet.
 ///
-/// The exchange owns the chunks of a body: when their reader releases them, the task is cancelled.
+/// When the reader of the body's chunks releases the stream, the task is cancelled.
 final class PendingExchange: Sendable {
     private struct State {
         var body: HTTPExchange.Body
         var response: HTTPURLResponse?
         var waiting: CheckedContinuation<HTTPExchange, any Error>?
-        /// An outcome that came before the call of ``exchange()``.
+        /// The outcome, if it arrived before ``exchange()`` was called.
         var early: Result<HTTPExchange, any Error>?
         var isSettled = false
 
-        /// Appends to a body in place.
+        /// Appends a chunk to the body, without a copy of the body.
         mutating func append(_ data: Data) {
             guard case .whole(var whole) = body else { return }
             body = .whole(Data())
@@ -65,8 +65,10 @@ final class PendingExchange: Sendable {
     private let task: URLSessionTask
     private let continuation: AsyncThrowingStream<Data, any Error>.Continuation?
 
-    /// - Parameter isWhole: whether the response is passed on when the whole body has arrived. It takes one change of
-    ///   threads then, in the place of one for each chunk.
+    /// Waits for the response of a task.
+    ///
+    /// - Parameter isWhole: whether the exchange delivers the response only after the whole body has arrived. Then the
+    ///   delivery costs one change of threads, instead of one for each chunk.
     init(_ task: URLSessionTask, isWhole: Bool) {
         self.task = task
         guard !isWhole else {
@@ -78,12 +80,13 @@ final class PendingExchange: Sendable {
         self.continuation = continuation
         state = Guarded(State(body: .arriving(chunks)))
         continuation.onTermination = { reason in
-            // Foundation's own queue may release the last reference, and `cancel()` waits for that queue.
+            // Called on another queue: Foundation's work queue may release the last reference, and `cancel()` would wait for
+            // that queue.
             if case .cancelled = reason { DispatchQueue.global().async { task.cancel() } }
         }
     }
 
-    /// The response, when its head or its whole body has arrived. Called once.
+    /// Waits for the response's head, or for its whole body, and returns the exchange. Must be called once.
     func exchange() async throws -> HTTPExchange {
         try await withCheckedThrowingContinuation { waiting in
             let early = state.withLock { state in
@@ -120,14 +123,14 @@ final class PendingExchange: Sendable {
         continuation?.finish(throwing: error)
     }
 
-    /// Keeps or delivers the first outcome.
+    /// Delivers the first outcome to the waiting ``exchange()``, or keeps the outcome for it. Ignores later outcomes.
     private func settle(_ outcome: (State) -> Result<HTTPExchange, any Error>) {
         let delivery = state.withLock {
             state -> (CheckedContinuation<HTTPExchange, any Error>, Result<HTTPExchange, any Error>)? in
             guard !state.isSettled else { return nil }
             state.isSettled = true
             let result = outcome(state)
-            // The exchange alone holds the chunks from here on.
+            // From here on only the delivered exchange refers to the chunks.
             state.body = .whole(Data())
             guard let waiting = state.waiting.take() else {
                 state.early = result

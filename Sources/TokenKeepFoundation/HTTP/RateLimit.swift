@@ -2,11 +2,11 @@ public import Foundation
 import FoundationNetworking
 import TokenKeepSession
 
-/// The limit that a server tells with status 429.
+/// The rate limit in a response with status 429.
 public struct RateLimit: Sendable, Equatable {
-    /// The requests left, from `X-RateLimit-Remaining`; 0 without the header.
+    /// The number of requests left, from `X-RateLimit-Remaining`; 0 without the header.
     public let remaining: Int
-    /// The end of the limit, from `X-RateLimit-Reset` in seconds since 1970, or as a date of HTTP or ISO 8601; nil
+    /// The time at which the limit ends, from `X-RateLimit-Reset` in seconds since 1970, or as a date of HTTP or ISO 8601; nil
     /// without the header, and for a date after the year 9999.
     public let resetAt: Date?
     /// The time until the next try, from `Retry-After` in seconds or as a date of HTTP; an hour without the header. At
@@ -24,25 +24,25 @@ public struct RateLimit: Sendable, Equatable {
         self.init(now: now) { response.value(forHTTPHeaderField: $0) }
     }
 
-    /// Reads a response's headers by their names.
+    /// Reads a limit from a response. `header` returns the value of a header by its name.
     package init(now: Date, header: (String) -> String?) {
         remaining = max(0, header("X-RateLimit-Remaining").flatMap { Int($0) } ?? 0)
         resetAt = header("X-RateLimit-Reset").flatMap(Self.date)
         retryAfter = header("Retry-After").flatMap { Self.wait($0, now: now) } ?? .seconds(3600)
     }
 
-    /// The time that `Retry-After` tells; nil without the header, or if it is neither a number of seconds nor a date.
+    /// The wait in the header `Retry-After`; nil if the header is missing, or is neither a number of seconds nor a date.
     static func wait(_ response: HTTPURLResponse, now: Date) -> Duration? {
         response.value(forHTTPHeaderField: "Retry-After").flatMap { wait($0, now: now) }
     }
 
-    /// The time that the value of a `Retry-After` tells, as the engine reads it in the answers to its own requests.
+    /// The wait in the value of a `Retry-After`, by the rules that the engine uses for its own requests.
     package static func wait(_ text: String, now: Date) -> Duration? {
         HTTPDate.delay(text, now: Int64(now.timeIntervalSince1970)).map { .seconds(min($0, longestWait)) }
     }
 
     private static let longestWait: Int64 = 31 * 86_400
-    /// The seconds from 1970 to the end of the year 9999. Calendars fail with dates far beyond.
+    /// The accepted dates: from 1970 to the end of the year 9999, in seconds. Calendars fail with dates far beyond.
     private static let seconds: Range<TimeInterval> = 0..<253_402_300_800
 
     private static func date(_ text: String) -> Date? {

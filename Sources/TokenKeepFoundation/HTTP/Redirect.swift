@@ -3,13 +3,15 @@ import FoundationNetworking
 
 /// The request that follows a redirect (RFC 9110 section 15.4).
 enum Redirect {
-    /// More redirects in a row than browsers follow.
+    /// The number of redirects in a row that are followed, as in browsers.
     static let limit = 20
     /// Headers that another origin must not get.
     private static let hidden = ["Authorization", "Proxy-Authorization", "Cookie", SessionClient.deviceHeader]
 
-    /// The next request and its origin; nil if the response is no redirect, or one that is not followed: to another scheme
-    /// than http and https, from https to http, or with a body that cannot be sent again.
+    /// The next request and its origin; nil if the response is no redirect, or must not be followed.
+    ///
+    /// Three redirects are not followed: to a scheme other than http and https, from https to http, and with a body that
+    /// cannot be sent again.
     static func next(
         after response: HTTPURLResponse, to request: URLRequest, at from: HTTPOrigin
     ) -> (request: URLRequest, origin: HTTPOrigin)? {

@@ -1,18 +1,18 @@
 import Foundation
 import FoundationNetworking
 
-/// When a request is sent again after a failure of the network, and after which wait.
+/// Decides whether a request is sent again after a failure of the network, and after which wait.
 struct RepeatPolicy: Sendable {
     static let limit = 3
-    /// A longer wait is left to the application.
+    /// The longest wait before a repeat. If a server asks for a longer wait, the request fails, and the application decides.
     private static let longestWait = Duration.seconds(5)
     private static let idempotent: Set<String> = ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"]
 
-    /// Waits between attempts.
+    /// Waits between attempts; replaced in tests.
     var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0, clock: .continuous) }
 
-    /// Whether a server that gets the request twice does the same as for one, and the body can be sent again (RFC 9110
-    /// section 9.2.2).
+    /// Whether the request may be sent twice: it is idempotent (RFC 9110 section 9.2.2) or has an `Idempotency-Key`, and its
+    /// body can be sent again.
     static func allows(_ request: URLRequest) -> Bool {
         let isIdempotent =
             idempotent.contains(request.httpMethod ?? "GET")
@@ -28,7 +28,8 @@ struct RepeatPolicy: Sendable {
         .milliseconds(Int64(1 << attempt) * 1000 * Int64.random(in: 80...120) / 100)
     }
 
-    /// The wait that a response of status 429 or 503 asks for; nil if it asks for none, or for more than 5 seconds.
+    /// The wait that a response with status 429 or 503 asks for; nil if the response asks for no wait, or for more than 5
+    /// seconds.
     static func wait(for response: HTTPURLResponse) -> Duration? {
         guard [429, 503].contains(response.statusCode), let wait = RateLimit.wait(response, now: Date()),
             wait <= longestWait
@@ -36,14 +37,14 @@ struct RepeatPolicy: Sendable {
         return wait
     }
 
-    /// Whether an error is the network's: a later attempt may succeed.
+    /// Whether an error is a failure of the network, so that a later attempt may succeed.
     static func isOfNetwork(_ error: any Error) -> Bool {
         guard let error = error as? URLError else { return false }
         switch error.code {
         case .timedOut, .cannotFindHost, .cannotConnectToHost, .networkConnectionLost, .dnsLookupFailed,
             .notConnectedToInternet:
             return true
-        // Foundation's codes on Linux for a connection that was closed before the response, and within its body.
+        // Foundation's codes on Linux for a connection that was closed before the response, and within the response's body.
         case .badServerResponse, .unknown: return true
         default: return false
         }

@@ -1,23 +1,26 @@
-/// The requests of a session that are under way, which its end cancels.
+/// The running requests of a session. The end of the session cancels them.
 final class RunningRequests: Sendable {
     private struct State {
         var cancels: [Int: @Sendable () -> Void] = [:]
         var cancelled: Set<Int> = []
         var next = 0
         var isWatched = false
-        /// The value of `next` when the session was last looked at.
+        /// The value of `next` when ``watch()`` last asked for the session's state.
         var seen = 0
     }
 
-    /// Half of the time within which a logout by another process reaches the requests.
+    /// The time between two looks at the session: half of the time within which a logout by another process cancels the
+    /// requests.
     private static let interval = Duration.milliseconds(500)
     private let state = Guarded(State())
     private let hasEnded: @Sendable () async -> Bool
 
-    /// - Parameter hasEnded: whether the session has ended, which another process may have done.
+    /// Makes an empty list.
+    ///
+    /// - Parameter hasEnded: returns whether the session has ended. Another process may have ended the session.
     init(_ hasEnded: @escaping @Sendable () async -> Bool) { self.hasEnded = hasEnded }
 
-    /// Runs a request in the caller's task.
+    /// Runs `body`, which sends a request, in the caller's task.
     ///
     /// - Throws: ``APIError/authenticationRequired`` if the session ended meanwhile.
     func run<Value>(_ body: (RunningRequest) async throws -> Value) async throws -> Value {
@@ -33,13 +36,13 @@ final class RunningRequests: Sendable {
         return try result.get()
     }
 
-    /// Cancels a body that is read, until the returned object is released.
+    /// Calls `cancel` if the session ends, as long as the returned object exists. For a body that is still being read.
     func follow(_ cancel: @escaping @Sendable () -> Void) -> Following {
         let number = add(cancel)
         return Following { [weak self] in _ = self?.remove(number) }
     }
 
-    /// Cancels all requests that are under way.
+    /// Cancels all running requests.
     func cancelAll() {
         let cancels = state.withLock { state in
             state.cancelled.formUnion(state.cancels.keys)
@@ -61,7 +64,7 @@ final class RunningRequests: Sendable {
         return number
     }
 
-    /// Looks at the session twice in a second, while there are requests.
+    /// Asks for the session's state twice in a second, while requests are running, and cancels them if it has ended.
     private func watch() async {
         while isBusy() {
             try? await Task.sleep(for: Self.interval, clock: .continuous)
@@ -69,7 +72,7 @@ final class RunningRequests: Sendable {
         }
     }
 
-    /// Whether there are requests, or were since the last call. The watch ends otherwise.
+    /// Whether a request is running, or has begun since the last call. If not, the watch ends.
     private func isBusy() -> Bool {
         state.withLock { state in
             state.isWatched = !state.cancels.isEmpty || state.seen != state.next
@@ -78,7 +81,7 @@ final class RunningRequests: Sendable {
         }
     }
 
-    /// Returns whether the request was cancelled by ``cancelAll()``.
+    /// Removes a request, and returns whether ``cancelAll()`` has cancelled the request.
     private func remove(_ number: Int) -> Bool {
         state.withLock { state in
             state.cancels[number] = nil
@@ -86,7 +89,7 @@ final class RunningRequests: Sendable {
         }
     }
 
-    /// Ends with its last reference.
+    /// Calls a closure when the last reference to the object goes.
     final class Following: Sendable {
         private let end: @Sendable () -> Void
 
@@ -96,9 +99,9 @@ final class RunningRequests: Sendable {
     }
 }
 
-/// A request that is under way. The end of its session cancels the work for which the request waits.
+/// A running request. The end of its session cancels the work for which the request waits.
 ///
-/// The request has no task of its own, because the end of a task costs a change of threads.
+/// The request runs in its caller's task: a task of its own would cost a change of threads at its end.
 final class RunningRequest: Sendable {
     private struct State {
         var isCancelled = false
@@ -115,7 +118,7 @@ final class RunningRequest: Sendable {
         cancel?()
     }
 
-    /// Waits for work that `cancel` ends, which may be called twice.
+    /// Waits for work. If the request is cancelled, `cancel` is called to end the work, twice at most.
     func wait<Value>(
         until cancel: @escaping @Sendable () -> Void, _ work: () async throws -> Value
     ) async throws -> Value {
@@ -128,7 +131,7 @@ final class RunningRequest: Sendable {
         return try await work()
     }
 
-    /// Waits for work in a task of its own. Work that need not wait ends on this thread.
+    /// Runs work in a task of its own, and waits for the task. Work that does not suspend ends on this thread.
     func wait<Value: Sendable>(for work: @escaping @Sendable () async throws -> Value) async throws -> Value {
         let task = Task.immediate { try await work() }
         return try await wait(until: { task.cancel() }) {

@@ -4,7 +4,7 @@
     public import HTTPTypes
     import HTTPTypesFoundation
 
-    /// Requests of swift-http-types. They are here if the package's trait `HTTPTypes` is enabled.
+    /// Requests of swift-http-types. Only with the package's trait `HTTPTypes`.
     extension SessionClient {
         /// Sends a request and returns the body and the response, whatever its status.
         ///

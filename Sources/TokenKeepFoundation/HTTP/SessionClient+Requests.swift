@@ -5,8 +5,9 @@ extension SessionClient {
     /// Sends a request and returns the body and the response, whatever its status.
     ///
     /// - Throws: ``APIError/authenticationRequired`` if nobody is signed in or the session ends meanwhile,
-    ///   ``APIError/unauthorized`` if the session is over, ``APIError/invalidURL``; `TokenKeepError` if the token cannot
-    ///   be had now; `URLError` of the network; `CancellationError` if the task is cancelled.
+    ///   ``APIError/unauthorized`` if the session is over, ``APIError/invalidURL``; `TokenKeepError` with the status of
+    ///   `TokenSession.token(minTTL:)`, such as `locked` or `unavailable`; `URLError` of the network; `CancellationError`
+    ///   if the task is cancelled.
     public func data(for request: URLRequest) async throws -> (Data, HTTPURLResponse) {
         try await send(request, isWhole: true) { (try await $0.body(), $0.response) }
     }
@@ -25,9 +26,10 @@ extension SessionClient {
         return try decoder.decode(type, from: data)
     }
 
-    /// Sends a request and returns the body as it arrives. Unread ``Bytes`` wait in memory.
+    /// Sends a request and returns the body while it arrives. Unread ``Bytes`` wait in memory.
     ///
-    /// The end of the session cancels the body: its reader gets `URLError`, `cancelled`. So does the release of the bytes.
+    /// The end of the session cancels the body: its reader gets `URLError`, `cancelled`. The release of the bytes cancels
+    /// the body, too.
     ///
     /// - Throws: the errors of ``data(for:)``.
     public func bytes(for request: URLRequest) async throws -> (Bytes, HTTPURLResponse) {
@@ -85,7 +87,7 @@ extension SessionClient {
         let chunks: AsyncThrowingStream<Data, any Error>
         let following: RunningRequests.Following
 
-        /// Makes the iterator. A body has one.
+        /// Makes the iterator. A body can be read by one iterator.
         public func makeAsyncIterator() -> Iterator {
             Iterator(chunks: chunks.makeAsyncIterator(), following: following)
         }
@@ -108,7 +110,7 @@ extension SessionClient {
             public mutating func next() async throws -> UInt8? {
                 while position == rest.endIndex {
                     guard let chunk = try await chunks.next() else {
-                        // The stream ends without an error if the task is cancelled.
+                        // If the reading task is cancelled, the stream ends without an error.
                         try Task.checkCancellation()
                         return nil
                     }

@@ -3,13 +3,13 @@ import FoundationNetworking
 import TokenKeep
 
 extension SessionClient {
-    /// Sends a request, with repeats, and reads the response.
+    /// Sends a request, repeats it after failures of the network, and reads the response.
     ///
     /// - Parameters:
-    ///   - file: a file that is the body.
-    ///   - isWhole: whether `read` gets the response when the whole body has arrived.
-    ///   - check: runs before each attempt, when its token is known. If it throws, the request is not sent again.
-    ///   - read: reads the response; its failure by the network counts as the request's.
+    ///   - file: the file whose content is the body; nil for the request's own body.
+    ///   - isWhole: whether `read` gets the response only after the whole body has arrived.
+    ///   - check: runs before each attempt, after the token is known. If `check` throws, the request is not sent again.
+    ///   - read: reads the response. A failure of the network while reading counts as a failure of the request.
     func send<Value: Sendable>(
         _ request: URLRequest, file: URL? = nil, isWhole: Bool = false,
         before check: (@Sendable () async throws -> Void)? = nil,
@@ -43,7 +43,7 @@ extension SessionClient {
         }
     }
 
-    /// Sends one request over the network.
+    /// Sends one request over the network, without repeats and redirects.
     private typealias Attempt = (_ request: URLRequest, _ file: URL?) async throws -> HTTPExchange
 
     /// Sends a request and follows redirects.
@@ -51,7 +51,7 @@ extension SessionClient {
         _ request: URLRequest, to origin: HTTPOrigin, _ file: URL?, _ running: RunningRequest, _ attempt: Attempt
     ) async throws -> HTTPExchange {
         var (request, origin, file) = (request, origin, file)
-        // A redirect to another origin and back gets no token either.
+        // After a redirect to another origin, even a redirect back to the first origin gets no token.
         var hasLeft = false
         for _ in 0...Redirect.limit {
             let isAuthorized = !hasLeft && isAllowed(origin)
@@ -81,7 +81,7 @@ extension SessionClient {
             try await authorization { try await session.rejected(first.token) }
         }
         guard RepeatPolicy.canBeSentAgain(request) else {
-            // The next request has a new token.
+            // The request cannot be repeated, but the next request will have the new token.
             _ = try? await running.wait(for: renewed)
             return exchange
         }
@@ -92,7 +92,7 @@ extension SessionClient {
         return second
     }
 
-    /// A token, and the device of a guest.
+    /// The values of a request's headers: the token, and the device's id for a guest.
     private struct Authorization: Sendable {
         let token: TokenSession.Token
         let device: String?
@@ -108,7 +108,7 @@ extension SessionClient {
         return Authorization(token: token, device: try await guest.deviceID(for: token))
     }
 
-    /// Asks the session for a token. Its end is an event, and an error of requests.
+    /// Asks the session for a token. If the session has ended, sends an event and throws an ``APIError``.
     private func tokens(_ body: () async throws -> TokenSession.Token) async throws -> TokenSession.Token {
         do {
             return try await body()

@@ -12,14 +12,19 @@ public import TokenKeep
 ///
 /// The header Authorization goes to allowed origins alone, and never across a redirect to another origin. A response 401
 /// makes the session renew its token, once for all requests; each request is repeated once if its body can be sent
-/// again. Failures of the network are repeated up to three times, after 1, 2 and 4 seconds ± 20 %, if the method is
-/// idempotent or the request has an `Idempotency-Key`; a response 429 or 503 with a `Retry-After` of up to 5 seconds
-/// counts as such a failure. The end of the session cancels its requests: by this program at once, by another one within
-/// a second.
+/// again.
 ///
-/// Any task may use a client, several at once. The header's String is not wiped. Cookies are those of the configuration.
+/// After a failure of the network, a request is repeated up to three times, after 1, 2 and 4 seconds ± 20 %, if its method
+/// is idempotent or it has an `Idempotency-Key`. A response 429 or 503 with a `Retry-After` of up to 5 seconds counts as
+/// such a failure.
+///
+/// The end of the session cancels its requests: at once if this program ends the session, within a second if another
+/// program does.
+///
+/// Several tasks may use a client at the same time. The String of the header Authorization is not wiped. Cookies are those
+/// of the configuration.
 public final class SessionClient: Sendable {
-    /// The header with the id of this user on this machine. Guests' requests to allowed origins have it.
+    /// The header with the id of this user on this machine. The client adds it to guests' requests to allowed origins.
     public static let deviceHeader = "X-Device-ID"
 
     /// The session whose token is sent.
@@ -35,7 +40,7 @@ public final class SessionClient: Sendable {
     ///
     /// - Parameters:
     ///   - session: the session whose token is sent.
-    ///   - urlSession: the session whose configuration is used, with its cookies; its delegate is not.
+    ///   - urlSession: the session whose configuration and cookies are used. Its delegate is not used.
     public convenience init(session: TokenSession, urlSession: URLSession = .shared) {
         self.init(session: session, urlSession.configuration, Broadcast())
     }
@@ -49,12 +54,12 @@ public final class SessionClient: Sendable {
         self.repeats = repeats
         connection = HTTPConnection(configuration)
         guest = GuestHeader(session)
-        // Weak, because the session keeps the requests.
+        // A strong reference would be a cycle: the session keeps the requests.
         requests = RunningRequests { [weak session] in await (try? session?.state) == .signedOut }
         session.onEnd("requests", order: 10) { [requests] _, _ in requests.cancelAll() }
     }
 
-    /// Lets requests to an origin have the token.
+    /// Allows an origin: requests to the origin have the token.
     ///
     /// - Parameter origin: scheme, host and port, as `https://api.example.com`. A path is ignored.
     /// - Throws: ``APIError/invalidURL`` if the origin is neither https nor this machine.
@@ -63,27 +68,29 @@ public final class SessionClient: Sendable {
         origins.withLock { _ = $0.insert(origin) }
     }
 
-    /// Lets requests to an origin have the token. See `allow(origin:)` with a URL.
+    /// Allows an origin. See `allow(origin:)` with a URL.
+    ///
+    /// - Throws: ``APIError/invalidURL`` if the text is no address, or the origin is neither https nor this machine.
     public func allow(origin: String) throws(APIError) {
         guard let url = URL(string: origin) else { throw .invalidURL }
         try allow(origin: url)
     }
 
-    /// The events of the requests from now on. A reader that is slow gets the newest 256.
+    /// The events of the requests from now on. A slow reader gets the newest 256.
     public var events: AsyncStream<SessionEvent> { broadcast.stream() }
 
-    /// Cancels the requests that are under way; each throws ``APIError/authenticationRequired``.
+    /// Cancels all running requests; each throws ``APIError/authenticationRequired``.
     ///
-    /// The end of the session does so, too.
+    /// The end of the session cancels them, too.
     public func cancelAll() { requests.cancelAll() }
 
     func isAllowed(_ origin: HTTPOrigin) -> Bool { origins.withLock { $0.contains(origin) } }
 }
 
-/// The id of the device, for the requests of guests alone.
+/// Provides the value of the header `X-Device-ID`, for the requests of guests only.
 final class GuestHeader: Sendable {
     private let session: TokenSession
-    /// The last token, and the id if it is a guest's.
+    /// The last token; and the device's id, if the token is a guest's.
     private let last = Guarded<(token: TokenStore.Secret, id: String?)?>(nil)
 
     init(_ session: TokenSession) { self.session = session }

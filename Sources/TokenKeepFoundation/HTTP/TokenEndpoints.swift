@@ -2,7 +2,7 @@ public import Foundation
 public import FoundationNetworking
 public import TokenKeep
 
-/// The addresses at which a server answers for tokens, and the transport that asks them over URLSession.
+/// The addresses of an authorization server, and a transport that sends a session's requests there over URLSession.
 ///
 /// ```swift
 /// var options = TokenSession.Options()
@@ -10,11 +10,11 @@ public import TokenKeep
 /// options.transport = TokenEndpoints(token: tokenURL, revocation: revocationURL).transport()
 /// ```
 public struct TokenEndpoints: Sendable {
-    /// The token endpoint (RFC 6749 section 3.2); the options' `refreshURL` goes before it.
+    /// The token endpoint (RFC 6749 section 3.2). The options' `refreshURL`, if set, takes its place.
     public var token: URL
-    /// The revocation endpoint (RFC 7009); nil if the server has none. Tokens then wait to be revoked, for 30 days.
+    /// The revocation endpoint (RFC 7009); nil if the server has none. Without it, tokens of logouts wait for 30 days.
     public var revocation: URL?
-    /// The address that accepts or refuses an access token; nil if the server has none.
+    /// The address that tells whether an access token is accepted; nil if the server has none.
     public var validation: URL?
     /// The address that lets a session last longer; nil if the server has none.
     public var sessionExtension: URL?
@@ -22,7 +22,7 @@ public struct TokenEndpoints: Sendable {
     /// The longest answer, in bytes.
     private static let longestAnswer = 262_144
 
-    /// Makes the addresses. Each must be https, or http on this machine.
+    /// Makes the endpoints. Each address must be https, or http on this machine.
     public init(token: URL, revocation: URL? = nil, validation: URL? = nil, sessionExtension: URL? = nil) {
         self.token = token
         self.revocation = revocation
@@ -32,10 +32,11 @@ public struct TokenEndpoints: Sendable {
 
     /// A transport for the options of a session.
     ///
-    /// Each request has a connection of its own: libcurl repeats a request by itself on a kept connection that the server
-    /// had closed, and a refresh token is sent once. Redirects are not followed, cookies neither sent nor kept. A name
-    /// that is not found, a connection that is refused and a failure of TLS are `unavailable`: nothing was sent. The
-    /// session cancels a request without an answer after 30 seconds.
+    /// - Each request has a connection of its own. On a kept connection that the server has closed, libcurl would repeat
+    ///   the request by itself, and a refresh token must be sent once.
+    /// - Redirects are not followed. Cookies are neither sent nor kept.
+    /// - An unknown host name, a refused connection and a failure of TLS are `unavailable`: nothing was sent.
+    /// - The session cancels a request without an answer after 30 seconds.
     ///
     /// The body of a request and the answer are in guarded memory. The bytes that URLSession copies, and the String of
     /// the header Authorization, are not wiped.
@@ -57,7 +58,7 @@ public struct TokenEndpoints: Sendable {
         }
     }
 
-    /// The request to be sent. Its body is guarded memory.
+    /// The URLRequest of a session's request. The body is guarded memory.
     func urlRequest(_ request: TokenSession.Request) throws(TokenKeepError) -> URLRequest {
         let address =
             switch request.purpose {
@@ -95,12 +96,12 @@ public struct TokenEndpoints: Sendable {
         try Task.checkCancellation()
         var headers: [String: String] = [:]
         for name in ["Date", "Retry-After"] { headers[name] = exchange.response.value(forHTTPHeaderField: name) }
-        // The only copy beside URLSession's.
+        // This is the only copy besides URLSession's.
         let body = try TokenStore.Secret(bytes: chunks.joined())
         return TokenSession.Response(status: exchange.response.statusCode, headers: headers, body: body)
     }
 
-    /// Whether an error came before the request was sent.
+    /// Whether an error happened before anything of the request was sent.
     private static func isBeforeSending(_ error: URLError) -> Bool {
         switch error.code {
         case .cannotFindHost, .dnsLookupFailed, .cannotConnectToHost, .notConnectedToInternet, .secureConnectionFailed,

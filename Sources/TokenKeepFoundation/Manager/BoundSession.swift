@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import TokenKeep
 
-/// The session of the present account with its client, and the tasks that end with it.
+/// The session of the present account, with its client, its queue and the background tasks that end with it.
 final class BoundSession: Sendable {
     let observed: ObservedSession
     let client: SessionClient
@@ -28,7 +28,7 @@ final class BoundSession: Sendable {
         tasks.withLock { $0.append(task) }
     }
 
-    /// Cancels the tasks in the background, not the requests.
+    /// Cancels the background tasks. Requests go on.
     func stop() {
         let tasks = tasks.withLock { tasks in
             defer { tasks = [] }

@@ -2,26 +2,27 @@ public import Foundation
 public import FoundationNetworking
 import TokenKeep
 
-/// The data of an account outside of TokenKeep, which a logout deletes.
+/// The data of an account outside of TokenKeep that a logout deletes.
 ///
-/// Settings that belong to no account are kept: name only the keys and folders of the account.
+/// Name only keys and folders of the account, so that settings of the application itself are kept.
 public struct LogoutCleanup: Sendable {
-    /// The cache of responses; nil to leave it.
+    /// The cache of responses to empty; nil for no cache.
     public var urlCache: URLCache?
-    /// The cookies; nil to leave them. On Linux the shared storage is a plain file in the user's data directory.
+    /// The storage of cookies to empty; nil for no storage. On Linux the shared storage is a plain file in the user's data
+    /// directory.
     public var cookies: HTTPCookieStorage?
-    /// The suite of the keys in ``userDefaultsKeys``; nil for the standard one.
+    /// The UserDefaults suite of ``userDefaultsKeys``; nil for the standard suite.
     public var userDefaultsSuite: String?
-    /// The keys of the account in UserDefaults.
+    /// The account's keys in UserDefaults to remove.
     public var userDefaultsKeys: [String]
-    /// Folders and files of the account.
+    /// The account's folders and files to delete.
     public var folders: [URL]
-    /// Opens a suite of UserDefaults; nil is the standard one.
+    /// Opens a suite of UserDefaults; nil for the standard suite. Replaced in tests.
     var openDefaults: @Sendable (String?) -> UserDefaults = { suite in
         suite.flatMap(UserDefaults.init(suiteName:)) ?? .standard
     }
 
-    /// The shared cache and the shared cookies, no keys and no folders.
+    /// Makes a cleanup; by default of the shared cache and the shared cookies, without keys and folders.
     public init(
         urlCache: URLCache? = .shared, cookies: HTTPCookieStorage? = .shared, userDefaultsSuite: String? = nil,
         userDefaultsKeys: [String] = [], folders: [URL] = []
@@ -33,10 +34,10 @@ public struct LogoutCleanup: Sendable {
         self.folders = folders
     }
 
-    /// Deletes nothing.
+    /// A cleanup that deletes nothing.
     public static var nothing: LogoutCleanup { LogoutCleanup(urlCache: nil, cookies: nil) }
 
-    /// Registers a hook for each kind of data, after the requests were cancelled.
+    /// Registers a logout hook for each kind of data. The hooks run after the hook that cancels the requests.
     func register(on session: TokenSession) {
         session.onEnd("caches", order: 100) { _, _ in urlCache?.removeAllCachedResponses() }
         session.onEnd("cookies", order: 200) { _, _ in deleteCookies() }
@@ -56,7 +57,7 @@ public struct LogoutCleanup: Sendable {
         _ = defaults.synchronize()
     }
 
-    /// Deletes every folder that it can, and then throws the first error.
+    /// Deletes all folders. After a failure goes on with the next folder, and throws the first error at the end.
     private func deleteFolders() throws {
         var failure: (any Error)?
         for folder in folders {

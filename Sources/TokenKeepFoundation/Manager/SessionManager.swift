@@ -15,21 +15,21 @@ public import TokenKeep
 /// }
 /// ```
 ///
-/// Tokens are renewed by the `TokenSession` of the present account: by one process, in three tries, and a failure of the
-/// network signs nobody out. Passwords stay in the application's closure.
+/// The `TokenSession` of the present account renews tokens: one process renews, with three attempts, and a failure of the
+/// network signs nobody out. Only the application's closure sees passwords.
 @MainActor @Observable
 public final class SessionManager<User: Codable & Sendable> {
     /// The state of the present account's session.
     public private(set) var state = TokenSession.State.unknown
     /// The reason why the session ended.
     public private(set) var endReason = TokenSession.Reason.none
-    /// The user; nil if nobody is signed in, or if no user of this type was set.
+    /// The user; nil if nobody is signed in, or if no user of this type is stored.
     public private(set) var currentUser: User?
-    /// The limits of the present guest; nil if the server told none, or no guest is signed in.
+    /// The limits of the present guest; nil if the server named no limits, or no guest is signed in.
     public private(set) var limitations: GuestLimitations?
     /// The accounts that are signed in, or must sign in again.
     public private(set) var accounts: [String] = []
-    /// The account of the present session; nil if there is none.
+    /// The account of the present session; nil without a session.
     public private(set) var activeAccount: String?
 
     /// Whether a user or a guest is signed in.
@@ -56,22 +56,22 @@ public final class SessionManager<User: Codable & Sendable> {
         reference = StoreReference(store)
     }
 
-    /// The session of the present account; nil if there is none.
+    /// The session of the present account; nil without an account.
     public var session: TokenSession? { bound?.session }
-    /// The client of the present account; nil if there is none.
+    /// The client of the present account; nil without an account.
     public var client: SessionClient? { bound?.client }
-    /// The requests of the present account that wait for a connection; nil if there is no account.
+    /// The queue of the present account's requests that wait for a connection; nil without an account.
     public var queue: OfflineQueue? { bound?.queue }
-    /// The present account's session with the application's objects; nil if there is none.
+    /// The present account's session with the application's objects; nil without an account.
     public var observed: ObservedSession? { bound?.observed }
-    /// The events of all accounts from now on; each request may make one. A reader that is slow gets the newest 256.
+    /// The events of all accounts from now on. Each request may send one event. A slow reader gets the newest 256.
     public var events: AsyncStream<SessionEvent> { broadcast.stream() }
 
-    /// Takes up the active account of an earlier run of the application. Asks no server.
+    /// Restores the active account of an earlier run of the application. Asks no server.
     ///
     /// - Returns: the state: `signedOut` if no account is active, `locked` if the keyring or the vault is locked.
-    /// - Throws: `TokenKeepError` if the session cannot be read for another reason; ``APIError/invalidURL`` for an origin
-    ///   of the options.
+    /// - Throws: `TokenKeepError` if the session cannot be read for another reason, such as `corrupt`;
+    ///   ``APIError/invalidURL`` for an origin of the options that is neither https nor this machine.
     @discardableResult public func restore() async throws -> TokenSession.State {
         let before = bound
         do {
@@ -85,13 +85,14 @@ public final class SessionManager<User: Codable & Sendable> {
         return state
     }
 
-    /// Signs in with the application's closure, which asks the server. The account becomes the active one.
+    /// Signs in with the application's closure, which asks the server. The account becomes the active account.
     ///
-    /// A guest of the same account becomes the user by one write. A guest of another account ends. After an error of the
-    /// closure everything is as before. The user is written after the tokens: a crash between leaves a session without a
-    /// user, which ``updateUser(_:)`` sets.
+    /// A guest of the same account becomes the user by one write. The session of a guest of another account ends. After an
+    /// error of the closure everything is as before. The user is written after the tokens: a crash between the two writes
+    /// leaves a session without a user, which ``updateUser(_:)`` sets.
     ///
-    /// - Throws: the closure's error, or `TokenKeepError` if the session cannot be saved.
+    /// - Throws: the closure's error, or the `TokenKeepError` of `TokenSession.begin(_:response:)`: `invalid`, `locked`,
+    ///   `busy` and others.
     public func login(_ signIn: @Sendable () async throws -> SignIn<User>) async throws {
         let result = try await signIn()
         let user = try JSONEncoder().encode(result.user)
@@ -104,7 +105,7 @@ public final class SessionManager<User: Codable & Sendable> {
     ///   - account: nil for the active account, or for an application with one account.
     ///   - user: the user that the application shows for a guest.
     ///   - ask: asks the server for a guest's token.
-    /// - Throws: the closure's error, or `TokenKeepError` if the session cannot be saved.
+    /// - Throws: as ``login(_:)``.
     public func continueAsGuest(
         account: String? = nil, user: User? = nil, _ ask: @Sendable () async throws -> GuestResponse
     ) async throws {
@@ -118,27 +119,29 @@ public final class SessionManager<User: Codable & Sendable> {
         try await begin(.guest, account, CodableSecret.encode(tokens), objects)
     }
 
-    /// Makes another account the active one.
+    /// Makes another account the active account.
     ///
-    /// - Throws: `TokenKeepError`, `notFound`, if nobody is signed in as the account.
+    /// - Throws: `TokenKeepError` with `notFound` if nobody is signed in as the account; otherwise as ``restore()``.
     public func switchAccount(_ account: String) async throws {
         try await TokenSessions(store: reference.store()).makeActive(service: service, account: account)
         try await bind(open(account))
     }
 
-    /// An access token that lasts `minTTL`, renewed before if it ends soon.
+    /// An access token that lasts `minTTL`, renewed first if the present token ends soon.
     ///
-    /// - Throws: the errors of `TokenSession.token(minTTL:)`.
+    /// - Throws: the errors of `TokenSession.token(minTTL:)`, such as `notFound` if nobody is signed in.
     public func accessToken(minTTL: Duration = .zero) async throws -> TokenSession.Token {
         try await present().token(minTTL: minTTL)
     }
 
-    /// Renews the token now: three tries, then an error. A failure of the network signs nobody out.
+    /// Renews the token now, with three attempts. A failure of the network signs nobody out.
     ///
     /// - Throws: the errors of `TokenSession.refresh()`.
     public func refreshAccessToken() async throws { _ = try await present().refresh() }
 
-    /// Sets the user of the present session, for example after the server changed it.
+    /// Sets the user of the present session, for example after the server has changed the user.
+    ///
+    /// - Throws: `TokenKeepError` with `notFound` if nobody is signed in; otherwise as ``ObservedSession/update(_:of:)``.
     public func updateUser(_ user: User) async throws {
         guard let bound else { throw nobody }
         try await bound.observed.update(user, of: .user)
@@ -146,14 +149,15 @@ public final class SessionManager<User: Codable & Sendable> {
     }
 
     /// Signs the present account out: cancels its requests, deletes the data that the options name, and revokes the token
-    /// at the server, or queues it for that. Works offline. Does nothing if nobody is signed in.
+    /// at the server, or queues the token. Works offline. Does nothing if nobody is signed in.
     ///
     /// - Returns: the report; nil if nobody was signed in.
-    /// - Throws: `TokenKeepError` if the state cannot be written; the session is as it was then.
+    /// - Throws: `TokenKeepError` with `io`, `busy` or another failure if the end cannot be noted; the session is then as
+    ///   before.
     @discardableResult public func logout(isLocalOnly: Bool = false) async throws -> TokenSession.Report? {
         if bound == nil { try await restore() }
         guard let bound else { return nil }
-        // Its own end is no event.
+        // The manager's own logout must not be reported as an event.
         bound.stop()
         do {
             let report = try await bound.session.end(isLocalOnly: isLocalOnly)
@@ -195,7 +199,8 @@ extension SessionManager {
         try await bind(next)
     }
 
-    /// Ends a guest whose place a user takes. Its hooks would delete the cookies of the sign-in: another handle ends it.
+    /// Ends the session of a guest whose place a user takes. Uses another handle of the session: the hooks of the guest's
+    /// own handle would delete the cookies of the sign-in.
     private func end(_ guest: BoundSession) async {
         guest.stop()
         guest.client.cancelAll()
@@ -207,7 +212,7 @@ extension SessionManager {
     }
 
     private func bind(_ next: BoundSession) async throws {
-        // The engine clears a guest whose time is over.
+        // Asking for the token makes the engine clear a guest whose time is over.
         if try await next.session.state == .guest { _ = try? await next.session.token() }
         bound?.stop()
         bound = next
@@ -217,7 +222,7 @@ extension SessionManager {
         if bound === next { watch(next) }
     }
 
-    /// Forgets a session that ended, unless another one has taken its place.
+    /// Drops a session that has ended, unless another session has already taken its place.
     private func unbind(
         _ ended: BoundSession?, _ state: TokenSession.State, _ reason: TokenSession.Reason = .none
     ) async throws {
@@ -239,7 +244,7 @@ extension SessionManager {
                     try await self.show(info, of: bound)
                 }
             } catch {
-                // Nothing is shown any more; each call tells the reason.
+                // The views show no state any more; each call of the session throws the reason.
             }
         }
         guard options.renewsAhead, options.session.transport != nil else { return }
@@ -251,7 +256,7 @@ extension SessionManager {
         guard self.bound === bound else { return }
         let wasAuthenticated = isAuthenticated
         if info.state == .signedOut {
-            // By another process, whose hooks are not this program's.
+            // Another process has ended the session, so this program's hooks did not run.
             bound.client.cancelAll()
             try await unbind(bound, .signedOut, info.reason)
             if wasAuthenticated { broadcast.send(.authenticationRequired) }
@@ -266,7 +271,7 @@ extension SessionManager {
         if wasAuthenticated, info.state == .needsLogin { broadcast.send(.sessionExpired) }
     }
 
-    /// The user; nil if there is none, or if an earlier version of the application wrote another type.
+    /// The stored user; nil if no user is stored, or if an earlier version of the application stored another type.
     private func storedUser(of bound: BoundSession) async throws -> User? {
         do {
             return try await bound.observed.value(of: .user, as: User.self).value

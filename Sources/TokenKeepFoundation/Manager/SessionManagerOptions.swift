@@ -6,9 +6,9 @@ public import TokenKeep
 public struct SessionManagerOptions: Sendable {
     /// The options of each session: the transport that asks the server, the rotation, `validates` for the heartbeat.
     public var session = TokenSession.Options()
-    /// The origins whose requests have the token. Each is https, or http on this machine.
+    /// The origins to which requests have the token. Each origin is https, or http on this machine.
     public var origins: [URL] = []
-    /// The session whose configuration the requests use.
+    /// The URLSession whose configuration the requests use.
     public var urlSession: URLSession = .shared
     /// The level of requests that wait in the offline queue.
     public var queueLevel = TokenItem.Accessibility.afterFirstUnlock

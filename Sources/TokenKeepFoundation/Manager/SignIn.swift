@@ -3,7 +3,7 @@ public import TokenKeep
 
 /// The result of an application's sign-in: the account, the server's tokens and the user.
 public struct SignIn<User: Codable & Sendable>: Sendable {
-    /// The account; nil for the active one, or for an application with one account.
+    /// The account; nil for the active account, or for an application with one account.
     public let account: String?
     /// The token response, a JSON object (RFC 6749 section 5.1).
     public let response: TokenStore.Secret
@@ -29,7 +29,7 @@ public struct SignIn<User: Codable & Sendable>: Sendable {
     }
 }
 
-/// The members of RFC 6749 section 5.1.
+/// The members of a token response (RFC 6749 section 5.1).
 struct Tokens: Encodable {
     let access_token: String
     let refresh_token: String?
@@ -40,7 +40,7 @@ struct Tokens: Encodable {
 public struct GuestResponse: Codable, Sendable {
     /// The guest's token.
     public let guestToken: String
-    /// The life of the token in seconds; nil for 900.
+    /// The life of the token in seconds; nil for 900 seconds.
     public let expiresIn: Int?
     /// The limits of a guest, which the server enforces.
     public let limitations: GuestLimitations?

@@ -1,14 +1,15 @@
 public import Foundation
 public import TokenKeep
 
-/// A value of a session as it is observed: never nil.
+/// An observed value of a session, or the reason why there is no value.
 public enum Observed<Value: Sendable>: Sendable {
-    /// The value, and when the server last accepted a token of the session; nil if it has accepted none yet.
+    /// The value, and the time at which the server last accepted a token of the session; nil if the server has accepted no
+    /// token yet.
     case available(Value, Date?)
-    /// There is no value now.
+    /// The value is not available now.
     case unavailable(UnavailableReason)
 
-    /// The value; nil if there is none now.
+    /// The value; nil if the value is not available.
     public var value: Value? {
         guard case .available(let value, _) = self else { return nil }
         return value
@@ -25,6 +26,6 @@ public enum UnavailableReason: Sendable, Equatable {
     case locked
     /// A module that may hold the session cannot be asked.
     case unknown
-    /// Nobody is signed in, for this reason; `none` if nobody was.
+    /// Nobody is signed in, and the reason for which the last session ended; `none` if nobody has ever signed in.
     case ended(TokenSession.Reason)
 }

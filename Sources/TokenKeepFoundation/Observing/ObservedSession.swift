@@ -29,7 +29,7 @@ public final class ObservedSession: Sendable {
         case organization
     }
 
-    /// The session of the tokens.
+    /// The session that has the tokens.
     public let tokens: TokenSession
     let profile: SessionProfile
     private let ownChanges = Broadcast<Void>()
@@ -40,34 +40,37 @@ public final class ObservedSession: Sendable {
         profile = SessionProfile(session)
     }
 
-    /// An object as it is now. Asks no server.
+    /// The present value of an object. Asks no server.
     ///
-    /// - Throws: `TokenKeepError`, `corrupt` if the object is no JSON of its type.
+    /// - Throws: `TokenKeepError` with `corrupt` if the object is no JSON of its type, or another failure of the vault. A
+    ///   locked or unavailable place and an ended session are values of ``Observed``.
     public func value<Value: Codable & Sendable>(
         of object: Object, as type: Value.Type = Value.self
     ) async throws -> Observed<Value> {
         try await observed { try await self.profile.object(object.rawValue, as: type) }
     }
 
-    /// Sets an object, as the server sent it; nil removes it.
+    /// Replaces an object by the server's value; nil removes the object.
     ///
-    /// - Throws: `TokenKeepError`, `notFound` if nobody is signed in, `invalid` for more than 64 KiB in all.
+    /// - Throws: `TokenKeepError` with `notFound` if nobody is signed in, `needsLogin` or `expired` if the session is over,
+    ///   `invalid` for more than 64 KiB in all, `locked`, `busy` and others.
     public func update<Value: Codable & Sendable>(_ value: Value?, of object: Object) async throws {
         try await profile.set([object.rawValue: value.map { try JSONEncoder().encode($0) }])
         ownChanges.send(())
     }
 
-    /// An object, first as it is now, then after each change. Several changes may make one element.
+    /// The values of an object: first the present value, then the value after each change. Several changes may make one
+    /// element.
     ///
-    /// A change of the session's state by any process is an element. An object that another process sets is read when
-    /// the state changes next, also at the next renewal.
+    /// A change of the session's state by any process makes an element. An object that another process sets is read at the
+    /// next change of the state, for example at the next renewal.
     public func changes<Value: Codable & Sendable & Equatable>(
         of object: Object, as type: Value.Type = Value.self
     ) -> AsyncThrowingStream<Observed<Value>, any Error> {
         changes { try await $0.value(of: object, as: type) }
     }
 
-    /// The tokens' state, first as it is now, then after each change by any process.
+    /// The states of the session: first the present state, then the state after each change by any process.
     public var states: TokenSession.States { tokens.states }
 
     /// Asks the server whether it still accepts the token. Does not extend the session.
@@ -80,14 +83,17 @@ public final class ObservedSession: Sendable {
 
     /// Validates every 3 minutes and renews the token ahead of time, until the session ends or the task is cancelled.
     ///
-    /// The session's options need a transport. If its server has no endpoint that validates, the token is renewed alone.
+    /// The session's options need a transport. If the server has no endpoint that validates, the token is only renewed.
     ///
     /// - Returns: the reason why the session ended.
+    /// - Throws: as `TokenSession.run()`: `CancellationError` if the task is cancelled, `TokenKeepError` if the vault
+    ///   cannot be used.
     @discardableResult public func heartbeat() async throws -> TokenSession.Reason {
         try await heartbeat(lookingEvery: .seconds(180))
     }
 
-    /// A validation alone makes no state: its date is looked for.
+    /// See ``heartbeat()``. A validation is no change of the state, so the date of the last validation is read at each
+    /// interval.
     func heartbeat(lookingEvery interval: Duration) async throws -> TokenSession.Reason {
         let looking = Task { [ownChanges] in
             while true {
@@ -101,12 +107,14 @@ public final class ObservedSession: Sendable {
 
     /// Asks the server to let the session last longer.
     ///
-    /// - Parameter time: five minutes to a year, in whole seconds; `TokenKeepError`, `invalid`, for another time.
+    /// - Parameter time: five minutes to a year, in whole seconds.
+    /// - Throws: `TokenKeepError` with `invalid` for another time; otherwise as `TokenSession.extend(by:)`.
     public func extend(by time: Duration) async throws { try await tokens.extend(by: time) }
 
     /// Begins the session with tokens from elsewhere, for example from the application's own server.
     ///
-    /// - Throws: `TokenKeepError`, `invalid`, if a token is nil or empty; nothing has changed then.
+    /// - Throws: `TokenKeepError` with `invalid` if a token is nil or empty; nothing has changed then. Otherwise as
+    ///   `TokenSession.begin(_:response:)`.
     public func hydrate(accessToken: String?, refreshToken: String?, expiresIn: Duration? = nil) async throws {
         guard let accessToken, let refreshToken, !accessToken.isEmpty, !refreshToken.isEmpty else {
             throw TokenKeepError(.invalid, "both tokens must be given")
@@ -115,7 +123,7 @@ public final class ObservedSession: Sendable {
             accessToken: .init(accessToken), refreshToken: .init(refreshToken), expiresIn: expiresIn)
     }
 
-    /// Signs out: clears both tokens and the five objects, and revokes the token at the server, or queues it for that.
+    /// Signs out: clears both tokens and the five objects, and revokes the token at the server, or queues the token.
     ///
     /// - Throws: the errors of `TokenSession.end()`.
     @discardableResult public func revoke() async throws -> TokenSession.Report { try await tokens.end() }
@@ -139,7 +147,7 @@ extension ObservedSession {
             switch error.status {
             case .locked: return .unavailable(.locked)
             case .unavailable, .timedOut: return .unavailable(.unknown)
-            // It ended meanwhile.
+            // The session has ended since its state was read.
             case .notFound, .needsLogin, .expired: return .unavailable(.ended(try await tokens.info.reason))
             default: throw error
             }
@@ -170,7 +178,8 @@ extension ObservedSession {
         return stream
     }
 
-    /// An element after each element of two sequences. Elements that arrive while the reader is busy make one.
+    /// A sequence with an element after each element of two sequences. Elements that arrive while the reader is busy are
+    /// merged into one.
     private static func merged(
         _ states: TokenSession.States, _ own: AsyncStream<Void>
     ) -> AsyncThrowingStream<Void, any Error> {

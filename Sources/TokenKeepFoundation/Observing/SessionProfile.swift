@@ -3,17 +3,17 @@ import TokenKeep
 
 /// The application's objects in the profile of a session, by name.
 ///
-/// A change reads the profile and writes it whole. Changes through this object wait for each other; of two changes by two
-/// processes at once, the later one counts.
+/// A change reads the whole profile and writes the whole profile. Changes through this object wait for each other. If two
+/// processes change the profile at the same time, the later write replaces the earlier write.
 final class SessionProfile: Sendable {
     private let session: TokenSession
     private let changes = SerialWork()
 
     init(_ session: TokenSession) { self.session = session }
 
-    /// An object; nil if there is none.
+    /// The object of a name; nil if the profile has no such object.
     ///
-    /// - Throws: `TokenKeepError`, `corrupt` if the object is no JSON of its type.
+    /// - Throws: `TokenKeepError` with `corrupt` if the object is no JSON of its type; otherwise as `TokenSession.profile`.
     func object<Value: Decodable>(_ name: String, as type: Value.Type = Value.self) async throws -> Value? {
         guard let object = try await members()[name] else { return nil }
         let item = "\(name) of the session \(session.service) (\(session.account))"
@@ -21,9 +21,9 @@ final class SessionProfile: Sendable {
         return try CodableSecret.decode(type, from: secret, of: item)
     }
 
-    /// Sets objects given as JSON, and removes those that are nil.
+    /// Sets objects given as JSON, and removes the objects whose JSON is nil.
     ///
-    /// - Throws: `TokenKeepError`, `invalid` for more than 64 KiB in all.
+    /// - Throws: `TokenKeepError` with `invalid` for more than 64 KiB in all; otherwise as `TokenSession.setProfile(_:)`.
     func set(_ objects: [String: Data?]) async throws {
         try await changes.run { [self] in
             try await session.setProfile(Self.profile(objects, besides: members()))
@@ -37,7 +37,7 @@ final class SessionProfile: Sendable {
 
     /// The profile of objects given as JSON.
     ///
-    /// - Throws: `TokenKeepError`, `invalid` for more than 64 KiB.
+    /// - Throws: `TokenKeepError` with `invalid` for more than 64 KiB.
     static func profile(_ objects: [String: Data?], besides others: [String: Any] = [:]) throws -> TokenStore.Secret {
         var members = others
         for (name, data) in objects {
@@ -52,7 +52,7 @@ final class SessionProfile: Sendable {
 
     private static let longest = 65_536
 
-    /// Moves bytes into guarded memory, and wipes them.
+    /// Copies bytes into guarded memory, and wipes the bytes.
     private static func secret(_ data: consuming Data) throws -> TokenStore.Secret {
         defer { CodableSecret.wipe(&data) }
         return try data.withUnsafeBytes { bytes throws(TokenKeepError) in try TokenStore.Secret(copying: bytes) }

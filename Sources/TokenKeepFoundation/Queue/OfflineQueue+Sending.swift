@@ -3,12 +3,13 @@ import FoundationNetworking
 import TokenKeep
 
 extension OfflineQueue {
-    /// Sends the requests in order, until none is left.
+    /// Sends the requests in order, until the queue is empty. Waits while another process or object sends requests of the
+    /// same account.
     ///
-    /// Waits while another process or object sends requests of the same account. A status from 200 to 299 removes the
-    /// request, as does one that another attempt would not change, for example 409. 401 renews the token, once. A failure
-    /// of the network, 401 with the renewed token, 408, 425, 429 and a status from 500 on end the call: the request and
-    /// those behind it stay.
+    /// - A status from 200 to 299 removes the request. So does a status that another attempt would not change, as 409.
+    /// - Status 401 renews the token, once.
+    /// - A failure of the network, 401 with the renewed token, 408, 425, 429 and a status from 500 on end the call. This
+    ///   request and all later requests stay in the queue.
     ///
     /// - Parameter deliver: gets each request that leaves the queue, with its outcome, before it is removed. If the program
     ///   ends meanwhile, the request is sent and delivered again. If `deliver` throws, the request stays.
@@ -34,7 +35,8 @@ extension OfflineQueue {
         return count
     }
 
-    /// Waits for the right without a thread: another process may have it, which no lock of this program can wait for.
+    /// Waits for the right to send, by asking again and again: another process may have the right, and a lock of this
+    /// program cannot wait for another process.
     private func sendingRight() async throws -> QueueStorage.SendingRight {
         var pause = Duration.milliseconds(10)
         while true {
@@ -58,12 +60,13 @@ extension OfflineQueue {
     private func outcome(of entry: QueueEntry, _ queued: QueuedRequest) async throws -> Outcome? {
         guard clock().timeIntervalSince1970 < TimeInterval(entry.end) else { return .expired }
         let request = try queued.urlRequest()
-        // After a cancellation, a logout, and under the next sign-in, no attempt goes out.
+        // No attempt is sent after a cancellation, after a logout, or with the token of a later sign-in.
         let check: @Sendable () async throws -> Void = { [self] in
             guard try await entries().contains(entry) else { throw CancellationError() }
         }
         let task = running.withLock { running in
-            // Made within the lock: a cancellation finds the task, or the check sees that the request has left.
+            // The task is made within the lock. So a cancellation either finds the task, or `check` sees that the request
+            // has left the queue.
             let task = Task {
                 try await client.send(request, isWhole: true, before: check) {
                     Answer(data: try await $0.body(), response: $0.response, hadToken: $0.hadToken)
@@ -87,6 +90,8 @@ extension OfflineQueue {
         }
     }
 
+    /// The outcome of an answer.
+    ///
     /// - Throws: ``APIError`` for a status after which another attempt may succeed.
     private static func outcome(of answer: Answer) throws -> Outcome {
         switch answer.response.statusCode {

@@ -12,9 +12,9 @@ extension OfflineQueue {
         public let method: String
         /// The value of the header `Idempotency-Key`, the same each time the request is sent.
         public let idempotencyKey: String
-        /// When the request was added.
+        /// The time at which the request was added.
         public let addedAt: Date
-        /// When the request leaves the queue unsent.
+        /// The time at which the request leaves the queue unsent.
         public let endsAt: Date
         /// The bytes that the request takes in the queue.
         public let byteCount: Int
@@ -35,37 +35,37 @@ extension OfflineQueue {
 
     /// The outcome of a request that leaves the queue.
     public enum Outcome: Sendable {
-        /// The server did what the request asks: a status from 200 to 299.
+        /// The server accepted the request: a status from 200 to 299.
         case accepted(Data, HTTPURLResponse)
-        /// The server will not do it, for example with 409: the application decides.
+        /// The server refused the request for good, for example with 409. The application decides what to do.
         case refused(Data, HTTPURLResponse)
-        /// The request's time was over. The server may have got it earlier, if its answers were lost.
+        /// The request's time was over. The server may have got the request in an earlier attempt whose answer was lost.
         case expired
     }
 
     /// The state of a queue after a change by this object.
     public struct Progress: Sendable, Equatable {
-        /// The requests that wait.
+        /// The number of requests that wait.
         public let waiting: Int
-        /// The bytes that they take.
+        /// The bytes that the waiting requests take.
         public let byteCount: Int
-        /// The requests that this object has sent or found expired since it was made.
+        /// The number of requests that this object has sent or found expired since the object was made.
         public let left: Int
     }
 
     /// The reason why a request does not fit into a queue.
     public enum LimitError: Error, Sendable, Equatable {
-        /// 1 000 requests wait.
+        /// The queue already has 1 000 requests.
         case tooManyRequests
-        /// The requests would take more than 64 MiB.
+        /// The queue would have more than 64 MiB.
         case tooManyBytes
-        /// The time of the request is not from 1 second to 31 days.
+        /// The request's lifetime is not from 1 second to 31 days.
         case lifetime
     }
 }
 
 extension OfflineQueue.LimitError: LocalizedError {
-    /// The message for the user.
+    /// The message for people.
     public var errorDescription: String? {
         switch self {
         case .tooManyRequests: "Too many requests are waiting for a connection"

@@ -12,17 +12,17 @@ public import TokenKeep
 /// }
 /// ```
 ///
-/// A request that ``add(_:lifetime:outlivesLogout:)`` has returned survives a kill and a loss of power: it is an item of
-/// the vault, sealed at the queue's level. Headers are kept without the token, cookies and the guest's device. Every
-/// request has an `Idempotency-Key` and an end. A request is removed after its answer, and sent again with the same key
-/// if the program ends between: a server that knows keys does it once.
+/// A request that ``add(_:lifetime:outlivesLogout:)`` has returned survives a kill and a loss of power: the request is an
+/// item of the vault, sealed at the queue's level. Headers are kept without the token, cookies and the guest's device.
+/// Every request has an `Idempotency-Key` and an end. A request is removed after its answer. If the program ends between
+/// answer and removal, the request is sent again with the same key: a server that knows keys executes the request once.
 ///
-/// A request that waits is in guarded memory and in the vault alone. One that is sent is a `URLRequest`: its headers are
-/// Strings, URLSession copies its body, and neither is wiped.
+/// A waiting request is only in guarded memory and in the vault. A request that is being sent is a `URLRequest`: its
+/// headers are Strings, URLSession copies its body, and neither is wiped.
 ///
-/// A queue has at most 1 000 requests and 64 MiB. Several processes and objects may use the queue of an account at once;
-/// one of them sends. A logout by any program empties the queue: by this program at once, else with the queue's next
-/// call.
+/// A queue has at most 1 000 requests and 64 MiB. Several processes and objects may use the queue of an account at the
+/// same time; one of them sends. A logout empties the queue: at once if this program logs out, with the queue's next call
+/// if another program does.
 public final class OfflineQueue: Sendable {
     /// The client that sends the requests.
     public let client: SessionClient
@@ -50,22 +50,23 @@ public final class OfflineQueue: Sendable {
         self.level = level
         self.clock = clock
         storage = QueueStorage(level: level.rawValue, onStep: onStep)
-        // Weak, because the session keeps the closure.
+        // A strong reference would be a cycle: the session keeps the closure.
         client.session.onEnd("queue", order: 20) { [storage, weak engine = client.session.engine] _, _ in
             guard let engine else { return }
-            // Listing removes the requests of the session that ended.
+            // The listing removes the requests of the session that has ended.
             _ = try storage.entries(engine)
         }
     }
 
-    /// Adds a request behind the others. When the call returns, the request survives a kill and a loss of power.
+    /// Adds a request at the end of the queue. When the call returns, the request survives a kill and a loss of power.
     ///
     /// - Parameters:
     ///   - request: the request, with its body as data. A request without `Idempotency-Key` gets a random one.
     ///   - lifetime: the time after which the request leaves the queue unsent, 1 second to 31 days. Servers forget keys,
-    ///     many after a day: a request that waits longer than its server remembers may be done twice.
+    ///     many after a day. If a request waits longer than its server remembers the key, the server may execute the
+    ///     request twice.
     ///   - outlivesLogout: whether a logout leaves the request in the queue, for the next sign-in of the same account.
-    /// - Returns: the request as it waits.
+    /// - Returns: the waiting request.
     /// - Throws: ``LimitError`` if the queue is full; ``APIError/authenticationRequired`` if nobody is signed in,
     ///   ``APIError/invalidURL``; `TokenKeepError`, `invalid` for a body that is a stream, `locked` if the vault is
     ///   locked, and others; `CancellationError` if the task is cancelled: the request may have been added then.
@@ -80,7 +81,7 @@ public final class OfflineQueue: Sendable {
             throw TokenKeepError(.invalid, "a queue keeps no body that is a stream, and nothing in memory alone")
         }
         guard request.httpBody?.count ?? 0 <= QueueLimits.bytes else { throw LimitError.tooManyBytes }
-        // A session of another program has no note yet.
+        // A session that another program without TokenKeep stored has no note yet: reading the state makes the note.
         guard try await client.session.state != .signedOut else { throw APIError.authenticationRequired }
         let stored = StoredRequest(request, url, added: now, end: now + seconds)
         let items = try stored.items(request)
@@ -113,19 +114,23 @@ public final class OfflineQueue: Sendable {
         }
     }
 
-    /// Removes a request. One that is being sent by this object is cancelled; the server may have got it.
+    /// Removes a request. If this object is sending the request, the sending is cancelled; the server may have got the
+    /// request.
     ///
     /// - Returns: whether the request was in the queue.
+    /// - Throws: `TokenKeepError`: `locked`, `busy` and others; the request is still in the queue.
     @discardableResult public func cancel(_ id: String) async throws -> Bool {
         try await remove { $0.id == id } > 0
     }
 
-    /// Removes all requests. One that is being sent by this object is cancelled; the server may have got it.
+    /// Removes all requests. If this object is sending a request, the sending is cancelled; the server may have got the
+    /// request.
     ///
     /// - Returns: the number of removed requests.
+    /// - Throws: `TokenKeepError`: `locked`, `busy` and others; requests may still be in the queue.
     @discardableResult public func cancelAll() async throws -> Int { try await remove { _ in true } }
 
-    /// The progress after each change by this object from now on. A reader that is slow gets the newest 256.
+    /// The progress after each change by this object from now on. A slow reader gets the newest 256.
     public var progress: AsyncStream<Progress> { broadcast.stream() }
 
     private func remove(_ isMeant: @escaping @Sendable (QueueEntry) -> Bool) async throws -> Int {
@@ -144,7 +149,7 @@ public final class OfflineQueue: Sendable {
         try await client.session.perform { [storage] engine throws(CoreError) in try storage.entries(engine) }
     }
 
-    /// A request with its headers and body; nil if it has left the queue.
+    /// The request of an entry with its headers and body; nil if the request has left the queue.
     func queued(_ entry: QueueEntry) async throws -> QueuedRequest? {
         let items = try await client.session.perform { [storage] engine throws(CoreError) in
             try storage.content(of: entry, engine)

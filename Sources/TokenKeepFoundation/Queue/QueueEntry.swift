@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// A request of the queue, as the attributes of its head item tell. The item's account is the request's ID.
+/// A request of the queue, read from the attributes of its head item. The item's account is the request's ID.
 struct QueueEntry: Sendable, Equatable {
     private enum Name {
         static let session = "session"
@@ -14,20 +14,20 @@ struct QueueEntry: Sendable, Equatable {
     }
 
     let id: String
-    /// The place in the order.
+    /// The position of the request in the order of sending.
     let sequence: UInt64
-    /// The bytes of the head and of all parts.
+    /// The number of bytes of the head and all parts.
     let bytes: Int
     /// The number of items besides the head.
     let parts: Int
     /// The request's end in Unix seconds.
     let end: Int64
-    /// The mark of the account's last logout before the request was added. A request with another mark than the present
-    /// one is of a session that has ended.
+    /// The mark of the account's last logout before the request was added. If the account's present mark differs, the
+    /// request belongs to a session that has ended.
     let logoutMark: UInt32
     let outlivesLogout: Bool
 
-    /// The account of a part's item.
+    /// The account of the item that holds a part of the body.
     func account(ofPart number: Int) -> String { "\(id).\(number)" }
 
     func attributes(session: String) throws(TokenKeepError) -> ItemAttributes {
@@ -42,14 +42,14 @@ struct QueueEntry: Sendable, Equatable {
         try ItemAttributes([(Name.session, session), (Name.head, id)])
     }
 
-    /// The ID of the request whose part an item is; nil if it is no part.
+    /// The ID of the request to which an item belongs as a part; nil if the item is no part.
     static func head(ofPart details: ItemDetails, session: String) -> String? {
         details.attributes[Name.session] == session ? details.attributes[Name.head] : nil
     }
 }
 
 extension QueueEntry {
-    /// The request of a head item; nil if the item is another one.
+    /// Reads the request of a head item; nil if the item is no head, or of another session.
     init?(_ details: ItemDetails, session: String) {
         let attributes = details.attributes
         func number<Number: FixedWidthInteger>(_ name: String) -> Number? { attributes[name].flatMap { Number($0) } }
@@ -68,12 +68,12 @@ extension QueueEntry {
 /// The limits of a queue.
 enum QueueLimits {
     static let requests = 1_000
-    /// The highest place in the order.
+    /// The highest position in the order.
     static let sequence = UInt64.max - 1
     static let bytes = 64 << 20
-    /// A longer body is kept in items of its own.
+    /// The longest body in the head item, in bytes. A longer body is kept in items of its own.
     static let longestInline = 64 << 10
-    /// The bytes of a part.
+    /// The size of a part, in bytes.
     static let part = Limits.secret
     static let parts = bytes / part
 }

@@ -5,10 +5,10 @@ import TokenKeepKeys
 import TokenKeepRecords
 import TokenKeepSession
 
-/// The items of one account's queue in the records of the vault: a head for each request, and parts of a long body.
+/// The items of one account's queue in the records of the vault: a head for each request, and parts for a long body.
 ///
-/// The head is written last and cleared first: a request is in the queue if its head is there. The functions block; each
-/// runs under the queue's lock, which excludes other threads and processes.
+/// The head is written last and cleared first: a request is in the queue if and only if its head exists. Each function
+/// blocks, and runs under the queue's lock, which excludes other threads and processes.
 final class QueueStorage: Sendable {
     typealias Engine = TokenKeepSession.Session
 
@@ -19,7 +19,7 @@ final class QueueStorage: Sendable {
         case entry(QueueEntry)
         /// The queue has too many requests.
         case tooMany
-        /// The requests of the queue are too long.
+        /// The queue's requests would have too many bytes.
         case tooLong
         /// Nobody is signed in.
         case signedOut
@@ -36,9 +36,10 @@ final class QueueStorage: Sendable {
     }
 
     private let level: AccessLevel
-    /// Is called between any two steps, by tests that end the process there.
+    /// Called between any two steps. Tests end the process there.
     private let onStep: @Sendable () -> Void
-    /// The requests as they were when the queue's slot had this value.
+    /// The requests that were read last, and the value of the queue's slot at that time. While the slot has this value,
+    /// the requests are up to date.
     private let known = MutexGuarded<(slot: UInt64, entries: [QueueEntry])?>(nil)
 
     init(level: UInt32, onStep: @escaping @Sendable () -> Void) {
@@ -46,7 +47,7 @@ final class QueueStorage: Sendable {
         self.onStep = onStep
     }
 
-    /// Adds a request behind the others. When this returns, the request survives a loss of power.
+    /// Adds a request at the end of the queue. When the function returns, the request survives a loss of power.
     func add(_ addition: Addition, _ engine: Engine) throws(TokenKeepError) -> Added {
         try locked(engine) { queue throws(TokenKeepError) in
             let entries = try present(queue)
@@ -76,12 +77,12 @@ final class QueueStorage: Sendable {
         try locked(engine) { queue throws(TokenKeepError) in try present(queue) }
     }
 
-    /// The items of a request: the head, then the parts; nil if it has left the queue.
+    /// The items of a request: the head, then the parts; nil if the request has left the queue.
     func content(of entry: QueueEntry, _ engine: Engine) throws(TokenKeepError) -> [SecretBytes]? {
         try locked(engine) { queue throws(TokenKeepError) in
             guard try present(queue).contains(entry) else { return nil }
             guard let head = try load(entry.id, queue) else {
-                // Another program cleared it, and did not change the queue's slot.
+                // Another program has cleared the item without a change of the queue's slot.
                 known.withLock { $0 = nil }
                 guard try !present(queue).contains(entry) else { throw incomplete(entry) }
                 return nil
@@ -95,9 +96,9 @@ final class QueueStorage: Sendable {
         }
     }
 
-    /// Removes the requests that `isMeant` chooses, and returns the others.
+    /// Removes the requests that `isMeant` chooses.
     ///
-    /// - Returns: the number of removed requests, and those that are left.
+    /// - Returns: the number of removed requests, and the requests that are left.
     func remove(
         _ engine: Engine, where isMeant: (QueueEntry) -> Bool
     ) throws(TokenKeepError) -> (removed: Int, left: [QueueEntry]) {
@@ -108,10 +109,10 @@ final class QueueStorage: Sendable {
         }
     }
 
-    /// A step outside of the storage: the answer has arrived.
+    /// Marks a step outside of the storage, for tests: the answer has arrived.
     func didAnswer() { onStep() }
 
-    /// The right to send the requests; nil if another process or object has it. Does not wait for it.
+    /// The right to send the requests; nil if another process or object has the right. Does not wait.
     func sendingRight(_ engine: Engine) throws(TokenKeepError) -> SendingRight? {
         let call = try engine.begin()
         let limited = CallContext(deadline: call.deadline.within(milliseconds: 0))
@@ -120,7 +121,7 @@ final class QueueStorage: Sendable {
         return SendingRight(lock)
     }
 
-    /// The right of one object to send the requests of a queue, until its last reference goes. Ends with the process.
+    /// The right of one object to send the requests of a queue. Ends with the last reference, or with the process.
     final class SendingRight: Sendable {
         private let lock: SessionLock
 
@@ -167,7 +168,7 @@ extension QueueStorage {
         return value
     }
 
-    /// The requests in their order. Removes those that a logout has ended, and what a process that was killed has left.
+    /// The requests in their order. Clears requests that a logout has ended, and parts that a killed process has left.
     private func present(_ queue: Queue) throws(TokenKeepError) -> [QueueEntry] {
         let slot = queue.engine.store.sessionSlots.value(of: queue.slot)
         let listed: [QueueEntry]
@@ -181,7 +182,7 @@ extension QueueStorage {
         return try clear(among: listed, queue) { !$0.outlivesLogout && $0.logoutMark != mark }
     }
 
-    /// Clears the requests that `isMeant` chooses, and returns the others. If there are none, nothing changes.
+    /// Clears the requests that `isMeant` chooses, and returns all other requests. If none is chosen, nothing changes.
     private func clear(
         among entries: [QueueEntry], _ queue: Queue, where isMeant: (QueueEntry) -> Bool
     ) throws(TokenKeepError) -> [QueueEntry] {
@@ -197,15 +198,15 @@ extension QueueStorage {
     private func list(_ queue: Queue) throws(TokenKeepError) -> [QueueEntry] {
         let listing = try queue.vault.list(
             namespace: queue.engine.store.namespace, service: QueueStorage.service, queue.call)
-        // A damaged record may be any item's: it does not hold up the queue.
+        // A damaged record may belong to any item of the vault, so it does not stop the queue.
         if let problem = listing.problems.first(where: { $0.status != .corrupt }) { throw problem }
         let entries = listing.items.compactMap { QueueEntry($0, session: queue.session) }
-        // The head of a part may be the item that cannot be read.
+        // If an item cannot be read, it may be the head of a part that seems to have none.
         if listing.problem == nil { try clearOrphans(among: listing.items, of: entries, queue) }
         return entries.sorted { ($0.sequence, $0.id) < ($1.sequence, $1.id) }
     }
 
-    /// Clears the parts whose head is not there.
+    /// Clears the parts whose head does not exist.
     private func clearOrphans(
         among items: [ItemDetails], of entries: [QueueEntry], _ queue: Queue
     ) throws(TokenKeepError) {
@@ -218,7 +219,7 @@ extension QueueStorage {
         }
     }
 
-    /// Other processes list the requests again, also if this one is killed before ``endChange(_:_:)``.
+    /// Makes other processes list the requests again, even if this process is killed before ``endChange(_:_:)``.
     private func beginChange(_ queue: Queue) {
         known.withLock { $0 = nil }
         queue.engine.store.sessionSlots.change(queue.slot)
@@ -240,7 +241,7 @@ extension QueueStorage {
         onStep()
     }
 
-    /// The secret of an item; nil if there is none.
+    /// The secret of an item; nil if the item does not exist.
     private func load(_ account: String, _ queue: Queue) throws(TokenKeepError) -> SecretBytes? {
         do throws(TokenKeepError) {
             return try queue.vault.load(name(account, queue), queue.call).secret

@@ -6,15 +6,17 @@ import TokenKeepCore
 /// A request that was read from the queue. Its headers and body stay in guarded memory until the request is sent.
 struct QueuedRequest: Sendable {
     let stored: StoredRequest
-    /// The head, and the parts of a long body.
+    /// The secrets of the request's items: the head, then the parts of a long body.
     private let items: [SecretBytes]
-    /// The place of the JSON object in the head.
+    /// The position of the JSON object in the head.
     private let object: Range<Int>
     private let id: String
 
     private struct Version: Decodable { let version: Int }
 
-    /// - Throws: `TokenKeepError`, `corrupt`, or `unsupported` for a later version's request.
+    /// Reads a request from the secrets of its items.
+    ///
+    /// - Throws: `TokenKeepError` with `corrupt`, or with `unsupported` for a request of a later version.
     init(_ items: [SecretBytes], id: String) throws {
         guard let head = items.first, head.count >= 4 else { throw Self.damaged(id) }
         let length = head.withUnsafeBytes { UInt32(littleEndian: $0.loadUnaligned(as: UInt32.self)) }
@@ -31,10 +33,10 @@ struct QueuedRequest: Sendable {
         self.stored = stored
     }
 
-    /// The request to be sent. Its body is guarded memory, which is wiped after the last copy of the request.
+    /// The URLRequest to be sent. The body is guarded memory, which is wiped when the last copy of the request goes.
     ///
-    /// Its headers are Strings, made here and shared with URLSession. They are not wiped: Swift has no way to write to a
-    /// String that others share.
+    /// The headers are Strings, made here and shared with URLSession. They are not wiped: Swift cannot overwrite a String
+    /// that has other references.
     func urlRequest() throws -> URLRequest {
         guard let head = items.first,
             let headers = try? JSONDecoder().decode(StoredHeaders.self, from: head.data(object)).headers

@@ -3,11 +3,12 @@ import FoundationNetworking
 import TokenKeep
 import TokenKeepCore
 
-/// A request as the queue keeps it, without its headers and body.
+/// The stored form of a request, without its headers and body.
 ///
-/// The head item is the length of a JSON object (4 bytes, little-endian), the object with the headers, and a short body.
+/// The head item has three parts: the length of a JSON object (4 bytes, little-endian), the object with the headers, and
+/// the body if it is short.
 struct StoredRequest: Codable, Sendable {
-    /// 1; a later version is left alone.
+    /// The version of the format, 1. Requests of a later version are left alone.
     private(set) var version = 1
     let url: URL
     let method: String
@@ -15,7 +16,7 @@ struct StoredRequest: Codable, Sendable {
     let added: Int64
     let end: Int64
     let timeout: Double
-    /// Whether there is a body, which may be empty.
+    /// Whether the request has a body. The body may be empty.
     let hasBody: Bool
 
     static let keyHeader = "Idempotency-Key"
@@ -30,7 +31,7 @@ struct StoredRequest: Codable, Sendable {
         hasBody = request.httpBody != nil
     }
 
-    /// The head item and the parts of a long body.
+    /// The secrets of the request's items: the head, and the parts of a long body.
     func items(_ request: URLRequest) throws -> (head: SecretBytes, parts: [SecretBytes]) {
         let body = request.httpBody ?? Data()
         let isInline = body.count <= QueueLimits.longestInline
@@ -41,7 +42,7 @@ struct StoredRequest: Codable, Sendable {
         }
     }
 
-    /// The object in the head item.
+    /// The JSON object in the head item.
     private struct Whole: Encodable {
         let request: StoredRequest
         let headers: StoredHeaders
@@ -78,7 +79,7 @@ struct StoredHeaders: Codable, Sendable {
 
     let headers: [Header]
 
-    /// Headers that the client adds when the request is sent, or that belong to one connection.
+    /// The headers that are not stored: the client adds them when it sends the request, or they belong to one connection.
     private static let unstored: Set<String> = [
         "authorization", "proxy-authorization", "cookie", "content-length", SessionClient.deviceHeader.lowercased(),
         StoredRequest.keyHeader.lowercased(),

@@ -1,11 +1,11 @@
-/// Passes elements to every stream that was made before.
+/// Passes each element to all streams that existed when the element was sent.
 final class Broadcast<Element: Sendable>: Sendable {
     private struct State {
         var continuations: [Int: AsyncStream<Element>.Continuation] = [:]
         var next = 0
     }
 
-    /// The elements that a stream keeps for a reader that is slow: the newest.
+    /// The number of elements that a stream keeps for a slow reader. The newest elements are kept.
     private static var limit: Int { 256 }
     private let state = Guarded(State())
 
@@ -24,7 +24,7 @@ final class Broadcast<Element: Sendable>: Sendable {
         }
         continuation.onTermination = { [weak self] _ in
             guard let self else { return }
-            // Not within the lock: a continuation that is removed here may be the last reference to its stream.
+            // The removed continuation, which may be the last reference to its stream, is released outside of the lock.
             _ = self.state.withLock { $0.continuations.removeValue(forKey: number) }
         }
         return stream

@@ -1,7 +1,7 @@
 import Foundation
 import TokenKeep
 
-/// Values as JSON in guarded memory. The bytes between are wiped; Foundation's own copies are not.
+/// Converts values to JSON in guarded memory, and back. Wipes the Data between; Foundation's own copies are not wiped.
 enum CodableSecret {
     static func encode(_ value: some Encodable, _ encoder: JSONEncoder = JSONEncoder()) throws -> TokenStore.Secret {
         var data = try encoder.encode(value)
@@ -9,7 +9,9 @@ enum CodableSecret {
         return try data.withUnsafeBytes { bytes throws(TokenKeepError) in try TokenStore.Secret(copying: bytes) }
     }
 
-    /// - Throws: ``TokenKeepError/Status/corrupt``, naming the item. The message has no part of the secret.
+    /// Decodes a value.
+    ///
+    /// - Throws: ``TokenKeepError/Status/corrupt``. The message names the item, and has no part of the secret.
     static func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, from secret: TokenStore.Secret, of item: String,
         _ decoder: JSONDecoder = JSONDecoder()

@@ -1,4 +1,5 @@
 import TokenKeepCore
 
-/// A value behind a mutex. The other files do not import TokenKeepCore: its names are those of TokenKeep.
+/// A value behind a mutex. Has a name of its own, so that other files need not import TokenKeepCore, whose types have the
+/// names of TokenKeep's.
 typealias Guarded<Value> = MutexGuarded<Value>

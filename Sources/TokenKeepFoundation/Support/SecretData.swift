@@ -3,7 +3,8 @@ import TokenKeep
 import TokenKeepCore
 
 extension SecretBytes {
-    /// Bytes of the secret, not copied. The Data keeps the secret; nobody may write to the Data in place.
+    /// A range of the secret's bytes as Data, without a copy. The Data keeps the secret alive and must not be changed in
+    /// place.
     func data(_ range: Range<Int>) -> Data {
         Data(
             bytesNoCopy: UnsafeMutableRawPointer(mutating: unsafeAddress + range.lowerBound), count: range.count,
@@ -12,10 +13,10 @@ extension SecretBytes {
 }
 
 extension TokenStore.Secret {
-    /// The secret as Data, not copied. The Data keeps the secret; nobody may write to the Data in place.
+    /// The secret as Data, without a copy. The Data keeps the secret alive and must not be changed in place.
     var data: Data { core.data(0..<core.count) }
 
-    /// The value of the header Authorization with this token. The String is the only copy that is made, and is not wiped.
+    /// The value of the header Authorization with this token. This String is the only copy of the token, and is not wiped.
     var bearer: String {
         let start = "Bearer ".utf8
         return withUnsafeBytes { token in

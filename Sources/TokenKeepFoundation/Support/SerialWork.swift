@@ -1,4 +1,5 @@
-/// Runs asynchronous work one after the other, in the order of the calls. A cancelled caller's work runs to its end.
+/// Runs asynchronous functions one after another, in the order of the calls. If a caller is cancelled, its function runs
+/// to its end all the same.
 final class SerialWork: Sendable {
     private let last = Guarded<Task<Void, Never>?>(nil)
 

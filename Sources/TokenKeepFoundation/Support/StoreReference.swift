@@ -1,6 +1,7 @@
 import TokenKeep
 
-/// A store that is given, or opened at the first call: an object with a reference is made without `try`.
+/// A store that the application gave, or that the first call opens. So objects that need a store have initializers that
+/// do not throw.
 struct StoreReference: Sendable {
     private let options: TokenStore.Options
     private let opened: Guarded<TokenStore?>

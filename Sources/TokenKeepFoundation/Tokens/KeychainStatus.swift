@@ -1,6 +1,6 @@
 public import TokenKeep
 
-/// A result of the Keychain.
+/// A result code of Apple's Keychain.
 public typealias OSStatus = Int32
 
 /// The Keychain's number for success.
@@ -25,7 +25,7 @@ public let errSecParam: OSStatus = -50
 public let errSecUnimplemented: OSStatus = -4
 
 extension TokenKeepError {
-    /// The Keychain's number for the status; nil if the Keychain has none, as for `timedOut`.
+    /// The Keychain's number for the status; nil if the Keychain has no such number, as for `timedOut`.
     public var osStatus: OSStatus? {
         switch status {
         case .ok: errSecSuccess

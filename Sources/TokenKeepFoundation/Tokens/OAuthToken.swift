@@ -2,22 +2,22 @@ public import Foundation
 
 /// A token that may have a refresh token beside the access token.
 public protocol RefreshableToken {
-    /// The refresh token; empty if there is none.
+    /// The refresh token; empty if the server gave none.
     var refreshToken: String { get }
 }
 
 /// The tokens of an OAuth server, as many applications keep them.
 ///
-/// As JSON it is `{"accessToken", "refreshToken", "expiresAt"}`, which `TokenSession` takes over as a session.
+/// The JSON is `{"accessToken", "refreshToken", "expiresAt"}`. A `TokenSession` takes over an item with this JSON.
 public struct OAuthToken: Codable, Sendable, Equatable, RefreshableToken, CustomStringConvertible {
     /// The access token.
     public let accessToken: String
-    /// The refresh token; empty if there is none.
+    /// The refresh token; empty if the server gave none.
     public let refreshToken: String
     /// The end of the access token, in whole seconds since 1970.
     public let expiresAt: TimeInterval
 
-    /// Makes a token. A part of a second in `expiresAt` is dropped.
+    /// Makes a token. Rounds `expiresAt` down to whole seconds.
     public init(accessToken: String, refreshToken: String, expiresAt: TimeInterval) {
         self.accessToken = accessToken
         self.refreshToken = refreshToken

@@ -9,8 +9,8 @@ public import TokenKeep
 /// if try await manager.hasRefreshToken() { … }
 /// ```
 ///
-/// The manager keeps the token and nothing more: `TokenSession` also renews tokens. Any task may use a manager. The
-/// token's Strings are not wiped.
+/// The manager only keeps the token; a `TokenSession` also renews tokens. Any task may use a manager. The Strings of the
+/// token are not wiped.
 public actor TokenManager<Token: Codable & Sendable> {
     private let reference: StoreReference
     private let service: String
@@ -43,7 +43,7 @@ public actor TokenManager<Token: Codable & Sendable> {
         self.level = level
     }
 
-    /// The token; nil if there is none, and for no other reason.
+    /// The token; nil only if the store certainly has no token.
     ///
     /// - Throws: `TokenKeepError`: `locked`, `unavailable`, `corrupt` if the item is no JSON of `Token`, and others.
     ///   `CancellationError` if the task is cancelled.
@@ -56,9 +56,10 @@ public actor TokenManager<Token: Codable & Sendable> {
         }
     }
 
-    /// Saves the token in the place of an earlier one. When the call returns, the token survives a loss of power.
+    /// Saves the token in the place of an earlier token. When the call returns, the token survives a loss of power.
     ///
-    /// - Throws: `EncodingError`, or the error of the save.
+    /// - Throws: `EncodingError`, or `TokenKeepError`: `locked`, `unavailable`, `policy` or `unsupported` by the level, and
+    ///   others; `CancellationError` if the task is cancelled.
     public func saveToken(_ token: Token) async throws {
         let secret = try CodableSecret.encode(token)
         let options = TokenStore.SaveOptions(accessibility: level)
@@ -67,14 +68,15 @@ public actor TokenManager<Token: Codable & Sendable> {
 
     /// Clears the token. Clearing a missing token is no error.
     ///
-    /// - Throws: `TokenKeepError` if a module that may hold the token is locked or cannot be reached.
+    /// - Throws: `TokenKeepError`: `locked` or `unavailable` if a module cannot be asked and the removal cannot be noted as
+    ///   pending, and others; `CancellationError` if the task is cancelled.
     public func clearToken() async throws {
         try await reference.store().clear(service: service, account: account)
     }
 }
 
 extension TokenManager where Token: RefreshableToken {
-    /// Whether there is a token with a refresh token that is not empty.
+    /// Whether the store has a token whose refresh token is not empty.
     ///
     /// - Throws: the errors of ``loadToken()``.
     public func hasRefreshToken() async throws -> Bool {

@@ -30,9 +30,10 @@ open class Session<Value: Codable & Sendable>: @unchecked Sendable {
         self.jsonEncoder = jsonEncoder
     }
 
-    /// The value; nil if there is none.
+    /// The value; nil if the container has no value.
     ///
-    /// - Throws: the container's error.
+    /// - Throws: the container's error. Of a ``StoreSessionContainer`` it is `TokenKeepError`: `locked`, `unavailable`,
+    ///   `corrupt` and others.
     public var item: Value? {
         get async throws { try await container.item(forIdentifier: storageIdentifier, jsonDecoder: jsonDecoder) }
     }
@@ -53,5 +54,7 @@ open class Session<Value: Codable & Sendable>: @unchecked Sendable {
 /// An object that can be refreshed, as a session whose value ends.
 public protocol Refreshable {
     /// Refreshes the object.
+    ///
+    /// - Throws: the reason why the object is as before.
     func refresh() async throws
 }

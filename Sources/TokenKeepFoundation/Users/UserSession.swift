@@ -39,7 +39,7 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
     private let needsRefresh: @Sendable (Value) -> Bool
     private let broadcast = Broadcast<Event>()
     private let running = Guarded<Task<Value, any Error>?>(nil)
-    /// The changes, so that a refresh and a logout at once end signed out.
+    /// Runs changes one after another, so that a logout during a refresh leaves the user signed out.
     private let changes = SerialWork()
 
     /// Makes a session. Reads nothing.
@@ -64,15 +64,22 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
     }
 
     /// The user; nil if nobody is signed in.
+    ///
+    /// - Throws: the error of the container. Of a ``StoreSessionContainer`` it is `TokenKeepError`: `locked`,
+    ///   `unavailable`, `corrupt` if the item is no JSON of the user's type, and others.
     public var currentUser: Value? { get async throws { try await item } }
 
     /// Whether a user is signed in.
+    ///
+    /// - Throws: as ``currentUser``.
     public var isLoggedIn: Bool {
         get async throws { try await container.hasItem(forIdentifier: storageIdentifier) }
     }
 
     /// The error that ended the last session, also of an earlier run of the application; nil if a user is signed in, or
     /// signed out without an error.
+    ///
+    /// - Throws: as ``currentUser``.
     public var logoutError: LogoutError? {
         get async throws {
             guard try await !isLoggedIn else { return nil }
@@ -80,21 +87,26 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
         }
     }
 
-    /// The changes by this object from now on. A reader that is slow gets the newest 256.
+    /// The changes by this object from now on. A slow reader gets the newest 256.
     public var events: AsyncStream<Event> { broadcast.stream() }
 
     /// Stores a user who has signed in.
+    ///
+    /// - Throws: the error of the container. Of a ``StoreSessionContainer`` it is `EncodingError`, or `TokenKeepError`:
+    ///   `locked`, `unavailable`, `policy` and others.
     public func didLogIn(_ user: Value) async throws {
         try await changes.run { [self] in try await storeItem(user) }
         broadcast.send(.loggedIn)
     }
 
     /// Deletes the user, and keeps the error that ended the session.
+    ///
+    /// - Throws: as ``didLogIn(_:)``.
     public func didLogOut(_ error: (any Error)? = nil) async throws {
         running.withLock { $0 }?.cancel()
         let kept = error.map(LogoutError.init)
         try await changes.run { [self] in
-            // The error first: `logoutError` ignores it while the user is stored.
+            // The error is stored first: `logoutError` ignores the error while the user is stored.
             try await container.setLogoutError(kept, forIdentifier: storageIdentifier)
             try await deleteItem()
         }
@@ -102,6 +114,8 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
     }
 
     /// Stores a new value of the user.
+    ///
+    /// - Throws: as ``didLogIn(_:)``.
     public func didUpdate(_ user: Value) async throws {
         try await changes.run { [self] in try await storeItem(user) }
         broadcast.send(.updated)
@@ -109,7 +123,8 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
 
     /// The user, refreshed before if the policy says so; nil if nobody is signed in.
     ///
-    /// - Throws: the handler's error; the stored user stays.
+    /// - Throws: the handler's error, and the stored user stays; ``RefreshError`` without a handler, or after a logout
+    ///   meanwhile. Otherwise as ``currentUser`` and ``didLogIn(_:)``.
     public func currentUser(refreshing policy: RefreshPolicy) async throws -> Value? {
         guard let user = try await item else { return nil }
         switch policy {
@@ -119,7 +134,10 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
         }
     }
 
-    /// Refreshes the user. Calls at once share one refresh.
+    /// Refreshes the user. Calls at the same time share one refresh.
+    ///
+    /// - Throws: ``RefreshError`` if nobody is signed in or the session has no handler. Otherwise as
+    ///   ``currentUser(refreshing:)``.
     public func refresh() async throws { _ = try await refreshed() }
 
     private func refreshed() async throws -> Value { try await sharedRefresh().value }

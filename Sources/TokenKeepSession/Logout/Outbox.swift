@@ -3,7 +3,7 @@ public import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Tokens that are to be revoked at the server: items of one service, each with one token (docs/sessions.md).
+/// Tokens that are to be revoked at the server: items of one service, each with one token (docs/format.md, section 11).
 public struct Outbox: Sendable {
     /// The service of the outbox's items.
     public static let service = "org.tokenkeep.session.outbox"

@@ -2,7 +2,7 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepKeys
 
-/// A refresh token at a stricter level than its session: the secret of an item of its own (docs/sessions.md).
+/// A refresh token at a stricter level than its session: the secret of an item of its own (docs/format.md, section 11).
 ///
 /// It is written before the session's record. While a sign-in is written, it has the token of the earlier sign-in too:
 /// whichever record a crash leaves, its refresh token is there.

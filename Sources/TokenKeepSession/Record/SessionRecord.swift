@@ -1,7 +1,7 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The record of a session: one line of JSON, the secret of an item (docs/sessions.md). Unknown members are kept.
+/// The record of a session: one line of JSON, the secret of an item (docs/format.md, section 11). Unknown members are kept.
 package struct SessionRecord {
     private static let version: Int64 = 1
     private static let versionMember = "tokenkeep_session"
