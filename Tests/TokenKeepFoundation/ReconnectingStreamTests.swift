@@ -22,7 +22,7 @@ import TokenKeep
 
     /// A stream whose connections end one after another as given, and then by `finished`.
     private func stream(
-        _ session: TokenSession, _ options: ReconnectionOptions, ending ends: [any Error & Sendable]
+        _ session: TokenSession, _ options: ReconnectionOptions, ending ends: [any Error]
     ) -> ReconnectingStream<Never> {
         ReconnectingStream(session, options: options) { [log] token in
             let number = log.connect(token)
@@ -39,7 +39,7 @@ import TokenKeep
     }
 
     @Test func aTokenThatIsRefusedTooIsFollowedByPauses() async throws {
-        let refused = [any Error & Sendable](repeating: ConnectionEnd.refused, count: 3)
+        let refused = [any Error](repeating: ConnectionEnd.refused, count: 3)
         try await stream(world.signedIn(), options(), ending: refused).run()
         #expect(log.tokens == ["access-1", "access-2", "access-3", "access-4"])
         #expect(log.areAbout(log.pauses, [0, 1, 2]))
