@@ -301,7 +301,8 @@ import TokenKeepOAuth
             let request =
                 "GET /callback?code=c&state=\(opened.state) HTTP/1.1\r\nCookie: \(cookies)\r\n"
                 + "Host: 127.0.0.1:\(opened.port)\r\n\r\n"
-            #expect(LoopbackCaller.call(opened.port, request).hasPrefix("HTTP/1.1 200"))
+            #expect(LoopbackCaller.call(opened.port, request).hasPrefix("HTTP/1.1 303"))
+            _ = LoopbackCaller.get(opened.port, "/done")
         }
     }
 
