@@ -22,7 +22,7 @@
 #   make verify-systems          machines with systemd; su, sshd and pam-auth-update; each fault of a TPM and of its wire
 #   make verify-packages         packages of others by path and by URL, all examples as packages, DocC, builds that are the same
 #   make verify-release          the Swift tests, built for release
-#   make verify-servers          eight terminals share a session for ten minutes, while all around them is disturbed
+#   make verify-servers          eight terminals share a session for ten minutes, while all around them is disturbed; sign-ins by Chromium
 #   make verify-fuzz             each reader of foreign bytes
 #   make verify-figures          a short form of make bench
 #   make verify-downloads        keyrings, lockers and systemd of other Debians (3 GB from a mirror, root)
@@ -55,7 +55,7 @@ SECONDS ?= 600
         verify-release verify-servers verify-fuzz verify-figures verify-downloads \
         test-faults test-faults-modules test-faults-vault test-login test-tpm test-systemd test-packages test-crowd compare-builds \
         test-release test-keyring-histories test-model test-mutations test-histories test-agent-model test-device-histories \
-        test-forks test-providers test-desktops test-systemd-credentials sanitize soak fuzz fuzz-agent fuzz-tpm bench bench-short bench-login
+        test-forks test-browser test-providers test-desktops test-systemd-credentials sanitize soak fuzz fuzz-agent fuzz-tpm bench bench-short bench-login
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
@@ -109,7 +109,7 @@ verify-packages: test-packages docs compare-builds
 
 verify-release: test-release
 
-verify-servers: test-crowd
+verify-servers: test-crowd test-browser
 	@$(MAKE) --no-print-directory -o deps -o stage soak MINUTES=10
 
 verify-fuzz: deps stage
@@ -265,6 +265,10 @@ test-servers: deps stage build
 
 test-crowd: deps stage build
 	Tests/Servers/crowd.py $(STAGE) .build/debug/tokenkeep-crowd 200
+
+# Sign-ins by a real browser: what it shows, and what it keeps. Chromium comes by apt (300 MB) if root runs this.
+test-browser: deps stage
+	Tests/Browser/run.py $(STAGE)/bin/tokenkeep
 
 soak: deps stage
 	Tests/Servers/soak.py $(STAGE) $(MINUTES)

@@ -33,10 +33,11 @@ readme_block() {
     sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$examples/../README.md" | sed '/^```/d'
 }
 
-# Starts the server of an application's example. It refuses the first token and limits guests.
+# Starts a server of the examples: api_server.py, which refuses the first token and limits guests, or another one.
 start_server() {
     mkfifo "$work/port"
-    python3 "$here/api_server.py" >"$work/port" &
+    python3 "$here/${1-api_server.py}" >"$work/port" &
     server=$!
     read -r port <"$work/port"
+    rm "$work/port"
 }

@@ -48,7 +48,7 @@ if build "an application" "$work/application" .build-consumers; then
     prints "an application" "$programs/ApplicationExample" "http://127.0.0.1:$port" <"$here/application.txt"
 fi
 
-# Two clients of HTTP that other packages bring: where SwiftPM cannot have these, nothing is built.
+# Clients of HTTP and of a WebSocket that other packages bring: where SwiftPM cannot have these, nothing is built.
 cp -R "$installed/requests" "$work/requests"
 if ! swift package --package-path "$work/requests" --scratch-path "$TOKENKEEP_SOURCES/.build-requests" resolve >"$work/log" 2>&1; then
     echo "skip the requests of other packages: SwiftPM does not have async-http-client or swift-http-types"
@@ -58,6 +58,13 @@ elif build "the requests of other packages" "$work/requests" .build-requests; th
 END
     prints "swift-http-types" "$programs/HTTPTypesExample" "http://127.0.0.1:$port" <<'END'
 200 Ann
+END
+    kill "$server"
+    start_server socket_server.py
+    prints "a WebSocket of swift-nio" "$programs/WebSocketExample" "http://127.0.0.1:$port" <<'END'
+news for first
+news for second
+that is all
 END
 fi
 kill "$server"

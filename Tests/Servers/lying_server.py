@@ -126,6 +126,11 @@ def authorize(connection, path):
         answer = {"error": "access_denied", "state": asked["state"]}
     if path.startswith("/authorize-elsewhere"):
         answer["iss"] = "https://evil.example"
+    if asked.get("response_mode") == "form_post":
+        fields = "".join(f"<input type=hidden name={name} value={value}>" for name, value in answer.items())
+        form = f"<form method=post action={asked['redirect_uri']}>{fields}</form>"
+        return respond(connection, 200, f"<body onload=document.forms[0].submit()>{form}".encode(),
+                       ["Content-Type: text/html", "Cache-Control: no-store"])
     respond(connection, 302, headers=[f"Location: {asked['redirect_uri']}?{urllib.parse.urlencode(answer)}"])
 
 
@@ -200,6 +205,8 @@ def metadata(name, path):
         answer = {"issuer": base + issuer, "authorization_endpoint": base + "/authorize",
                   "token_endpoint": base + "/token", "revocation_endpoint": base + "/revoke",
                   "device_authorization_endpoint": base + "/device"}
+        if issuer == "/form":
+            answer["response_modes_supported"] = ["query", "form_post"]
         if issuer == "/otherissuer":
             answer["issuer"] = base + "/other"
         if issuer == "/plain":

@@ -87,8 +87,10 @@ server.serve_forever()
 """
 BROWSER = """#!/bin/sh
 server=$(curl -s -o /dev/null -w '%{{redirect_url}}' "$1")
-exec curl -sL -c {home}/jar -b {home}/jar -o /dev/null "$server{suffix}"
+curl -sL -c {home}/jar -b {home}/jar -o {home}/page "$server{suffix}"
+exec python3 {tests}/send_form.py {home}/page
 """
+TESTS = os.path.dirname(os.path.abspath(__file__))
 
 
 class NamedDjango(DjangoServer):
@@ -187,7 +189,7 @@ def serve_resources(current):
 def play(block, server):
     home = tempfile.mkdtemp(dir=DIRECTORY)
     for path, text in (("bin/tokenkeep", f'#!/bin/sh\nexec {PROGRAM} "$@"\n'),
-                       ("bin/browser", BROWSER.format(home=home, suffix=server.address_suffix)),
+                       ("bin/browser", BROWSER.format(tests=TESTS, home=home, suffix=server.address_suffix)),
                        (".config/tokenkeep/stack.d/default.conf", "any required vault\n")):
         os.makedirs(os.path.dirname(f"{home}/{path}"), exist_ok=True)
         with open(f"{home}/{path}", "w", encoding="utf-8") as file:

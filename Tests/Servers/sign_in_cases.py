@@ -7,8 +7,10 @@ import subprocess
 CASES = []
 BROWSER = """#!/bin/sh
 server=$(curl -s -o /dev/null -w '%{{redirect_url}}' "$1")
-exec curl -sL -c {directory}/cookies -b {directory}/cookies -o {directory}/page "$server{suffix}"
+curl -sL -c {directory}/cookies -b {directory}/cookies -o {directory}/page "$server{suffix}"
+exec python3 {tests}/send_form.py {directory}/page
 """
+TESTS = os.path.dirname(os.path.abspath(__file__))
 
 
 def case(function):
@@ -26,7 +28,7 @@ class Visitor:
             "PATH": os.environ["PATH"], "HOME": directory, "TOKENKEEP_VAULT": directory + "/vault",
             "XDG_CONFIG_HOME": directory + "/.config", "BROWSER": directory + "/browse"}
         with open(directory + "/browse", "w", encoding="utf-8") as file:
-            file.write(BROWSER.format(directory=directory, suffix=server.address_suffix))
+            file.write(BROWSER.format(tests=TESTS, directory=directory, suffix=server.address_suffix))
         os.chmod(directory + "/browse", 0o700)
         os.makedirs(directory + "/.config/tokenkeep/providers.d")
         for name, client in (("browser", server.browser_client), ("device", server.device_client)):

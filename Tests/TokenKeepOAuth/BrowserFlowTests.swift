@@ -77,6 +77,59 @@ import TokenKeepOAuth
         }
     }
 
+    /// A browser's address bar and list of pages then have the address of the last page alone.
+    @Test func theAnswerLeadsToAPageWithoutTheCode() throws {
+        let played = PlayedServer(try PlayedServer.tokens())
+        _ = try signIn(played) { opened in
+            #expect(LoopbackCaller.get(opened.port, "/done").hasPrefix("HTTP/1.1 404"))
+            let answer = LoopbackCaller.call(
+                opened.port,
+                "GET /callback?code=c&state=\(opened.state) HTTP/1.1\r\nHost: 127.0.0.1:\(opened.port)\r\n\r\n")
+            #expect(answer.hasPrefix("HTTP/1.1 303 See Other\r\n") && answer.hasSuffix("\r\nLocation: /done\r\n\r\n"))
+            #expect(answer.contains("Cache-Control: no-store\r\n"))
+            #expect(LoopbackCaller.get(opened.port, "/done").contains("<h1>The answer has arrived</h1>"))
+        }
+    }
+
+    @Test func aSignInGoesOnIfTheBrowserDoesNotAskForTheLastPage() throws {
+        let played = PlayedServer(try PlayedServer.tokens())
+        _ = try signIn(played) { opened in
+            _ = LoopbackCaller.call(
+                opened.port,
+                "GET /callback?code=c&state=\(opened.state) HTTP/1.1\r\nHost: 127.0.0.1:\(opened.port)\r\n\r\n")
+        }
+        #expect(played.posted.map { $0["code"] } == ["c"])
+    }
+
+    @Test func aFormBringsTheCodeOfAServerThatSendsForms() throws {
+        let played = PlayedServer(try PlayedServer.tokens())
+        _ = try signIn(played, server: { $0.postsAnswers = true }) { opened in
+            // What is printed may be opened elsewhere, and its answer be pasted.
+            #expect(opened.parameters["response_mode"] == nil)
+            let start = LoopbackCaller.get(opened.port, "/start")
+            #expect(start.contains("&response_mode=form_post\r\n"))
+            let (port, form) = (opened.port, "code=c%2B1&state=\(opened.state)")
+            #expect(LoopbackCaller.post(port, "/start", form).hasPrefix("HTTP/1.1 405"))
+            #expect(LoopbackCaller.post(port, "/callback", "code=c&state=guess").hasPrefix("HTTP/1.1 400"))
+            #expect(LoopbackCaller.post(port, "/callback?\(form)", "").hasPrefix("HTTP/1.1 400"))
+            #expect(LoopbackCaller.post(port, "/callback", form, lengths: []).hasPrefix("HTTP/1.1 400"))
+            for lengths in [["1", "\(form.utf8.count)"], ["-1"], ["99999999"], ["nonsense"]] {
+                #expect(LoopbackCaller.post(port, "/callback", form, lengths: lengths) == "")
+            }
+            #expect(LoopbackCaller.post(port, "/callback", form).contains("<h1>The answer has arrived</h1>"))
+        }
+        #expect(played.posted.map { $0["code"] } == ["c+1"])
+    }
+
+    /// The address that was printed was opened instead.
+    @Test func anAddressBringsTheCodeOfAServerThatSendsForms() throws {
+        let played = PlayedServer(try PlayedServer.tokens())
+        _ = try signIn(played, server: { $0.postsAnswers = true }) { opened in
+            let page = LoopbackCaller.get(opened.port, "/callback?code=c&state=\(opened.state)")
+            #expect(page.hasPrefix("HTTP/1.1 200 OK\r\n"))
+        }
+    }
+
     @Test func thePageNamesProgramProviderServiceAndAccount() throws {
         let played = PlayedServer(try PlayedServer.tokens())
         var options = SignInOptions.test(.browser)
@@ -248,7 +301,8 @@ import TokenKeepOAuth
             let request =
                 "GET /callback?code=c&state=\(opened.state) HTTP/1.1\r\nCookie: \(cookies)\r\n"
                 + "Host: 127.0.0.1:\(opened.port)\r\n\r\n"
-            #expect(LoopbackCaller.call(opened.port, request).hasPrefix("HTTP/1.1 200"))
+            #expect(LoopbackCaller.call(opened.port, request).hasPrefix("HTTP/1.1 303"))
+            _ = LoopbackCaller.get(opened.port, "/done")
         }
     }
 
@@ -312,6 +366,7 @@ import TokenKeepOAuth
                 while recv(caller, &byte, 1, 0) == 1 {}
                 close(caller)
             }
+            _ = LoopbackCaller.get(opened.port, "/done")
         }
         #expect(played.posted.map { $0["code"] } == ["first"])
     }

@@ -52,8 +52,24 @@ enum LoopbackCaller {
         close(descriptor)
     }
 
+    /// Asks for a page, and as a browser does for the one to which it leads on the same port.
     static func get(_ port: UInt16, _ target: String, host: String? = nil, method: String = "GET") -> String {
-        call(port, "\(method) \(target) HTTP/1.1\r\nHost: \(host ?? "127.0.0.1:\(port)")\r\n\r\n")
+        followed(port, call(port, "\(method) \(target) HTTP/1.1\r\nHost: \(host ?? "127.0.0.1:\(port)")\r\n\r\n"))
+    }
+
+    /// Posts a form, and follows as `get(_:_:host:method:)` does.
+    static func post(_ port: UInt16, _ target: String, _ form: String, lengths: [String]? = nil) -> String {
+        let lengths = lengths ?? ["\(form.utf8.count)"]
+        let head = lengths.map { "content-length: \($0)\r\n" }.joined()
+        return followed(
+            port, call(port, "POST \(target) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\(head)\r\n\(form)"))
+    }
+
+    private static func followed(_ port: UInt16, _ answer: String) -> String {
+        guard answer.hasPrefix("HTTP/1.1 303 See Other\r\n"), !answer.contains("code="),
+            let path = answer.split(separator: "\r\nLocation: ").last?.split(separator: "\r\n").first
+        else { return answer }
+        return call(port, "GET \(path) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\r\n")
     }
 }
 

@@ -22,6 +22,16 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
             ]),
         .executableTarget(
+            name: "WebSocketExample",
+            dependencies: [
+                .product(name: "TokenKeepFoundation", package: "TokenKeep"),
+                .product(name: "TokenKeep", package: "TokenKeep"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
+            ]),
+        .executableTarget(
             name: "HTTPTypesExample",
             dependencies: [
                 .product(name: "TokenKeepFoundation", package: "TokenKeep"),

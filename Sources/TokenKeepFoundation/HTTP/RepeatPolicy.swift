@@ -23,9 +23,9 @@ struct RepeatPolicy: Sendable {
     /// Whether the body can be sent again.
     static func canBeSentAgain(_ request: URLRequest) -> Bool { request.httpBodyStream == nil }
 
-    /// The wait before the next attempt: 1, 2, 4 seconds ± 20 %.
-    static func wait(before attempt: Int) -> Duration {
-        .milliseconds(Int64(1 << attempt) * 1000 * Int64.random(in: 80...120) / 100)
+    /// The wait before the next attempt: 1, 2, 4 seconds and so on up to `longest`, ± 20 %.
+    static func wait(before attempt: Int, upTo longest: Duration = .seconds(4)) -> Duration {
+        min(.seconds(1) * (1 << min(max(0, attempt), 30)), longest) * Int.random(in: 80...120) / 100
     }
 
     /// The wait that a response with status 429 or 503 asks for; nil if the response asks for no wait, or for more than 5

@@ -8,6 +8,8 @@ final class LoopbackConnection {
     let peer: LoopbackPeer
     private let buffer: UnsafeMutableRawBufferPointer
     private var length = 0
+    /// The length of the head, without its empty line; nil before it has arrived.
+    private var headLength: Int?
     /// The cookies of this machine's other servers come along.
     private static let longestHead = 65_536
 
@@ -28,8 +30,8 @@ final class LoopbackConnection {
         case incomplete
         /// The connection ended, or its request is too long.
         case unusable
-        /// The head of the request, valid while the connection lives.
-        case head(UnsafeRawBufferPointer)
+        /// The head and the body of the request, valid while the connection lives.
+        case request(UnsafeRawBufferPointer, UnsafeRawBufferPointer)
     }
 
     /// Reads as much as has arrived.
@@ -40,11 +42,16 @@ final class LoopbackConnection {
         let seen = max(0, length - 3)
         length += count
         let read = UnsafeRawBufferPointer(rebasing: buffer[..<length])
-        guard length >= 4, let index = (seen...(length - 4)).first(where: { read[$0..<($0 + 4)].elementsEqual(end) })
-        else {
-            return .incomplete
+        if headLength == nil, length >= 4 {
+            headLength = (seen...(length - 4)).first { read[$0..<($0 + 4)].elementsEqual(end) }
         }
-        return .head(UnsafeRawBufferPointer(rebasing: read[..<index]))
+        guard let headLength else { return .incomplete }
+        let head = UnsafeRawBufferPointer(rebasing: read[..<headLength])
+        let bodyStart = headLength + end.count
+        guard let bodyLength = LoopbackRequest.bodyLength(head), (0...(buffer.count - bodyStart)).contains(bodyLength)
+        else { return .unusable }
+        guard length >= bodyStart + bodyLength else { return .incomplete }
+        return .request(head, UnsafeRawBufferPointer(rebasing: read[bodyStart..<(bodyStart + bodyLength)]))
     }
 
     private let end = Array("\r\n\r\n".utf8)

@@ -2,10 +2,19 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// A request for one of the listener's two pages.
+/// A request for one of the listener's three pages.
 struct LoopbackVisit {
-    /// The query of the redirect address, valid during the judgement; nil for the page that begins.
-    let answer: UnsafeRawBufferPointer?
+    /// The page of a request.
+    enum Place {
+        /// The page that begins.
+        case start
+        /// The redirect address, with its query or its form, valid during the judgement.
+        case answer(UnsafeRawBufferPointer)
+        /// The page that ends.
+        case end
+    }
+
+    let place: Place
     /// Whether a process of this user or of root certainly sent the request.
     let isTrusted: Bool
 }
@@ -28,6 +37,10 @@ final class LoopbackListener {
     private let path: String
     /// The path of the page that begins.
     private let startPath: String
+    /// The path of the page that ends.
+    let endPath: String
+    /// Whether answers come as forms, too.
+    private let takesForms: Bool
     /// The address for the authorization request, with the port.
     let address: String
     /// The address of the page that begins, for the browser's command: other users may read the arguments of a command, and
@@ -39,9 +52,11 @@ final class LoopbackListener {
 
     /// Listens at a redirect address.
     ///
-    /// - Parameter port: takes the place of the address's port; nil for that one.
+    /// - Parameters:
+    ///   - port: takes the place of the address's port; nil for that one.
+    ///   - takesForms: whether answers come as forms, too.
     /// - Throws: ``Status/io`` if the port is taken or there is no descriptor.
-    init(_ redirect: RedirectAddress, port: UInt16?) throws(TokenKeepError) {
+    init(_ redirect: RedirectAddress, port: UInt16?, takesForms: Bool = false) throws(TokenKeepError) {
         let wanted = port ?? redirect.port ?? 0
         var sockets: [Int32] = []
         var attempt = 0
@@ -60,6 +75,8 @@ final class LoopbackListener {
         authority = redirect.authority(port: bound)
         path = redirect.path.isEmpty ? "/" : redirect.path
         startPath = path == "/start" ? "/begin" : "/start"
+        endPath = path == "/done" ? "/end" : "/done"
+        self.takesForms = takesForms
         address = redirect.text(port: bound)
         startAddress = "http://\(authority)\(startPath)"
     }
@@ -81,20 +98,26 @@ final class LoopbackListener {
         switch connection.read() {
         case .incomplete: return false
         case .unusable: return true
-        case .head(let head):
-            let reply = reply(to: head, from: connection.peer, judge)
+        case .request(let head, let body):
+            let reply = reply(to: head, body, from: connection.peer, judge)
             if connection.answer(reply.page) { reply.whenSent?() }
             return true
         }
     }
 
     private func reply(
-        to head: UnsafeRawBufferPointer, from peer: LoopbackPeer, _ judge: (LoopbackVisit) -> LoopbackReply
+        to head: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer, from peer: LoopbackPeer, _ judge: (LoopbackVisit) -> LoopbackReply
     ) -> LoopbackReply {
         do throws(LoopbackRequest.Refusal) {
-            let request = try LoopbackRequest(head, authority: authority, paths: [path, startPath])
-            let answer = request.path == path ? request.query : nil
-            return judge(LoopbackVisit(answer: answer, isTrusted: peer.isTrusted))
+            let request = try LoopbackRequest(
+                head, form: takesForms ? body : nil, authority: authority, paths: [path, startPath, endPath])
+            let place: LoopbackVisit.Place =
+                switch request.path {
+                case path: .answer(request.query)
+                case startPath: .start
+                default: .end
+                }
+            return judge(LoopbackVisit(place: place, isTrusted: peer.isTrusted))
         } catch {
             switch error {
             case .malformed, .host: return LoopbackReply(page: .badRequest)

@@ -12,6 +12,8 @@ enum LoopbackPage {
     case methodNotAllowed
     /// Leads to an address, which may hold a secret.
     case redirect(SecretBytes)
+    /// Leads to another page of the listener, also after a form.
+    case seeOther(String)
 
     private var status: String {
         switch self {
@@ -21,6 +23,7 @@ enum LoopbackPage {
         case .notFound: "404 Not Found"
         case .methodNotAllowed: "405 Method Not Allowed"
         case .redirect: "302 Found"
+        case .seeOther: "303 See Other"
         }
     }
 
@@ -31,7 +34,7 @@ enum LoopbackPage {
         case .otherSignIn: "This answer belongs to another sign-in"
         case .otherUser: "This browser may belong to another user"
         case .badRequest, .notFound, .methodNotAllowed: "There is nothing here"
-        case .redirect: "The sign-in is at the server"
+        case .redirect, .seeOther: "The sign-in goes on"
         }
     }
 
@@ -40,9 +43,11 @@ enum LoopbackPage {
         case .done: "You can close this window. \(program) says whether you are signed in."
         case .refused: "You can close this window. \(program) says why."
         case .otherSignIn: "Go on in the window of the present sign-in, or begin again."
-        case .otherUser: "\(program) takes answers of its own user's browser. Paste this window's address there."
+        case .otherUser:
+            "\(program) takes answers of its own user's browser. Paste this window's address there; if it holds no code, "
+                + "open the address that \(program) shows."
         case .badRequest, .notFound, .methodNotAllowed: "Go back to \(program)."
-        case .redirect: ""
+        case .redirect, .seeOther: ""
         }
     }
 
@@ -53,7 +58,12 @@ enum LoopbackPage {
         }
     }
 
-    /// A style and a script of its own. The script takes the code out of the address bar.
+    /// Whether the page's address is of no use to the user.
+    private var mayHideAddress: Bool {
+        if case .otherUser = self { false } else { true }
+    }
+
+    /// A style and a script of its own. The script takes the code of another sign-in out of the address bar.
     private var body: String {
         let names = names
         let rows = names.rows.map { "<dt>\($0.name)<dd>\($0.value)" }.joined()
@@ -62,8 +72,19 @@ enum LoopbackPage {
             <meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark">
             <title>\(title)</title><style>\(LoopbackPage.style)</style>
             <main><h1>\(title)</h1><p>\(text(names.markup(names.program)))</p>\(rows.isEmpty ? "" : "<dl>\(rows)</dl>")</main>
-            <script>\(LoopbackPage.script)</script>
+            \(mayHideAddress ? "<script>\(LoopbackPage.script)</script>" : "")
             """
+    }
+
+    /// The address to which the page leads; nil if it leads nowhere.
+    private var location: SecretBytes? {
+        get throws(TokenKeepError) {
+            switch self {
+            case .redirect(let address): address
+            case .seeOther(let path): try SecretBytes(path)
+            default: nil
+            }
+        }
     }
 
     /// The answer of HTTP.
@@ -72,9 +93,9 @@ enum LoopbackPage {
             "HTTP/1.1 \(status)", "Cache-Control: no-store", "Referrer-Policy: no-referrer",
             "X-Content-Type-Options: nosniff", "Connection: close",
         ]
-        if case .redirect(let address) = self {
+        if let location = try location {
             let head = (lines + ["Content-Length: 0", "Location: "]).joined(separator: "\r\n")
-            return try SecretText.joined(head, address, "\r\n\r\n")
+            return try SecretText.joined(head, location, "\r\n\r\n")
         }
         let body = body
         lines += [

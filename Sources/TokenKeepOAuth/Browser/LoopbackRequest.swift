@@ -12,33 +12,52 @@ package struct LoopbackRequest {
 
     /// The path that was asked for.
     package let path: String
-    /// The query of the address.
+    /// The query of the address, or the form.
     package let query: UnsafeRawBufferPointer
 
     /// Reads the head of a request for one of `paths`, whose Host must be `authority`: a page of another name that resolves
     /// to this machine is refused.
-    package init(_ head: UnsafeRawBufferPointer, authority: String, paths: [String]) throws(Refusal) {
+    ///
+    /// - Parameter form: the body, which the first path takes by POST; nil if no form is taken.
+    package init(
+        _ head: UnsafeRawBufferPointer, form: UnsafeRawBufferPointer? = nil, authority: String, paths: [String]
+    ) throws(Refusal) {
         var lines = head.split(separator: 0x0A, omittingEmptySubsequences: false)[...]
         guard let first = lines.popFirst() else { throw .malformed }
         let words = first.split(separator: 0x20, omittingEmptySubsequences: false)
         guard words.count == 3, LoopbackRequest.trimmed(words[2]).elementsEqual("HTTP/1.1".utf8) else {
             throw .malformed
         }
-        guard words[0].elementsEqual("GET".utf8) else { throw .method }
-        let hosts = lines.compactMap { line -> Slice<UnsafeRawBufferPointer>? in
-            guard let colon = line.firstIndex(of: 0x3A), LoopbackRequest.isHost(line[..<colon]) else { return nil }
-            return LoopbackRequest.trimmed(line[(colon + 1)...])
-        }
+        let isForm = form != nil && words[0].elementsEqual("POST".utf8)
+        guard isForm || words[0].elementsEqual("GET".utf8) else { throw .method }
+        let hosts = LoopbackRequest.values(of: "host", in: lines)
         guard hosts.count == 1, hosts[0].elementsEqual(authority.utf8) else { throw .host }
         let target = words[1]
         let mark = target.firstIndex(of: 0x3F) ?? target.endIndex
         guard let path = paths.first(where: { target[..<mark].elementsEqual($0.utf8) }) else { throw .path }
+        guard !isForm || path == paths.first else { throw .method }
         self.path = path
-        query = UnsafeRawBufferPointer(rebasing: target[mark...].dropFirst())
+        query = if isForm, let form { form } else { UnsafeRawBufferPointer(rebasing: target[mark...].dropFirst()) }
     }
 
-    private static func isHost(_ name: Slice<UnsafeRawBufferPointer>) -> Bool {
-        name.count == 4 && name.map { $0 | 0x20 }.elementsEqual("host".utf8)
+    /// The length of a request's body, by its head; nil if there is no body that can be read.
+    static func bodyLength(_ head: UnsafeRawBufferPointer) -> Int? {
+        let lines = head.split(separator: 0x0A, omittingEmptySubsequences: false)
+        let lengths = values(of: "content-length", in: lines.dropFirst())
+        guard lengths.count <= 1 else { return nil }
+        return lengths.first.map { Int(String(decoding: $0, as: UTF8.self)) ?? -1 } ?? 0
+    }
+
+    /// The values of a header.
+    private static func values(
+        of name: String, in lines: ArraySlice<Slice<UnsafeRawBufferPointer>>
+    ) -> [Slice<UnsafeRawBufferPointer>] {
+        lines.compactMap { line -> Slice<UnsafeRawBufferPointer>? in
+            guard let colon = line.firstIndex(of: 0x3A), line[..<colon].count == name.utf8.count,
+                line[..<colon].lazy.map({ $0 | 0x20 }).elementsEqual(name.utf8)
+            else { return nil }
+            return trimmed(line[(colon + 1)...])
+        }
     }
 
     private static func trimmed(_ text: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {

@@ -11,6 +11,7 @@ package enum ProviderKey: String, CaseIterable, Sendable {
     case resource
     case audience
     case redirect
+    case responseMode = "response_mode"
     case rotation
     case authMethod = "auth_method"
     case accountClaim = "account_claim"
@@ -55,6 +56,7 @@ package enum ProviderKey: String, CaseIterable, Sendable {
         case .rotation:
             guard Provider.rotation(value) != nil else { throw expected("strict, none or overlap SECONDS (to 86400)") }
         case .authMethod: try check(value, among: ["client_secret_basic", "client_secret_post", "none"])
+        case .responseMode: try check(value, among: ["query", "form_post"])
         case .extendUnit: try check(value, among: Provider.units.map(\.word))
         case .redirect:
             _ = try RedirectAddress(value)

@@ -75,8 +75,10 @@ struct AuthorizationRequest {
     let state: SecretBytes
     /// 128 random bits, which the ID token must repeat; nil if none is asked for.
     let nonce: String?
-    /// The address for the browser.
+    /// The address for a browser anywhere: the answer to be pasted is in the address to which that browser is sent.
     let address: String
+    /// The address for the browser that is opened here. A form leaves no code in its history.
+    let openedAddress: String
 
     init(_ server: SignInServer, _ scope: SignInScope, redirect: String) throws(TokenKeepError) {
         guard let endpoint = server.authorizationEndpoint else {
@@ -96,5 +98,6 @@ struct AuthorizationRequest {
         if let nonce { fields.append(("nonce", nonce)) }
         let query = fields.map { "\($0.0)=\(SessionRequest.escaped($0.1))" }.joined(separator: "&")
         address = endpoint.text + (endpoint.path.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + query
+        openedAddress = address + (server.postsAnswers ? "&response_mode=form_post" : "")
     }
 }

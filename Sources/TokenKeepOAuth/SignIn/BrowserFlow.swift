@@ -14,6 +14,8 @@ final class BrowserFlow {
     private var result: Result<SecretBytes, TokenKeepError>?
     /// The reason why the last pasted text does not count; nil once it was shown.
     private var problem: TokenKeepError?
+    /// The page that shows the result; nil before there is an answer of a browser, and once the page was shown.
+    private var lastPage: LoopbackPage?
     private var pasted: PastedAddress
     private var progress = SignInProgress()
     /// The launch of the browser; nil if none is opened.
@@ -23,6 +25,8 @@ final class BrowserFlow {
 
     /// The time between two questions for a pasted address, in milliseconds.
     private static let glance: Int32 = 250
+    /// The time for the browser to get the last page, in milliseconds.
+    private static let longestLastVisit: UInt32 = 3_000
 
     init(
         _ server: SignInServer, _ options: SignInOptions, listens: Bool, until deadline: Deadline,
@@ -35,7 +39,7 @@ final class BrowserFlow {
         whenAnswered = options.whenAnswered
         let address = try RedirectAddress(server.redirect)
         do throws(TokenKeepError) {
-            listener = try LoopbackListener(address, port: options.port)
+            listener = try LoopbackListener(address, port: options.port, takesForms: server.postsAnswers)
         } catch {
             // A pasted address needs no listener, only the port that the server knows.
             guard !listens, let port = options.port ?? address.port else { throw error }
@@ -70,10 +74,19 @@ final class BrowserFlow {
                 OutsideCall.run { _ = usleep(1000 * UInt32(BrowserFlow.glance)) }
             }
         }
+        showLastPage()
         let code = try result?.get()
         guard let code else { throw TokenKeepError(.internal, "a sign-in ended without a result") }
         whenAnswered?()
         return try TokenGrant.redeem(code, of: request, scope, server, until: deadline)
+    }
+
+    /// Waits until the browser has the last page.
+    private func showLastPage() {
+        let limit = deadline.within(milliseconds: BrowserFlow.longestLastVisit)
+        while lastPage != nil, !limit.hasPassed, (try? deadline.checkCancellation()) != nil {
+            listener?.serve(milliseconds: BrowserFlow.glance) { self.reply(to: $0) }
+        }
     }
 
     private func step(_ kind: SignInStep.Kind) -> SignInStep {
@@ -91,10 +104,20 @@ final class BrowserFlow {
             progress.note(SignInProgress.otherUser)
             return LoopbackReply(page: .otherUser)
         }
-        guard let query = visit.answer else {
-            guard let address = try? SecretBytes(request.address) else { return LoopbackReply(page: .badRequest) }
+        switch visit.place {
+        case .start:
+            guard let address = try? SecretBytes(request.openedAddress) else { return LoopbackReply(page: .badRequest) }
             return LoopbackReply(page: .redirect(address)) { self.progress.hasBrowser = true }
+        case .answer(let query): return reply(toAnswer: query)
+        case .end:
+            guard let page = lastPage else { return LoopbackReply(page: .notFound) }
+            return LoopbackReply(page: page) { self.lastPage = nil }
         }
+    }
+
+    /// Judges an answer. The browser gets the last page by a redirect, so that neither its address bar nor its list of pages
+    /// has the code.
+    private func reply(toAnswer query: UnsafeRawBufferPointer) -> LoopbackReply {
         guard result == nil, let answer = try? AuthorizationAnswer(query: query) else {
             return LoopbackReply(page: .badRequest)
         }
@@ -104,7 +127,10 @@ final class BrowserFlow {
         }
         let result = result(of: answer)
         let isDone = if case .success = result { true } else { false }
-        return LoopbackReply(page: isDone ? .done(names) : .refused(names)) { self.result = result }
+        return LoopbackReply(page: .seeOther(listener?.endPath ?? "/")) {
+            self.result = result
+            self.lastPage = isDone ? .done(self.names) : .refused(self.names)
+        }
     }
 
     private func result(of answer: AuthorizationAnswer) -> Result<SecretBytes, TokenKeepError> {

@@ -54,7 +54,7 @@ package struct BrowserLogout {
             }
             listener.serve(milliseconds: BrowserLogout.glance) { visit in
                 guard visit.isTrusted else { return LoopbackReply(page: .otherUser) }
-                guard visit.answer == nil else { return LoopbackReply(page: .notFound) }
+                guard case .start = visit.place else { return LoopbackReply(page: .notFound) }
                 return LoopbackReply(page: .redirect(address)) { isDone = true }
             }
         }

@@ -16,6 +16,8 @@ package struct SignInServer: Sendable {
     package var issuer: String?
     /// Whether the server's metadata promise an issuer in each answer (RFC 9207).
     package var promisesIssuer = false
+    /// Whether the server sends its answers as forms (OAuth 2.0 Form Post Response Mode).
+    package var postsAnswers = false
     /// nil if the server has no browser flow.
     package var authorizationEndpoint: WebAddress?
     /// Whether the server has the device flow (RFC 8628).

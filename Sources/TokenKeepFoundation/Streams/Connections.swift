@@ -1,0 +1,165 @@
+import TokenKeep
+
+/// Runs one connection after another, each with a token of a session.
+struct Connections: Sendable {
+    typealias Connect = @Sendable (TokenSession.Token) async throws -> Void
+
+    /// The end of a connection.
+    private enum End: Sendable {
+        case reconnect(ReconnectionOptions.Cause)
+        case finished
+        case failed(any Error)
+
+        var isRefusal: Bool {
+            if case .reconnect(.refused) = self { true } else { false }
+        }
+
+        init(_ error: any Error) {
+            self =
+                switch error {
+                case ConnectionEnd.refused: .reconnect(.refused)
+                case ConnectionEnd.finished: .finished
+                case ConnectionEnd.failed(let error): .failed(error)
+                default: .reconnect(.failed(error))
+                }
+        }
+    }
+
+    /// The time between two requests for a token in place of one that ends soon.
+    private static let glance = Duration.seconds(30)
+
+    let session: TokenSession
+    let options: ReconnectionOptions
+
+    /// Runs connections until one is the last.
+    ///
+    /// - Throws: the session's error, the error of ``ConnectionEnd/failed(_:)``, `CancellationError`.
+    func run(_ connect: @escaping Connect) async throws {
+        var pauses = Pauses(options)
+        /// The token that the server refused, until there is another one.
+        var refused: TokenSession.Token?
+        while true {
+            let end: End
+            var time = Duration.zero
+            do {
+                let token = try await token(inPlaceOf: refused)
+                let timed = await timed(options.clock) { await self.end(of: token, connect) }
+                end = timed.end
+                time = timed.time
+                refused = end.isRefusal ? token : nil
+            } catch let error as TokenKeepError where error.isPassing {
+                end = .reconnect(.failed(error))
+            }
+            try Task.checkCancellation()
+            switch end {
+            case .finished: return
+            case .failed(let error): throw error
+            case .reconnect(let cause):
+                let pause = pauses.pause(after: cause, lasting: time)
+                options.willReconnect?(cause, pause)
+                if pause > .zero { try await options.clock.sleep(for: pause) }
+            }
+        }
+    }
+
+    /// Runs a connection, and measures its time.
+    private func timed(
+        _ clock: some Clock<Duration>, _ connection: () async -> End
+    ) async -> (end: End, time: Duration) {
+        let start = clock.now
+        let end = await connection()
+        return (end, start.duration(to: clock.now))
+    }
+
+    private func token(inPlaceOf refused: TokenSession.Token?) async throws -> TokenSession.Token {
+        if let refused { return try await session.rejected(refused) }
+        return try await session.token()
+    }
+
+    /// Runs one connection, until it ends by itself or must make way.
+    private func end(of token: TokenSession.Token, _ connect: @escaping Connect) async -> End {
+        await withTaskGroup(of: End?.self) { group in
+            group.addTask {
+                do {
+                    try await connect(token)
+                    return .reconnect(.closed)
+                } catch {
+                    return End(error)
+                }
+            }
+            group.addTask { await change(after: token) }
+            if case .beforeEnd(let time) = options.renewal { group.addTask { await successor(of: token, time) } }
+            defer { group.cancelAll() }
+            for await case let end? in group { return end }
+            return .reconnect(.closed)
+        }
+    }
+
+    /// Waits for a change of the session, by any process, that the connection must make way for; nil if the session cannot be
+    /// watched.
+    private func change(after token: TokenSession.Token) async -> End? {
+        do {
+            for try await _ in session.states {
+                do {
+                    let present = try await session.token()
+                    if options.renewal == .afterRefresh, present.value != token.value { return .reconnect(.renewed) }
+                } catch let error as TokenKeepError where error.isEndOfSession {
+                    return .failed(error)
+                } catch {
+                    // A place that is locked, or a server that is away, says nothing about the connection.
+                }
+            }
+        } catch {
+            return nil
+        }
+        return nil
+    }
+
+    /// Waits for the token's end, and for a successor; nil if the end is unknown.
+    private func successor(of token: TokenSession.Token, _ time: Duration) async -> End? {
+        guard let left = token.timeLeft else { return nil }
+        // Of a token that lasts less, the first half is used.
+        let time = min(time, left / 2)
+        do {
+            try await options.clock.sleep(for: left - time)
+            while true {
+                if let next = try? await session.token(minTTL: time), next.value != token.value {
+                    return .reconnect(.renewed)
+                }
+                try await options.clock.sleep(for: Self.glance)
+            }
+        } catch {
+            return nil
+        }
+    }
+
+    /// The pauses between connections.
+    private struct Pauses {
+        private let longest: Duration
+        private var failures = 0
+        private var refusals = 0
+
+        init(_ options: ReconnectionOptions) { longest = options.longestPause }
+
+        mutating func pause(after cause: ReconnectionOptions.Cause, lasting time: Duration) -> Duration {
+            if time >= longest { (failures, refusals) = (0, 0) }
+            switch cause {
+            case .renewed: return .zero
+            case .refused where refusals == 0:
+                refusals = 1
+                return .zero
+            case .refused, .closed, .failed:
+                defer { failures += 1 }
+                return RepeatPolicy.wait(before: failures, upTo: longest)
+            }
+        }
+    }
+}
+
+extension TokenKeepError {
+    /// Whether the session has ended.
+    fileprivate var isEndOfSession: Bool { [.notFound, .needsLogin, .expired].contains(status) }
+
+    /// Whether a later request for a token may succeed.
+    fileprivate var isPassing: Bool { [.unavailable, .timedOut, .busy, .locked].contains(status) }
+}

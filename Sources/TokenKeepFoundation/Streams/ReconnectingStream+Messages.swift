@@ -1,0 +1,97 @@
+extension ReconnectingStream {
+    /// The way of a connection's messages to the stream's reader.
+    public struct Messages: Sendable {
+        let stream: AsyncThrowingStream<Delivery<Message>, any Error>.Continuation
+
+        /// Sends a message, and waits until the reader has taken it: a slow reader slows the connection down.
+        ///
+        /// - Throws: `CancellationError` if the connection is to end.
+        public func send(_ message: Message) async throws {
+            let delivery = Delivery(message)
+            guard case .enqueued = stream.yield(delivery) else { throw CancellationError() }
+            await delivery.wait()
+            try Task.checkCancellation()
+        }
+    }
+
+    /// The iterator of a ``ReconnectingStream``, with a connection of its own from the first element on.
+    public struct Iterator: AsyncIteratorProtocol {
+        /// See ``ReconnectingStream/Failure``.
+        public typealias Failure = any Error
+
+        private let stream: ReconnectingStream
+        private var deliveries: AsyncThrowingStream<Delivery<Message>, any Error>.AsyncIterator?
+
+        init(_ stream: ReconnectingStream) { self.stream = stream }
+
+        /// The next message; nil when the stream is done, or the task is cancelled.
+        public mutating func next() async throws -> Message? { try await next(isolation: nil) }
+
+        /// The next message; nil when the stream is done, or the task is cancelled.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Message? {
+            var iterator = deliveries ?? stream.deliveries().makeAsyncIterator()
+            defer { deliveries = iterator }
+            return try await iterator.next(isolation: actor)?.take()
+        }
+    }
+
+    /// Makes an iterator. It connects with the first element.
+    public func makeAsyncIterator() -> Iterator { Iterator(self) }
+
+    /// Runs connections until their stream is released.
+    private func deliveries() -> AsyncThrowingStream<Delivery<Message>, any Error> {
+        let (deliveries, continuation) = AsyncThrowingStream.makeStream(of: Delivery<Message>.self)
+        let task = Task { [connections, connect] in
+            do {
+                try await connections.run { try await connect($0, Messages(stream: continuation)) }
+                continuation.finish()
+            } catch {
+                continuation.finish(throwing: error)
+            }
+        }
+        continuation.onTermination = { _ in task.cancel() }
+        return deliveries
+    }
+}
+
+/// A message on its way, whose sender waits for the reader.
+final class Delivery<Message: Sendable>: Sendable {
+    private struct State {
+        var isOver = false
+        var sender: CheckedContinuation<Void, Never>?
+    }
+
+    private let message: Message
+    private let state = Guarded(State())
+
+    init(_ message: Message) { self.message = message }
+
+    /// Takes the message, and lets the sender go on.
+    func take() -> Message {
+        letSenderGo()
+        return message
+    }
+
+    /// Waits until the message is taken, or the sender's task is cancelled.
+    func wait() async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { sender in
+                let isOver = state.withLock { state in
+                    if !state.isOver { state.sender = sender }
+                    return state.isOver
+                }
+                if isOver { sender.resume() }
+            }
+        } onCancel: {
+            letSenderGo()
+        }
+    }
+
+    private func letSenderGo() {
+        let sender = state.withLock { state in
+            defer { state = State(isOver: true) }
+            return state.sender
+        }
+        sender?.resume()
+    }
+}
