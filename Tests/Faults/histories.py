@@ -16,7 +16,7 @@ import tempfile
 COUNT = int(sys.argv[2]) if len(sys.argv) > 2 else 20
 FIRST = int(sys.argv[3]) if len(sys.argv) > 3 else 1
 
-from faults import PREFIX, WORK, Skip  # noqa: E402
+from faults import PATIENCE, PREFIX, WORK, Skip  # noqa: E402
 from keyring_cases import NO_BUS, Keyring  # noqa: E402
 
 HOUR, TEN_YEARS = 3600, 315_360_000
@@ -101,7 +101,7 @@ class History:
         environment = self.environment if bus else {**self.environment, "DBUS_SESSION_BUS_ADDRESS": NO_BUS}
         done = subprocess.run(
             [os.path.join(PREFIX, "bin", "tokenkeep"), *arguments], env=environment, input=input, capture_output=True, text=True,
-            timeout=120, check=False)
+            timeout=PATIENCE, check=False)
         self.note(f"{' '.join(arguments)}{'' if bus else ', no bus'} {input}: {done.returncode} {done.stdout.strip()} "
                   f"{done.stderr.strip()}")
         return done

@@ -18,10 +18,14 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 
 from share import SHARE, share
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Support"))
+import tests_clock  # noqa: E402: its folder must be on the path first
+from patience import PATIENCE  # noqa: E402
+
+tests_clock.require()
 PROGRAM = os.path.abspath(sys.argv[1])
 CALLS = [
     "rename", "renameat", "renameat2", "unlinkat", "fsync", "fdatasync", "syncfs", "pwrite64", "write", "linkat", "symlinkat",
@@ -35,7 +39,8 @@ class Machine:
     def __init__(self, work, **environment):
         self.vault = work + "/vault"
         self.environment = {
-            "PATH": os.environ["PATH"], "HOME": work, "XDG_CONFIG_HOME": work, "TOKENKEEP_VAULT": self.vault, **environment}
+            "PATH": os.environ["PATH"], "HOME": work, "XDG_CONFIG_HOME": work, "TOKENKEEP_VAULT": self.vault,
+            **tests_clock.environment(), **environment}
         self.save_items()
 
     def save_items(self):
@@ -46,7 +51,7 @@ class Machine:
         stack = () if arguments[0] == "login" else ("--stack", self.stack)
         return subprocess.run(
             [*wrapper, PROGRAM, *arguments, *stack], env=self.environment, input=input, text=True,
-            capture_output=True, timeout=120)
+            capture_output=True, timeout=PATIENCE)
 
     def expect(self, *arguments, input=""):
         done = self.run(*arguments, input=input)
@@ -163,7 +168,7 @@ class Reader:
         """Waits until a round is over that began after this call."""
         with self.turn:
             last = self.rounds + 2
-            assert self.turn.wait_for(lambda: self.rounds >= last, timeout=60), "the reader stands still"
+            assert self.turn.wait_for(lambda: self.rounds >= last, timeout=PATIENCE), "the reader stands still"
 
     def __enter__(self):
         self.thread.start()
@@ -187,9 +192,9 @@ class Writer:
         number = 0
         while not self.over.is_set():
             account, number = f"writer-{number % 5}", number + 1
-            start = time.monotonic()
+            start = tests_clock.now()
             done = self.machine.run("save", "s", account, input=f"value {number}")
-            self.longest = max(self.longest, time.monotonic() - start)
+            self.longest = max(self.longest, tests_clock.now() - start)
             if done.returncode == 0:
                 self.saved[account] = f"value {number}"
             else:
