@@ -4,8 +4,8 @@ import shutil
 import subprocess
 import time
 
-import tests_clock
 from faults import HERE, PATIENCE, PREFIX, WORK, Skip, case, pkg_config
+import tests_clock
 from gates import Freeze, Server
 from keyring_cases import SERVICE, Keyring
 from patience import wait_until

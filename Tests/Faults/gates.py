@@ -5,8 +5,8 @@ import signal
 import subprocess
 import time
 
-import tests_clock
 from faults import GATE, PROBE
+import tests_clock
 from patience import wait_until
 
 

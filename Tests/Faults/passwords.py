@@ -20,6 +20,7 @@ import tempfile
 import threading
 
 from share import SHARE, share
+from tracing import fault, strace
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Support"))
 import tests_clock  # noqa: E402: its folder must be on the path first
@@ -116,14 +117,14 @@ def forget(description):
 def calls_of(machine, *arguments, input):
     """How often the program makes each call."""
     trace = machine.vault + ".trace"
-    wrapper = ("strace", "-f", "-qq", "-o", trace, "-e", "trace=" + ",".join(CALLS))
+    wrapper = strace(CALLS, "-o", trace)
     assert machine.run(*arguments, input=input, wrapper=wrapper).returncode == 0
     with open(trace) as lines:
         names = re.findall(r"^\d+ +(\w+)\(", lines.read(), re.MULTILINE)
     return share([(name, number) for name in CALLS for number in range(1, names.count(name) + 1)])
 
 
-def faults(machine, copy, arguments, input, before, after, fault):
+def faults(machine, copy, arguments, input, before, after, what):
     """One fault each; `before` and `after` are the passwords that open the vault, None for no password."""
     machine.restore(copy)
     if before:
@@ -133,9 +134,8 @@ def faults(machine, copy, arguments, input, before, after, fault):
         machine.restore(copy)
         if before:
             assert machine.opens(before)
-        wrapper = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={name}:{fault}:when={number}")
-        machine.run(*arguments, input=input, wrapper=wrapper)
-        when = f"after {fault} at {name} {number} of {' '.join(arguments)}"
+        machine.run(*arguments, input=input, wrapper=fault(name, what, number))
+        when = f"after {what} at {name} {number} of {' '.join(arguments)}"
         changed = machine.check_change(before, after, when)
         if arguments[:2] == ("recovery", "use"):
             machine.expect("recovery", "use", "--stdin", input=input)
@@ -223,8 +223,8 @@ def faults_while_others_go_on(machine, copy, arguments, input, before, after):
     machine.restore(copy)
     assert not before or machine.opens(before)
     # The moments between two steps are widened in turn with that of a reader who has the record, between it and its key.
-    slowly = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "inject=" + ",".join([*CALLS, "keyctl"]) + ":delay_exit=2000")
-    thinking = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "inject=keyctl:delay_enter=10000")
+    slowly = strace([*CALLS, "keyctl"], "-o", "/dev/null", "-e", "inject=" + ",".join([*CALLS, "keyctl"]) + ":delay_exit=2000")
+    thinking = strace({"keyctl"}, "-o", "/dev/null", "-e", "inject=keyctl:delay_enter=10000")
     calls = calls_of(machine, *arguments, input=input)
     kept = changed = 0
     # Every moment of one change, and every other one of those that are made in the same way.
@@ -233,9 +233,7 @@ def faults_while_others_go_on(machine, copy, arguments, input, before, after):
         assert not before or machine.opens(before)
         when = f"at {name} {number} of {' '.join(arguments)}"
         with Reader(machine) as reader, Reader(machine, thinking) as slow, Writer(machine) as writer:
-            wrapper = (
-                "strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={name}:signal=KILL:when={number}",
-                "-e", "inject=keyctl:delay_exit=2000")
+            wrapper = fault(name, "signal=KILL", number, "-e", "inject=keyctl:delay_exit=2000")
             machine.run(*arguments, input=input, wrapper=wrapper)
             slow.finish_round()
             passwords = {after, before} - {None}
@@ -260,8 +258,7 @@ def recoveries(machine, copy, code, arguments, input, before, after):
     for name, number in calls_of(machine, *arguments, input=input):
         machine.restore(copy)
         assert machine.opens(before)
-        wrapper = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={name}:signal=KILL:when={number}")
-        machine.run(*arguments, input=input, wrapper=wrapper)
+        machine.run(*arguments, input=input, wrapper=fault(name, "signal=KILL", number))
         when = f"after a kill at {name} {number} of {' '.join(arguments)}"
         recovered = machine.run("recovery", "use", "--stdin", input=f"{code}\nthree\n")
         machine.check_items(f"{when} and the code")
@@ -280,7 +277,7 @@ def derives_once(machine):
     """An unlock asks for the memory of Argon2id one time: with the right password, and with a wrong one."""
     for password in ("one", "wrong"):
         trace = machine.vault + ".trace"
-        wrapper = ("strace", "-f", "-qq", "-o", trace, "-e", "trace=mmap,munmap")
+        wrapper = strace({"mmap", "munmap"}, "-o", trace)
         machine.run("unlock", "--stdin", input=password + "\n", wrapper=wrapper)
         with open(trace) as lines:
             count = len(re.findall(r"mmap\(NULL, 671\d{5}, ", lines.read()))

@@ -352,26 +352,26 @@ def a_held_lock_is_busy_at_the_deadline():
     fcntl.fcntl(descriptor, 37, everything)  # F_OFD_SETLK
     start = tests_clock.now()
     waiting = [vault.start("save", "a", "new", 400) for _ in range(8)]
-    for process in waiting:
-        tests_clock.pass_limits(process)
+    wait_until(lambda: waiters(vault.path + "/lock") == 8, "eight processes that wait for the lock")
+    tests_clock.advance(0.4)
     assert [process.communicate(timeout=PATIENCE)[0] for process in waiting] == ["BUSY\n"] * 8
     assert 0.4 <= tests_clock.now() - start < 20
     vault.expect("a", "old")
     patient = vault.start("save", "a", "new", 20000)
-    wait_until(lambda: is_waited_for(vault.path + "/lock") or patient.poll() is not None, "a process that waits for the lock")
+    wait_until(lambda: waiters(vault.path + "/lock") or patient.poll() is not None, "a process that waits for the lock")
     os.close(descriptor)
     assert patient.communicate(timeout=PATIENCE)[0] == "OK\n"
     vault.expect("a", "new")
 
 
-def is_waited_for(path):
-    """Whether somebody waits for a lock on the file: "1: -> OFDLCK ADVISORY WRITE -1 00:2a:1234 0 EOF".
+def waiters(path):
+    """How many wait for a lock on the file: "1: -> OFDLCK ADVISORY WRITE -1 00:2a:1234 0 EOF".
 
     The process is -1 for every lock of an open file description, so the file has to tell them apart.
     """
     inode = str(os.stat(path).st_ino)
     with open("/proc/locks", encoding="ascii") as locks:
-        return any(fields[1] == "->" and fields[6].split(":")[2] == inode for fields in map(str.split, locks))
+        return sum(fields[1] == "->" and fields[6].split(":")[2] == inode for fields in map(str.split, locks))
 
 
 @case
@@ -383,7 +383,8 @@ def a_frozen_writer_delays_nobody_past_the_deadline():
         wait_until(lambda: vault.load("a") != "old", "the first value")
         os.kill(frozen.pid, signal.SIGSTOP)
         waiting = vault.start("save", "a", "new")
-        tests_clock.pass_limits(waiting)
+        wait_until(lambda: waiters(vault.path + "/lock") or waiting.poll() is not None, "a process that waits for the lock")
+        tests_clock.advance(5)
         status = waiting.communicate(timeout=PATIENCE)[0]
         assert status in ("OK\n", "BUSY\n"), status
         assert vault.run("save", "b", "free") == ["OK"]

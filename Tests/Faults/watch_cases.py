@@ -3,8 +3,8 @@ import concurrent.futures
 import os
 import subprocess
 
-import tests_clock
 from faults import PREFIX, WORK, Vault, case
+import tests_clock
 from gates import Server
 from keyring_cases import Keyring, without_bus
 from patience import let_pass, wait_until
