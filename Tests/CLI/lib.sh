@@ -71,6 +71,13 @@ serve() {
 # The port of that server for a scheme: http or https.
 port() { sed -E "s/.*\b$1=([0-9]+).*/\1/" ports; }
 
+# Waits for the next second of the machine's clock since its start, by which programs date sign-ins.
+next_second() {
+    local began now
+    read -r began _ </proc/uptime
+    until read -r now _ </proc/uptime && [ "${now%.*}" -gt "${began%.*}" ]; do sleep 0.02; done
+}
+
 # Says whether two files are the same, byte for byte.
 same() {
     if cmp -s -- "$1" "$2"; then echo "same bytes: $(stat -c %s "$1")"; else echo "DIFFERENT: $(cmp -- "$1" "$2" 2>&1)"; fi

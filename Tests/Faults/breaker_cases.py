@@ -4,14 +4,17 @@ import shutil
 import subprocess
 import time
 
-from faults import HERE, PREFIX, WORK, Skip, case, pkg_config
-from gates import Freeze, Server, await_that
+from faults import HERE, PATIENCE, PREFIX, WORK, Skip, case, pkg_config
+import tests_clock
+from gates import Freeze, Server
 from keyring_cases import SERVICE, Keyring
+from patience import wait_until
 
+# All times are those of the tests' clock.
 RUNS = 10
 TIMEOUT = 4.5  # what a call of five seconds gives the service, in seconds
-# A run that heeds the mark waits for a quarter of a second. On a machine however busy it takes less than this share of
-# the timeout; a run that does not heed the mark takes more.
+# A run that heeds the mark waits for a quarter of a second, and takes less than this share of the timeout; a run that does
+# not heed the mark takes more.
 SHARE = 0.8 * TIMEOUT
 
 
@@ -35,15 +38,17 @@ class Machine:
     def run(self, *arguments, **options):
         return subprocess.run(
             [os.path.join(PREFIX, "bin", "tokenkeep"), *arguments], env=self.vault.environment, capture_output=True, text=True,
-            timeout=60, check=True, **options)
+            timeout=PATIENCE, check=True, **options)
 
-    def load(self):
-        """What a run prints, "" if it fails, and its seconds."""
-        start = time.monotonic()
+    def load(self, is_in_vain=False):
+        """What a run prints, "" if it fails, and its seconds. `is_in_vain`: the service does not answer."""
+        start = tests_clock.now()
         process = self.start()
-        output, errors = process.communicate(timeout=60)
+        if is_in_vain:
+            tests_clock.pass_limits(process)
+        output, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0 or errors and not output, (process.returncode, output)
-        return output, time.monotonic() - start
+        return output, tests_clock.now() - start
 
     def marks(self):
         return os.listdir(self.folder) if os.path.exists(self.folder) else []
@@ -69,7 +74,7 @@ def ten_runs_against_a_hung_keyring_take_one_timeout():
         machine = Machine(keyring).save()
         assert machine.load()[0] == "token" and machine.marks() == []
         with Freeze(keyring.daemon):
-            runs = [machine.load() for _ in range(RUNS)]
+            runs = [machine.load(is_in_vain=True) for _ in range(RUNS)]
             assert os.listdir(machine.folder) == [os.path.basename(machine.mark())]
         seconds = [seconds for _, seconds in runs]
         print("        " + " ".join(f"{one:.2f}" for one in seconds) + f" s, {sum(seconds):.2f} s together")
@@ -88,15 +93,16 @@ def ten_runs_at_once_against_a_hung_keyring_take_one_timeout():
         machine = Machine(keyring).save()
         with Freeze(keyring.daemon):
             for longest in (RUNS * TIMEOUT, SHARE):
-                start = time.monotonic()
+                start = tests_clock.now()
                 for process in [machine.start() for _ in range(RUNS)]:
-                    process.communicate(timeout=60)
-                seconds = time.monotonic() - start
+                    tests_clock.pass_limits(process)
+                    process.communicate(timeout=PATIENCE)
+                seconds = tests_clock.now() - start
                 print(f"        {seconds:.2f} s")
                 assert seconds < longest
             assert len(machine.marks()) == 1
         runs = [machine.start() for _ in range(RUNS)]
-        assert [process.communicate(timeout=60)[0] for process in runs] == ["token"] * RUNS
+        assert [process.communicate(timeout=PATIENCE)[0] for process in runs] == ["token"] * RUNS
         assert machine.marks() == []
 
 
@@ -107,11 +113,12 @@ def a_program_with_a_connection_heeds_the_mark_of_another():
         with Server(machine.vault) as server:
             assert server.do("load", "a")[0] == "OK"
             with Freeze(keyring.daemon):
-                machine.load()
-                start = time.monotonic()
-                assert server.do("load", "a")[0] == "UNAVAILABLE"
-                assert time.monotonic() - start < SHARE
-            await_that(lambda: server.do("load", "a") == ["OK", "token"], "the keyring again")
+                machine.load(is_in_vain=True)
+                start = tests_clock.now()
+                server.ask("load", "a")
+                assert server.answer_in_vain()[0] == "UNAVAILABLE"
+                assert tests_clock.now() - start < SHARE
+            wait_until(lambda: server.do("load", "a") == ["OK", "token"], "the keyring again")
             server.do("load", "a")
             assert machine.marks() == []
 
@@ -156,7 +163,8 @@ def a_file_that_is_no_mark_is_ignored():
 def is_heeded(machine):
     """Whether a program goes on without the service, which stands still, before its time is over."""
     with Server(machine.vault, timeout_ms=1200) as server:
-        status = server.do("load", "a")[0]
+        server.ask("load", "a")
+        status = server.answer_in_vain()[0]
     assert status in ("UNAVAILABLE", "TIMED_OUT"), status
     return status == "UNAVAILABLE"
 
@@ -180,7 +188,8 @@ def a_call_without_patience_leaves_no_mark():
     with Keyring() as keyring:
         machine = Machine(keyring).save()
         with Freeze(keyring.daemon), Server(machine.vault, timeout_ms=200) as server:
-            assert server.do("load", "a")[0] == "TIMED_OUT"
+            server.ask("load", "a")
+            assert server.answer_in_vain()[0] == "TIMED_OUT"
         assert machine.marks() == []
 
 
@@ -200,7 +209,7 @@ def a_service_that_answers_nothing_but_a_ping_stays_marked():
         with subprocess.Popen([program], env=keyring.environment, stdout=subprocess.PIPE, text=True) as service:
             try:
                 assert service.stdout.readline() == "ready\n"
-                seconds = [machine.load()[1] for _ in range(3)]
+                seconds = [machine.load(is_in_vain=True)[1] for _ in range(3)]
             finally:
                 service.kill()
         assert seconds[0] > TIMEOUT - 0.1 and max(seconds[1:]) < SHARE, seconds

@@ -1,5 +1,5 @@
 """Many processes, some without a bus, on one item of a real gnome-keyring."""
-from faults import case
+from faults import PATIENCE, case
 from keyring_cases import Keyring, settle, without_bus
 
 OPERATIONS = 200
@@ -43,7 +43,7 @@ def eight_processes_half_without_a_bus_see_what_was_acknowledged():
         processes = [user.start("crowd", "a", OPERATIONS, f"p{number}") for number, user in enumerate(users)]
         operations = [Operation("0 1 save OK start-0")]
         for process in processes:
-            lines = process.communicate(timeout=300)[0].splitlines()
+            lines = process.communicate(timeout=PATIENCE)[0].splitlines()
             assert len(lines) == OPERATIONS, lines[-3:]
             operations += [Operation(line) for line in lines]
         statuses = {(one.kind, one.status) for one in operations}

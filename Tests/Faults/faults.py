@@ -1,4 +1,5 @@
 """What the fault tests share: the program they run, its vaults, and strace to stop it where they want."""
+import functools
 import os
 import re
 import shutil
@@ -6,7 +7,14 @@ import subprocess
 import sys
 import tempfile
 
-from share import share
+from share import SHARE, share, turn_of
+from tracing import fault
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Support"))
+import tests_clock  # noqa: E402: its folder must be on the path first
+from patience import PATIENCE  # noqa: E402
+
+tests_clock.require()
 
 PREFIX = os.path.abspath(sys.argv[1])
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -14,6 +22,12 @@ WORK = tempfile.mkdtemp(prefix="tokenkeep-faults-")
 PROBE = os.path.join(WORK, "probe")
 GATE = os.path.join(WORK, "gate.so")
 CASES = []
+# Calls that leave nothing outside of the process: a kill before one of these finds what a kill before the next call does.
+QUIET = {
+    "access", "arch_prctl", "brk", "clock_gettime", "close", "faccessat", "faccessat2", "fcntl", "fstat", "futex", "getdents64",
+    "getegid", "geteuid", "getgid", "getpid", "getppid", "getrandom", "gettid", "getuid", "lseek", "lstat", "madvise", "mlock",
+    "mmap", "mprotect", "munlock", "munmap", "newfstatat", "poll", "ppoll", "pread64", "prlimit64", "read", "readlink", "readlinkat",
+    "rseq", "rt_sigaction", "rt_sigprocmask", "sched_yield", "set_robust_list", "set_tid_address", "sigaltstack", "stat", "statx"}
 
 
 class Skip(Exception):
@@ -30,12 +44,9 @@ class Vault:
 
     def __init__(self, path=None, **environment):
         self.path = path or tempfile.mkdtemp(prefix="case-", dir=WORK) + "/vault"
-        library = subprocess.run(
-            ["pkg-config", "--variable=libdir", "tokenkeep"], env=pkg_config(), check=True, capture_output=True, text=True
-        ).stdout.strip()
         self.environment = {
             "PATH": os.environ["PATH"], "HOME": WORK, "XDG_CONFIG_HOME": WORK + "/config", "TOKENKEEP_VAULT": self.path,
-            "LD_LIBRARY_PATH": library, **environment}
+            "LD_LIBRARY_PATH": library_directory(), **tests_clock.environment(), **environment}
 
     def start(self, *arguments, wrapper=(), **options):
         return subprocess.Popen(
@@ -45,7 +56,7 @@ class Vault:
     def run(self, *arguments, wrapper=(), **options):
         """The lines that the program printed, its status last."""
         process = self.start(*arguments, wrapper=wrapper, **options)
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=PATIENCE)
         if process.returncode < 0 or not output:
             return [f"SIGNAL {-process.returncode}", errors]
         return output.split("\n")[:-1]
@@ -65,6 +76,13 @@ def pkg_config():
     return {**os.environ, "PKG_CONFIG_PATH": ":".join(paths)}
 
 
+@functools.cache
+def library_directory():
+    return subprocess.run(
+        ["pkg-config", "--variable=libdir", "tokenkeep"], env=pkg_config(), check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
 def build_probe():
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", "tokenkeep"], env=pkg_config(), check=True, capture_output=True, text=True)
     subprocess.run(
@@ -76,8 +94,8 @@ def build_probe():
         check=True)
 
 
-def system_calls(vault, *arguments):
-    """The (name, occurrence) of each system call the program makes from its first look at the vault on."""
+def traced_calls(vault, *arguments):
+    """(name, occurrence, whether it is quiet) of each system call the program makes from its first look at the vault on."""
     log = os.path.join(WORK, "strace.log")
     vault.run(*arguments, wrapper=("strace", "-f", "-o", log))
     calls, counts, started = [], {}, False
@@ -90,14 +108,39 @@ def system_calls(vault, *arguments):
             counts[name] = counts.get(name, 0) + 1
             started = started or vault.path in line
             is_report = re.match(r"\d+ +write\([12],", line)
-            if started and not is_report and name not in ("exit_group", "execve"):
-                calls.append((name, counts[name]))
+            if started and not is_report and name not in ("exit_group", "execve", "clock_gettime"):
+                calls.append((name, counts[name], is_quiet(name, line)))
     assert len(calls) > 5, f"only {len(calls)} system calls touch the vault"
-    return share(calls)
+    return calls
+
+
+def system_calls(vault, *arguments):
+    """The (name, occurrence) of each system call the program makes from its first look at the vault on."""
+    return share([call[:2] for call in traced_calls(vault, *arguments)])
+
+
+def is_quiet(name, line):
+    if name == "openat":
+        return not re.search("O_CREAT|O_TMPFILE", line)
+    if name == "keyctl":
+        return re.search("KEYCTL_(DESCRIBE|GET_KEYRING_ID|READ|SEARCH)", line) is not None
+    return name in QUIET
+
+
+def kill_moments(vault, *arguments):
+    """The system calls before which a kill may find what it finds before no other: each that is not quiet, and the next one,
+    because shared memory may have changed between the two. Of all others, without TOKENKEEP_FAULTS_SHARE, those whose turn
+    it is."""
+    calls = traced_calls(vault, *arguments)
+    telling = [not is_quiet or (index > 0 and not calls[index - 1][2]) for index, (*_, is_quiet) in enumerate(calls)]
+    chosen = set(share([index for index, tells in enumerate(telling) if tells]))
+    if SHARE == 1:
+        chosen.update(turn_of([index for index, tells in enumerate(telling) if not tells]))
+    return [calls[index][:2] for index in sorted(chosen)]
 
 
 def inject(call, what):
-    return ("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={call[0]}:{what}:when={call[1]}")
+    return fault(call[0], what, call[1])
 
 
 def fresh_copy(vault):

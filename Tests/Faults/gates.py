@@ -1,25 +1,19 @@
 """Programs that are stopped right before a message, and a conversation with a program that serves."""
 import os
+import select
 import signal
 import subprocess
 import time
 
 from faults import GATE, PROBE
-
-PATIENCE = 60
-
-
-def await_that(condition, what):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain: {what}"
-        time.sleep(0.002)
+import tests_clock
+from patience import wait_until
 
 
 def next_second():
     """Times in the service are whole seconds: what comes after this has a later one than what came before."""
     start = int(time.time())
-    await_that(lambda: int(time.time()) > start, "the next second")
+    wait_until(lambda: int(time.time()) > start, "the next second")
 
 
 class Freeze:
@@ -30,7 +24,7 @@ class Freeze:
 
     def __enter__(self):
         self.process.send_signal(signal.SIGSTOP)
-        await_that(lambda: state(self.process) == "T", "a process that stands still")
+        wait_until(lambda: state(self.process) == "T", "a process that stands still")
 
     def __exit__(self, *_):
         self.process.send_signal(signal.SIGCONT)
@@ -50,7 +44,9 @@ class Gate:
 
     @property
     def environment(self):
-        return {"LD_PRELOAD": GATE, "GATE": self.directory, "GATE_WORD": self.word}
+        others = tests_clock.environment()
+        return {**others, "LD_PRELOAD": ":".join([GATE, *filter(None, [others.get("LD_PRELOAD")])]), "GATE": self.directory,
+                "GATE_WORD": self.word}
 
     def close(self):
         with open(os.path.join(self.directory, "closed"), "w", encoding="utf-8"):
@@ -76,6 +72,14 @@ class Server:
 
     def answer(self):
         return self.process.stdout.readline().split()
+
+    def has_answered(self):
+        return bool(select.select([self.process.stdout], [], [], 0)[0])
+
+    def answer_in_vain(self):
+        """The answer to what a service that stands still never answers: each limit is passed."""
+        tests_clock.pass_limits(self.process, self.has_answered)
+        return self.answer()
 
     def do(self, *words):
         self.ask(*words)

@@ -16,7 +16,8 @@ import tempfile
 COUNT = int(sys.argv[2]) if len(sys.argv) > 2 else 20
 FIRST = int(sys.argv[3]) if len(sys.argv) > 3 else 1
 
-from faults import PREFIX, WORK, Skip  # noqa: E402
+from faults import PATIENCE, PREFIX, WORK, Skip  # noqa: E402
+import tests_clock  # noqa: E402
 from keyring_cases import NO_BUS, Keyring  # noqa: E402
 
 HOUR, TEN_YEARS = 3600, 315_360_000
@@ -30,7 +31,9 @@ class Clock:
     def __init__(self):
         self.path = os.path.join(WORK, "clock")
         preload = subprocess.run(
-            ["faketime", "-f", "+0", "sh", "-c", "echo $LD_PRELOAD"], check=True, capture_output=True, text=True).stdout.strip()
+            ["faketime", "-f", "+0", "sh", "-c", "echo $LD_PRELOAD"], check=True, capture_output=True, text=True,
+            # The monotonic clock stays the real one, too.
+            env={name: value for name, value in os.environ.items() if name not in tests_clock.environment()}).stdout.strip()
         self.environment = {
             "LD_PRELOAD": preload, "FAKETIME_TIMESTAMP_FILE": self.path, "FAKETIME_NO_CACHE": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}
@@ -101,7 +104,7 @@ class History:
         environment = self.environment if bus else {**self.environment, "DBUS_SESSION_BUS_ADDRESS": NO_BUS}
         done = subprocess.run(
             [os.path.join(PREFIX, "bin", "tokenkeep"), *arguments], env=environment, input=input, capture_output=True, text=True,
-            timeout=120, check=False)
+            timeout=PATIENCE, check=False)
         self.note(f"{' '.join(arguments)}{'' if bus else ', no bus'} {input}: {done.returncode} {done.stdout.strip()} "
                   f"{done.stderr.strip()}")
         return done

@@ -195,7 +195,7 @@ static int in_child(int (*body)(void)) {
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        alarm(20);
+        alarm(300);
         _exit(body());
     }
     waitpid(child, &outcome, 0);
@@ -222,7 +222,7 @@ static int use_after(void) {
         return 3;
     if (!has(own, "after", "of the child", "vault"))
         return 4;
-    return g_get_monotonic_time() - start < 1000000 ? 0 : 5;
+    return g_get_monotonic_time() - start < 30 * G_USEC_PER_SEC ? 0 : 5;
 }
 
 static void children_made_before_first_use_use_the_service(void) {

@@ -3,10 +3,11 @@ import os
 import re
 import subprocess
 import tempfile
-import time
 
-from faults import WORK, Skip, Vault, case, fresh_copy
+from faults import PATIENCE, WORK, Skip, Vault, case, fresh_copy
+from patience import wait_until
 from share import share
+from tracing import fault, strace
 
 SERVICE = "fault.test"
 NO_BUS = "unix:path=/nonexistent/bus"
@@ -14,11 +15,6 @@ NO_BUS = "unix:path=/nonexistent/bus"
 LASTING = {
     "write", "writev", "pwrite64", "fdatasync", "fsync", "rename", "renameat", "renameat2", "unlink", "unlinkat",
     "link", "linkat", "mkdir", "mkdirat", "ftruncate", "sendmsg", "sendto"}
-
-
-def strace(names, *options):
-    """strace that notes these calls alone: a program that is traced is slow."""
-    return ("strace", "-f", "-qq", *options, "-e", "trace=" + ",".join(sorted(names)))
 
 
 class Keyring:
@@ -68,7 +64,7 @@ class Keyring:
         self.daemon.stdin.write(b"keyring password")
         self.daemon.stdin.close()
         subprocess.run(
-            [*self.wrapper, "gdbus", "wait", "--session", "--timeout", "20", "org.freedesktop.secrets"], env=self.environment, check=True)
+            [*self.wrapper, "gdbus", "wait", "--session", "--timeout", str(PATIENCE), "org.freedesktop.secrets"], env=self.environment, check=True)
 
     def __exit__(self, *_):
         self.stop(self.daemon)
@@ -98,19 +94,22 @@ def without_bus(vault):
 
 def settle(vault, account, wanted):
     """Loads until nothing is owed: a service that has just been started may not answer the first load."""
-    deadline = time.monotonic() + 30
-    while True:
+    def is_settled():
         vault.expect(account, wanted)
-        records = [name for name in os.listdir(vault.path + "/current/records") if len(name) == 32]
-        if not records:
-            return
-        assert time.monotonic() < deadline, f"records {records} are left"
+        return not has_records(vault)
+
+    wait_until(is_settled, "the end of the pending writes")
+
+
+def has_records(vault):
+    """Whether the vault has an item that is not in the service yet."""
+    return any(len(name) == 32 for name in os.listdir(vault.path + "/current/records"))
 
 
 def lasting_calls(vault, *arguments):
     """The (name, occurrence) of each lasting system call: strace counts for each thread by itself."""
     log = os.path.join(WORK, "strace.log")
-    vault.run(*arguments, wrapper=(*strace(LASTING, "--seccomp-bpf"), "-o", log))
+    vault.run(*arguments, wrapper=(*strace(LASTING), "-o", log))
     counts, calls = {}, []
     with open(log, encoding="utf-8", errors="replace") as lines:
         for line in lines:
@@ -142,8 +141,8 @@ def killed_everywhere(keyring, prepare, arguments, is_connected, allowed, after)
     for number, call in enumerate(calls):
         vault, account = fresh_copy(base), f"account-{number}"
         prepare(vault, account)
-        wrapper = (*strace({call[0]}), "-o", "/dev/null", "-e", f"inject={call[0]}:signal=KILL:when={call[1]}")
-        killed += user(vault).run(*[word.format(account) for word in arguments], wrapper=wrapper)[0] == "SIGNAL 9"
+        kill = fault(call[0], "signal=KILL", call[1])
+        killed += user(vault).run(*[word.format(account) for word in arguments], wrapper=kill)[0] == "SIGNAL 9"
         found = vault.expect(account, *allowed)
         seen.add(found)
         settle(vault, account, found)

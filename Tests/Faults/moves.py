@@ -12,8 +12,15 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Benchmarks"))
-import private_keyring
-from share import SHARE
+import private_keyring  # noqa: E402: its folder must be on the path first
+from share import SHARE  # noqa: E402
+from tracing import fault, strace  # noqa: E402
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Support"))
+import tests_clock  # noqa: E402
+from patience import PATIENCE  # noqa: E402
+
+tests_clock.require()
 
 PROGRAM = os.path.abspath(sys.argv[1])
 CALLS = ["rename", "unlink", "unlinkat", "fsync", "fdatasync", "sendmsg", "sendto"]
@@ -24,7 +31,7 @@ ITEMS = {"ann": "token of ann", "bob": "token of bob"}
 class Machine:
     def __init__(self, keyring, work):
         self.vault = os.path.join(work, "vault")
-        self.environment = dict(keyring.environment, TOKENKEEP_VAULT=self.vault)
+        self.environment = dict(keyring.environment, TOKENKEEP_VAULT=self.vault, **tests_clock.environment())
         self.run("load", "nobody", "nobody")  # from then on the service is used, and its absence an outage
 
     def run(self, *arguments, input="", wrapper=(), online=True):
@@ -33,7 +40,7 @@ class Machine:
             environment["DBUS_SESSION_BUS_ADDRESS"] = "unix:path=/nonexistent/bus"
         return subprocess.run(
             [*wrapper, PROGRAM, *arguments, "--stack", STACK], env=environment, input=input, text=True,
-            capture_output=True, timeout=60)
+            capture_output=True, timeout=PATIENCE)
 
     def expect(self, *arguments, online=True):
         done = self.run(*arguments, online=online)
@@ -54,8 +61,7 @@ class Machine:
 
 def killed(machine, call, count, *arguments, online=True):
     """Whether the program was killed at this call, the count-th in its thread."""
-    inject = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when={count}")
-    return machine.run(*arguments, wrapper=inject, online=online).returncode != 0
+    return machine.run(*arguments, wrapper=fault(call, "signal=KILL", count), online=online).returncode != 0
 
 
 def each_kill(machine, *arguments, before, online=True, least=20):
@@ -140,7 +146,7 @@ def hints(machine):
     open(hint, "w").close()
     machine.run("load", "nobody", "nobody")  # the service is used again
     trace = machine.vault + ".trace"
-    wrapper = ("strace", "-f", "-qq", "-y", "-o", trace, "-e", "trace=fsync,rename,renameat,renameat2")
+    wrapper = strace({"fsync", "rename", "renameat", "renameat2"}, "-y", "-o", trace)
     assert machine.run("save", "example.com", "ann", input="new", online=False, wrapper=wrapper).returncode == 0
     with open(trace) as calls:
         lines = list(calls)

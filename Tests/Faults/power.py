@@ -5,7 +5,7 @@ import re
 # The calls that change files, without those that only reserve room.
 CHANGES = "openat,write,pwrite64,ftruncate,fdatasync,fsync,renameat,unlinkat,symlinkat,linkat,mkdirat"
 # Notes every byte.
-TRACE = ("strace", "-f", "-y", "-xx", "-s", "1000000", "-e", "trace=" + CHANGES, "-o")
+TRACE = ("strace", "-f", "--seccomp-bpf", "-y", "-xx", "-s", "1000000", "-e", "trace=" + CHANGES, "-o")
 
 TEXT = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
 DIRECTORY = re.compile(r"(?:AT_FDCWD|\d+)<([^>]*)>")

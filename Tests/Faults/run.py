@@ -3,6 +3,9 @@
 
 Usage: run.py PREFIX      (the prefix into which the package was installed)
 
+Kills are played before each system call that leaves something outside of the process, and before the next one; before the
+others in turns, an eighth for each commit (share.py).
+
 Prints one line per case and "N passed, N failed, N skipped"; exits non-zero where one failed.
 """
 import fcntl
@@ -26,8 +29,10 @@ import late_cases
 import session_cases
 import session_keyring_cases  # noqa: F401
 import session_power_cases  # noqa: F401
+import tests_clock
 import watch_cases
-from faults import CASES, WORK, Skip, Vault, build_probe, case, fresh_copy, inject, system_calls
+from faults import CASES, PATIENCE, WORK, Skip, Vault, build_probe, case, fresh_copy, inject, kill_moments, system_calls
+from patience import wait_until
 
 
 # Killed
@@ -37,7 +42,7 @@ from faults import CASES, WORK, Skip, Vault, build_probe, case, fresh_copy, inje
 def killed_at_every_system_call_of_a_save():
     base = Vault()
     assert base.run("save", "a", "old") == ["OK"] and base.run("save", "b", "other") == ["OK"]
-    calls = system_calls(fresh_copy(base), "save", "a", "new")
+    calls = kill_moments(fresh_copy(base), "save", "a", "new")
     seen = set()
     for call in calls:
         vault = fresh_copy(base)
@@ -52,7 +57,7 @@ def killed_at_every_system_call_of_a_save():
 @case
 def killed_at_every_system_call_of_the_first_save():
     base = Vault()
-    calls = system_calls(Vault(), "save", "a", "new")
+    calls = kill_moments(Vault(), "save", "a", "new")
     for call in calls:
         vault = Vault()
         vault.run("save", "a", "new", wrapper=inject(call, "signal=KILL"))
@@ -67,7 +72,7 @@ def killed_at_every_system_call_of_a_clear():
     base = Vault()
     assert base.run("save", "a", "old") == ["OK"] and base.run("save", "b", "other") == ["OK"]
     seen = set()
-    for call in system_calls(fresh_copy(base), "clear", "a"):
+    for call in kill_moments(fresh_copy(base), "clear", "a"):
         vault = fresh_copy(base)
         vault.run("clear", "a", wrapper=inject(call, "signal=KILL"))
         seen.add(vault.expect("a", "old", "NOT_FOUND"))
@@ -301,7 +306,7 @@ def four_processes_save_different_items():
     vault = Vault()
     processes = [vault.start("saves", f"item-{number}", 100) for number in range(4)]
     for process in processes:
-        assert process.communicate(timeout=120)[0].endswith("100\nOK\n")
+        assert process.communicate(timeout=PATIENCE)[0].endswith("100\nOK\n")
     for number in range(4):
         vault.expect(f"item-{number}", "100")
     assert vault.run("count") == ["4", "OK"]
@@ -314,7 +319,7 @@ def four_processes_save_one_item_and_nobody_reads_a_torn_one():
     writers = [vault.start("pattern", "a", 100, letter) for letter in "abcd"]
     readers = [vault.start("watch", "a", 500) for _ in range(2)]
     for process in writers + readers:
-        assert process.communicate(timeout=120)[0] == "OK\n"
+        assert process.communicate(timeout=PATIENCE)[0] == "OK\n"
 
 
 @case
@@ -323,7 +328,7 @@ def processes_make_the_vault_at_once():
         vault = Vault()
         processes = [vault.start("save", number, number) for number in range(4)]
         for process in processes:
-            assert process.communicate(timeout=60)[0] == "OK\n"
+            assert process.communicate(timeout=PATIENCE)[0] == "OK\n"
         for number in range(4):
             vault.expect(str(number), str(number))
 
@@ -333,7 +338,7 @@ def eight_processes_on_one_item_all_get_their_turn():
     vault = Vault()
     processes = [vault.start("saves", "a", 40) for _ in range(8)]
     for process in processes:
-        output, errors = process.communicate(timeout=120)
+        output, errors = process.communicate(timeout=PATIENCE)
         assert output.endswith("40\nOK\n"), output[-200:] + errors
     vault.expect("a", "40")
 
@@ -345,27 +350,28 @@ def a_held_lock_is_busy_at_the_deadline():
     descriptor = os.open(vault.path + "/lock", os.O_RDWR)
     everything = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
     fcntl.fcntl(descriptor, 37, everything)  # F_OFD_SETLK
-    start = time.monotonic()
+    start = tests_clock.now()
     waiting = [vault.start("save", "a", "new", 400) for _ in range(8)]
-    assert [process.communicate(timeout=30)[0] for process in waiting] == ["BUSY\n"] * 8
-    assert 0.4 <= time.monotonic() - start < 20
+    wait_until(lambda: waiters(vault.path + "/lock") == 8, "eight processes that wait for the lock")
+    tests_clock.advance(0.4)
+    assert [process.communicate(timeout=PATIENCE)[0] for process in waiting] == ["BUSY\n"] * 8
+    assert 0.4 <= tests_clock.now() - start < 20
     vault.expect("a", "old")
     patient = vault.start("save", "a", "new", 20000)
-    while not is_waited_for(vault.path + "/lock") and patient.poll() is None:
-        pass
+    wait_until(lambda: waiters(vault.path + "/lock") or patient.poll() is not None, "a process that waits for the lock")
     os.close(descriptor)
-    assert patient.communicate(timeout=30)[0] == "OK\n"
+    assert patient.communicate(timeout=PATIENCE)[0] == "OK\n"
     vault.expect("a", "new")
 
 
-def is_waited_for(path):
-    """Whether somebody waits for a lock on the file: "1: -> OFDLCK ADVISORY WRITE -1 00:2a:1234 0 EOF".
+def waiters(path):
+    """How many wait for a lock on the file: "1: -> OFDLCK ADVISORY WRITE -1 00:2a:1234 0 EOF".
 
     The process is -1 for every lock of an open file description, so the file has to tell them apart.
     """
     inode = str(os.stat(path).st_ino)
     with open("/proc/locks", encoding="ascii") as locks:
-        return any(fields[1] == "->" and fields[6].split(":")[2] == inode for fields in map(str.split, locks))
+        return sum(fields[1] == "->" and fields[6].split(":")[2] == inode for fields in map(str.split, locks))
 
 
 @case
@@ -374,12 +380,14 @@ def a_frozen_writer_delays_nobody_past_the_deadline():
     assert vault.run("save", "a", "old") == ["OK"]
     frozen = vault.start("pattern", "a", 1000000, "f")
     try:
-        while vault.load("a") == "old":
-            pass
+        wait_until(lambda: vault.load("a") != "old", "the first value")
         os.kill(frozen.pid, signal.SIGSTOP)
-        status = vault.run("save", "a", "new", 300)[-1]
-        assert status in ("OK", "BUSY"), status
-        assert vault.run("save", "b", "free", 300) == ["OK"]
+        waiting = vault.start("save", "a", "new")
+        wait_until(lambda: waiters(vault.path + "/lock") or waiting.poll() is not None, "a process that waits for the lock")
+        tests_clock.advance(5)
+        status = waiting.communicate(timeout=PATIENCE)[0]
+        assert status in ("OK\n", "BUSY\n"), status
+        assert vault.run("save", "b", "free") == ["OK"]
         assert set(vault.load("a")) <= {"f"} or vault.load("a") == "new"
     finally:
         frozen.kill()

@@ -15,8 +15,9 @@ import tempfile
 
 import passwords
 from faults import PREFIX
-from keyring_cases import Keyring, LASTING, strace
+from keyring_cases import LASTING, Keyring
 from share import SHARE
+from tracing import fault, strace
 
 passwords.PROGRAM = PREFIX + "/bin/tokenkeep"
 # Enough to meet each step of the work, few enough to be quick.
@@ -55,9 +56,7 @@ def kill(machine, copy, arguments, input, before, after):
     calls = kills_of(machine, *arguments, input=input)
     for name, number in calls:
         start(machine, copy, before)
-        machine.run(
-            *arguments, input=input,
-            wrapper=strace(LASTING, "-o", "/dev/null", "-e", f"inject={name}:signal=KILL:when={number}"))
+        machine.run(*arguments, input=input, wrapper=fault(name, "signal=KILL", number))
         machine.check_change(before, after, f"after a kill at {name} {number} of {' '.join(arguments)}")
     return len(calls)
 

@@ -2,7 +2,7 @@
 import os
 import shutil
 
-from faults import Vault, case, fresh_copy, inject, system_calls
+from faults import Vault, case, fresh_copy, inject, kill_moments, system_calls
 
 
 def server_of(vault):
@@ -38,7 +38,7 @@ def signed_in(**environment):
 @case
 def killed_at_every_system_call_of_a_refresh_under_strict_rotation():
     base = signed_in()
-    calls = system_calls(copy(base), "token", "ann")
+    calls = kill_moments(copy(base), "token", "ann")
     seen = set()
     for call in calls:
         vault = copy(base)
@@ -62,7 +62,7 @@ def no_kill_during_a_refresh_ends_the_session(rotation):
     """Returns: the refresh tokens that were sent."""
     base = signed_in(FAULT_ROTATION=rotation)
     used = set()
-    for call in system_calls(copy(base), "token", "ann"):
+    for call in kill_moments(copy(base), "token", "ann"):
         vault = copy(base)
         vault.run("token", "ann", wrapper=inject(call, "signal=KILL"))
         result = vault.run("token", "ann")
@@ -87,7 +87,7 @@ def killed_at_every_system_call_of_a_refresh_from_a_server_that_keeps_its_tokens
 def killed_at_every_system_call_of_a_sign_in_over_a_session():
     base = signed_in()
     assert base.run("token", "ann") == ["access-2", "OK"]
-    for call in system_calls(copy(base), "begin", "ann"):
+    for call in kill_moments(copy(base), "begin", "ann"):
         vault = copy(base)
         vault.run("begin", "ann", wrapper=inject(call, "signal=KILL"))
         result = vault.run("token", "ann")
@@ -99,12 +99,12 @@ def killed_at_every_system_call_of_a_sign_in_over_a_session():
 def killed_at_every_system_call_while_the_refresh_token_is_an_item_of_its_own():
     base = signed_in(FAULT_APART="yes")
     # A sign-in over the session: the server has not asked for a token, so that each refresh token in it is good.
-    for call in system_calls(copy(base), "begin", "ann"):
+    for call in kill_moments(copy(base), "begin", "ann"):
         vault = copy(base)
         vault.run("begin", "ann", wrapper=inject(call, "signal=KILL"))
         result = vault.run("token", "ann")
         assert result == ["access-2", "OK"], f"a kill of a sign-in at {call}: {result}"
-    for call in system_calls(copy(base), "token", "ann"):
+    for call in kill_moments(copy(base), "token", "ann"):
         vault = copy(base)
         vault.run("token", "ann", wrapper=inject(call, "signal=KILL"))
         has_rotated = lines(vault, "number") == ["2"]
@@ -113,7 +113,7 @@ def killed_at_every_system_call_while_the_refresh_token_is_an_item_of_its_own():
         assert result in (["access-2", "OK"], ["access-3", "OK"]) or (has_rotated and result == ["NEEDS_LOGIN"]), (
             f"a kill of a refresh at {call}: {result}")
         assert lines(vault, "requests").count("refresh-2") <= 1
-    for call in system_calls(with_server(Vault(), FAULT_APART="yes"), "begin", "ann"):
+    for call in kill_moments(with_server(Vault(), FAULT_APART="yes"), "begin", "ann"):
         vault = with_server(Vault(), FAULT_APART="yes")
         vault.run("begin", "ann", wrapper=inject(call, "signal=KILL"))
         result = vault.run("token", "ann")
@@ -127,7 +127,7 @@ def killed_at_every_system_call_of_a_logout():
     base = signed_in()
     assert base.run("token", "ann") == ["access-2", "OK"]
     seen = set()
-    for call in system_calls(copy(base), "logout", "ann"):
+    for call in kill_moments(copy(base), "logout", "ann"):
         vault = copy(base)
         vault.run("logout", "ann", wrapper=inject(call, "signal=KILL"))
         seen.add(vault.run("token", "ann")[-1])

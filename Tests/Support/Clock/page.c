@@ -100,13 +100,13 @@ void test_clock_set_wall(test_clock_page *page, int64_t nanoseconds) {
     __atomic_store_n(&page->wall, nanoseconds, __ATOMIC_RELEASE);
 }
 
-int64_t test_clock_next_deadline(test_clock_page *page, int32_t pid) {
+int64_t test_clock_next_deadline(test_clock_page *page, int32_t pid, int32_t rounds) {
     int64_t next = INT64_MAX;
     for (int i = 0; i < TEST_CLOCK_WAITS; i++) {
         test_clock_wait *wait = &page->waits[i];
         int32_t owner = __atomic_load_n(&wait->pid, __ATOMIC_ACQUIRE);
         if (owner != 0 && (pid == 0 || owner == pid) &&
-            __atomic_load_n(&wait->rounds, __ATOMIC_RELAXED) >= 2 && wait->deadline < next)
+            __atomic_load_n(&wait->rounds, __ATOMIC_RELAXED) >= rounds && wait->deadline < next)
             next = wait->deadline;
     }
     return next;

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,7 +46,11 @@ static int is_system_program(const char *path) {
            strncmp(name, "python", 6) == 0;
 }
 
+/* Looked up at the start: a child of a process with threads calls it between fork and exec. */
+static __typeof__(&setitimer) real_setitimer;
+
 __attribute__((constructor)) static void begin(void) {
+    real_setitimer = REAL(setitimer);
     char path[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     if (length <= 0)
@@ -295,6 +300,45 @@ int timerfd_settime(int descriptor, int flags, const struct itimerspec *timer, s
             set.it_interval = time_of(test_clock_real_until(page, now + count(&set.it_interval)));
     }
     return REAL(timerfd_settime)(descriptor, flags, &set, old);
+}
+
+static struct timeval times(struct timeval time, int64_t factor, int64_t divisor) {
+    int64_t microseconds = (time.tv_sec * 1000000LL + time.tv_usec) * factor / divisor;
+    return (struct timeval){microseconds / 1000000, microseconds % 1000000};
+}
+
+static struct itimerval timer_times(struct itimerval timer, int64_t factor, int64_t divisor) {
+    return (struct itimerval){.it_interval = times(timer.it_interval, factor, divisor),
+                              .it_value = times(timer.it_value, factor, divisor)};
+}
+
+static int64_t slowness(void) {
+    return page->slowness == 0 ? 1 : page->slowness;
+}
+
+/* These go slower, too. A test that wants one to end sends SIGALRM. */
+int setitimer(__itimer_which_t which, const struct itimerval *timer, struct itimerval *old) {
+    if (page == NULL || which != ITIMER_REAL)
+        return real_setitimer(which, timer, old);
+    struct itimerval set = timer_times(*timer, slowness(), 1);
+    int result = real_setitimer(which, &set, old);
+    if (result == 0 && old != NULL)
+        *old = timer_times(*old, 1, slowness());
+    return result;
+}
+
+int getitimer(__itimer_which_t which, struct itimerval *timer) {
+    int result = REAL(getitimer)(which, timer);
+    if (result == 0 && page != NULL && which == ITIMER_REAL)
+        *timer = timer_times(*timer, 1, slowness());
+    return result;
+}
+
+unsigned int alarm(unsigned int seconds) {
+    struct itimerval set = {.it_value = {.tv_sec = seconds}}, old;
+    if (setitimer(ITIMER_REAL, &set, &old) != 0)
+        return 0;
+    return (unsigned int)old.it_value.tv_sec + (old.it_value.tv_usec != 0);
 }
 
 int setsockopt(int socket, int level, int option, const void *value, socklen_t length) {

@@ -1,8 +1,9 @@
 /* test-clock run SLOWNESS COMMAND…: runs a command whose programs live by a test clock of their own.
  * test-clock advance SECONDS: sets the clock of the environment forward.
  * test-clock wall SECONDS: sets the programs' wall clock so far ahead of the real one; negative: behind.
- * test-clock pass PID: waits until a thread of the process waits for a moment, and sets the clock to that
- * moment. test-clock now: prints what the clock shows, in seconds. */
+ * test-clock pass PID [ROUNDS]: waits until a thread of the process waits for a moment and has looked at the
+ * clock ROUNDS times (2) meanwhile, and sets the clock to that moment.
+ * test-clock now: prints what the clock shows, in seconds. */
 #define _GNU_SOURCE
 #include "include/test_clock.h"
 
@@ -58,12 +59,25 @@ static int run(uint32_t slowness, char **command) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static int pass(test_clock_page *page, pid_t process) {
+/* Also a process whose parent has not waited for it has ended. */
+static int has_ended(pid_t process) {
+    char path[64], state = 'Z';
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)process);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return 1;
+    if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+        state = 'Z';
+    fclose(file);
+    return state == 'Z' || state == 'X';
+}
+
+static int pass(test_clock_page *page, pid_t process, int rounds) {
     const struct timespec pause = {0, 1000000};
     int64_t next;
-    while ((next = test_clock_next_deadline(page, process)) == INT64_MAX) {
-        if (kill(process, 0) != 0)
-            return fail("the process has ended");
+    while ((next = test_clock_next_deadline(page, process, rounds)) == INT64_MAX) {
+        if (has_ended(process))
+            return fprintf(stderr, "test-clock: process %d has ended\n", (int)process), 125;
         nanosleep(&pause, NULL);
     }
     int64_t left = next - test_clock_now(page);
@@ -83,13 +97,13 @@ int main(int count, char **arguments) {
         test_clock_advance(page, (int64_t)(atof(arguments[2]) * SECOND));
     else if (strcmp(action, "wall") == 0 && count == 3)
         test_clock_set_wall(page, (int64_t)(atof(arguments[2]) * SECOND));
-    else if (strcmp(action, "pass") == 0 && count == 3)
-        return pass(page, atoi(arguments[2]));
+    else if (strcmp(action, "pass") == 0 && (count == 3 || count == 4))
+        return pass(page, atoi(arguments[2]), count == 4 ? atoi(arguments[3]) : TEST_CLOCK_ROUNDS);
     else if (strcmp(action, "now") == 0 && count == 2)
         printf("%.9f\n", (double)test_clock_now(page) / SECOND);
     else
         return fprintf(stderr, "usage: test-clock run SLOWNESS COMMAND… | advance SECONDS | wall SECONDS | "
-                               "pass PID | now\n"),
+                               "pass PID [ROUNDS] | now\n"),
                2;
     return 0;
 }

@@ -16,7 +16,10 @@ typedef struct {
     int64_t deadline; /* in nanoseconds of the test clock; INT64_MAX if the wait has none */
 } test_clock_wait;
 
-enum { TEST_CLOCK_WAITS = 512 };
+enum {
+    TEST_CLOCK_WAITS = 512,
+    TEST_CLOCK_ROUNDS = 2, /* a wait that has looked at the clock so often does not end at once */
+};
 
 /* All numbers are nanoseconds. */
 typedef struct {
@@ -52,7 +55,7 @@ void test_clock_advance(test_clock_page *page, int64_t nanoseconds);
 void test_clock_set_wall(test_clock_page *page, int64_t nanoseconds);
 
 /* The earliest deadline of a wait that process `pid` (0: any process) is in and that has looked at the clock
- * at least twice; INT64_MAX if there is none. */
-int64_t test_clock_next_deadline(test_clock_page *page, int32_t pid);
+ * at least `rounds` times; INT64_MAX if there is none. */
+int64_t test_clock_next_deadline(test_clock_page *page, int32_t pid, int32_t rounds);
 
 #endif

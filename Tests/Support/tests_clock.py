@@ -1,0 +1,40 @@
+"""The tests' clock (Tests/Support/Clock), by which the programs under test live. Python keeps the real one."""
+import os
+import subprocess
+import sys
+
+from patience import wait_until
+
+RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "Clock", "run.sh")
+
+# A program that has waited for so many looks at the clock, of 10 ms each, waits for a peer that does not answer.
+ROUNDS = 25
+
+
+def environment():
+    """What a program needs in an environment of its own."""
+    return {name: os.environ[name] for name in ("LD_PRELOAD", "TOKENKEEP_TEST_CLOCK") if name in os.environ}
+
+
+def require():
+    """Starts this program anew by a clock of its own, unless it has one."""
+    if "TOKENKEEP_TEST_CLOCK" not in os.environ:
+        os.execv(RUN, [RUN, sys.executable, *sys.argv])
+
+
+def now():
+    """What the clock shows, in seconds."""
+    return float(subprocess.run(["test-clock", "now"], check=True, capture_output=True, text=True).stdout)
+
+
+def advance(seconds):
+    subprocess.run(["test-clock", "advance", str(seconds)], check=True)
+
+
+def pass_limits(process, is_over=None, rounds=ROUNDS):
+    """Sets the clock to one moment after the other for which the process waits, until it has ended, or `is_over()`."""
+    is_over = is_over or (lambda: process.poll() is not None)
+    while not is_over():
+        with subprocess.Popen(["test-clock", "pass", str(process.pid), str(rounds)], stderr=subprocess.DEVNULL) as passing:
+            wait_until(lambda: passing.poll() is not None or is_over(), f"a moment for which {process.args} waits")
+            passing.kill()
