@@ -1,0 +1,24 @@
+"""How tests wait for what others do in their own time: until it is done, however busy the machine is."""
+import time
+
+# A test that waits in vain ends after so many seconds. No test measures anything by it.
+PATIENCE = 300
+
+
+class Waited(AssertionError):
+    """What a test waited for did not happen."""
+
+
+def let_pass(seconds):
+    """Lets real time pass in which something must not happen. A test on a slow machine sees less of it, and stays green."""
+    time.sleep(seconds)
+
+
+def wait_until(condition, what="what is waited for"):
+    """Looks until `condition()` is true. Returns its value. `what` is said if it never is; it may be a function."""
+    end = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        if time.monotonic() > end:
+            raise Waited(f"{what() if callable(what) else what} did not come in {PATIENCE} s")
+        time.sleep(0.005)
+    return found
