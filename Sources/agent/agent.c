@@ -148,14 +148,16 @@ static void reply(struct agent *agent) {
 }
 
 void agent_follow_facts(struct agent *agent) {
-    struct actions actions = {.count = 1};
+    struct actions actions;
+    bool is_at_rest = false;
     agent->held = NULL;
     agent->held_error = 0;
-    for (int round = 0; actions.count > 0 && round < MOST_ROUNDS; round++) {
+    for (int round = 0; !is_at_rest && round < MOST_ROUNDS; round++) {
         agent->facts.now = boot_now();
         agent->facts.is_renewal_armed = timer_is_armed(agent->renewal);
         agent->facts.is_waiting_armed = timer_is_armed(agent->waiting);
         lock_state_step(&agent->facts, &actions);
+        is_at_rest = agent->facts.event.kind == EVENT_NONE && actions.count == 0;
         facts_tell(&agent->facts, EVENT_NONE, WORD_NO_LOCK);
         for (size_t index = 0; index < actions.count; index++)
             carry_out(agent, &actions.list[index]);

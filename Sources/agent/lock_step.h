@@ -66,7 +66,7 @@ struct actions {
 };
 
 /* What follows from the event; without an event, what the facts ask for that is not done yet. The caller
- * carries the actions out in their order, and calls again until there are none. */
+ * carries the actions out in their order, and calls again until there is no event and no action. */
 void lock_state_step(const struct facts *facts, struct actions *actions);
 
 #endif

@@ -1,4 +1,5 @@
-/* The agent's rules, row by row: facts, and what the agent does. Then all combinations of facts.
+/* The agent's rules, row by row: facts, and what the agent does. Then all combinations of facts
+ * (lock_rules_combinations.c).
  * Usage: lock-rules docs/screen-lock.md: each event of the document's table has a row here. */
 #include "lock_rules.h"
 
@@ -235,79 +236,13 @@ static void check_document(const char *path) {
         expect("the document's table", path, "ten events or more", "less");
 }
 
-/* Holds in every state that the agent rests in, whatever it was told before. */
-static const char *fault_of(const struct world *world, enum event_kind event, bool was_published) {
-    bool is_published = world->keys[0].is_published || world->keys[AGENT_KEYS - 1].is_published;
-    if ((event == EVENT_LOCKED || event == EVENT_LOCKED_ONCE) && (is_published || world->keys[0].is_used))
-        return "a lock leaves a key";
-    if (is_published && !was_published && !lock_state_is_open(&world->facts))
-        return "a key is published while the screen is locked";
-    if (is_published && !world->facts.is_renewal_armed)
-        return "a published key is never renewed";
-    if (world->keys[0].is_used && !world->keys[0].is_published && !world->facts.is_waiting_armed)
-        return "a key waits for ever";
-    if (world->facts.shown_word != lock_state_source(&world->facts))
-        return "the state that is shown is not the agent's";
-    return NULL;
-}
-
-static void play(const char *words) {
-    struct world world;
-    struct actions actions = {.count = 1};
-    world_read(&world, words);
-    enum event_kind event = world.facts.event.kind;
-    bool was_published = world.keys[0].is_published;
-    int round = 0;
-    for (; actions.count > 0 && round < 8; round++) {
-        lock_state_step(&world.facts, &actions);
-        if (round == 0 && event != EVENT_NONE && actions.count == 0)
-            actions.count = 1, actions.list[0] = (struct action){.kind = ACTION_FEED_WATCHDOG};
-        world_follow(&world, &actions);
-    }
-    const char *fault =
-        actions.count > 0 ? "the agent finds no rest" : fault_of(&world, event, was_published);
-    if (fault != NULL)
-        expect(fault, words, "", "a fault");
-}
-
-/* Plays every choice of one word from each list. */
-static int play_all(const char *const lists[][10], const char *words) {
-    char text[256];
-    int count = 0;
-    if (lists[0][0] == NULL) {
-        play(words);
-        return 1;
-    }
-    for (const char *const *word = lists[0]; *word != NULL; word++) {
-        (void)snprintf(text, sizeof text, "%s %s", words, *word);
-        count += play_all(lists + 1, text);
-    }
-    return count;
-}
-
 int main(int count, char *arguments[]) {
-    static const char *const lists[][10] = {
-        {"", "ready", "gone", NULL},
-        {"", "sleeping", NULL},
-        {"", "session", "session:locked", "session:bad", "session:text", "session:unknown",
-         "session:nameless", NULL},
-        {"", "session:other", "session:locked", NULL},
-        {"", "saver", "saver:active", NULL},
-        {"", "proof:hint", "proof:active", NULL},
-        {"", "kept:request", "kept:sleep", NULL},
-        {"", "published:60", "published:0", "waiting:9", "waiting:0", NULL},
-        {"", "unarmed", NULL},
-        {"", "was-open", "unshown deaf", NULL},
-        {"", "!locked", "!once:signal", "!once:sleep", "!saver", "!hold", "!renewal", "!clock", "!drop",
-         NULL},
-        {NULL},
-    };
     if (count != 2)
         return 2;
     check_rows();
     check_states();
     check_document(arguments[1]);
-    int played = play_all(lists, "");
+    int played = combinations_play(&failures);
     printf("lock rules: %zu rows, %zu states, %d combinations, %d failures\n", sizeof rows / sizeof rows[0],
            sizeof states / sizeof states[0], played, failures);
     return failures > 0;

@@ -31,4 +31,7 @@ void actions_write(const struct actions *actions, char *text, size_t size);
 /* Carries out actions on keys, proofs and what is shown, as the agent does. The kernel refuses nothing. */
 void world_follow(struct world *world, const struct actions *actions);
 
+/* Plays all combinations of facts until the agent rests. Adds the failures, and returns the combinations. */
+int combinations_play(int *failed);
+
 #endif

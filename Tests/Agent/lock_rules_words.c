@@ -146,31 +146,32 @@ void world_read(struct world *world, const char *words) {
         world->facts.is_shown_locked = false;
 }
 
+static const char *const names[ACTION_KINDS] = {
+    [ACTION_CONNECT] = "connect",
+    [ACTION_KEEP_LOCK] = "keep",
+    [ACTION_DROP_ALL] = "drop-all",
+    [ACTION_DROP_VAULT] = "drop-vault",
+    [ACTION_HOLD] = "hold",
+    [ACTION_PUBLISH] = "publish",
+    [ACTION_RENEW] = "renew",
+    [ACTION_DROP] = "drop",
+    [ACTION_START_TARGET] = "start-target",
+    [ACTION_STOP_TARGET] = "stop-target",
+    [ACTION_START_SYNC] = "start-sync",
+    [ACTION_ARM_SYNC] = "arm-sync",
+    [ACTION_NOTE_HINT] = "note-hint",
+    [ACTION_NOTE_SAVER] = "note-saver",
+    [ACTION_LET_SLEEP] = "let-sleep",
+    [ACTION_INHIBIT_SLEEP] = "inhibit-sleep",
+    [ACTION_FEED_WATCHDOG] = "feed-watchdog",
+    [ACTION_CHECK_LOGIN1] = "check-login1",
+    [ACTION_ARM_RENEWAL] = "arm-renewal",
+    [ACTION_ARM_WAITING] = "arm-waiting",
+    [ACTION_SERVE] = "serve",
+    [ACTION_ANNOUNCE] = "announce",
+};
+
 static size_t write_action(const struct action *action, char *text, size_t size) {
-    static const char *const names[ACTION_KINDS] = {
-        [ACTION_CONNECT] = "connect",
-        [ACTION_KEEP_LOCK] = "keep",
-        [ACTION_DROP_ALL] = "drop-all",
-        [ACTION_DROP_VAULT] = "drop-vault",
-        [ACTION_HOLD] = "hold",
-        [ACTION_PUBLISH] = "publish",
-        [ACTION_RENEW] = "renew",
-        [ACTION_DROP] = "drop",
-        [ACTION_START_TARGET] = "start-target",
-        [ACTION_STOP_TARGET] = "stop-target",
-        [ACTION_START_SYNC] = "start-sync",
-        [ACTION_ARM_SYNC] = "arm-sync",
-        [ACTION_NOTE_HINT] = "note-hint",
-        [ACTION_NOTE_SAVER] = "note-saver",
-        [ACTION_LET_SLEEP] = "let-sleep",
-        [ACTION_INHIBIT_SLEEP] = "inhibit-sleep",
-        [ACTION_FEED_WATCHDOG] = "feed-watchdog",
-        [ACTION_CHECK_LOGIN1] = "check-login1",
-        [ACTION_ARM_RENEWAL] = "arm-renewal",
-        [ACTION_ARM_WAITING] = "arm-waiting",
-        [ACTION_SERVE] = "serve",
-        [ACTION_ANNOUNCE] = "announce",
-    };
     bool has_key =
              action->kind == ACTION_PUBLISH || action->kind == ACTION_RENEW || action->kind == ACTION_DROP,
          has_session = action->kind == ACTION_NOTE_HINT || action->kind == ACTION_NOTE_SAVER;
