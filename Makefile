@@ -171,6 +171,7 @@ test-layout:
 	@Tests/Layout/check_imports.py
 	@Tests/Layout/check_clock.py
 	@Tests/Layout/check_lines.py
+	@Tests/Layout/check_agent.py
 	@Tests/Layout/check_dependencies.sh
 	@Tests/Layout/check_goals.sh
 

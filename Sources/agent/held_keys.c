@@ -3,13 +3,10 @@
 
 #include "../CSystemShims/include/CSystemShims.h"
 #include "../CSystemShims/keyring_calls.h"
+#include "foreign_keys.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
-
-#define DESCRIPTION_LENGTH 80
-/* More class keys than vaults that one user has unlocked at a time. */
-#define SWEPT_KEYS 64
 
 struct held_keys *held_keys_make(bool *is_locked) {
     size_t length = sizeof(struct held_keys);
@@ -23,10 +20,6 @@ struct held_keys *held_keys_make(bool *is_locked) {
     (void)munmap(memory, length);
     errno = error;
     return NULL;
-}
-
-int held_keys_takes(uint8_t purpose) {
-    return purpose == 1 || purpose == 3 || purpose == 5;
 }
 
 static char *append_hexadecimal(char *end, const uint8_t *bytes, size_t length) {
@@ -155,43 +148,8 @@ void held_keys_renew(struct held_key *entry, uint64_t now, uint64_t ends_at) {
     held_keys_drop(entry);
 }
 
-struct swept {
-    char descriptions[SWEPT_KEYS][DESCRIPTION_LENGTH];
-    size_t count;
-};
-
-/* Collects "tokenkeep:VAULTID:PURPOSE:…" of the agent's purposes. */
-static void collect(const char *description, void *data) {
-    struct swept *swept = data;
-    const char *purpose = description + sizeof "tokenkeep:" + 2 * VAULT_ID_LENGTH;
-    if (swept->count == SWEPT_KEYS || strlen(description) >= DESCRIPTION_LENGTH ||
-        strlen(description) < sizeof "tokenkeep:" + 2 * VAULT_ID_LENGTH + 2 || purpose[1] != ':' ||
-        !held_keys_takes((uint8_t)(purpose[0] - '0')))
-        return;
-    strcpy(swept->descriptions[swept->count++], description);
-}
-
-/* Whether a login unlocked the vault of a key for a minute, and its session has yet to begin. */
-static int is_unconfirmed(const char *description) {
-    char mark[DESCRIPTION_LENGTH];
-    int length = (int)sizeof "tokenkeep:" + 2 * VAULT_ID_LENGTH;
-    (void)snprintf(mark, sizeof mark, "%.*slogin", length, description);
-    return key_control(KEYCTL_SEARCH, (unsigned long)KEY_SPEC_USER_KEYRING, (unsigned long)"user",
-                       (unsigned long)mark, 0) >= 0;
-}
-
-static void sweep(int spares_unconfirmed) {
-    struct swept swept = {.count = 0};
-    (void)tokenkeep_keyring_each("tokenkeep:", collect, &swept);
-    for (size_t index = 0; index < swept.count; index++) {
-        int was_read;
-        if (!spares_unconfirmed || !is_unconfirmed(swept.descriptions[index]))
-            (void)tokenkeep_keyring_purge(swept.descriptions[index], NULL, &was_read);
-    }
-}
-
 void held_keys_begin(void) {
-    sweep(1);
+    foreign_keys_sweep(true);
 }
 
 void held_keys_drop_all(struct held_keys *keys) {
@@ -199,7 +157,7 @@ void held_keys_drop_all(struct held_keys *keys) {
         if (keys->entries[index].is_used)
             held_keys_drop(&keys->entries[index]);
     }
-    sweep(0);
+    foreign_keys_sweep(false);
 }
 
 void held_keys_drop_vault(struct held_keys *keys, const uint8_t vault_id[VAULT_ID_LENGTH]) {

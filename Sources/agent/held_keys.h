@@ -3,22 +3,11 @@
 #define TOKENKEEP_AGENT_HELD_KEYS_H
 
 #include "agent_limits.h"
+#include "class_keys.h"
 
 #include <stddef.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#define VAULT_ID_LENGTH 16
-#define KEY_ID_LENGTH   8
-#define KEY_LENGTH      32
-
-/* The name of a class key and the key, in the order of the request that brings them. */
-struct class_key {
-    uint8_t vault_id[VAULT_ID_LENGTH];
-    uint8_t purpose;
-    uint8_t key_id[KEY_ID_LENGTH];
-    uint8_t key[KEY_LENGTH];
-};
 
 struct held_key {
     struct class_key key;
@@ -40,9 +29,6 @@ struct held_keys {
 /* The mapping; NULL and errno if there is none. It is not in core dumps and not in children. `is_locked`: it
  * is never swapped. */
 struct held_keys *held_keys_make(bool *is_locked);
-
-/* Whether class keys of this purpose are the agent's: those of levels that the screen's lock ends. */
-int held_keys_takes(uint8_t purpose);
 
 /* Keeps a copy of a key, in place of one of the same name. Waits for held_keys_publish until the time
  * ends_at. */

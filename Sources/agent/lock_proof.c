@@ -56,19 +56,21 @@ const struct proof *proofs_find(const struct proofs *proofs, const struct proof_
     return NULL;
 }
 
+bool proofs_lack(const struct proofs *proofs, const struct proof_key *key, bool is_hint) {
+    const struct proof *found = proofs_find(proofs, key);
+    if (found != NULL)
+        return is_hint && !found->is_hint;
+    return !proof_is_nameless(key) && proofs->count < PROOFS;
+}
+
 static bool add(struct proofs *proofs, const struct proof_key *key, bool is_hint) {
-    if (proof_is_nameless(key))
+    if (!proofs_lack(proofs, key, is_hint))
         return false;
     struct proof *found = (struct proof *)proofs_find(proofs, key);
-    if (found != NULL) {
-        if (found->is_hint || !is_hint)
-            return false;
+    if (found != NULL)
         found->is_hint = true;
-        return true;
-    }
-    if (proofs->count == PROOFS)
-        return false;
-    proofs->entries[proofs->count++] = (struct proof){.key = *key, .is_hint = is_hint};
+    else
+        proofs->entries[proofs->count++] = (struct proof){.key = *key, .is_hint = is_hint};
     return true;
 }
 

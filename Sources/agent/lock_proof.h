@@ -36,6 +36,9 @@ void proofs_read(struct proofs *proofs);
 /* The proof for a kind of desktop; NULL if there is none. */
 const struct proof *proofs_find(const struct proofs *proofs, const struct proof_key *key);
 
+/* Whether it is news that a source locked a kind of desktop: what proofs_note would note. */
+bool proofs_lack(const struct proofs *proofs, const struct proof_key *key, bool is_hint);
+
 /* Notes that a source locked a kind of desktop, unless the desktop has no name. A hint takes the place of an
  * ActiveChanged. */
 void proofs_note(struct proofs *proofs, const struct proof_key *key, bool is_hint);

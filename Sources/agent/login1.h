@@ -1,28 +1,15 @@
-/* What the two files on login1 share. */
+/* The source login1: the user's sessions, the Lock signal, sleep. */
 #ifndef TOKENKEEP_AGENT_LOGIN1_H
 #define TOKENKEEP_AGENT_LOGIN1_H
 
-#include "agent.h"
+#include "login1_state.h"
 
-#define SERVICE "org.freedesktop.login1"
-#define MANAGER "/org/freedesktop/login1"
-#define SESSION "org.freedesktop.login1.Session"
-#define CALL_US (AGENT_CALL_S * SECOND_US)
+int login1_start(struct login1 *login1, struct facts *facts, sd_event *event);
 
-/* Sends a call whose reply, or failure, comes to handler. Negative if it cannot be sent. */
-int login1_call(struct agent *agent, sd_bus_slot **slot, const char *path, const char *interface,
-                const char *member, sd_bus_message_handler_t handler, const char *argument);
+/* Asks login1 for the properties of one graphical session, of each in turn: finds a login1 that hangs. The
+ * agent wakes for one reply. */
+void login1_check(struct login1 *login1);
 
-/* login1 failed or is away: it is not ready, and is tried again later. */
-void login1_fail(struct agent *agent);
-
-/* Asks for all sessions of the user. */
-void login1_list_sessions(struct agent *agent);
-
-/* Asks for the properties of a session. */
-void login1_ask_session(struct agent *agent, struct session *session);
-
-/* The session of this path, or an unused place for it if is_made; NULL if there is none. */
-struct session *login1_session_at(struct agent *agent, const char *path, bool is_made);
+void login1_end(struct login1 *login1);
 
 #endif

@@ -1,90 +1,16 @@
-/* The user's sessions as login1 describes them. */
 #define _GNU_SOURCE
-#include "login1.h"
+#include "login1_sessions.h"
+
+#include "login1_properties.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-size_t login1_graphical_sessions(const struct agent *agent) {
-    size_t count = 0;
-    for (size_t index = 0; index < AGENT_SESSIONS; index++)
-        count += agent->login1.sessions[index].is_used && agent->login1.sessions[index].is_graphical;
-    return count;
-}
-
-static void forget_session(struct session *session) {
-    sd_bus_slot_unref(session->call);
-    *session = (struct session){.is_used = false};
-}
-
-/* Ready once login1 has answered for each session. */
-static void check_readiness(struct agent *agent) {
-    struct login1 *login1 = &agent->login1;
-    if (login1->listing != NULL || login1->owner[0] == '\0')
-        return;
-    for (size_t index = 0; index < AGENT_SESSIONS; index++) {
-        if (login1->sessions[index].is_used && !login1->sessions[index].is_known)
-            return;
-    }
-    if (!login1->is_ready) {
-        login1->is_ready = true;
-        login1->is_gone = false;
-        login1->failures = 0;
-        (void)sd_event_source_set_enabled(login1->lost, SD_EVENT_OFF);
-        (void)requests_serve(agent);
-    }
-    lock_state_changed(agent);
-}
-
-/* A session as GetAll describes it. */
-struct description {
-    const char *class, *type, *desktop, *state;
-    uint32_t uid;
-    int is_locked, has_hint;
-};
-
-/* Reads one property of a known name; 1 if its type is right. */
-static int read_property(sd_bus_message *message, const char *name, struct description *description) {
-    static const struct {
-        const char *name;
-        size_t offset;
-    } texts[] = {
-        {"Class", offsetof(struct description, class)},
-        {"Type", offsetof(struct description, type)},
-        {"Desktop", offsetof(struct description, desktop)},
-        {"State", offsetof(struct description, state)},
-    };
-    for (size_t index = 0; index < sizeof texts / sizeof texts[0]; index++) {
-        if (strcmp(name, texts[index].name) == 0)
-            return sd_bus_message_read(message, "v", "s", (char *)description + texts[index].offset);
-    }
-    if (strcmp(name, "LockedHint") == 0) {
-        description->has_hint = 1;
-        return sd_bus_message_read(message, "v", "b", &description->is_locked);
-    }
-    if (strcmp(name, "User") == 0) {
-        const char *path;
-        return sd_bus_message_read(message, "v", "(uo)", &description->uid, &path);
-    }
-    return sd_bus_message_skip(message, "v");
-}
-
-static int read_properties(sd_bus_message *message, struct description *description) {
-    int error = sd_bus_message_enter_container(message, 'a', "{sv}");
-    if (error < 0)
-        return error;
-    while ((error = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
-        const char *name;
-        error = sd_bus_message_read(message, "s", &name);
-        if (error >= 0)
-            error = read_property(message, name, description);
-        if (error >= 0)
-            error = sd_bus_message_exit_container(message);
-        if (error < 0)
-            return error;
-    }
-    return error;
+static void forget_session(struct login1 *login1, size_t index) {
+    sd_bus_slot_unref(login1->sessions[index].call);
+    login1->sessions[index] = (struct session){.call = NULL};
+    login1->facts->login1.sessions[index] = (struct session_facts){.is_used = false};
 }
 
 static bool is_graphical_type(const char *type) {
@@ -92,84 +18,94 @@ static bool is_graphical_type(const char *type) {
 }
 
 /* Takes over what login1 said. Returns whether it locks the screen, and did not before. */
-static bool take(struct session *session, const struct description *description) {
+static bool take(struct session_facts *session, const struct session_properties *properties) {
     bool was_locked = session->is_graphical && session->is_locked;
-    session->is_bad = description->class == NULL || description->type == NULL || !description->has_hint;
+    session->is_bad = properties->class == NULL || properties->type == NULL || !properties->has_hint;
     if (session->is_bad)
         return true;
     /* A session that ends keeps its last hint. */
-    session->is_graphical = description->uid == geteuid() && strcmp(description->class, "user") == 0 &&
-                            is_graphical_type(description->type) &&
-                            (description->state == NULL || strcmp(description->state, "closing") != 0);
-    session->is_locked = description->is_locked != 0;
+    session->is_graphical = properties->uid == geteuid() && strcmp(properties->class, "user") == 0 &&
+                            is_graphical_type(properties->type) &&
+                            (properties->state == NULL || strcmp(properties->state, "closing") != 0);
+    session->is_locked = properties->is_locked != 0;
     proof_name(session->kind.desktop, sizeof session->kind.desktop,
-               description->desktop != NULL ? description->desktop : "");
-    proof_name(session->kind.type, sizeof session->kind.type, description->type);
+               properties->desktop != NULL ? properties->desktop : "");
+    proof_name(session->kind.type, sizeof session->kind.type, properties->type);
     return session->is_graphical && session->is_locked && !was_locked;
 }
 
 /* The session whose call is answered. */
-static struct session *session_of_call(struct agent *agent, sd_bus_slot *call) {
-    for (size_t index = 0; index < AGENT_SESSIONS; index++) {
-        if (agent->login1.sessions[index].is_used && agent->login1.sessions[index].call == call)
-            return &agent->login1.sessions[index];
-    }
-    return NULL;
+static size_t session_of_call(const struct login1 *login1, const sd_bus_slot *call) {
+    size_t index = 0;
+    while (index < AGENT_SESSIONS &&
+           !(login1->facts->login1.sessions[index].is_used && login1->sessions[index].call == call))
+        index++;
+    return index;
+}
+
+static void read_session(struct session_facts *session, sd_bus_message *message, struct facts *facts) {
+    struct session_properties properties = {.uid = UINT32_MAX};
+    bool locks = true;
+    session->is_known = true;
+    if (session_properties_read(message, &properties) < 0)
+        session->is_bad = true;
+    else
+        locks = take(session, &properties);
+    if (locks)
+        facts_tell(facts, EVENT_LOCKED, WORD_NO_LOCK);
 }
 
 static int on_properties(sd_bus_message *message, void *data, sd_bus_error *error) {
     (void)error;
-    struct agent *agent = data;
-    struct session *session = session_of_call(agent, sd_bus_get_current_slot(agent->login1.bus));
-    if (session == NULL)
+    struct login1 *login1 = data;
+    size_t index = session_of_call(login1, sd_bus_get_current_slot(login1->bus));
+    if (index == NO_SESSION)
         return 0;
-    session->call = sd_bus_slot_unref(session->call);
+    login1->sessions[index].call = sd_bus_slot_unref(login1->sessions[index].call);
     const sd_bus_error *failure = sd_bus_message_get_error(message);
-    if (failure != NULL) {
-        if (sd_bus_error_has_name(failure, SD_BUS_ERROR_UNKNOWN_OBJECT))
-            forget_session(session);
-        else
-            login1_fail(agent);
-        check_readiness(agent);
-        return 0;
-    }
-    struct description description = {.uid = UINT32_MAX};
-    session->is_known = true;
-    bool locks;
-    if (read_properties(message, &description) < 0)
-        locks = session->is_bad = true;
+    if (failure == NULL)
+        read_session(&login1->facts->login1.sessions[index], message, login1->facts);
+    else if (sd_bus_error_has_name(failure, SD_BUS_ERROR_UNKNOWN_OBJECT))
+        forget_session(login1, index);
     else
-        locks = take(session, &description);
-    if (locks)
-        lock_state_locked(agent);
-    check_readiness(agent);
+        login1_fail(login1);
+    login1_check_readiness(login1);
     return 0;
 }
 
-void login1_ask_session(struct agent *agent, struct session *session) {
-    if (login1_call(agent, &session->call, session->path, "org.freedesktop.DBus.Properties", "GetAll",
-                    on_properties, SESSION) < 0)
-        login1_fail(agent);
+void login1_ask_session(struct login1 *login1, size_t index) {
+    const struct bus_method get_all = {SERVICE, login1->sessions[index].path,
+                                       "org.freedesktop.DBus.Properties", "GetAll"};
+    if (bus_call(login1->bus, &login1->sessions[index].call, &get_all, SESSION, on_properties, login1) < 0)
+        login1_fail(login1);
 }
 
-struct session *login1_session_at(struct agent *agent, const char *path, bool is_made) {
-    struct session *unused = NULL;
-    for (size_t index = 0; index < AGENT_SESSIONS; index++) {
-        struct session *session = &agent->login1.sessions[index];
-        if (session->is_used && strcmp(session->path, path) == 0)
-            return session;
-        if (!session->is_used && unused == NULL)
-            unused = session;
-    }
-    if (!is_made || unused == NULL || strlen(path) >= sizeof unused->path)
-        return NULL;
-    *unused = (struct session){.is_used = true};
-    strcpy(unused->path, path);
-    return unused;
+size_t login1_session_at(const struct login1 *login1, const char *path) {
+    size_t index = 0;
+    while (index < AGENT_SESSIONS && !(login1->facts->login1.sessions[index].is_used &&
+                                       strcmp(login1->sessions[index].path, path) == 0))
+        index++;
+    return index;
+}
+
+/* The place for a session that may be new; NO_SESSION if there is none. */
+static size_t place_for(struct login1 *login1, const char *path) {
+    size_t index = login1_session_at(login1, path);
+    if (index != NO_SESSION || strlen(path) >= sizeof login1->sessions[0].path)
+        return index;
+    index = 0;
+    while (index < AGENT_SESSIONS && login1->facts->login1.sessions[index].is_used)
+        index++;
+    if (index == NO_SESSION)
+        return NO_SESSION;
+    login1->facts->login1.sessions[index] = (struct session_facts){.is_used = true};
+    login1->sessions[index] = (struct session){.call = NULL};
+    strcpy(login1->sessions[index].path, path);
+    return index;
 }
 
 /* Asks for each session of the user. Negative if the list is malformed, or longer than the agent's. */
-static int read_sessions(struct agent *agent, sd_bus_message *message) {
+static int read_sessions(struct login1 *login1, sd_bus_message *message) {
     int error = sd_bus_message_enter_container(message, 'a', "(susso)");
     if (error < 0)
         return error;
@@ -178,36 +114,35 @@ static int read_sessions(struct agent *agent, sd_bus_message *message) {
     while ((error = sd_bus_message_read(message, "(susso)", &id, &uid, &user, &seat, &path)) > 0) {
         if (uid != geteuid())
             continue;
-        struct session *session = login1_session_at(agent, path, true);
-        if (session == NULL)
+        size_t index = place_for(login1, path);
+        if (index == NO_SESSION)
             return -E2BIG;
-        session->is_listed = true;
-        login1_ask_session(agent, session);
+        login1->sessions[index].is_listed = true;
+        login1_ask_session(login1, index);
     }
     return error;
 }
 
 static int on_sessions(sd_bus_message *message, void *data, sd_bus_error *error) {
     (void)error;
-    struct agent *agent = data;
-    struct login1 *login1 = &agent->login1;
+    struct login1 *login1 = data;
     login1->listing = sd_bus_slot_unref(login1->listing);
     for (size_t index = 0; index < AGENT_SESSIONS; index++)
         login1->sessions[index].is_listed = false;
-    if (sd_bus_message_is_method_error(message, NULL) > 0 || read_sessions(agent, message) < 0) {
-        login1_fail(agent);
+    if (sd_bus_message_is_method_error(message, NULL) > 0 || read_sessions(login1, message) < 0) {
+        login1_fail(login1);
         return 0;
     }
     for (size_t index = 0; index < AGENT_SESSIONS; index++) {
-        if (login1->sessions[index].is_used && !login1->sessions[index].is_listed)
-            forget_session(&login1->sessions[index]);
+        if (login1->facts->login1.sessions[index].is_used && !login1->sessions[index].is_listed)
+            forget_session(login1, index);
     }
-    check_readiness(agent);
+    login1_check_readiness(login1);
     return 0;
 }
 
-void login1_list_sessions(struct agent *agent) {
-    if (login1_call(agent, &agent->login1.listing, MANAGER, SERVICE ".Manager", "ListSessions", on_sessions,
-                    NULL) < 0)
-        login1_fail(agent);
+void login1_list_sessions(struct login1 *login1) {
+    static const struct bus_method list = {SERVICE, MANAGER, SERVICE ".Manager", "ListSessions"};
+    if (bus_call(login1->bus, &login1->listing, &list, NULL, on_sessions, login1) < 0)
+        login1_fail(login1);
 }

@@ -1,6 +1,9 @@
 /* tokenkeep-agent: holds the class keys of levels that the screen's lock ends (docs/screen-lock.md). */
 #define _GNU_SOURCE
 #include "agent.h"
+#include "listener.h"
+#include "timers.h"
+#include "tools.h"
 
 #include "../CSystemShims/include/CSystemShims.h"
 
@@ -23,34 +26,41 @@ static int fault(const char *what, int error) {
     return EXIT_UNAVAILABLE;
 }
 
-static int on_start_time(sd_event_source *source, uint64_t time, void *data) {
+static int on_start_over(sd_event_source *source, uint64_t time, void *data) {
     (void)source, (void)time;
-    return requests_serve(data);
-}
-
-#ifdef TOKENKEEP_AGENT_TEST
-/* The tests tell the agent of a step of the clock, and do not set the machine's. */
-static int on_clock_step(sd_event_source *source, const struct signalfd_siginfo *info, void *data) {
-    (void)source, (void)info;
-    lock_state_clock_step(data);
+    ((struct agent *)data)->facts.is_start_over = true;
     return 0;
 }
 
-static int watch_clock(struct agent *agent) {
-    return sd_event_add_signal(agent->event, NULL, SIGUSR1, on_clock_step, agent);
+static int on_renewal(sd_event_source *source, uint64_t time, void *data) {
+    (void)source, (void)time;
+    facts_tell(&((struct agent *)data)->facts, EVENT_RENEWAL, WORD_NO_LOCK);
+    return 0;
 }
-#else
+
+/* The facts tell that a key has waited too long. */
+static int on_waited(sd_event_source *source, uint64_t time, void *data) {
+    (void)source, (void)time, (void)data;
+    return 0;
+}
+
+static int on_sync(sd_event_source *source, uint64_t time, void *data) {
+    (void)source, (void)time;
+    facts_tell(&((struct agent *)data)->facts, EVENT_SYNC, WORD_NO_LOCK);
+    return 0;
+}
+
 /* A timer that never fires: the kernel cancels it when the wall clock is set. */
 static int arm_clock(int timer) {
     struct itimerspec never = {.it_value.tv_sec = 0x7fffffff};
     return timerfd_settime(timer, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL);
 }
 
-static int on_clock_step(sd_event_source *source, int timer, uint32_t events, void *data) {
+static int on_clock_set(sd_event_source *source, int timer, uint32_t events, void *data) {
     (void)source, (void)events;
     /* Arming it anew also clears the event. */
     (void)arm_clock(timer);
-    lock_state_clock_step(data);
+    facts_tell(&((struct agent *)data)->facts, EVENT_CLOCK_SET, WORD_NO_LOCK);
     return 0;
 }
 
@@ -58,9 +68,26 @@ static int watch_clock(struct agent *agent) {
     int timer = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
     if (timer < 0 || arm_clock(timer) < 0)
         return -errno;
-    return sd_event_add_io(agent->event, NULL, timer, EPOLLIN, on_clock_step, agent);
+    return sd_event_add_io(agent->event, NULL, timer, EPOLLIN, on_clock_set, agent);
 }
-#endif
+
+/* Runs after each source that was heard. */
+static int on_facts(sd_event_source *source, void *data) {
+    (void)source;
+    agent_follow_facts(data);
+    return 0;
+}
+
+static int watch_facts(struct agent *agent) {
+    sd_event_source *step = NULL;
+    int error = sd_event_add_post(agent->event, &step, on_facts, agent);
+    if (error >= 0)
+        error = sd_event_source_set_priority(step, PRIORITY_STEP);
+    if (error >= 0)
+        error = sd_event_source_set_floating(step, 1);
+    sd_event_source_unref(step);
+    return error;
+}
 
 /* Neither core dumps nor other programs of the user see the memory. */
 static int protect_memory(struct agent *agent) {
@@ -71,6 +98,10 @@ static int protect_memory(struct agent *agent) {
     agent->keys = held_keys_make(&is_locked);
     if (agent->keys == NULL)
         return errno;
+    agent->facts.keys = agent->keys->entries;
+    agent->facts.proofs = &agent->proofs;
+    agent->requests.buffer = agent->keys->request;
+    agent->requests.buffer_size = sizeof agent->keys->request;
     if (!is_locked)
         fprintf(stderr,
                 "tokenkeep-agent: warning: the limit of locked memory is too low: keys may be swapped\n"
@@ -78,37 +109,53 @@ static int protect_memory(struct agent *agent) {
     return 0;
 }
 
-static int run_loop(struct agent *agent) {
+static int end_by_signals(struct agent *agent) {
+    static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
+    int error = 0;
     sigset_t signals;
     (void)sigemptyset(&signals);
-    (void)sigaddset(&signals, SIGTERM);
-    (void)sigaddset(&signals, SIGINT);
-    (void)sigaddset(&signals, SIGHUP);
-#ifdef TOKENKEEP_AGENT_TEST
-    (void)sigaddset(&signals, SIGUSR1);
-#endif
+    for (size_t index = 0; index < sizeof ends / sizeof ends[0]; index++)
+        (void)sigaddset(&signals, ends[index]);
     (void)sigprocmask(SIG_BLOCK, &signals, NULL);
-    (void)sd_watchdog_enabled(0, &agent->watchdog_us);
+    for (size_t index = 0; error >= 0 && index < sizeof ends / sizeof ends[0]; index++)
+        error = sd_event_add_signal(agent->event, NULL, ends[index], NULL, NULL);
+    return error;
+}
+
+static int add_timers(struct agent *agent) {
+    int error = timer_add(agent->event, &agent->renewal, SECOND_US, on_renewal, agent);
+    if (error >= 0)
+        error = timer_add(agent->event, &agent->waiting, SECOND_US, on_waited, agent);
+    if (error >= 0)
+        error = timer_add(agent->event, &agent->sync, SECOND_US, on_sync, agent);
+    if (error >= 0)
+        error = timer_add(agent->event, &agent->start, SECOND_US / 100, on_start_over, agent);
+    if (error >= 0)
+        error = timer_arm(agent->start, boot_now() + AGENT_START_MS * SECOND_US / 1000);
+    return error;
+}
+
+static int run_loop(struct agent *agent) {
+    struct facts *facts = &agent->facts;
     int error = sd_event_new(&agent->event);
-    for (int number = 0; error >= 0 && number < 3; number++) {
-        static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
-        error = sd_event_add_signal(agent->event, NULL, ends[number], NULL, NULL);
-    }
     if (error >= 0)
-        error = lock_state_start(agent);
+        error = end_by_signals(agent);
     if (error >= 0)
-        error = draining_start(agent);
+        error = add_timers(agent);
     if (error >= 0)
         error = watch_clock(agent);
     if (error >= 0)
-        error = login1_start(agent);
+        error = watch_facts(agent);
     if (error >= 0)
-        error = sd_event_add_time(agent->event, &agent->start, CLOCK_BOOTTIME,
-                                  agent_now() + AGENT_START_MS * SECOND_US / 1000, SECOND_US / 100,
-                                  on_start_time, agent);
+        error = login1_start(&agent->login1, facts, agent->event);
     if (error < 0)
         return error;
-    session_bus_start(agent);
+    agent->requests.facts = facts;
+    agent->requests.event = agent->event;
+    (void)sd_watchdog_enabled(0, &facts->watchdog_us);
+    proofs_read(&agent->proofs);
+    session_bus_connect(&agent->session_bus, facts, agent->event);
+    agent_follow_facts(agent);
     return sd_event_loop(agent->event);
 }
 
@@ -119,7 +166,7 @@ static int serve(void) {
     int error = protect_memory(&agent);
     if (error != 0)
         return fault("the memory for keys cannot be locked; raise the limit that ulimit -l shows", error);
-    error = requests_listen(&agent);
+    error = agent.requests.listener = listener_open();
     if (error == -EWOULDBLOCK)
         return fault("another agent of this user runs", -error);
     if (error < 0)
@@ -127,9 +174,9 @@ static int serve(void) {
     held_keys_begin();
     error = run_loop(&agent);
     held_keys_drop_all(agent.keys);
-    requests_end(&agent);
-    session_bus_end(&agent);
-    login1_end(&agent);
+    requests_end(&agent.requests);
+    session_bus_end(&agent.session_bus);
+    login1_end(&agent.login1);
     sd_event_unref(agent.event);
     return error < 0 ? fault("the event loop failed", -error) : EXIT_SUCCESS;
 }

@@ -1,8 +1,8 @@
-/* Programs beside the agent: the trial of the lock, and the run of a locker that sets no hint. */
 #define _GNU_SOURCE
-#include "agent.h"
+#include "tools.h"
 
 #include "../CSystemShims/include/CSystemShims.h"
+#include "timers.h"
 
 #include <errno.h>
 #include <spawn.h>
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <systemd/sd-bus.h>
 #include <unistd.h>
 
 #define SERVICE "org.freedesktop.login1"
@@ -121,7 +122,7 @@ int tool_test_lock(void) {
         fprintf(stderr, "tokenkeep: login1 does not lock this session: %s\n", strerror(-error));
         return UNAVAILABLE;
     }
-    for (uint64_t end = agent_now() + LOCKING_S * SECOND_US; agent_now() < end; (void)usleep(POLL_US)) {
+    for (uint64_t end = boot_now() + LOCKING_S * SECOND_US; boot_now() < end; (void)usleep(POLL_US)) {
         ask_agent(word);
         if (strcmp(word, "hint") == 0 || strcmp(word, "active") == 0) {
             printf("the agent saw the lock by %s\n",

@@ -6,7 +6,8 @@ import random
 import signal
 import sys
 
-from world import Desktop, Key, wait_until
+from patience import wait_until
+from world import Desktop, Key
 
 STEPS = 12
 

@@ -1,17 +1,20 @@
 #!/usr/bin/python3
-"""The program with the agent: unlock, load, lock, protection, lockers. Usage: program.py AGENT QUICK PROGRAM TEST…"""
+"""The program with the agent: unlock, load, lock, protection, lockers. Usage: program.py AGENT PROGRAM TEST…"""
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
 import unittest
 
-from world import Desktop, kernel_keys, publish, wait_until
+from patience import PATIENCE, wait_until
+from still_clock import StillClock
+from world import Desktop, kernel_keys, publish
 
-AGENT, QUICK, PROGRAM = sys.argv[1:4]
+AGENT, PROGRAM = sys.argv[1:3]
 SECRET = "when the screen is open"
+# The clock that the program lives by, but not the agent, whose clock stands still (run.sh).
+CLOCK = {name: os.environ[name] for name in ("TOKENKEEP_TEST_CLOCK", "LD_PRELOAD")}
 UNIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tokenkeep-sync.service.in")
 # The agent that `tokenkeep agent run` becomes lies beside the program.
 assert os.path.exists(os.path.join(os.path.dirname(PROGRAM), "../libexec/tokenkeep/tokenkeep-agent"))
@@ -22,6 +25,7 @@ class Case(unittest.TestCase):
         self.world = Desktop(AGENT)
         self.addCleanup(self.world.close)
         self.addCleanup(self.run_program, "lock")
+        self.world.environment.update(CLOCK)
         self.environment = {**self.world.environment, "TOKENKEEP_VAULT": self.world.directory + "/vault"}
         self.run_program("password", "set", "--stdin", input="secret\n", check=True)
         self.run_program("lock", check=True)
@@ -29,10 +33,54 @@ class Case(unittest.TestCase):
     def run_program(self, *arguments, input="", check=False):
         result = subprocess.run(
             [PROGRAM, *arguments, *(() if arguments[0] == "agent" else ("--stack", "any required vault"))], input=input,
-            env=self.environment, capture_output=True, text=True, timeout=60)
+            env=self.environment, capture_output=True, text=True, timeout=PATIENCE)
         if check:
             self.assertEqual(result.returncode, 0, result.stderr)
         return result
+
+    def hang_agent(self):
+        """Stops the agent as one that hangs."""
+        self.world.agent.send_signal(signal.SIGSTOP)
+
+        def is_stopped():
+            with open(f"/proc/{self.world.agent.pid}/stat", encoding="utf-8") as stat:
+                return stat.read().rsplit(")", 1)[1].split()[0] == "T"
+
+        wait_until(is_stopped, "the agent's stop")
+
+    def waiting_requests(self):
+        """The connections that a stopped agent has not accepted, also those whose client gave up."""
+        with open("/proc/net/unix", encoding="utf-8") as sockets:
+            return sum(line.rstrip("\n").endswith(" " + self.world.socket) for line in sockets) - 1
+
+    def pass_requests(self, program, most=PATIENCE):
+        """Passes the limit of each request to an agent that hangs, until the program ends. Returns their number."""
+        passed, before = 0, self.waiting_requests()
+
+        def is_waiting():
+            return self.waiting_requests() > before + passed
+
+        while passed < most:
+            wait_until(lambda: program.poll() is not None or is_waiting(), "the program's end or its next request")
+            if not is_waiting():
+                break
+            passing = subprocess.Popen(["test-clock", "pass", str(program.pid)])
+            wait_until(lambda: passing.poll() is not None or program.poll() is not None, "the limit of the request")
+            passing.kill()
+            passing.wait()
+            passed += 1
+        return passed
+
+    def run_beside_hanging_agent(self, *arguments, input=""):
+        program = subprocess.Popen(
+            [PROGRAM, *arguments, "--stack", "any required vault"], env=self.environment, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        program.stdin.write(input)
+        program.stdin.close()
+        program.stdin = None
+        self.pass_requests(program)
+        output, errors = program.communicate()
+        return subprocess.CompletedProcess(arguments, program.returncode, output, errors)
 
     def start_agent(self, proved=True):
         self.world.start_agent()
@@ -53,7 +101,10 @@ class Case(unittest.TestCase):
         return self.run_program("load", "example.com", "ann")
 
     def screen_axis(self):
-        levels = json.loads(self.run_program("protection", "--json", check=True).stdout)["levels"]
+        return self.axis_of(self.run_program("protection", "--json", check=True))
+
+    def axis_of(self, protection):
+        levels = json.loads(protection.stdout)["levels"]
         return next(row for row in levels if row["level"] == "when-unlocked")["axes"]["screen-lock"]
 
     def class_key_1(self):
@@ -93,28 +144,34 @@ class WithAgent(Case):
             wait_until(lambda: sorted(row[3] for row in self.class_key_1()) == [4, 32], f"the agent's key after {words}")
 
     def test_lock_works_while_the_agent_is_stopped_and_after_it_was_killed(self):
-        for signal_number in (signal.SIGSTOP, signal.SIGKILL):
+        for hangs in (True, False):
             for arguments in (("lock", "--screen"), ("lock",)):
                 self.start_agent(proved=False)
                 self.unlock()
                 self.assertEqual(self.save().returncode, 0)
-                self.world.agent.send_signal(signal_number)
-                self.run_program(*arguments, check=True)
+                if hangs:
+                    self.hang_agent()
+                else:
+                    self.world.stop_agent(signal.SIGKILL)
+                run = self.run_beside_hanging_agent if hangs else self.run_program
+                self.assertEqual(run(*arguments).returncode, 0)
                 self.assertEqual(self.class_key_1(), [])
-                self.assertEqual(self.load().returncode, 3)
-                self.world.agent.send_signal(signal.SIGCONT)
-                if signal_number == signal.SIGSTOP:
+                self.assertEqual(run("load", "example.com", "ann").returncode, 3)
+                if hangs:
+                    self.world.agent.send_signal(signal.SIGCONT)
                     self.world.wait_for(holds=False)
                     self.world.stop_agent()
-                self.world.agent.wait()
                 self.assertEqual(self.load().returncode, 3)
 
     def test_an_unlock_publishes_nothing_while_the_agent_hangs(self):
         self.start_agent(proved=False)
-        self.world.agent.send_signal(signal.SIGSTOP)
-        self.assertIn("tokenkeep-agent does not answer", self.unlock().stderr)
+        self.hang_agent()
+        unlocked = self.run_beside_hanging_agent("unlock", "--stdin", input="secret\n")
+        self.assertEqual(unlocked.returncode, 0)
+        self.assertIn("tokenkeep-agent does not answer", unlocked.stderr)
         self.assertEqual(self.class_key_1(), [])
-        self.assertEqual(self.screen_axis()["strength"], "advisory")
+        protection = self.run_beside_hanging_agent("protection", "--json")
+        self.assertEqual(self.axis_of(protection)["strength"], "advisory")
 
     def login(self, command, input=b""):
         program = subprocess.Popen(
@@ -125,37 +182,24 @@ class WithAgent(Case):
         program.stdin.close()
         return program
 
-    def stop_agent(self):
-        self.world.agent.send_signal(signal.SIGSTOP)
-
-        def is_stopped():
-            with open(f"/proc/{self.world.agent.pid}/stat", encoding="utf-8") as stat:
-                return stat.read().rsplit(")", 1)[1].split()[0] == "T"
-
-        wait_until(is_stopped, "the agent's stop")
-
-    def waiting_requests(self):
-        """The connections that a stopped agent has not accepted, also those whose client gave up."""
-        with open("/proc/net/unix", encoding="utf-8") as sockets:
-            return sum(line.rstrip("\n").endswith(" " + self.world.socket) for line in sockets) - 1
-
     def sign_in(self):
         """Unlocks as a login without a session does, for a minute: the agent gets no key yet."""
         self.start_agent(proved=False)
         self.unlock()
         self.assertEqual(self.save().returncode, 0)
         self.run_program("lock", check=True)
-        self.assertEqual(self.login("unlock", b"secret").wait(60), 0)
+        self.assertEqual(self.login("unlock", b"secret").wait(PATIENCE), 0)
         self.assertFalse(self.world.status().holds)
 
     def test_the_begin_of_a_session_asks_an_agent_again_that_answers_late(self):
         self.sign_in()
-        self.stop_agent()
+        self.hang_agent()
         before = self.waiting_requests()
         confirming = self.login("confirm")
-        wait_until(lambda: self.waiting_requests() >= before + 2 or confirming.poll() is not None, "a second request")
+        self.pass_requests(confirming, most=1)
+        wait_until(lambda: self.waiting_requests() == before + 2, "a second request")
         self.world.agent.send_signal(signal.SIGCONT)
-        self.assertEqual(confirming.wait(60), 0)
+        self.assertEqual(confirming.wait(PATIENCE), 0)
         self.assertTrue(self.world.status().published)
         # The kernel collects the key that the number has displaced.
         wait_until(lambda: sorted(row[3] for row in self.class_key_1()) == [4, 32], "the agent's key alone")
@@ -163,10 +207,9 @@ class WithAgent(Case):
 
     def test_the_begin_of_a_session_asks_an_agent_that_hangs_five_times(self):
         self.sign_in()
-        self.stop_agent()
-        before = self.waiting_requests()
-        self.assertEqual(self.login("confirm").wait(60), 0)
-        self.assertEqual(self.waiting_requests(), before + 5)
+        self.hang_agent()
+        confirming = self.login("confirm")
+        self.assertEqual((self.pass_requests(confirming), confirming.wait(PATIENCE)), (5, 0))
 
     def test_lock_tells_the_agent_to_drop_the_vault(self):
         self.start_agent(proved=False)
@@ -232,7 +275,7 @@ class WithAgent(Case):
                     "proved": True, "source": "hint"})
 
     def test_agent_run_becomes_the_agent(self):
-        self.world.agent = subprocess.Popen([PROGRAM, "agent", "run"], env=self.environment)
+        self.world.run_agent([PROGRAM, "agent", "run"])
         wait_until(self.world.is_listening, "the agent's socket")
         with open(f"/proc/{self.world.agent.pid}/comm", encoding="utf-8") as name:
             self.assertEqual(name.read().strip(), "tokenkeep-agent")
@@ -254,12 +297,12 @@ class Draining(Case):
 
     def run_default(self, *arguments, input=""):
         return subprocess.run(
-            [PROGRAM, *arguments], input=input, env=self.environment, capture_output=True, text=True, timeout=60)
+            [PROGRAM, *arguments], input=input, env=self.environment, capture_output=True, text=True, timeout=PATIENCE)
 
     def kept_by_the_keyring(self):
         found = subprocess.run(
             ["secret-tool", "lookup", "service", "example.com", "username", "ann"], env=self.environment,
-            capture_output=True, text=True, timeout=60)
+            capture_output=True, text=True, timeout=PATIENCE)
         return found.stdout
 
     def test_a_change_that_the_keyring_missed_is_drained_when_the_keyring_appears(self):
@@ -353,7 +396,10 @@ class Lockers(Case):
 
     def test_test_lock_names_the_source_or_what_to_configure(self):
         self.start_agent(proved=False)
-        trial = subprocess.Popen([PROGRAM, "agent", "test-lock"], env=self.environment, stdout=subprocess.PIPE, text=True)
+        # The trial's time stands still, too.
+        clock = StillClock(os.path.join(self.world.directory, "trial-clock"))
+        environment = {**self.environment, **self.world.clock_environment, "TOKENKEEP_AGENT_CLOCK": clock.path}
+        trial = subprocess.Popen([PROGRAM, "agent", "test-lock"], env=environment, stdout=subprocess.PIPE, text=True)
         self.world.wait_for(word="signal")
         self.world.set_hint(True)
         self.assertEqual(trial.communicate()[0], "the agent saw the lock by login1's LockedHint\n")
@@ -361,4 +407,4 @@ class Lockers(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0]] + sys.argv[4:])
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:])

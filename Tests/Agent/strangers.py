@@ -7,7 +7,7 @@ import sys
 import tempfile
 
 from listening import listens
-from world import wait_until
+from patience import PATIENCE, wait_until
 
 
 def ask(path, user):
@@ -23,7 +23,7 @@ except (BrokenPipeError, ConnectionResetError):
     print("")
 """
     result = subprocess.run(["/usr/bin/python3", "-c", code], user=user, group=user, extra_groups=[],
-                            capture_output=True, text=True, timeout=10, check=True)
+                            capture_output=True, text=True, timeout=PATIENCE, check=True)
     return result.stdout.strip()
 
 

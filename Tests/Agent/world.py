@@ -9,15 +9,16 @@ import socket
 import struct
 import subprocess
 import tempfile
-import time
 
 import dbus
 import dbus.bus
 import dbusmock
 
+from patience import PATIENCE, wait_until
+from still_clock import StillClock
+
 HOLDS, PUBLISHED, LOCKED, PROVED = 1, 2, 4, 8
 STATUS, HOLD, LOCK, DROP = 1, 2, 3, 4
-PATIENCE = 10  # seconds: an upper limit, never waited for where all is well
 MANAGER = "org.freedesktop.login1.Manager"
 SESSION = "org.freedesktop.login1.Session"
 
@@ -64,13 +65,6 @@ def kernel_keys(prefix):
             if int(fields[5]) == os.geteuid() and fields[7] == "user" and fields[8].startswith(prefix):
                 rows.append((int(fields[0], 16), fields[1], fields[3], int(fields[8].rsplit(": ", 1)[1])))
     return rows
-
-
-def wait_until(condition, what="it", patience=PATIENCE):
-    end = time.monotonic() + patience
-    while not condition():
-        assert time.monotonic() < end, f"{what} did not come within {patience} s"
-        time.sleep(0.002)
 
 
 class Key:
@@ -130,6 +124,7 @@ class World:
         os.mkdir(self.runtime, 0o700)
         self.socket = os.path.join(self.runtime, "tokenkeep", "agent")
         self.processes = []
+        self.sessions = []
         self.agent = self.login1 = None
         self.connection = self.session_connection = None
         self.savers = {}
@@ -140,9 +135,13 @@ class World:
             "XDG_STATE_HOME": os.path.join(self.directory, "state"),
             "DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={self.directory}/system-bus",
             "DBUS_SESSION_BUS_ADDRESS": f"unix:path={self.directory}/session-bus",
-            "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1",
+            "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:verify_asan_link_order=0",
             "UBSAN_OPTIONS": "halt_on_error=1",
         }
+        # Without the library the agent has the real clock (Tests/Devices).
+        library = os.environ.get("STILL_CLOCK")
+        self.clock = StillClock(os.path.join(self.directory, "clock")) if library else None
+        self.clock_environment = {"LD_PRELOAD": library, "TOKENKEEP_AGENT_CLOCK": self.clock.path} if library else {}
 
     # Processes
 
@@ -176,6 +175,7 @@ class World:
         return self.connection
 
     def start_login1(self):
+        self.sessions.clear()
         self.login1 = self.start_mock("--system", "--template", "logind")
         wait_until(lambda: self.system_bus().name_has_owner("org.freedesktop.login1"), "login1")
 
@@ -208,8 +208,14 @@ class World:
         self.savers[name][1].EmitSignal("", "ActiveChanged", "b", [is_active])
 
     def start_agent(self, **options):
-        self.agent = subprocess.Popen([self.program], env=self.environment, **options)
+        self.run_agent([self.program], **options)
         wait_until(self.is_listening, "the agent's socket")
+
+    def run_agent(self, command, **options):
+        """Starts a command that becomes the agent."""
+        self.agent = subprocess.Popen(command, env={**self.environment, **self.clock_environment}, **options)
+        if self.clock:
+            self.clock.process = self.agent
 
     def is_listening(self):
         assert self.agent.poll() is None, "the agent ended"
@@ -246,6 +252,7 @@ class World:
         return self.system_bus().get_object("org.freedesktop.login1", f"/org/freedesktop/login1/session/{name}")
 
     def add_session(self, name="c1", uid=None, kind="wayland", desktop="test"):
+        self.sessions.append(name)
         self.manager().AddSession(
             name, "seat0", dbus.UInt32(os.geteuid() if uid is None else uid), "tester", True,
             dbus_interface=dbusmock.MOCK_IFACE,
@@ -255,6 +262,7 @@ class World:
         self.tell_sessions("SessionNew", name)
 
     def remove_session(self, name="c1"):
+        self.sessions.remove(name)
         self.manager().RemoveObject(f"/org/freedesktop/login1/session/{name}", dbus_interface=dbusmock.MOCK_IFACE)
         self.tell_sessions("SessionRemoved", name)
 
@@ -337,3 +345,13 @@ class Desktop(World):
         except BaseException:
             self.close()
             raise
+
+    def reset(self):
+        """The desktop as at its beginning, without an agent."""
+        if self.agent.poll() is None:
+            self.agent.send_signal(signal.SIGCONT)
+            self.stop_agent()
+        shutil.rmtree(os.path.join(self.directory, "state"), ignore_errors=True)
+        for name in list(self.sessions):
+            self.remove_session(name)
+        self.add_session()

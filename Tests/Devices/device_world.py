@@ -175,7 +175,8 @@ class Desk:
                 shutil.copy(f"/etc/{name}", etc)
         with open(f"{etc}/passwd", "a", encoding="ascii") as file:
             file.write(f"tokenkeep-test:x:{uid}:{uid}::/:/bin/sh\n")
-        for name in (os.path.join(HERE, "desktop.py"), os.path.join(TESTS, "Agent", "world.py")):
+        for name in (os.path.join(HERE, "desktop.py"), os.path.join(TESTS, "Agent", "world.py"),
+                     os.path.join(TESTS, "Agent", "still_clock.py"), os.path.join(TESTS, "Support", "patience.py")):
             stage.install(name)
         command = f'mount --bind "{etc}" /etc && exec setpriv --reuid={uid} --regid={uid} --clear-groups "$@"'
         self.process = subprocess.Popen(

@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
@@ -341,11 +342,38 @@ unsigned int alarm(unsigned int seconds) {
     return (unsigned int)old.it_value.tv_sec + (old.it_value.tv_usec != 0);
 }
 
+/* The limits of setsockopt(2). A number may have been given to another socket since. */
+static int64_t receive_limits[DESCRIPTORS];
+
+static int has_receive_limit(int socket, int flags) {
+    struct timeval limit = {0, 0};
+    socklen_t length = sizeof limit;
+    return page != NULL && socket >= 0 && socket < DESCRIPTORS && receive_limits[socket] > 0 &&
+           (flags & MSG_DONTWAIT) == 0 && (fcntl(socket, F_GETFL) & O_NONBLOCK) == 0 &&
+           getsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, &length) == 0 &&
+           (limit.tv_sec != 0 || limit.tv_usec != 0);
+}
+
+/* The kernel's limit does not see when a test moves the clock. */
+ssize_t recv(int socket, void *buffer, size_t size, int flags) {
+    if (has_receive_limit(socket, flags)) {
+        struct pollfd polled = {.fd = socket, .events = POLLIN};
+        int ready = poll_until(&polled, 1, receive_limits[socket], NULL);
+        if (ready <= 0) {
+            errno = ready == 0 ? EAGAIN : errno;
+            return -1;
+        }
+    }
+    return REAL(recv)(socket, buffer, size, flags);
+}
+
 int setsockopt(int socket, int level, int option, const void *value, socklen_t length) {
     if (page == NULL || level != SOL_SOCKET || (option != SO_RCVTIMEO && option != SO_SNDTIMEO) ||
         length != sizeof(struct timeval))
         return REAL(setsockopt)(socket, level, option, value, length);
     struct timeval limit = *(const struct timeval *)value;
+    if (option == SO_RCVTIMEO && socket >= 0 && socket < DESCRIPTORS)
+        receive_limits[socket] = limit.tv_sec * SECOND + limit.tv_usec * 1000;
     int64_t real =
         test_clock_real_until(page, test_clock_now(page) + limit.tv_sec * SECOND + limit.tv_usec * 1000);
     limit = (struct timeval){real / SECOND, real % SECOND / 1000};

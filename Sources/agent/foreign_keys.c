@@ -1,0 +1,43 @@
+#include "foreign_keys.h"
+
+#include "../CSystemShims/include/CSystemShims.h"
+#include "../CSystemShims/keyring_calls.h"
+#include "class_keys.h"
+
+/* More class keys than vaults that one user has unlocked at a time. */
+#define SWEPT_KEYS 64
+
+struct swept {
+    char descriptions[SWEPT_KEYS][DESCRIPTION_LENGTH];
+    size_t count;
+};
+
+/* Collects "tokenkeep:VAULTID:PURPOSE:…" of the agent's purposes. */
+static void collect(const char *description, void *data) {
+    struct swept *swept = data;
+    const char *purpose = description + sizeof "tokenkeep:" + 2 * VAULT_ID_LENGTH;
+    if (swept->count == SWEPT_KEYS || strlen(description) >= DESCRIPTION_LENGTH ||
+        strlen(description) < sizeof "tokenkeep:" + 2 * VAULT_ID_LENGTH + 2 || purpose[1] != ':' ||
+        !class_keys_takes((uint8_t)(purpose[0] - '0')))
+        return;
+    strcpy(swept->descriptions[swept->count++], description);
+}
+
+/* Whether a login unlocked the vault of a key for a minute, and its session has yet to begin. */
+static int is_unconfirmed(const char *description) {
+    char mark[DESCRIPTION_LENGTH];
+    int length = (int)sizeof "tokenkeep:" + 2 * VAULT_ID_LENGTH;
+    (void)snprintf(mark, sizeof mark, "%.*slogin", length, description);
+    return key_control(KEYCTL_SEARCH, (unsigned long)KEY_SPEC_USER_KEYRING, (unsigned long)"user",
+                       (unsigned long)mark, 0) >= 0;
+}
+
+void foreign_keys_sweep(bool spares_unconfirmed) {
+    struct swept swept = {.count = 0};
+    (void)tokenkeep_keyring_each("tokenkeep:", collect, &swept);
+    for (size_t index = 0; index < swept.count; index++) {
+        int was_read;
+        if (!spares_unconfirmed || !is_unconfirmed(swept.descriptions[index]))
+            (void)tokenkeep_keyring_purge(swept.descriptions[index], NULL, &was_read);
+    }
+}

@@ -1,0 +1,26 @@
+/* The connection to the user's bus, with all that the agent has there. */
+#ifndef TOKENKEEP_AGENT_SESSION_BUS_H
+#define TOKENKEEP_AGENT_SESSION_BUS_H
+
+#include "screensavers.h"
+#include "service_manager.h"
+
+#include <systemd/sd-event.h>
+
+struct session_bus {
+    /* NULL while there is no connection. */
+    sd_bus *bus;
+    struct screensavers savers;
+    struct service_manager manager;
+    uint64_t tried_at;
+};
+
+/* Connects if there is no connection, at most once in a second. */
+void session_bus_connect(struct session_bus *session_bus, struct facts *facts, sd_event *event);
+
+/* Tells the programs of the desktop that the state is another. */
+void session_bus_announce(struct session_bus *session_bus);
+
+void session_bus_end(struct session_bus *session_bus);
+
+#endif

@@ -1,0 +1,27 @@
+/* Timers on the boot clock, which goes on while the machine sleeps, and the order of the event loop. */
+#ifndef TOKENKEEP_AGENT_TIMERS_H
+#define TOKENKEEP_AGENT_TIMERS_H
+
+#include "agent_limits.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <systemd/sd-event.h>
+
+/* What a source learned is decided on before the next source is heard. Buses are heard before requests, and
+ * requests before timers: a key is published, or renewed, only after all that is known of the screen. */
+enum { PRIORITY_STEP = -30, PRIORITY_BUS = -20, PRIORITY_REQUEST = -10, PRIORITY_TIMER = 10 };
+
+/* The boot clock in microseconds. */
+uint64_t boot_now(void);
+
+/* Makes a timer that is not armed. The kernel may let it fire late by the slack, to join wake-ups. */
+int timer_add(sd_event *event, sd_event_source **timer, uint64_t slack, sd_event_time_handler_t handler,
+              void *data);
+
+/* Lets a timer fire once. */
+int timer_arm(sd_event_source *timer, uint64_t at);
+
+bool timer_is_armed(sd_event_source *timer);
+
+#endif
