@@ -129,7 +129,7 @@ let package = Package(
                 "PrivateKeyring.swift", "PrivateKeePassXC.swift", "BuiltModule.swift", "TestThread.swift",
                 "NextSecond.swift", "Patience.swift", "TestClock.swift", "SeededNumbers.swift", "Mutation.swift",
                 "ErrorText.swift", "FakeHelper.swift", "SoftwareTPM.swift", "UnixSocket.swift",
-                "JSONWebToken.swift",
+                "JSONWebToken.swift", "ReplacedVault.swift",
             ],
             swiftSettings: strict),
         .target(

@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <sys/timerfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #define NANOSECONDS                1000000000LL
 #define NANOSECONDS_OF_MILLISECOND 1000000
@@ -63,4 +65,18 @@ int tokenkeep_mutex_lock(pthread_mutex_t *mutex, uint32_t timeout_ms, tokenkeep_
         if (error != ETIMEDOUT || tokenkeep_is_over(&limit))
             return error;
     }
+}
+
+int tokenkeep_timer_open(void) {
+    return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+}
+
+void tokenkeep_timer_set(int timer, uint32_t milliseconds) {
+    const struct itimerspec end = {.it_value = time_of((int64_t)milliseconds * NANOSECONDS_OF_MILLISECOND)};
+    timerfd_settime(timer, 0, &end, NULL);
+}
+
+int tokenkeep_timer_has_passed(int timer) {
+    uint64_t count;
+    return read(timer, &count, sizeof count) == sizeof count;
 }

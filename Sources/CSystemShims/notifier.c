@@ -14,25 +14,27 @@ int tokenkeep_notifier_open(void) {
     return inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 }
 
-int tokenkeep_notifier_add(int notifier, const char *path, int what) {
-    uint32_t mask = IN_MASK_ADD | IN_DELETE_SELF | IN_MOVE_SELF;
-    switch (what) {
+static uint32_t events_of(int what) {
+    uint32_t mask = IN_DONT_FOLLOW | IN_DELETE_SELF | IN_MOVE_SELF;
+    switch (what & TOKENKEEP_WATCH_KIND) {
     case TOKENKEEP_WATCH_FILE:
-        mask |= IN_DONT_FOLLOW | IN_ATTRIB;
-        break;
-    case TOKENKEEP_WATCH_ENTRIES:
-        mask |= IN_ONLYDIR | IN_CREATE | IN_MOVED_TO;
+        mask |= IN_ATTRIB;
         break;
     case TOKENKEEP_WATCH_CONTENT:
         mask |= IN_ONLYDIR | IN_CREATE | IN_MOVED_TO | IN_MODIFY;
         break;
-    case TOKENKEEP_WATCH_NO_ENTRIES:
-        mask = (mask & ~(uint32_t)IN_MASK_ADD) | IN_ONLYDIR;
-        break;
     default:
         mask |= IN_ONLYDIR;
     }
-    return inotify_add_watch(notifier, path, mask);
+    if (what & TOKENKEEP_WATCH_ENTRIES)
+        mask |= IN_CREATE | IN_MOVED_TO;
+    if (what & TOKENKEEP_WATCH_REMOVALS)
+        mask |= IN_DELETE | IN_MOVED_TO;
+    return what & TOKENKEEP_WATCH_EXACT ? mask : mask | IN_MASK_ADD;
+}
+
+int tokenkeep_notifier_add(int notifier, const char *path, int what) {
+    return inotify_add_watch(notifier, path, events_of(what));
 }
 
 void tokenkeep_notifier_remove(int notifier, int watch) {
@@ -42,7 +44,8 @@ void tokenkeep_notifier_remove(int notifier, int watch) {
 static int kind_of(uint32_t mask) {
     if (mask & IN_Q_OVERFLOW)
         return TOKENKEEP_NOTICE_OVERFLOW;
-    return mask & IN_ATTRIB ? TOKENKEEP_NOTICE_WRITTEN : TOKENKEEP_NOTICE_MOVED;
+    return mask & (IN_ATTRIB | IN_MODIFY | IN_CREATE | IN_MOVED_TO) ? TOKENKEEP_NOTICE_WRITTEN
+                                                                    : TOKENKEEP_NOTICE_MOVED;
 }
 
 size_t tokenkeep_notifier_read(int notifier, tokenkeep_notice *notices, size_t capacity) {
@@ -100,4 +103,9 @@ int tokenkeep_either_open(int one, int other) {
     close(both);
     errno = error;
     return -1;
+}
+
+int tokenkeep_either_add(int either, int another) {
+    struct epoll_event event = {.events = EPOLLIN};
+    return epoll_ctl(either, EPOLL_CTL_ADD, another, &event);
 }

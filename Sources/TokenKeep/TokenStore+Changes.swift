@@ -29,6 +29,7 @@ extension TokenStore {
     /// - A change by another program in the Secret Service is reported when the service signals the change, else within
     ///   30 seconds.
     /// - Memory-only items are not watched.
+    /// - A vault that is removed has no items. The sequence goes on with the vault that is restored or made at its path.
     ///
     /// Each iterator has its own watch and waits on its own thread. An iterator ends soon after its task is cancelled,
     /// even while a module does not answer.

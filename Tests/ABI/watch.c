@@ -318,6 +318,43 @@ static void what_was_lost_is_read_again(void) {
     tokenkeep_close(other);
 }
 
+static void removed_for_good(const char *vault) {
+    char command[4200];
+    snprintf(command, sizeof command, "rm -rf '%s'", vault);
+    CHECK_NUMBER(0, system(command));
+}
+
+/* The program has the vault's directory open: the kernel does not tell its watch of the removal. */
+static void a_vault_made_anew_is_watched(void) {
+    char here[2048], elsewhere[4000];
+    snprintf(here, sizeof here, "%s", getenv("TOKENKEEP_VAULT"));
+    snprintf(elsewhere, sizeof elsewhere, "%s-anew", here);
+    setenv("TOKENKEEP_VAULT", elsewhere, 1);
+    tokenkeep_store *other = open_store();
+    setenv("TOKENKEEP_VAULT", here, 1);
+    CHECK_NUMBER(TOKENKEEP_OK, save_text(other, "watch", "a", "1", NULL));
+    tokenkeep_watch *watch = NULL;
+    CHECK_NUMBER(TOKENKEEP_OK, tokenkeep_watch_open(other, "watch", &watch, NULL));
+    for (int round = 0; round < 3; round++) {
+        char log[4100];
+        snprintf(log, sizeof log, "%s/changes", elsewhere);
+        CHECK_NUMBER(0, unlink(log));
+        CHECK(nothing_is_next(watch));
+        removed_for_good(elsewhere);
+        CHECK(is_readable(watch));
+        CHECK(next_is(watch, TOKENKEEP_EVENT_CLEARED, "a"));
+        CHECK_NUMBER(TOKENKEEP_NOT_FOUND, tokenkeep_watch_next(watch, &(tokenkeep_event *){NULL}, NULL));
+        CHECK_NUMBER(TOKENKEEP_OK, save_text(other, "watch", "a", "2", NULL));
+        CHECK(is_readable(watch));
+        CHECK(next_is(watch, TOKENKEEP_EVENT_SAVED, "a"));
+        CHECK_NUMBER(TOKENKEEP_OK, save_text(other, "watch", "a", "3", NULL));
+        CHECK(is_readable(watch));
+        CHECK(next_is(watch, TOKENKEEP_EVENT_SAVED, "a"));
+    }
+    tokenkeep_watch_close(watch);
+    tokenkeep_close(other);
+}
+
 static tokenkeep_watch *shared;
 static atomic_int told_to_threads;
 static atomic_int stop;
@@ -372,6 +409,7 @@ int main(void) {
     RUN(a_closed_watch_leaves_no_descriptor);
     RUN(a_watch_outlives_its_store);
     RUN(what_was_lost_is_read_again);
+    RUN(a_vault_made_anew_is_watched);
     RUN(each_event_is_told_to_one_thread);
     tokenkeep_close(store);
     return check_result();

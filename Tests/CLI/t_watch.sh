@@ -12,6 +12,11 @@ told() {
     tail -n +$((shown + 1)) -f told --pid="$watcher" | head -n $(($1 - shown)) | sed 's/\t/<TAB>/g'
     shown=$1
 }
+# Waits until a line with these words is told, whatever else is, and shows the line.
+until_told() {
+    tail -n +$((shown + 1)) -f told --pid="$watcher" | grep --max-count=1 "$1" | sed 's/\t/<TAB>/g'
+    shown=$(wc -l <told)
+}
 finish() {
     kill -s "$1" "$watcher"
     wait "$watcher" 2>/dev/null
@@ -60,6 +65,21 @@ told 3
 mv "$TOKENKEEP_VAULT.away" "$TOKENKEEP_VAULT"
 told 5
 finish TERM
+
+title "the vault is removed while it is watched, and made anew, twice"
+(
+    export TOKENKEEP_VAULT="$WORK/anew"
+    save 1 example.com ann
+    begin example.com
+    for account in bob carl; do
+        rm -rf "$TOKENKEEP_VAULT"
+        save 1 example.com "$account"
+        until_told "saved.*$account"
+        save 2 example.com "$account"
+        until_told "saved.*$account"
+    done
+    finish TERM
+)
 
 title "nobody reads any more"
 "$TOKENKEEP" watch | head -n 1

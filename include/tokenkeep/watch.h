@@ -20,6 +20,9 @@
  *   in the Secret Service is reported when the service signals the change. A service need not signal a changed item
  *   (gnome-keyring does not). Such a change is reported by a tokenkeep_watch_next at least 30 seconds after the last
  *   list. Hence the timeout of poll above.
+ * - A vault that is removed has no items. The watch waits for a vault at its path, and goes on with the vault that is
+ *   restored, moved or made there. Files may be copied there for a while: the watch lists again, in growing pauses, for a
+ *   minute after the last change that it finds.
  * - Memory-only items are not watched.
  */
 /* clang-format on */

@@ -90,18 +90,22 @@ int tokenkeep_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, 
 int tokenkeep_mutex_lock(pthread_mutex_t *mutex, uint32_t timeout_ms, tokenkeep_is_cancelled is_cancelled,
                          const void *data);
 
-/* The events to report for a path. Every watch reports that the path was moved or removed.
+/* The events to report for a path, whose last component may be a symbolic link. Every watch reports that the
+ * path was moved or removed; the removal of a directory only when no process has it open any more.
  *
- * FILE: changed times of a file. DIRECTORY: no more events. ENTRIES: new entries of a directory. NO_ENTRIES:
- * stop reporting new entries of a watched directory. CONTENT: writes to the files of a directory, and new
- * ones. */
-#define TOKENKEEP_WATCH_FILE       0
-#define TOKENKEEP_WATCH_DIRECTORY  1
-#define TOKENKEEP_WATCH_ENTRIES    2
-#define TOKENKEEP_WATCH_NO_ENTRIES 3
-#define TOKENKEEP_WATCH_CONTENT    4
+ * FILE: changed times and names of a file or link. DIRECTORY: no more events. CONTENT: writes to the files of
+ * a directory, and new ones. */
+#define TOKENKEEP_WATCH_FILE      0
+#define TOKENKEEP_WATCH_DIRECTORY 1
+#define TOKENKEEP_WATCH_CONTENT   2
+#define TOKENKEEP_WATCH_KIND      7
+/* Together with DIRECTORY: new entries; removed and replaced entries. */
+#define TOKENKEEP_WATCH_ENTRIES  8
+#define TOKENKEEP_WATCH_REMOVALS 16
+/* Replaces the events of a watched path. Without it, events are added. */
+#define TOKENKEEP_WATCH_EXACT 32
 
-/* A file was touched; a path was made, moved or removed; notices were lost. */
+/* A file was touched, or an entry made; a path was moved or removed; notices were lost. */
 #define TOKENKEEP_NOTICE_WRITTEN  0
 #define TOKENKEEP_NOTICE_MOVED    1
 #define TOKENKEEP_NOTICE_OVERFLOW 2
@@ -114,8 +118,8 @@ typedef struct tokenkeep_notice {
 /* Opens a non-blocking instance of inotify(7). -1 and errno on failure. */
 int tokenkeep_notifier_open(void);
 
-/* Watches a path and returns the watch. For a watched path the events are added; NO_ENTRIES replaces them.
- * -1 and errno on failure. */
+/* Watches a path and returns the watch, a number that the same file keeps under any path. -1 and errno on
+ * failure. */
 int tokenkeep_notifier_add(int notifier, const char *path, int what);
 void tokenkeep_notifier_remove(int notifier, int watch);
 
@@ -134,6 +138,16 @@ void tokenkeep_flag_lower(int flag);
 
 /* Opens a descriptor that is readable while one of two others is (epoll(7)). -1 and errno on failure. */
 int tokenkeep_either_open(int one, int other);
+/* Adds a descriptor to one that tokenkeep_either_open opened. -1 and errno on failure. */
+int tokenkeep_either_add(int either, int another);
+
+/* Opens a timer: a descriptor that becomes readable when the time set has passed (timerfd_create(2)). -1 and
+ * errno on failure. */
+int tokenkeep_timer_open(void);
+/* Sets the timer anew; 0 stops it. Afterwards the descriptor is unreadable. */
+void tokenkeep_timer_set(int timer, uint32_t milliseconds);
+/* Whether the time has passed. Afterwards the descriptor is unreadable. */
+int tokenkeep_timer_has_passed(int timer);
 
 /* Writes the path of the directory of modules that a stack calls by name, PATH_MAX bytes at most:
  * tokenkeep/modules beside the shared library or, for the program, in its installation; else the path at the

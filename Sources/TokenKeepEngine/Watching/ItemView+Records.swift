@@ -69,7 +69,7 @@ extension ItemView {
     }
 }
 
-/// Finds the watched item of a record by the record's file name. Computes file names only if needed.
+/// Finds the watched item of a record by the record's file name.
 struct RecordItems {
     enum Found {
         case named(ItemName)
@@ -84,6 +84,14 @@ struct RecordItems {
     /// Whether ``names`` contains the record of every item in the view.
     private var isComplete = false
 
+    /// Computes the file names of all listed items, unless there is no vault.
+    mutating func complete(with entries: [ItemName: ItemView.Entry], _ store: Store) throws(TokenKeepError) {
+        guard let fileName = try store.records.fileNames() else { return }
+        names.reserveCapacity(entries.count)
+        for name in entries.keys { names[fileName(name)] = name }
+        isComplete = true
+    }
+
     /// Finds the item whose record has the file name `record`.
     mutating func item(
         ofRecord record: [UInt8], _ store: Store, _ service: String?, _ entries: [ItemName: ItemView.Entry]
@@ -97,11 +105,8 @@ struct RecordItems {
                 names[record] = stored
                 return .named(stored)
             }
-            // A cleared item has no record any more: compute the file names of all listed items once, to find its name.
-            if !isComplete, let fileName = try store.records.fileNames() {
-                for name in entries.keys { names[fileName(name)] = name }
-                isComplete = true
-            }
+            // A cleared item has no record any more that names it.
+            if !isComplete { try complete(with: entries, store) }
             return names[record].map(Found.named) ?? .absent
         } catch {
             return .unreadable

@@ -127,6 +127,8 @@ struct ItemView {
         let isAllLookedAt = look(forWhatIsNotListed: &found, &reading.changes, now, store, deadline)
         entries = found
         names = RecordItems()
+        // Now, as a part of a long reading: after a clear, no record names the item.
+        try? names.complete(with: entries, store)
         isWhole = listing.problem == nil
         hidesSome = !isWhole || !isAllLookedAt || deadline.hasPassed
         return reading

@@ -23,6 +23,7 @@ public final class StoreWatch: Sendable {
 
     private struct State {
         var view: ItemView
+        /// The changes to report, the next one at the end.
         var pending: [ItemChange] = []
         var mustRead = false
         var listAgainAt: Deadline
@@ -91,7 +92,7 @@ public final class StoreWatch: Sendable {
         try StoreWatch.check(store)
         return state.withLock { state in
             if state.pending.isEmpty { look(&state) }
-            let change = state.pending.isEmpty ? nil : state.pending.removeFirst()
+            let change = state.pending.popLast()
             signal.keepReadable(!state.pending.isEmpty)
             return change
         }
@@ -106,7 +107,7 @@ public final class StoreWatch: Sendable {
             let changes = state.view.update(
                 records, from: store, service: service, until: StoreWatch.deadline(store, cancellation))
         {
-            state.pending = changes
+            state.pending = changes.reversed()
             return
         }
         let occasion: ItemView.Occasion =
@@ -115,7 +116,8 @@ public final class StoreWatch: Sendable {
             from: store, service: service, on: occasion, until: StoreWatch.deadline(store, cancellation))
         // Report a failed reading once, and repeat it until it succeeds. Always report a signalled change.
         let isToldAlready = !isRead && state.mustRead && !notice.isSignalled
-        state.pending = notice.hasLost ? [.listAgain] : isToldAlready ? [] : changes
+        state.pending = notice.hasLost ? [.listAgain] : isToldAlready ? [] : changes.reversed()
+        if isRead, changes.contains(where: { $0.name != nil }) { signal.noteUnloggedChanges() }
         state.mustRead = !isRead
         state.listAgainAt = Deadline(milliseconds: isRead ? StoreWatch.lookAgain : StoreWatch.retry)
     }

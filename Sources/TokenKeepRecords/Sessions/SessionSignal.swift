@@ -6,29 +6,75 @@ import TokenKeepKeys
 
 /// A descriptor that becomes readable after any process changes a session (a signed-in account) of the vault.
 ///
-/// Watches the files of the vault's directory `sessions`, among them `slots`, which every change of a session changes.
+/// Watches the files of the vault's directory `sessions`, among them `slots`, which every change of a session changes. The
+/// vault may be removed and restored, or another vault may take its path.
 package final class SessionSignal: Sendable {
+    private struct State {
+        var path: WatchedPath
+        /// Whether the path could not be watched, for example because the system allows no more watches.
+        var isUnwatched = false
+    }
+
     /// The descriptor to wait for with poll(2). Owned by this object.
     package let descriptor: Int32
+    private let notifier: Int32
+    private let settling: SettlingTimer
+    private let state: MutexGuarded<State>
 
     /// - Throws: ``Status/io`` if the system allows no more watches.
     package init(_ records: Records, _ call: CallContext) throws(TokenKeepError) {
         let directory = try records.openOrMake(call).directory
         _ = try SessionLock.folder(of: directory)
-        descriptor = tokenkeep_notifier_open()
-        let path = "\(directory.path)/\(SessionFiles.folder)"
-        guard descriptor >= 0, tokenkeep_notifier_add(descriptor, path, TOKENKEEP_WATCH_CONTENT) >= 0 else {
-            let error = Errno(rawValue: errno)
-            if descriptor >= 0 { close(descriptor) }
+        settling = try SettlingTimer()
+        notifier = tokenkeep_notifier_open()
+        guard notifier >= 0 else { throw ChangeNotifier.failure(Errno(rawValue: errno)) }
+        var path = WatchedPath("\(directory.path)/\(SessionFiles.folder)", .folder, notifier: notifier)
+        do throws(Errno) {
+            _ = try path.renew()
+            descriptor = tokenkeep_either_open(notifier, settling.descriptor)
+            guard descriptor >= 0 else { throw Errno(rawValue: errno) }
+        } catch {
+            close(notifier)
             throw ChangeNotifier.failure(error)
         }
+        path.tidy(beside: [])
+        state = MutexGuarded(State(path: path))
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        close(descriptor)
+        close(notifier)
+    }
 
     /// Discards the changes reported so far, so that the descriptor becomes readable at the next change.
     package func drain() {
+        state.withLock { state in
+            let mayBeReplaced = drain(state.path.last)
+            let hasRung = settling.hasRung(endless: state.isUnwatched)
+            let wasUnwatched = state.isUnwatched
+            guard mayBeReplaced || (hasRung && wasUnwatched) else { return }
+            do throws(Errno) {
+                let isNew = try state.path.renew()
+                state.isUnwatched = false
+                if isNew { settling.begin() }
+            } catch {
+                state.isUnwatched = true
+                if !wasUnwatched { settling.begin() }
+            }
+            state.path.tidy(beside: [])
+        }
+    }
+
+    /// Reads the kernel's events. Returns whether the path may lead elsewhere now.
+    private func drain(_ folder: Int32?) -> Bool {
         var notices = [tokenkeep_notice](repeating: tokenkeep_notice(), count: Int(TOKENKEEP_NOTICES))
-        while tokenkeep_notifier_read(descriptor, &notices, notices.count) > 0 {}
+        var mayBeReplaced = false
+        while true {
+            let count = tokenkeep_notifier_read(notifier, &notices, notices.count)
+            guard count > 0 else { return mayBeReplaced }
+            mayBeReplaced =
+                mayBeReplaced
+                || notices[..<count].contains { $0.watch != folder || $0.kind != TOKENKEEP_NOTICE_WRITTEN }
+        }
     }
 }

@@ -22,6 +22,8 @@ struct ChangeLogReader {
     /// A process that is killed between a change and the entry for the change's end leaves such a record.
     private var unfinished: [[UInt8]] = []
     private static let unfinishedLimit = 64
+    /// Whether the last reading found a log that does not continue the log before.
+    private(set) var hasAnotherLog = false
 
     /// Starts at the end of the vault's log, so that only later entries are read.
     init(vault: String) {
@@ -34,10 +36,13 @@ struct ChangeLogReader {
     /// - Parameter watchAnew: called before a new log is read, to watch the new file.
     mutating func changedRecords(_ watchAnew: () -> Void) -> [[UInt8]]? {
         var records: [[UInt8]] = []
+        let before = position?.identity.inode
+        hasAnotherLog = false
         guard goOn(&records, watchAnew), unfinished.count <= ChangeLogReader.unfinishedLimit else {
             // The removal of a log is not signalled while any process has the log open, so watch the path again.
             watchAnew()
             restart(keeping: unfinished.count <= ChangeLogReader.unfinishedLimit ? unfinished : [])
+            hasAnotherLog = position.map { $0.identity.inode != before } ?? false
             return nil
         }
         return records + unfinished.filter { !records.contains($0) }

@@ -15,6 +15,8 @@ final class ChangeNotifier: Sendable {
         var path: WatchedPath
         let flag: Int32
         var notice = ChangeNotice()
+        /// Whether the path could not be watched, for example because the system allows no more watches.
+        var isUnwatched = false
 
         /// Adds a change to the undelivered changes, and makes the watch's descriptor readable.
         ///
@@ -74,15 +76,17 @@ final class ChangeNotifier: Sendable {
     func add(vault path: String, flag: Int32) throws(TokenKeepError) -> Int {
         try state.withLock { state throws(TokenKeepError) in
             var watched = WatchedPath(vault: path, notifier: descriptor)
+            let others = state.observers.values.map(\.path)
             do throws(Errno) {
-                try watched.renew()
+                _ = try watched.renew()
             } catch {
+                watched.leave()
+                watched.tidy(beside: others)
                 throw ChangeNotifier.failure(error)
             }
-            let passed = watched.takePassed()
+            watched.tidy(beside: others)
             state.nextNumber += 1
             state.observers[state.nextNumber] = Observer(path: watched, flag: flag)
-            narrow(passed, of: watched, state)
             return state.nextNumber
         }
     }
@@ -90,17 +94,20 @@ final class ChangeNotifier: Sendable {
     /// Removes the watch with this number. Other watches are not affected.
     func remove(_ number: Int) {
         state.withLock { state in
-            guard let observer = state.observers.removeValue(forKey: number) else { return }
-            drop(observer.path.watches, state)
-            narrow(observer.path.entries, of: observer.path, state)
+            guard var observer = state.observers.removeValue(forKey: number) else { return }
+            observer.path.leave()
+            observer.path.tidy(beside: state.observers.values.map(\.path))
         }
     }
 
-    /// Watches the directories and files of a vault's path again, because one of them was replaced.
+    /// Watches the directories and files of a vault's path again, because the log was replaced, which alone does not mean
+    /// that the vault was.
     func renew(_ number: Int) {
         state.withLock { state in
             guard var observer = state.observers[number] else { return }
-            _ = renew(&observer, state, number)
+            let isReplaced = observer.notice.isReplaced
+            renew(&observer, number, state)
+            observer.notice.isReplaced = isReplaced
             state.observers[number] = observer
         }
     }
@@ -110,6 +117,7 @@ final class ChangeNotifier: Sendable {
         state.withLock { state in
             collect(&state)
             guard var observer = state.observers[number] else { return ChangeNotice() }
+            if observer.isUnwatched { renew(&observer, number, state) }
             let notice = observer.notice
             observer.notice = ChangeNotice()
             state.observers[number] = observer
@@ -156,52 +164,33 @@ final class ChangeNotifier: Sendable {
             }
         }
         for (number, var observer) in state.observers {
-            let watches = observer.path.watches
-            if hasLost || watches.contains(where: moved.contains) {
-                let isNew = renew(&observer, state, number)
-                if isNew || hasLost { observer.note(lost: hasLost) }
+            let (path, last) = (observer.path, observer.path.last)
+            if hasLost || path.watches.contains(where: { moved.contains($0) || written.contains($0) && $0 != last }) {
+                if renew(&observer, number, state) { observer.note() }
+                if hasLost { observer.note(lost: true) }
             }
-            if watches.contains(where: written.contains) { observer.note(isLogged: true) }
+            if let last, written.contains(last) { observer.note(isLogged: true) }
             state.observers[number] = observer
         }
     }
 
-    /// Watches the directories and files that a vault's path has now; true if any of them was not watched before.
-    private func renew(_ observer: inout Observer, _ state: State, _ number: Int) -> Bool {
-        let before = observer.path.watches
-        // If the path cannot be watched, changes may be missed: tell the observer that changes were lost.
-        guard (try? observer.path.renew()) != nil else {
-            observer.note(lost: true)
-            return true
+    /// Watches what an observer's path leads through now; true if anything of it was not watched before.
+    @discardableResult
+    private func renew(_ observer: inout Observer, _ number: Int, _ state: State) -> Bool {
+        var isNew = true
+        let wasUnwatched = observer.isUnwatched
+        do throws(Errno) {
+            isNew = try observer.path.renew()
+            observer.isUnwatched = false
+        } catch {
+            // Changes may be missed until a later attempt succeeds.
+            observer.isUnwatched = true
+            observer.notice.isUnwatched = true
         }
-        let passed = observer.path.takePassed()
-        var others = state
-        others.observers[number] = observer
-        if !passed.isEmpty { narrow(passed, of: observer.path, others) }
-        guard observer.path.watches != before else { return false }
-        drop(before, others)
-        return true
-    }
-
-    /// Removes the kernel's watches of files that no observer of a vault needs any more.
-    private func drop(_ watches: [Int32], _ state: State) {
-        for watch in watches where !state.observers.values.contains(where: { $0.path.watches.contains(watch) }) {
-            tokenkeep_notifier_remove(descriptor, watch)
-        }
-    }
-
-    /// Stops watching for new entries in those directories where no observer waits for a new entry.
-    ///
-    /// New files in a home directory then do not wake an observer that started before the vault existed.
-    private func narrow(_ passed: [WatchedPath.Entries], of path: WatchedPath, _ state: State) {
-        let paths = state.observers.values.map(\.path)
-        for entries in passed {
-            // Skip a directory that is no longer watched: the call below would watch it again.
-            guard paths.contains(where: { $0.watches.contains(entries.watch) }),
-                !paths.contains(where: { $0.awaited == entries.watch })
-            else { continue }
-            path.narrow(entries)
-        }
+        if wasUnwatched != observer.isUnwatched { observer.note(lost: true) }
+        observer.notice.isReplaced = observer.notice.isReplaced || isNew && !(wasUnwatched && observer.isUnwatched)
+        observer.path.tidy(beside: state.observers.filter { $0.key != number }.map(\.value.path))
+        return isNew
     }
 
     static func failure(_ error: Errno) -> TokenKeepError {

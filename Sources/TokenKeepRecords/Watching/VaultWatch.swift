@@ -14,6 +14,10 @@ public struct ChangeNotice: Sendable {
     public var isSignalled = false
     /// Whether reports of changes were lost, so that any item may have changed.
     public var hasLost = false
+    /// Whether another directory or log took the vault's path, whose files may still be copied there.
+    var isReplaced = false
+    /// Whether the path cannot be watched at present.
+    var isUnwatched = false
     /// The file names (as bytes) of the records that may have changed; nil if any item may have changed.
     package var records: [[UInt8]]? = []
 }
@@ -31,6 +35,7 @@ public final class VaultWatch: Sendable {
     private let notifier: ChangeNotifier
     private let number: Int
     private let log: MutexGuarded<ChangeLogReader>
+    private let settling: SettlingTimer
 
     /// Begins to watch. Changes made after this call are reported.
     ///
@@ -38,6 +43,7 @@ public final class VaultWatch: Sendable {
     package init(_ records: Records) throws(TokenKeepError) {
         let path = try records.opener.path()
         let notifier = try ChangeNotifier.shared()
+        let settling = try SettlingTimer()
         let flag = tokenkeep_flag_open()
         guard flag >= 0 else { throw ChangeNotifier.failure(Errno(rawValue: errno)) }
         let descriptor = tokenkeep_either_open(notifier.descriptor, flag)
@@ -47,6 +53,9 @@ public final class VaultWatch: Sendable {
             throw ChangeNotifier.failure(error)
         }
         do throws(TokenKeepError) {
+            guard tokenkeep_either_add(descriptor, settling.descriptor) == 0 else {
+                throw ChangeNotifier.failure(Errno(rawValue: errno))
+            }
             number = try notifier.add(vault: path, flag: flag)
         } catch {
             close(descriptor)
@@ -57,6 +66,7 @@ public final class VaultWatch: Sendable {
         // read the store yet.
         log = MutexGuarded(ChangeLogReader(vault: path))
         self.notifier = notifier
+        self.settling = settling
         self.flag = flag
         self.descriptor = descriptor
     }
@@ -72,11 +82,25 @@ public final class VaultWatch: Sendable {
     /// The changes since the last call. Does not wait for a change.
     public func take() -> ChangeNotice {
         var notice = notifier.take(number)
+        if notice.isReplaced {
+            settling.begin()
+        } else if settling.hasRung(endless: notice.isUnwatched) {
+            notice.hasChanged = true
+            notice.records = nil
+        }
         guard notice.hasChanged else { return notice }
-        let changed = log.withLock { $0.changedRecords { notifier.renew(number) } }
+        let changed = log.withLock { log in
+            let changed = log.changedRecords { notifier.renew(number) }
+            if log.hasAnotherLog { settling.begin() }
+            return changed
+        }
         if notice.records != nil { notice.records = changed }
         return notice
     }
+
+    /// Notes that a reading found changes that the vault's log does not name. If another vault took the path, its files may
+    /// still be copied there, and the descriptor becomes readable after further pauses.
+    public func noteUnloggedChanges() { settling.beginAgain() }
 
     /// Reports a change that another source noticed, for example a module.
     public func note() { notifier.note(number) }

@@ -2,91 +2,114 @@ import CSystemShims
 import Glibc
 import SystemPackage
 
-/// The path of one vault's file `changes`. The file and each directory of the path are watched.
+/// The path of a file or directory that changes in a vault. The file and each directory and symbolic link of the path are
+/// watched.
 ///
-/// The watch notices if the file or one of the directories is made, moved or removed.
+/// The watch notices if any of them is made, moved, removed or replaced. The kernel does not tell the watch of a directory
+/// that the directory is removed while any process has it open, as watching programs have the vault. So while a component
+/// is missing, the directory above the place of the next component is watched for removals.
 struct WatchedPath {
-    private let notifier: Int32
-    /// The paths to watch: each directory from `/` to the vault, and finally the file `changes`.
-    private let steps: [String]
-    /// The kernel's watches of the paths that exist.
-    private(set) var watches: [Int32] = []
-    /// The directories that are watched for new entries.
-    ///
-    /// If a component of the path is missing, the component will appear in the last directory of this list. In each
-    /// earlier directory of this list, a component was missing before and exists now.
-    private(set) var entries: [Entries] = []
-    /// Whether a component of the watched path is missing.
-    private var isWaiting = false
+    /// The file at the end of the path.
+    enum Kind {
+        /// A file; a change of its times is reported.
+        case file
+        /// A directory; changes of its files are reported.
+        case folder
+    }
 
-    /// A directory that is watched for new entries.
-    struct Entries {
-        fileprivate let step: Int
+    /// A directory that reports more than its own removal.
+    struct Extension: Hashable {
+        let path: String
         let watch: Int32
+        /// `TOKENKEEP_WATCH_ENTRIES` or `TOKENKEEP_WATCH_REMOVALS`.
+        let events: Int32
     }
 
-    init(vault path: String, notifier: Int32) {
+    /// The most walks along a path that others change meanwhile. The kernel has events of the changes, after which the
+    /// path is walked again.
+    private static let attempts = 16
+
+    private let notifier: Int32
+    private let kind: Kind
+    private let path: String
+    private var walked = PathWalk()
+    /// The kernel's watches that walks have made, and that may be no longer needed.
+    private var made: Set<Int32> = []
+    /// The directories that walks have extended, and that may be extended no longer.
+    private var extended: Set<Extension> = []
+
+    init(_ path: String, _ kind: Kind, notifier: Int32) {
+        self.path = path
+        self.kind = kind
         self.notifier = notifier
-        var steps = ["/"]
-        for component in path.split(separator: "/") {
-            steps.append((steps.count == 1 ? "" : steps[steps.count - 1]) + "/" + component)
+    }
+
+    /// The path of the vault's log of changes.
+    init(vault path: String, notifier: Int32) { self.init("\(path)/\(ChangeLog.file)", .file, notifier: notifier) }
+
+    /// The kernel's watches of the directories, the links and the file of the path that exist.
+    var watches: [Int32] { walked.watches }
+    /// The watch of the file at the end of the path; nil if the file is missing.
+    var last: Int32? { walked.last }
+
+    /// Watches what the path leads through now. Call ``tidy(beside:)`` afterwards.
+    ///
+    /// - Returns: whether anything of the path was not watched before.
+    mutating func renew() throws(Errno) -> Bool {
+        let before = walked
+        // What was watched first may have been replaced before the rest was found, so walk until nothing has changed.
+        for _ in 0..<WatchedPath.attempts {
+            let walk = try walk()
+            guard walk != walked || walk.isDisturbed else { break }
+            walked = walk
         }
-        steps.append(path + "/" + ChangeLog.file)
-        self.steps = steps
+        return walked.watches != before.watches
     }
 
-    /// Watches the paths that exist, and watches for new entries in the last directory that exists.
-    mutating func renew() throws(Errno) {
-        // A component may appear between the search for it and the watch of its directory, so search again.
-        var previous: Int?
-        while true {
-            let (found, next) = try watchSteps()
-            watches = found.map(\.watch)
-            guard next < steps.count, let last = found.last else {
-                isWaiting = false
-                return
-            }
-            isWaiting = true
-            guard next != previous else { return }
-            entries.append(Entries(step: last.step, watch: try add(last.step, TOKENKEEP_WATCH_ENTRIES)))
-            previous = next
+    private mutating func walk() throws(Errno) -> PathWalk {
+        var walk = PathWalk()
+        // A walk that fails has made watches, too.
+        defer {
+            made.formUnion(walk.watches)
+            extended.formUnion(walk.extensions)
+        }
+        try walk.go(along: path, kind, notifier: notifier)
+        return walk
+    }
+
+    /// Forgets the path. Call ``tidy(beside:)`` afterwards.
+    mutating func leave() { walked = PathWalk() }
+
+    /// Removes the kernel's watches and extensions that no path of the same notifier needs any more.
+    ///
+    /// New files in a home directory then do not wake a watch that began before the vault existed.
+    mutating func tidy(beside others: [WatchedPath]) {
+        let paths = others + [self]
+        for watch in made where !paths.contains(where: { $0.watches.contains(watch) }) {
+            tokenkeep_notifier_remove(notifier, watch)
+        }
+        for passed in extended.subtracting(walked.extensions) { narrow(passed, for: paths) }
+        made = Set(walked.watches)
+        extended = walked.extensions
+    }
+
+    /// Leaves a directory the events alone that a path needs.
+    private func narrow(_ passed: Extension, for paths: [WatchedPath]) {
+        // Skip a directory that is no longer watched: the call below would watch it again.
+        guard paths.contains(where: { $0.watches.contains(passed.watch) }) else { return }
+        let found = tokenkeep_notifier_add(
+            notifier, passed.path, WatchedPath.events(of: passed.watch, paths) | TOKENKEEP_WATCH_EXACT)
+        guard found >= 0, found != passed.watch else { return }
+        // Another directory has taken the path just now.
+        if paths.contains(where: { $0.watches.contains(found) }) {
+            _ = tokenkeep_notifier_add(notifier, passed.path, WatchedPath.events(of: found, paths))
+        } else {
+            tokenkeep_notifier_remove(notifier, found)
         }
     }
 
-    /// Watches each path up to the first missing path, whose index is `next`.
-    private func watchSteps() throws(Errno) -> (found: [(step: Int, watch: Int32)], next: Int) {
-        var found: [(step: Int, watch: Int32)] = []
-        for step in steps.indices {
-            let isFile = step == steps.count - 1
-            do throws(Errno) {
-                found.append((step, try add(step, isFile ? TOKENKEEP_WATCH_FILE : TOKENKEEP_WATCH_DIRECTORY)))
-            } catch {
-                switch error {
-                case .noSuchFileOrDirectory, .notDirectory: return (found, step)
-                case .permissionDenied: continue  // a path may lead through a directory that the process cannot read
-                default: throw error
-                }
-            }
-        }
-        return (found, steps.count)
-    }
-
-    /// The watch of the directory in which the next missing path component must appear; nil if the whole path exists.
-    var awaited: Int32? { isWaiting ? entries.last?.watch : nil }
-
-    /// Removes and returns the directories that need no watch, because no missing component can appear in them.
-    mutating func takePassed() -> [Entries] {
-        let passed = entries.filter { $0.watch != awaited }
-        entries = isWaiting ? entries.suffix(1) : []
-        return passed
-    }
-
-    /// Stops watching for new entries in a directory.
-    func narrow(_ entries: Entries) { _ = try? add(entries.step, TOKENKEEP_WATCH_NO_ENTRIES) }
-
-    private func add(_ step: Int, _ what: Int32) throws(Errno) -> Int32 {
-        let watch = tokenkeep_notifier_add(notifier, steps[step], what)
-        guard watch >= 0 else { throw Errno(rawValue: errno) }
-        return watch
+    private static func events(of watch: Int32, _ paths: [WatchedPath]) -> Int32 {
+        paths.flatMap(\.walked.extensions).filter { $0.watch == watch }
+            .reduce(TOKENKEEP_WATCH_DIRECTORY) { $0 | $1.events }
     }
 }
