@@ -23,7 +23,7 @@ package enum SignInRules {
     }
 }
 
-/// What a sign-in finds when the user begins to sign in.
+/// The session of an account at the beginning of a sign-in.
 package struct SignInStart: Sendable, Equatable {
     /// The moment.
     let moment: SessionTime

@@ -54,10 +54,10 @@ struct WatchedPath {
 
     /// Watches what the path leads through now. Call ``tidy(beside:)`` afterwards.
     ///
-    /// - Returns: whether anything of the path was not watched before.
+    /// - Returns: whether it watches a component of the path anew.
     mutating func renew() throws(Errno) -> Bool {
         let before = walked
-        // What was watched first may have been replaced before the rest was found, so walk until nothing has changed.
+        // The first component may be replaced while the others are opened: walk until two walks agree.
         for _ in 0..<WatchedPath.attempts {
             let walk = try walk()
             guard walk != walked || walk.isDisturbed else { break }
