@@ -27,7 +27,6 @@ grep -o "<h1>[^<]*" page
 ls -R vault | grep -c code
 
 title "signing in again replaces the session; the old token of the same client is left alone"
-next_second # a sign-in of the same second counts as one that began meanwhile, whose token waits to be revoked
 login api.example.com ann --provider example --flow browser
 run session token api.example.com ann
 run session flush
