@@ -15,12 +15,10 @@ if(NOT SYSTEMD_FOUND)
 endif()
 
 add_executable(tokenkeep-agent
-    Sources/agent/agent.c Sources/agent/agent_object.c Sources/agent/bus_calls.c
-    Sources/agent/foreign_keys.c Sources/agent/held_keys.c
+    Sources/agent/agent.c Sources/agent/bus_calls.c Sources/agent/foreign_keys.c Sources/agent/held_keys.c
     Sources/agent/listener.c Sources/agent/lock_proof.c Sources/agent/lock_state.c Sources/agent/lock_step.c
-    Sources/agent/lock_words.c Sources/agent/login1.c Sources/agent/login1_properties.c Sources/agent/login1_sessions.c
-    Sources/agent/login1_sleep.c Sources/agent/login1_state.c Sources/agent/main.c Sources/agent/requests.c
-    Sources/agent/screensavers.c Sources/agent/secret_services.c Sources/agent/service_manager.c
+    Sources/agent/lock_words.c Sources/agent/login1.c Sources/agent/login1_sessions.c Sources/agent/login1_state.c
+    Sources/agent/main.c Sources/agent/requests.c Sources/agent/screensavers.c Sources/agent/service_manager.c
     Sources/agent/session_bus.c Sources/agent/timers.c Sources/agent/tools.c Sources/CSystemShims/agent_client.c
     Sources/CSystemShims/clock.c Sources/CSystemShims/keyring.c Sources/CSystemShims/socket_client.c)
 target_include_directories(tokenkeep-agent PRIVATE Sources/CSystemShims/include)

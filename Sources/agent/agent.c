@@ -2,10 +2,12 @@
 
 #include "lock_state.h"
 #include "lock_step.h"
-#include "login1_sleep.h"
-#include "secret_services.h"
 
 #include <systemd/sd-daemon.h>
+
+/* The agent has the pending writes drained by a unit, for it reads no vault. At an unlock
+ * tokenkeep-unlocked.target starts the same unit. */
+#define SYNC_UNIT "tokenkeep-sync.service"
 
 /* Each round of actions changes the facts on which it depends. More rounds would be a fault. */
 #define MOST_ROUNDS 8

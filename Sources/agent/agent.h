@@ -1,4 +1,4 @@
-/* The agent: its sources, what they learned and what it holds. */
+/* The agent: its sources, the facts and the keys. */
 #ifndef TOKENKEEP_AGENT_H
 #define TOKENKEEP_AGENT_H
 
@@ -20,7 +20,7 @@ struct agent {
     sd_event_source *renewal, *waiting, *sync, *start;
 };
 
-/* Carries out what follows from the facts, and replies to the request. Called after each change of the facts.
+/* Carries out the actions for the facts, and replies to the request. Called after each change of the facts.
  */
 void agent_follow_facts(struct agent *agent);
 

@@ -1,4 +1,4 @@
-/* What the agent knows. Sources change facts; lock_state.c and lock_step.c read them. */
+/* The facts that the agent acts on. Sources change them; lock_state.c and lock_step.c read them. */
 #ifndef TOKENKEEP_AGENT_FACTS_H
 #define TOKENKEEP_AGENT_FACTS_H
 
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a source learned last, if the fact alone does not tell it. */
+/* News of a source that the other facts do not show. */
 enum event_kind {
     EVENT_NONE,
     /* The screen was locked. The source will also tell the lock's end. */

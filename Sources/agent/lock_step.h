@@ -1,4 +1,4 @@
-/* What the agent does: a function of the facts alone. */
+/* The agent's actions: a pure function of the facts. */
 #ifndef TOKENKEEP_AGENT_LOCK_STEP_H
 #define TOKENKEEP_AGENT_LOCK_STEP_H
 
@@ -65,8 +65,9 @@ struct actions {
     struct action list[LONGEST_ACTIONS];
 };
 
-/* What follows from the event; without an event, what the facts ask for that is not done yet. The caller
- * carries the actions out in their order, and calls again until there is no event and no action. */
+/* The actions for the event; without an event, the actions that the facts call for and that are not done yet.
+ * The caller carries the actions out in their order, and calls again until there is no event and no action.
+ */
 void lock_state_step(const struct facts *facts, struct actions *actions);
 
 #endif

@@ -2,7 +2,6 @@
 #include "login1.h"
 
 #include "login1_sessions.h"
-#include "login1_sleep.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 #define _GNU_SOURCE
 #include "login1_sessions.h"
 
-#include "login1_properties.h"
-
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +9,57 @@ static void forget_session(struct login1 *login1, size_t index) {
     sd_bus_slot_unref(login1->sessions[index].call);
     login1->sessions[index] = (struct session){.call = NULL};
     login1->facts->login1.sessions[index] = (struct session_facts){.is_used = false};
+}
+
+/* A session as GetAll describes it. The texts belong to the message; NULL if they are missing. */
+struct session_properties {
+    const char *class, *type, *desktop, *state;
+    uint32_t uid;
+    int is_locked, has_hint;
+};
+
+/* Reads one property of a known name; 1 if its type is right. */
+static int read_property(sd_bus_message *message, const char *name, struct session_properties *properties) {
+    static const struct {
+        const char *name;
+        size_t offset;
+    } texts[] = {
+        {"Class", offsetof(struct session_properties, class)},
+        {"Type", offsetof(struct session_properties, type)},
+        {"Desktop", offsetof(struct session_properties, desktop)},
+        {"State", offsetof(struct session_properties, state)},
+    };
+    for (size_t index = 0; index < sizeof texts / sizeof texts[0]; index++) {
+        if (strcmp(name, texts[index].name) == 0)
+            return sd_bus_message_read(message, "v", "s", (char *)properties + texts[index].offset);
+    }
+    if (strcmp(name, "LockedHint") == 0) {
+        properties->has_hint = 1;
+        return sd_bus_message_read(message, "v", "b", &properties->is_locked);
+    }
+    if (strcmp(name, "User") == 0) {
+        const char *path;
+        return sd_bus_message_read(message, "v", "(uo)", &properties->uid, &path);
+    }
+    return sd_bus_message_skip(message, "v");
+}
+
+/* Negative if a property has a wrong type. */
+static int read_properties(sd_bus_message *message, struct session_properties *properties) {
+    int error = sd_bus_message_enter_container(message, 'a', "{sv}");
+    if (error < 0)
+        return error;
+    while ((error = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
+        const char *name;
+        error = sd_bus_message_read(message, "s", &name);
+        if (error >= 0)
+            error = read_property(message, name, properties);
+        if (error >= 0)
+            error = sd_bus_message_exit_container(message);
+        if (error < 0)
+            return error;
+    }
+    return error;
 }
 
 static bool is_graphical_type(const char *type) {
@@ -47,7 +96,7 @@ static void read_session(struct session_facts *session, sd_bus_message *message,
     struct session_properties properties = {.uid = UINT32_MAX};
     bool locks = true;
     session->is_known = true;
-    if (session_properties_read(message, &properties) < 0)
+    if (read_properties(message, &properties) < 0)
         session->is_bad = true;
     else
         locks = take(session, &properties);

@@ -42,4 +42,11 @@ void login1_fail(struct login1 *login1);
 /* Ready once login1 has answered for each session. */
 void login1_check_readiness(struct login1 *login1);
 
+/* Delays the machine's sleep until the keys are gone. Without the delay they end at the same signal, perhaps
+ * later. */
+void login1_inhibit_sleep(struct login1 *login1);
+
+/* Ends the delay. */
+void login1_let_sleep(struct login1 *login1);
+
 #endif

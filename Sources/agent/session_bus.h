@@ -1,4 +1,5 @@
-/* The connection to the user's bus, with all that the agent has there. */
+/* The connection to the user's bus: screensavers, systemd, Secret Services that appear, and
+ * org.tokenkeep.Agent1, which shows the state that was last announced. */
 #ifndef TOKENKEEP_AGENT_SESSION_BUS_H
 #define TOKENKEEP_AGENT_SESSION_BUS_H
 

@@ -8,8 +8,9 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
-/* What a source learned is decided on before the next source is heard. Buses are heard before requests, and
- * requests before timers: a key is published, or renewed, only after all that is known of the screen. */
+/* The agent decides after each message, request or timer, before it hears the next one. Buses are heard
+ * before requests, and requests before timers: a key is published, or renewed, only after all that is known
+ * of the screen. */
 enum { PRIORITY_STEP = -30, PRIORITY_BUS = -20, PRIORITY_REQUEST = -10, PRIORITY_TIMER = 10 };
 
 /* The boot clock in microseconds. */

@@ -41,6 +41,7 @@ class Case(unittest.TestCase):
     def hang_agent(self):
         """Stops the agent as one that hangs."""
         self.world.agent.send_signal(signal.SIGSTOP)
+        self.addCleanup(self.world.agent.send_signal, signal.SIGCONT)
 
         def is_stopped():
             with open(f"/proc/{self.world.agent.pid}/stat", encoding="utf-8") as stat:

@@ -61,7 +61,7 @@ model) shift; $as_user /usr/bin/python3 "$work/model.py" "$work/agent" "$@" ;;
         "$work/lock-rules" "$root/docs/screen-lock.md"
     fi
     # shellcheck disable=SC2086
-    $as_user sh -c 'cd "$0" && exec /usr/bin/python3 -m unittest "$@"' "$work" ${*:-test_keys test_locks test_services}
+    $as_user sh -c 'cd "$0" && exec /usr/bin/python3 -W ignore::ImportWarning -m unittest "$@"' "$work" ${*:-test_keys test_locks test_services}
     [ -z "$as_user" ] || /usr/bin/python3 "$work/strangers.py" "$work/agent" "$user"
     ;;
 esac

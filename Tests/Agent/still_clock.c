@@ -54,9 +54,12 @@ static int64_t nanoseconds(const struct timespec *time) {
     return time->tv_sec * SECOND + time->tv_nsec;
 }
 
+/* Found before a signal needs it. */
+static int (*set_real_timer)(int, int, const struct itimerspec *, struct itimerspec *);
+
 static void fire(int descriptor) {
     const struct itimerspec past = {.it_value.tv_nsec = 1};
-    (void)REAL(timerfd_settime)(descriptor, TFD_TIMER_ABSTIME, &past, NULL);
+    (void)set_real_timer(descriptor, TFD_TIMER_ABSTIME, &past, NULL);
 }
 
 /* The kernel's timer fires once its time has come, and never by itself. */
@@ -65,7 +68,7 @@ static void set_timer(int index) {
     if (page->timers[index] != 0 && page->timers[index] <= page->now)
         fire(descriptors[index]);
     else
-        (void)REAL(timerfd_settime)(descriptors[index], 0, &never, NULL);
+        (void)set_real_timer(descriptors[index], 0, &never, NULL);
 }
 
 static void on_move(int number) {
@@ -89,6 +92,7 @@ __attribute__((constructor)) static void begin(void) {
     if (memory == MAP_FAILED)
         abort();
     page = memory;
+    set_real_timer = REAL(timerfd_settime);
     for (int index = 0; index < TIMERS; index++)
         page->timers[index] = 0;
     page->rested_after = -1;
@@ -124,7 +128,12 @@ int timerfd_settime(int descriptor, int flags, const struct itimerspec *new, str
             continue;
         int64_t time = nanoseconds(&new->it_value);
         page->timers[index] = time == 0 || (flags & TFD_TIMER_ABSTIME) != 0 ? time : page->now + time;
-        set_timer(index);
+        /* A move of the clock meanwhile may have let the timer fire. */
+        int32_t moves;
+        do {
+            moves = seen_moves;
+            set_timer(index);
+        } while (moves != seen_moves);
         return 0;
     }
     if (page != NULL && (flags & TFD_TIMER_CANCEL_ON_SET) != 0)

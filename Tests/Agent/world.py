@@ -210,6 +210,8 @@ class World:
     def start_agent(self, **options):
         self.run_agent([self.program], **options)
         wait_until(self.is_listening, "the agent's socket")
+        if self.clock:
+            self.clock.wait_for_rest()
 
     def run_agent(self, command, **options):
         """Starts a command that becomes the agent."""

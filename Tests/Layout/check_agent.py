@@ -8,13 +8,13 @@ import sys
 AGENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "Sources", "agent")
 # From the ground up. A file of another name than these is a fault.
 FLOORS = [
-    ["agent_limits", "class_keys", "lock_words", "lock_proof", "login1_properties"],
+    ["agent_limits", "class_keys", "lock_words", "lock_proof"],
     ["foreign_keys", "timers", "bus_calls", "listener"],
     ["held_keys", "service_manager", "tools"],
     ["facts"],
     # The rules see no source, and sources see no rule.
-    ["lock_state", "login1_state", "screensavers", "secret_services", "agent_object", "requests"],
-    ["lock_step", "login1_sessions", "login1_sleep", "session_bus"],
+    ["lock_state", "login1_state", "screensavers", "requests"],
+    ["lock_step", "login1_sessions", "session_bus"],
     ["login1"],
     ["agent"],
     ["main"],
