@@ -48,12 +48,17 @@ def case(function):
 class SignIn:
     """A sign-in by `tokenkeep session login` at the tests' server, whose browser is a Chromium."""
 
-    def __init__(self, program, directory, settings):
-        self.directory = directory
+    def __init__(self, program, directory):
+        self.program_path, self.directory, self.processes = program, directory, []
+
+    def start(self, settings, account=ACCOUNT):
+        """Starts the sign-in with a provider's settings, up to the first page."""
+        directory = self.directory
         os.makedirs(f"{directory}/config/tokenkeep/providers.d")
         os.mkdir(f"{directory}/served")
         self.server = subprocess.Popen([sys.executable, f"{HERE}/../Servers/lying_server.py", f"{directory}/served"],
                                        stdout=subprocess.PIPE, text=True)
+        self.processes.append(self.server)
         ports = dict(field.split("=") for field in self.server.stdout.readline().split())
         self.address = f"https://127.0.0.1:{ports['https']}"
         with open(f"{directory}/config/tokenkeep/providers.d/example.conf", "w", encoding="utf-8") as file:
@@ -67,12 +72,15 @@ class SignIn:
             "XDG_CACHE_HOME": f"{directory}/cache", "TOKENKEEP_VAULT": f"{directory}/vault",
             "BROWSER": f"{directory}/browse"}
         self.browser = chromium.Chromium(f"{directory}/profile")
+        self.processes.append(self.browser.process)
         self.program = subprocess.Popen(
-            [program, "session", "login", "api.example.com", ACCOUNT, "--any-account", "--provider", "example",
+            [self.program_path, "session", "login", "api.example.com", account, "--any-account", "--provider", "example",
              "--flow", "browser", "--stack", "any required vault"],
             env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.processes.append(self.program)
         with open(f"{directory}/opened", encoding="utf-8") as opened:
             self.browser.call("Page.navigate", url=opened.read().strip())
+        return self
 
     def end(self, title="The answer has arrived"):
         """Waits for the last page, and returns the program's exit code."""
@@ -102,7 +110,7 @@ class SignIn:
         return [str(path) for path in files if any(form in path.read_bytes() for form in forms)]
 
     def stop(self):
-        for process in (self.browser.process, self.program, self.server):
+        for process in self.processes:
             process.kill()
             process.wait()
 
@@ -173,7 +181,7 @@ def a_refusal_says_so(start):
 
 
 def pictures(start, directory):
-    sign_in = start("issuer = {address}/form\n")
+    sign_in = start("issuer = {address}/form\n", "ann@example.com")
     sign_in.end()
     for name, scheme, width in (("light", "light", 760), ("dark", "dark", 760), ("narrow", "light", 320)):
         sign_in.browser.show(scheme, width)
@@ -183,15 +191,11 @@ def pictures(start, directory):
 def play(function, program):
     """Runs a case with a directory of its own."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
-        started = []
-        def start(settings):
-            started.append(SignIn(program, directory, settings))
-            return started[0]
+        sign_in = SignIn(program, directory)
         try:
-            function(start)
+            function(sign_in.start)
         finally:
-            for sign_in in started:
-                sign_in.stop()
+            sign_in.stop()
 
 
 def main():

@@ -8,7 +8,7 @@ import urllib.parse
 
 # RFC 6455 section 1.3.
 GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-TEXT, CLOSE = 1, 8
+TEXT, CLOSE, PING = 1, 8, 9
 LOST = []
 
 class Server(http.server.BaseHTTPRequestHandler):
@@ -35,7 +35,9 @@ class Server(http.server.BaseHTTPRequestHandler):
         self.upgrade()
         if token == "second" and not LOST:
             LOST.append(token)
-            return self.frame(TEXT, b"news for second")
+            self.frame(TEXT, b"news for second")
+            self.frame(PING, b"")
+            return self.rfile.read(1) # the client has read the text
         if token == "second":
             self.frame(TEXT, b"that is all")
         else:

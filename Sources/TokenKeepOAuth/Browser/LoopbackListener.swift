@@ -106,7 +106,8 @@ final class LoopbackListener {
     }
 
     private func reply(
-        to head: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer, from peer: LoopbackPeer, _ judge: (LoopbackVisit) -> LoopbackReply
+        to head: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer, from peer: LoopbackPeer,
+        _ judge: (LoopbackVisit) -> LoopbackReply
     ) -> LoopbackReply {
         do throws(LoopbackRequest.Refusal) {
             let request = try LoopbackRequest(

@@ -49,7 +49,8 @@ extension SignInServer {
         redirect = provider[.redirect]
         if let claim = provider[.accountClaim] { accountClaims = [claim] }
         issuer = provider[.issuer]
-        postsAnswers = provider[.responseMode].map { $0 == "form_post" }
+        postsAnswers =
+            provider[.responseMode].map { $0 == "form_post" }
             ?? metadata?["response_modes_supported"]?.texts.contains("form_post") ?? false
         // RFC 9207 section 3.
         promisesIssuer = metadata?["authorization_response_iss_parameter_supported"]?.isTrue ?? false

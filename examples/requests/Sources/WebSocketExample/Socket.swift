@@ -43,7 +43,8 @@ struct Socket: Sendable {
                     switch frame.opcode {
                     case .text: try await read(String(buffer: data))
                     case .ping:
-                        try await outbound.write(WebSocketFrame(fin: true, opcode: .pong, maskKey: .random(), data: data))
+                        try await outbound.write(
+                            WebSocketFrame(fin: true, opcode: .pong, maskKey: .random(), data: data))
                     case .connectionClose:
                         if data.readInteger() == Socket.tokenIsOver { throw ConnectionEnd.refused }
                         return
@@ -74,8 +75,11 @@ struct Socket: Sendable {
                         .answer(try NIOAsyncChannel(wrappingChannelSynchronously: channel))
                     }
                 }
+                var pipeline = NIOUpgradableHTTPClientPipelineConfiguration(upgradeConfiguration: configuration)
+                // Else a message that arrives with the upgrade is lost.
+                pipeline.leftOverBytesStrategy = .forwardBytes
                 return try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(
-                    configuration: .init(upgradeConfiguration: configuration))
+                    configuration: pipeline)
             }
         }
     }
