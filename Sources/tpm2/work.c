@@ -99,6 +99,7 @@ static struct outcome dispatch(struct device *device, const struct request *requ
 /* Attempts of one request. */
 struct attempts {
     unsigned budget_ms, pause_ms;
+    unsigned waits_since_ms; /* what was left of the budget when the wait for room began */
     bool was_refused;
 };
 
@@ -117,34 +118,52 @@ static bool pause_within_budget(struct attempts *attempts) {
     return true;
 }
 
+static bool is_refusal(const struct outcome *outcome) {
+    return outcome->reason == REASON_AUTH || outcome->reason == REASON_REFUSED;
+}
+
 /* Whether the same request may succeed in another attempt. A TPM without a resource manager may have given
- * our handle to another process, whose object has another authValue: a refusal counts if it comes twice. */
+ * our handle to another process, whose object has another authValue: a refusal counts if it comes twice in a
+ * row, the second time after those that took each other's room have gone on. */
 static bool may_succeed(struct attempts *attempts, const struct outcome *outcome) {
-    if ((outcome->reason != REASON_AUTH && outcome->reason != REASON_REFUSED) || attempts->was_refused)
+    bool was_refused = attempts->was_refused;
+    attempts->was_refused = is_refusal(outcome);
+    if (!attempts->was_refused || was_refused)
         return outcome->is_temporary;
-    attempts->was_refused = true;
+    attempts->pause_ms = LAST_PAUSE_MS;
     return true;
 }
 
 /* Whether those that hold the TPM's room have probably ended without freeing it: the living need
- * milliseconds. */
+ * milliseconds. After what was flushed was not enough, the wait begins anew: it may have been that of the
+ * living. */
 static bool has_waited_long(const struct attempts *attempts) {
     unsigned long_ms = attempts->budget_ms / 2 < LONG_WAIT_MS ? attempts->budget_ms / 2 : LONG_WAIT_MS;
-    return attempts->budget_ms - timer_rest_ms() >= long_ms;
+    return attempts->waits_since_ms - timer_rest_ms() >= long_ms;
 }
 
 /* Attempts begin anew, each with its own session: nothing of an interrupted one is used. */
 static struct outcome attempt_until_done(struct device *device, const struct request *request, uid_t uid,
                                          struct reply *reply) {
-    struct attempts attempts = {.budget_ms = request->budget_ms, .pause_ms = FIRST_PAUSE_MS};
+    struct attempts attempts = {.budget_ms = request->budget_ms,
+                                .pause_ms = FIRST_PAUSE_MS,
+                                .waits_since_ms = request->budget_ms};
     for (;;) {
         reply_begin(reply, REASON_NONE, 0);
         struct outcome outcome = dispatch(device, request, uid, reply);
         device_end(device);
-        if (!may_succeed(&attempts, &outcome) || !pause_within_budget(&attempts))
+        if (!may_succeed(&attempts, &outcome))
             return outcome;
-        if (outcome.lacks_memory && has_waited_long(&attempts))
+        if (!pause_within_budget(&attempts)) {
+            /* A refusal that came once may have been meant for another process. */
+            if (is_refusal(&outcome))
+                outcome.reason = REASON_BUSY;
+            return outcome;
+        }
+        if (outcome.lacks_memory && has_waited_long(&attempts)) {
             device_flush_remains(device);
+            attempts.waits_since_ms = timer_rest_ms();
+        }
     }
 }
 
