@@ -99,6 +99,7 @@ static struct outcome dispatch(struct device *device, const struct request *requ
 /* The state of the attempts at one request. */
 struct attempts {
     unsigned budget_ms, pause_ms;
+    unsigned waits_since_ms; /* what was left of the budget when the wait for memory began */
     bool was_refused;
 };
 
@@ -117,36 +118,54 @@ static bool pause_within_budget(struct attempts *attempts) {
     return true;
 }
 
-/* Whether the same request may succeed in another attempt. Only the second refusal counts: a TPM without a
- * resource manager may have given this request's handle to another process, whose object has another
- * authValue. */
+static bool is_refusal(const struct outcome *outcome) {
+    return outcome->reason == REASON_AUTH || outcome->reason == REASON_REFUSED;
+}
+
+/* Whether the same request may succeed in another attempt. A TPM without a resource manager may have given
+ * this request's handle to another process, whose object has another authValue: a refusal counts if it comes
+ * twice in a row, the second time after a long pause, in which the processes that flush each other's objects
+ * have gone on. */
 static bool may_succeed(struct attempts *attempts, const struct outcome *outcome) {
-    if ((outcome->reason != REASON_AUTH && outcome->reason != REASON_REFUSED) || attempts->was_refused)
+    bool was_refused = attempts->was_refused;
+    attempts->was_refused = is_refusal(outcome);
+    if (!attempts->was_refused || was_refused)
         return outcome->is_temporary;
-    attempts->was_refused = true;
+    attempts->pause_ms = LAST_PAUSE_MS;
     return true;
 }
 
 /* Whether the processes whose objects fill the TPM's memory have probably ended without flushing them: a
- * running process needs the memory for milliseconds only. */
+ * running process needs the memory for milliseconds only. If a flush made too little room, the wait begins
+ * anew: the objects may have been those of running processes. */
 static bool has_waited_long(const struct attempts *attempts) {
     unsigned long_ms = attempts->budget_ms / 2 < LONG_WAIT_MS ? attempts->budget_ms / 2 : LONG_WAIT_MS;
-    return attempts->budget_ms - timer_rest_ms() >= long_ms;
+    return attempts->waits_since_ms - timer_rest_ms() >= long_ms;
 }
 
 /* Repeats the request until it succeeds, fails for good, or the budget ends. Each attempt begins anew with
  * its own session, and uses nothing of an earlier attempt. */
 static struct outcome attempt_until_done(struct device *device, const struct request *request, uid_t uid,
                                          struct reply *reply) {
-    struct attempts attempts = {.budget_ms = request->budget_ms, .pause_ms = FIRST_PAUSE_MS};
+    struct attempts attempts = {.budget_ms = request->budget_ms,
+                                .pause_ms = FIRST_PAUSE_MS,
+                                .waits_since_ms = request->budget_ms};
     for (;;) {
         reply_begin(reply, REASON_NONE, 0);
         struct outcome outcome = dispatch(device, request, uid, reply);
         device_end(device);
-        if (!may_succeed(&attempts, &outcome) || !pause_within_budget(&attempts))
+        if (!may_succeed(&attempts, &outcome))
             return outcome;
-        if (outcome.lacks_memory && has_waited_long(&attempts))
+        if (!pause_within_budget(&attempts)) {
+            /* A refusal that came once may have been meant for another process. */
+            if (is_refusal(&outcome))
+                outcome.reason = REASON_BUSY;
+            return outcome;
+        }
+        if (outcome.lacks_memory && has_waited_long(&attempts)) {
             device_flush_remains(device);
+            attempts.waits_since_ms = timer_rest_ms();
+        }
     }
 }
 

@@ -12,6 +12,10 @@ if [ "${1:-}" = --sanitize ]; then
     sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all"
     shift
 fi
+# The programs live by the tests' clock; AddressSanitizer's library wants to be the first one.
+if [ -z "$sanitize" ] && [ -z "${TOKENKEEP_TEST_CLOCK:-}" ]; then
+    exec "$here/../Support/Clock/run.sh" "$0" "$@"
+fi
 [ $# -eq 1 ] || { echo "usage: run.sh [--sanitize] DIRECTORY" >&2; exit 2; }
 
 library=$(find "$1/" -name libtokenkeep.so -print -quit 2>/dev/null)

@@ -421,7 +421,7 @@ static void changes_wake_a_program(void) {
     tokenkeep_session_info_free(info);
     CHECK_STATUS(TOKENKEEP_NOT_FOUND, tokenkeep_session_next(session, &info, &error));
     begin(other, 3600);
-    CHECK_NUMBER(1, poll(&wait, 1, 10000));
+    CHECK_NUMBER(1, poll(&wait, 1, CHECK_PATIENCE_S * 1000));
     CHECK_STATUS(TOKENKEEP_OK, tokenkeep_session_next(session, &info, &error));
     CHECK_NUMBER(TOKENKEEP_STATE_USER, tokenkeep_session_info_state(info));
     tokenkeep_session_info_free(info);

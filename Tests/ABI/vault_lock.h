@@ -37,9 +37,9 @@ static inline int waiting(int descriptor) {
     return count;
 }
 
-/* Whether `count` calls wait for the lock before a minute has passed. */
+/* Waits until `count` calls wait for the lock. False if they never do. */
 static inline int await_waiting(int descriptor, int count) {
-    time_t end = time(NULL) + 60;
+    time_t end = time(NULL) + CHECK_PATIENCE_S;
     while (waiting(descriptor) < count && time(NULL) < end)
         sched_yield();
     return waiting(descriptor) == count;

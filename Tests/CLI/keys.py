@@ -106,7 +106,7 @@ def end_key(vault, number, how):
         done = control(UNLINK, key, USER)
     else:
         done = control(SET_TIMEOUT, key, 1)
-        buffer, deadline = ctypes.create_string_buffer(64), time.monotonic() + 20
+        buffer, deadline = ctypes.create_string_buffer(64), time.monotonic() + 300
         while done == 0 and control(READ, key, buffer, len(buffer)) >= 0 and time.monotonic() < deadline:
             pass
     print(f"{how} the key of class {number}:", "done" if done == 0 else os.strerror(ctypes.get_errno()))

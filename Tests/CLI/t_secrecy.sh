@@ -26,7 +26,7 @@ process = subprocess.Popen(
     env=dict(os.environ, SWIFT_BACKTRACE="enable=yes"))
 # It has started to read once the pipe, which is filled first, takes more.
 os.set_blocking(process.stdin.fileno(), False)
-sent, deadline = 0, time.monotonic() + 20
+sent, deadline = 0, time.monotonic() + 300
 while sent < 200_000 and time.monotonic() < deadline:
     try:
         sent += os.write(process.stdin.fileno(), b"tell-nobody-4711" * 256)

@@ -5,11 +5,12 @@ Usage: terminal.py [STEP...] -- COMMAND...
 Steps: "expect:TEXT" waits for TEXT to appear; "send:TEXT" types it (escapes as in Python); "pipe:COMMAND" types the
 output of a shell command that reads the screen; "echo" says whether the
 terminal shows what is typed; "signal:NAME" sends a signal to the program; "close", the last step, closes the terminal. Then the program must
-end by itself. A step that waits longer than 20 seconds fails.
+end by itself. A step that waits in vain fails.
 """
 import fcntl, os, pty, select, signal, subprocess, sys, termios, time
 
-LIMIT = 20.0
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Support"))
+from patience import PATIENCE  # noqa: E402: its folder must be on the path first
 
 
 class Screen:
@@ -30,7 +31,7 @@ class Screen:
 
     def wait_for(self, text):
         """Waits for text behind what was waited for before."""
-        deadline = time.monotonic() + LIMIT
+        deadline = time.monotonic() + PATIENCE
         while text not in self.text[self.seen:]:
             if time.monotonic() > deadline:
                 sys.exit(f"terminal.py: no {text!r} on the screen: {self.text!r}")
@@ -44,7 +45,7 @@ def echoes(descriptor):
 
 def finish(process, screen):
     """Reads on until the program has ended and nothing is left to read."""
-    deadline = time.monotonic() + LIMIT
+    deadline = time.monotonic() + PATIENCE
     while process.poll() is None:
         if time.monotonic() > deadline:
             process.kill()
@@ -66,7 +67,7 @@ def main():
         word, _, text = step.partition(":")
         if word == "pipe":
             text = subprocess.run(
-                ["bash", "-c", text], input=screen.text, stdout=subprocess.PIPE, text=True, check=True, timeout=LIMIT).stdout
+                ["bash", "-c", text], input=screen.text, stdout=subprocess.PIPE, text=True, check=True, timeout=PATIENCE).stdout
             word = "send"
         else:
             text = text.encode("latin-1", "backslashreplace").decode("unicode_escape")
@@ -83,7 +84,7 @@ def main():
         elif word == "close":
             os.close(terminal)
             os.close(main_end)
-            print(f"[exit {process.wait(LIMIT)}] terminal closed")
+            print(f"[exit {process.wait(PATIENCE)}] terminal closed")
             return
         else:
             sys.exit(f"terminal.py: no such step: {step}")

@@ -10,8 +10,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(HERE)
 sys.path.insert(0, os.path.join(TESTS, "TPM"))
 
-from world import Helper, SoftwareTPM, wait_until  # noqa: E402
+from world import PATIENCE, Helper, SoftwareTPM, tests_clock, wait_until  # noqa: E402
+from patience import let_pass  # noqa: E402, F401
 
+tests_clock.require()
 PROVIDERS = ("machine-key", "systemd", "tpm2")
 KEYS = os.path.join(TESTS, "CLI", "keys.py")
 CREDENTIALS = os.path.join(TESTS, "Support", "credentials.py")
@@ -65,7 +67,7 @@ class Machine:
         settings = {
             "PATH": "/usr/bin:/bin", "HOME": self.stage.directory, "LC_ALL": "C.UTF-8",
             "XDG_CONFIG_HOME": self.stage.configuration, "XDG_RUNTIME_DIR": "/nonexistent",
-            **self.environment, **(environment or {})}
+            **tests_clock.environment(), **self.environment, **(environment or {})}
         if vault is not None:
             settings["TOKENKEEP_VAULT"] = vault
         drop = f"setpriv --reuid {uid} --regid {uid} --clear-groups " if uid else ""
@@ -78,7 +80,7 @@ class Machine:
         """Runs the program to its end."""
         process = self.start(uid, *arguments, **options)
         try:
-            output, errors = process.communicate(given, timeout=60)
+            output, errors = process.communicate(given, timeout=PATIENCE)
         finally:
             process.kill()
         result = subprocess.CompletedProcess(arguments, process.returncode, output, errors)
@@ -144,12 +146,12 @@ class Stage:
     def as_user(self, uid, *command):
         return subprocess.run(
             ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", *command], capture_output=True, text=True,
-            check=True, timeout=60, cwd="/", env={"PATH": "/usr/bin:/bin"}).stdout
+            check=True, timeout=PATIENCE, cwd="/", env={"PATH": "/usr/bin:/bin"}).stdout
 
     def as_root_of_keys(self, *arguments):
         """Runs keys.py as root."""
         command = [PYTHON, self.keys, *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout
 
     def forget(self, uid, vault):
         """Takes the vault's keys out of the kernel, as a start of the machine does."""

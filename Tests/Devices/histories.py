@@ -7,10 +7,9 @@ import json
 import os
 import random
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 
-from device_world import PROVIDERS, Stage
+from device_world import PATIENCE, PROVIDERS, Stage, let_pass, tests_clock
 
 PREFIX = sys.argv[1]
 COUNT = int(sys.argv[2]) if len(sys.argv) > 2 else 20
@@ -53,16 +52,17 @@ class History:
         text = "".join(line + "\n" for line in given)
         if arguments[0] == "save":
             text = given[0]
-        started = time.monotonic()
+        started = tests_clock.now()
         process = self.machine.start(self.uid, *arguments, vault=self.vault)
         if kill:
             process.stdin.write(text)
             process.stdin.close()
             process.stdin = None
-            time.sleep(self.random.random() * (0.05 if arguments[0] == "save" else 1))
+            # Some part of the time that the program needs here, at a moment that differs from run to run.
+            let_pass(self.random.random() * (0.05 if arguments[0] == "save" else 1))
             process.kill()
-        output, errors = process.communicate(None if kill else text, timeout=60)
-        kind = "killed" if kill else f"{time.monotonic() - started:.2f} s"
+        output, errors = process.communicate(None if kill else text, timeout=PATIENCE)
+        kind = "killed" if kill else f"{tests_clock.now() - started:.2f} s"
         self.say(" ".join(arguments), given, "->", process.returncode, kind, errors.strip()[:300])
         if process.returncode not in (0, NOT_FOUND, LOCKED, UNAVAILABLE, DENIED, KILLED):
             raise Failure(f"{arguments} ended with {process.returncode}")

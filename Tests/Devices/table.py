@@ -6,13 +6,11 @@ Usage: table.py PREFIX [PROVIDER...], as root. Each cell of EXPECTED is played, 
 import json
 import os
 import sys
-import time
 
-from device_world import PROVIDERS, Desk, Stage
+from device_world import PROVIDERS, Desk, Stage, wait_until
 
 PREFIX = sys.argv[1]
 OWNER, STRANGER = 61000 + os.getpid() % 2000, 63000 + os.getpid() % 2000
-PATIENCE = 10  # seconds
 PASSWORD, LEVELS = "horse", (3, 4, 5)
 WORDS = {
     3: "when-unlocked-this-device-only", 4: "after-first-unlock-this-device-only", 5: "when-passcode-set-this-device-only"}
@@ -149,9 +147,13 @@ class Play:
     def agent_killed(self):
         self.desk.do("kill")
         # The kernel ends the keys of a process a moment after the process.
-        end = time.monotonic() + PATIENCE
-        while (opened := self.opened(self.own_load)) & {3, 5} and time.monotonic() < end:
-            pass
+        def all_are_closed():
+            nonlocal opened
+            opened = self.opened(self.own_load)
+            return not opened & {3, 5}
+
+        opened = set()
+        wait_until(all_are_closed, "the end of the agent's keys")
         after = self.report()
         assert {after[level]["screen-lock"] for level in (3, 5)} == {"advisory"}, after
         self.desk.do("start")

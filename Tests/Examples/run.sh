@@ -78,7 +78,7 @@ set -eu
 exec 2>&1
 printf password | gnome-keyring-daemon --unlock --components=secrets --foreground >/dev/null 2>&1 &
 trap 'kill $!' EXIT
-gdbus wait --session --timeout 20 org.freedesktop.secrets
+gdbus wait --session --timeout 300 org.freedesktop.secrets
 "$1/load-from-another-program"
 printf 'their token' | secret-tool store --label="Ann at example.com" service example.com username ann
 "$1/load-from-another-program"

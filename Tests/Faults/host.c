@@ -195,7 +195,7 @@ static int in_child(int (*body)(void)) {
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        alarm(300);
+        alarm(CHECK_PATIENCE_S);
         _exit(body());
     }
     waitpid(child, &outcome, 0);

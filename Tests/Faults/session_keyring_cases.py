@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 
-from faults import HERE, PREFIX, WORK, Vault, case
+from faults import HERE, PATIENCE, PREFIX, WORK, Vault, case, tests_clock
 from keyring_cases import Keyring
 from session_cases import lines, with_server
 
@@ -95,7 +95,9 @@ def a_keyring_that_is_killed_while_the_server_answers():
 def a_keyring_that_is_stopped_while_the_server_answers():
     with Keyring() as keyring:
         vault = signed_in(keyring, ALONE)
-        assert meanwhile(vault, f"kill -STOP {keyring.daemon.pid}").run("token", "ann") == ["access-2", "OK"]
+        renewing = meanwhile(vault, f"kill -STOP {keyring.daemon.pid}").start("token", "ann")
+        tests_clock.pass_limits(renewing)
+        assert renewing.communicate(timeout=PATIENCE)[0] == "access-2\nOK\n"
         keyring.daemon.send_signal(signal.SIGCONT)
         is_saved(keyring, vault)
 

@@ -1,16 +1,17 @@
 """The module with programs in place of tokenkeep that fail in every way."""
 
-import os, pathlib, signal, subprocess, time
+import os, pathlib, signal, subprocess
 
-from world import PASSWORD, case, check, run
+from world import LONGEST, PASSWORD, case, check, run, wait_until
 
 CALLS = ["auth", "session", "close", "passwd"]
 
 
-def signs_in_as_without(world, words, told=None, verb="", **more):
-    """Signs in with these options of the module; the result must be that of the stack without it."""
+def signs_in_as_without(world, words, told=None, verb="", passes=False, **more):
+    """Signs in with these options of the module; the result must be that of the stack without it. `passes`: the module's limits
+    are passed."""
     expected, _ = world.sign_in(world.baseline, CALLS, new=PASSWORD, **more)
-    lines, children = world.sign_in(world.service(words), CALLS, new=PASSWORD, **more)
+    lines, children = world.sign_in(world.service(words), CALLS, new=PASSWORD, passes=passes, **more)
     messages = [line for line in lines if line.startswith("message ")]
     check([line for line in lines if line not in messages] == expected, f"{lines}, not {expected}")
     if told is not None:
@@ -49,13 +50,13 @@ def a_program_that_hangs_is_stopped_or_leaves_children(world):
     for script in ("sleep 1000", "trap '' TERM HUP INT; while :; do sleep 1000; done", "kill -STOP $$",
                    "sleep 1000 & sleep 1000", "setsid sleep 0.1; sleep 1000"):
         program = world.fake_program(f"#!/bin/sh\n{script}\n")
-        signs_in_as_without(world, f"helper={program} timeout=1", told=1, verb="may keep its")
+        signs_in_as_without(world, f"helper={program} timeout=1", told=1, verb="may keep its", passes=True)
 
 
 @case
 def a_program_that_hangs_becomes_no_child_of_a_host_that_adopts_orphans(world):
     program = world.fake_program("#!/bin/sh\nexec sleep 1000\n")
-    _, children = world.sign_in(world.service(f"helper={program} timeout=1"), ["auth"], options=["--subreaper"])
+    _, children = world.sign_in(world.service(f"helper={program} timeout=1"), ["auth"], options=["--subreaper"], passes=True)
     check(children == "children 0 signals 0", children)
 
 
@@ -69,16 +70,16 @@ def a_program_that_is_killed(world):
 @case
 def a_host_that_is_killed_leaves_nothing_running(world):
     ready = world.base / "ready"
-    program = world.fake_program(f"#!/bin/sh\necho > {ready}\nsleep 1000\n")
+    program = world.fake_program(f"#!/bin/sh\necho $PPID > {ready}\nsleep 1000\n")
     ready.touch()
     os.chown(ready, world.uid, world.gid)
-    service = world.service(f"helper={program} timeout=2")
+    service = world.service(f"helper={program} timeout={LONGEST}")
     words = [str(world.host), service, world.user, PASSWORD.encode().hex(), "--", "auth"]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL) as host:
-        while not ready.stat().st_size:
-            time.sleep(0.01)
+        supervisor = int(wait_until(lambda: ready.read_text().strip(), "the program"))
         host.send_signal(signal.SIGKILL)
-    # The supervisor ends by its own alarm.
+    # The supervisor ends by its own alarm, which is not waited for.
+    os.kill(supervisor, signal.SIGALRM)
     world.check_nothing_runs()
 
 

@@ -1,9 +1,9 @@
 """Real programs that sign in, in a mount namespace with a PAM configuration of its own: su, login, sshd, pamtester and
 Debian's pam-auth-update."""
 
-import os, pathlib, pty, select, shutil, socket, subprocess, time
+import os, pathlib, pty, select, shutil, socket, subprocess
 
-from world import PASSWORD, Failure, case, check, run
+from world import LONGEST, PASSWORD, PATIENCE, Failure, case, check, run, wait_until
 
 SSHD = pathlib.Path("/usr/sbin/sshd")
 
@@ -28,7 +28,15 @@ class OwnPAM:
     def add_module(self, service, module):
         """Puts the module at the end of a service's auth and session lines."""
         with open(self.pam / service, "a") as file:
-            file.write(f"\nauth optional {module} timeout=20\nsession optional {module} timeout=20\n")
+            file.write(f"\nauth optional {module} timeout={LONGEST}\nsession optional {module} timeout={LONGEST}\n")
+
+
+def accepts(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), PATIENCE).close()
+    except OSError:
+        return False
+    return True
 
 
 def converse(words, answers, needed="assword:"):
@@ -36,9 +44,9 @@ def converse(words, answers, needed="assword:"):
     process, terminal = pty.fork()
     if process == 0:
         os.execvp(words[0], words)
-    output, asked, deadline = b"", 0, time.monotonic() + 60
+    output, asked = b"", 0
     while True:
-        ready, _, _ = select.select([terminal], [], [], max(0, deadline - time.monotonic()))
+        ready, _, _ = select.select([terminal], [], [], PATIENCE)
         try:
             got = os.read(terminal, 4096) if ready else None
         except OSError:
@@ -107,13 +115,8 @@ def sshd_unlocks_the_vault_after_a_mistyped_password(world):
         log = open(own.base / f"log-{method}", "w")
         with subprocess.Popen(own.command(SSHD, "-D", "-e", "-f", config), stderr=log) as server:
             try:
-                while True:
-                    try:
-                        socket.create_connection(("127.0.0.1", port), 1).close()
-                        break
-                    except OSError:
-                        check(server.poll() is None, f"sshd ended: {open(log.name).read()}")
-                        time.sleep(0.05)
+                wait_until(lambda: server.poll() is not None or accepts(port), "sshd")
+                check(server.poll() is None, f"sshd ended: {open(log.name).read()}")
                 words = ["ssh", "-F", "none", "-p", str(port), "-o", f"UserKnownHostsFile={known}", "-o",
                          "StrictHostKeyChecking=no", "-o", "PubkeyAuthentication=no", f"{world.user}@127.0.0.1",
                          f"{world.program} load example.com ann --stack 'any required vault'"]
@@ -164,8 +167,8 @@ def valgrind_finds_neither_leak_nor_error(world):
     if shutil.which("valgrind") is None:
         raise Failure("valgrind is not installed")
     script = "#!/bin/sh\ncat > /dev/null\nexit 1\n"
-    service = world.service(f"helper={world.fake_program(script)} timeout=30")
+    service = world.service(f"helper={world.fake_program(script)} timeout={LONGEST}")
     ran = run("valgrind", "--leak-check=full", "--errors-for-leak-kinds=definite", "--error-exitcode=9",
               "--child-silent-after-fork=yes", world.host, service, world.user, PASSWORD.encode().hex(), "--",
-              "auth", "session", "passwd", "auth", timeout=120)
+              "auth", "session", "passwd", "auth")
     check(b"ERROR SUMMARY: 0 errors" in ran.stderr and b"auth 0" in ran.stdout, ran.stderr.decode())

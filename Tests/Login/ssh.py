@@ -8,14 +8,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "Support"))
+from patience import PATIENCE, wait_until  # noqa: E402: its folder must be on the path first
 
 STAGE = pathlib.Path(sys.argv[1]).resolve()
 ASKPASS = STAGE / "libexec/tokenkeep/ssh-askpass"
 PROGRAM = STAGE / "bin/tokenkeep"
 PASSPHRASE = "horse 'battery' $staple"
-HANG = 60
 
 
 class Case(unittest.TestCase):
@@ -46,7 +47,7 @@ class Case(unittest.TestCase):
 
     def run_program(self, *words, input=b"", **variables):
         return subprocess.run(
-            words, input=input, env={**self.environment, **variables}, capture_output=True, timeout=HANG)
+            words, input=input, env={**self.environment, **variables}, capture_output=True, timeout=PATIENCE)
 
     def tokenkeep(self, *words, input=b""):
         result = self.run_program(str(PROGRAM), *words, input=input)
@@ -203,10 +204,9 @@ class Stopped(Case):
         added = self.run_program("ssh-add", path)
         self.assertEqual((added.returncode, self.count_keys()), (1, 0))
         process = (folder / "process").read_text().strip()
-        end = time.monotonic() + HANG
         # One that was killed may not be gone yet.
-        while self.run_program("ps", "-o", "stat=", "-p", process).stdout.strip()[:1] not in (b"", b"Z"):
-            self.assertLess(time.monotonic(), end, "the program goes on")
+        wait_until(lambda: self.run_program("ps", "-o", "stat=", "-p", process).stdout.strip()[:1] in (b"", b"Z"),
+                   "the end of the program")
 
     def test_a_program_that_is_stopped_adds_no_key(self):
         self.expect_an_end("kill -STOP $$")
@@ -218,7 +218,7 @@ class Stopped(Case):
         path = self.make_key(b"id_in_time")
         passphrase = pathlib.Path(self.directory, "passphrase")
         passphrase.write_text(PASSPHRASE)
-        self.use_program(f"cat {passphrase}", HANG)
+        self.use_program(f"cat {passphrase}", PATIENCE)
         added = self.run_program("ssh-add", path)
         self.assertEqual((added.returncode, self.count_keys()), (0, 1), added.stderr)
 

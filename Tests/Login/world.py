@@ -1,13 +1,17 @@
 """A user, PAM services and a copy of the installation for the tests of the login; all of it is removed at the end."""
 
-import os, pathlib, pwd, re, shutil, signal, subprocess, sys, tempfile, time, traceback
+import os, pathlib, platform, pwd, re, shutil, signal, subprocess, sys, tempfile, traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "Support"))
+import tests_clock  # noqa: E402: its folder must be on the path first
+from patience import PATIENCE, Waited, wait_until  # noqa: E402
 
 PREFIX = "tkl-test"
 PASSWORD = "correct horse"
 HERE = pathlib.Path(__file__).parent
 PAM = pathlib.Path("/etc/pam.d")
-# A call that waits for ever ends here. Far above every bound of the module, because the machine may be busy.
-HANG = 60
+# What the module gives the program if the limit is not what is tested: the longest that it takes, in seconds.
+LONGEST = 30
 
 SUCCESS, AUTH_ERROR = 0, 7
 
@@ -19,14 +23,6 @@ class Failure(Exception):
 def check(condition, text):
     if not condition:
         raise Failure(text)
-
-
-def wait_until(condition, what, patience=HANG):
-    deadline = time.monotonic() + patience
-    while not (found := condition()):
-        check(time.monotonic() < deadline, f"{what} did not come within {patience} s")
-        time.sleep(0.02)
-    return found
 
 
 class Skipped(Exception):
@@ -61,8 +57,17 @@ def case(body):
     return body
 
 
-def run(*words, input=b"", timeout=HANG, **options):
+def run(*words, input=b"", timeout=PATIENCE, **options):
     return subprocess.run([str(word) for word in words], input=input, capture_output=True, timeout=timeout, **options)
+
+
+def run_passing(*words):
+    """Runs a program whose limits are passed."""
+    words = [str(word) for word in words]
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        tests_clock.pass_limits(process)
+        output, errors = process.communicate(timeout=PATIENCE)
+    return subprocess.CompletedProcess(words, process.returncode, output, errors)
 
 
 def class_keys(text):
@@ -93,6 +98,7 @@ class World:
         check(made.returncode == 0, f"useradd: {made.stderr.decode()}")
         entry = pwd.getpwnam(self.user)
         self.uid, self.gid = entry.pw_uid, entry.pw_gid
+        self.clear_user_keyring()
         self.runtime = pathlib.Path(f"/run/user/{self.uid}")
         self.set_login_password(PASSWORD)
         self.baseline = self.service()
@@ -141,7 +147,10 @@ class World:
         return module
 
     def service(self, options=None, before="", first="pam_unix.so nullok"):
-        """Makes a PAM service, with a line of the module for each type unless options is None."""
+        """Makes a PAM service, with a line of the module for each type unless options is None. The module gives the program
+        the most time, unless the options name another one."""
+        if options is not None and "timeout=" not in options:
+            options = f"timeout={LONGEST} {options}"
         line = lambda kind: "" if options is None else f"{kind} optional {self.module} {options}\n"
         return self.service_of(
             f"{before}auth required {first}\n{line('auth')}account required pam_permit.so\n"
@@ -169,12 +178,12 @@ class World:
     def tokenkeep(self, *words, **options):
         return self.as_user(self.program, *words, **options)
 
-    def sign_in(self, service, calls, password=PASSWORD, new=None, options=(), host=None, as_user=False):
-        """Runs the calls in one program. Returns the codes by call and the messages."""
+    def sign_in(self, service, calls, password=PASSWORD, new=None, options=(), host=None, as_user=False, passes=False):
+        """Runs the calls in one program, whose limits are passed if `passes`. Returns the codes by call and the messages."""
         encode = lambda text: (text if isinstance(text, bytes) else text.encode()).hex()
         words = [host or self.host, *options, service, self.user, encode(password)]
         words += ([] if new is None else [encode(new)]) + ["--", *calls]
-        ran = self.as_user(*words) if as_user else run(*words)
+        ran = (self.as_user if as_user else run_passing if passes else run)(*words)
         lines = ran.stdout.decode(errors="replace").splitlines()
         check(lines and lines[-1].startswith("children "), f"the host failed: {ran}")
         self.check_nothing_runs()
@@ -196,10 +205,7 @@ class World:
 
     def check_nothing_runs(self):
         # A process that was sent SIGKILL may not be gone yet.
-        deadline = time.monotonic() + 30
-        while found := self.processes():
-            check(time.monotonic() < deadline, f"left running: {found}")
-            time.sleep(0.01)
+        wait_until(lambda: not self.processes(), lambda: f"the end of {self.processes()}")
 
     # The vault.
 
@@ -277,9 +283,16 @@ class World:
 
     # The end.
 
+    def clear_user_keyring(self):
+        """Removes the keys that vaults of this uid have left: another user of a test may have had the uid, and the kernel gives
+        each uid room for 200 keys."""
+        clear, user_keyring, number = 7, -4, {"x86_64": 250, "aarch64": 219}[platform.machine()]
+        self.as_user("/usr/bin/python3", "-c", f"import ctypes; ctypes.CDLL(None).syscall({number}, {clear}, {user_keyring})")
+
     def close(self):
         try:
             self.purge()
+            self.clear_user_keyring()
         except Exception as error:
             print(f"purge: {error}", file=sys.stderr)
         for name in self.services:

@@ -13,6 +13,10 @@ import tempfile
 
 from rotating_server import RotatingServer
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Support"))
+import tests_clock  # noqa: E402: its folder must be on the path first
+from patience import PATIENCE  # noqa: E402
+
 SERVICE = "api.crowd.test"
 
 
@@ -21,7 +25,7 @@ class Crowd:
         self.program, self.directory, self.server = prefix + "/bin/tokenkeep", directory, server
         self.environment = {
             "PATH": os.environ["PATH"], "HOME": directory, "TOKENKEEP_VAULT": directory + "/vault",
-            "XDG_CONFIG_HOME": directory + "/config"}
+            "XDG_CONFIG_HOME": directory + "/config", **tests_clock.environment()}
         ask, body = server.write_scripts(directory)
         self.cli = [
             self.program, "session", "token", SERVICE, "ann", "--exec", ask, "--stack", "any required vault"]
@@ -65,7 +69,7 @@ class Crowd:
             process.stdin.flush()
         answers = [process.stdout.readline().split() for process in self.processes]
         assert all(len(answer) == 4 for answer in answers), answers
-        answers += [program.communicate(timeout=60)[0].split() for program in programs]
+        answers += [program.communicate(timeout=PATIENCE)[0].split() for program in programs]
         tokens = {token for answer in answers for token in answer}
         assert len(tokens) == 1 and all(answers), answers
         assert self.server.left(tokens.pop()) > 0, "the token is not the server's"
@@ -74,12 +78,13 @@ class Crowd:
     def end(self):
         for process in self.processes:
             process.stdin.close()
-            assert process.wait(60) == 0
+            assert process.wait(PATIENCE) == 0
 
 
 def main():
     if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
+    tests_clock.require()
     rounds = int(sys.argv[3]) if len(sys.argv) == 4 else 200
     with tempfile.TemporaryDirectory() as directory, RotatingServer(3600) as server:
         crowd = Crowd(os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), directory, server)

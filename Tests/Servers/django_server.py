@@ -8,7 +8,7 @@ import sys
 import urllib.parse
 import urllib.request
 
-from loopback_server import LoopbackServer, Missing, request
+from loopback_server import PATIENCE, LoopbackServer, Missing, request
 
 PACKAGES = ["django-oauth-toolkit==3.4.1", "oauthlib<4"]
 CLIENT, BROWSER, DEVICE = "tests", "browser", "device"
@@ -125,9 +125,9 @@ class DjangoServer(LoopbackServer):
     def approve(self, user_code, _):
         """Types the code of a device, and approves it, as ann does on another device."""
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
-        opener.open(self.address + "/enter?next=/o/device/", timeout=30)
-        asked = opener.open(f"{self.address}/o/device/", urllib.parse.urlencode({"user_code": user_code}).encode(), timeout=30)
-        opener.open(asked.url, b"action=accept", timeout=30)
+        opener.open(self.address + "/enter?next=/o/device/", timeout=PATIENCE)
+        asked = opener.open(f"{self.address}/o/device/", urllib.parse.urlencode({"user_code": user_code}).encode(), timeout=PATIENCE)
+        opener.open(asked.url, b"action=accept", timeout=PATIENCE)
 
     def revoke(self, token):
         status, body = self.post(self.revoke_path, client_id=CLIENT, token=token)
@@ -143,7 +143,7 @@ class DjangoServer(LoopbackServer):
 
     def newest_is_revoked(self):
         """Whether the refresh token that was given last is revoked."""
-        data = sqlite3.connect(f"file:{self.directory}/data?mode=ro", uri=True, timeout=30)
+        data = sqlite3.connect(f"file:{self.directory}/data?mode=ro", uri=True, timeout=PATIENCE)
         try:
             row = data.execute("select revoked from oauth2_provider_refreshtoken order by id desc limit 1").fetchone()
             return row[0] is not None

@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import urllib.request
 
-from loopback_server import LoopbackServer, Missing, free_port, request
+from loopback_server import PATIENCE, LoopbackServer, Missing, free_port, request
 
 LIBRARY = "/usr/lib/glewlwyd"
 SCHEMA = "/usr/share/dbconfig-common/data/glewlwyd/install/sqlite3"
@@ -97,7 +97,7 @@ class GlewlwydServer(LoopbackServer):
 
         def add(kind, **fields):
             headers = {"Content-Type": "application/json"}
-            opener.open(urllib.request.Request(f"{self.address}/{self.api}/{kind}/", json.dumps(fields).encode(), headers), timeout=30)
+            opener.open(urllib.request.Request(f"{self.address}/{self.api}/{kind}/", json.dumps(fields).encode(), headers), timeout=PATIENCE)
 
         add("auth", username="admin", password="password")
         add("mod/plugin", module="oidc", name=self.plugin, display_name="OIDC", parameters={
@@ -123,14 +123,14 @@ class GlewlwydServer(LoopbackServer):
                                      ("PUT", "grant/" + self.client_id, {"scope": " ".join(self.scopes)})):
             subprocess.run(
                 ["curl", "-sf", "-c", jar, "-b", jar, "-X", method, "-H", "Content-Type: application/json", "-d",
-                 json.dumps(fields), f"{self.address}/{self.api}/auth/{path}"], check=True, timeout=30)
+                 json.dumps(fields), f"{self.address}/{self.api}/auth/{path}"], check=True, timeout=PATIENCE)
 
     def approve(self, user_code, jar):
         """Types the code of a device, and approves it, as ann does on another device."""
         self.enter(jar)
         subprocess.run(
             ["curl", "-sf", "-b", jar, "-o", os.devnull, f"{self.address}/api/oidc/device?code={user_code}&g_continue"],
-            check=True, timeout=30)
+            check=True, timeout=PATIENCE)
 
     @property
     def as_client(self):
@@ -157,7 +157,7 @@ class GlewlwydServer(LoopbackServer):
 
     def newest_is_revoked(self):
         """Whether the refresh token that was given last is revoked."""
-        data = sqlite3.connect(f"file:{self.directory}/data?mode=ro", uri=True, timeout=30)
+        data = sqlite3.connect(f"file:{self.directory}/data?mode=ro", uri=True, timeout=PATIENCE)
         try:
             return data.execute("select gpor_enabled from gpo_refresh_token order by gpor_id desc limit 1").fetchone() == (0,)
         finally:

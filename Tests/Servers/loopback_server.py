@@ -2,10 +2,13 @@
 import os
 import socket
 import subprocess
-import time
+import sys
 import urllib.error
 import urllib.parse
 import urllib.request
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Support"))
+from patience import PATIENCE, wait_until  # noqa: E402: its folder must be on the path first
 
 
 class Missing(Exception):
@@ -16,7 +19,7 @@ def request(url, data=None, headers=None, method=None):
     """The status and the body of the answer."""
     asked = urllib.request.Request(url, data, headers or {}, method=method)
     try:
-        with urllib.request.urlopen(asked, timeout=30) as answer:
+        with urllib.request.urlopen(asked, timeout=PATIENCE) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
         return error.code, error.read()
@@ -60,13 +63,15 @@ class LoopbackServer:
         arguments, environment = self.command()
         with open(self.log, "a", encoding="utf-8") as log:
             self.process = subprocess.Popen(arguments, env=environment, stdout=log, stderr=log)
-        end = time.monotonic() + 30
-        while True:
-            try:
-                with socket.create_connection(("127.0.0.1", self.port), timeout=1):
-                    return
-            except OSError:
-                assert self.process.poll() is None and time.monotonic() < end, open(self.log, encoding="utf-8").read()
+        wait_until(lambda: self.process.poll() is not None or self.accepts(), "the server")
+        assert self.process.poll() is None, open(self.log, encoding="utf-8").read()
+
+    def accepts(self):
+        try:
+            socket.create_connection(("127.0.0.1", self.port), PATIENCE).close()
+        except OSError:
+            return False
+        return True
 
     def stop(self):
         self.process.kill()

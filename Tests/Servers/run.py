@@ -15,8 +15,9 @@ import traceback
 
 from django_server import DjangoServer, install, python_of
 from glewlwyd_server import GlewlwydServer
-from loopback_server import Missing
+from loopback_server import PATIENCE, Missing
 from sign_in_cases import CASES as SIGN_IN_CASES, Visitor
+import tests_clock  # loopback_server has put its folder on the path
 
 CASES = []
 PROVIDER_CASES = []
@@ -56,7 +57,7 @@ class User:
         self.requests = self.directory + "/requests"
         self.environment = {
             "PATH": os.environ["PATH"], "HOME": self.directory, "TOKENKEEP_VAULT": self.directory + "/vault",
-            "XDG_CONFIG_HOME": self.directory + "/.config"}
+            "XDG_CONFIG_HOME": self.directory + "/.config", **tests_clock.environment()}
         self.script("ask")
         os.makedirs(self.directory + "/.config/tokenkeep/providers.d")
         with open(self.directory + "/.config/tokenkeep/providers.d/tests.conf", "w", encoding="utf-8") as file:
@@ -88,7 +89,7 @@ class User:
     def run(self, *arguments, given="", **options):
         """The exit code and the output."""
         process = self.start(*arguments, **options)
-        output, self.errors = process.communicate(given, timeout=60)
+        output, self.errors = process.communicate(given, timeout=PATIENCE)
         return process.returncode, output.strip()
 
     def sign_in(self, lifetime=None):
@@ -131,7 +132,7 @@ def eight_processes_make_one_request(user):
     for _ in range(5):
         user.sign_in(lifetime=0)
         processes = [user.start("token", "api", "ann", "--explain") for _ in range(8)]
-        outputs = [process.communicate(timeout=60) for process in processes]
+        outputs = [process.communicate(timeout=PATIENCE) for process in processes]
         tokens = {output.strip() for output, _ in outputs}
         assert len(tokens) == 1 and user.server.accepts(tokens.pop()), outputs
         assert sum(errors.count("sends the refresh token") for _, errors in outputs) == 1, outputs
@@ -164,7 +165,7 @@ def a_process_is_killed_before_its_request_arrives(user):
     os.killpg(process.pid, signal.SIGKILL)
     # It has a group of its own, and holds what communicate() reads to the end.
     os.killpg(os.getpgid(script), signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     assert user.server.accepts(user.token()), "the old token had never arrived"
 
 
@@ -187,7 +188,7 @@ def a_process_that_was_frozen_wakes_after_the_logout(user):
     with open(user.directory + "/gate", "w", encoding="utf-8") as gate:
         gate.write("\n")
     frozen.send_signal(signal.SIGCONT)
-    output, errors = frozen.communicate(timeout=60)
+    output, errors = frozen.communicate(timeout=PATIENCE)
     assert frozen.returncode == 1 and output == "", (frozen.returncode, errors)
     # The tokens of the late answer are revoked, too.
     assert user.run("flush")[1] == "1 revoked, 0 left, 0 dropped", user.errors
@@ -280,6 +281,7 @@ def main():
     if shutil.which("curl") is None:
         print("skipped: there is no curl")
         return 1
+    tests_clock.require()
     with tempfile.TemporaryDirectory() as directory:
         try:
             return play(os.path.abspath(sys.argv[1]) + "/bin/tokenkeep", directory)

@@ -4,6 +4,8 @@ import os
 import re
 import subprocess
 
+from loopback_server import PATIENCE
+
 CASES = []
 BROWSER = """#!/bin/sh
 server=$(curl -s -o /dev/null -w '%{{redirect_url}}' "$1")
@@ -52,7 +54,7 @@ class Visitor:
     def run(self, *arguments):
         """The output of a command that must succeed."""
         process = self.start(*arguments)
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, errors
         return output.strip()
 
@@ -68,7 +70,7 @@ class Visitor:
 
 def finished(process):
     """The account of a sign-in that must succeed, as the ID token names it."""
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0 and output == "", errors
     return re.search("^signed in as (.*)$", errors, re.MULTILINE).group(1)
 
@@ -109,7 +111,7 @@ def the_address_is_pasted(visitor):
     # Up to the address of this machine, as a browser elsewhere, which does not reach it.
     while "/callback?" not in pasted.split("?")[0] + "?":
         follow = ["curl", "-s", "-c", visitor.jar, "-b", visitor.jar, "-o", os.devnull, "-w", "%{redirect_url}", pasted]
-        pasted = subprocess.run(follow, capture_output=True, text=True, check=True, timeout=30).stdout
+        pasted = subprocess.run(follow, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout
     process.stdin.write(pasted + "\n")
     process.stdin.flush()
     assert finished(process)

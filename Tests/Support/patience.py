@@ -14,11 +14,13 @@ def let_pass(seconds):
     time.sleep(seconds)
 
 
-def wait_until(condition, what="what is waited for"):
-    """Looks until `condition()` is true. Returns its value. `what` is said if it never is; it may be a function."""
-    end = time.monotonic() + PATIENCE
+def wait_until(condition, what="what is waited for", patience=PATIENCE):
+    """Looks until `condition()` is true. Returns its value. `what` is said if it never is; it may be a function.
+
+    `patience`: seconds, for who tries something else then."""
+    end = time.monotonic() + patience
     while not (found := condition()):
         if time.monotonic() > end:
-            raise Waited(f"{what() if callable(what) else what} did not come in {PATIENCE} s")
+            raise Waited(f"{what() if callable(what) else what} did not come in {patience} s")
         time.sleep(0.005)
     return found

@@ -31,6 +31,13 @@ def advance(seconds):
     subprocess.run(["test-clock", "advance", str(seconds)], check=True)
 
 
+def pass_limit(pid, rounds=ROUNDS):
+    """Waits until a process waits for a moment, and sets the clock to it. False if the process has ended."""
+    passed = subprocess.run(["test-clock", "pass", str(pid), str(rounds)], check=False, capture_output=True, text=True)
+    assert passed.returncode == 0 or "has ended" in passed.stderr, passed.stderr
+    return passed.returncode == 0
+
+
 def pass_limits(process, is_over=None, rounds=ROUNDS):
     """Sets the clock to one moment after the other for which the process waits, until it has ended, or `is_over()`."""
     is_over = is_over or (lambda: process.poll() is not None)

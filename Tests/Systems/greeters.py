@@ -2,7 +2,7 @@
 
 import contextlib
 
-from machine import HERE, PASSWORD, Failure, case, check, wait_until
+from machine import HERE, PASSWORD, Waited, case, check, wait_until
 from lockers import refusals, type_in_x, type_until
 from sessions import SECRET
 
@@ -78,7 +78,7 @@ def lightdm_opens_the_vault(machine):
         """Types the name of the user, and the password once PAM has asked for it."""
         asked = log().count("Prompt greeter")
         type_in_x(x, machine.user)
-        with contextlib.suppress(Failure):
+        with contextlib.suppress(Waited):
             wait_until(lambda: log().count("Prompt greeter") > asked, "the question for the password", patience=3)
         type_in_x(x, password)
 

@@ -1,8 +1,8 @@
 """Real lockers, run by `tokenkeep lock --screen`, in a session of the machine: a wrong password, the right one, a kill."""
 
-import contextlib, signal, time
+import contextlib, signal
 
-from machine import PASSWORD, Failure, Session, case, check, wait_until
+from machine import PASSWORD, PATIENCE, Failure, Session, Waited, case, check, wait_until
 from sessions import SECRET, SERVICE, both, load
 
 LOCK = ("tokenkeep", "lock", "--screen", "--")
@@ -88,12 +88,11 @@ def refusals(machine):
 
 def type_until(type_text, text, condition, what):
     """Types a password until a program, which may not have its keyboard yet, has taken it."""
-    deadline = time.monotonic() + 60
-    while True:
+    for _ in range(PATIENCE // 6):
         type_text(text)
-        with contextlib.suppress(Failure):
+        with contextlib.suppress(Waited):
             return wait_until(condition, what, patience=6)
-        check(time.monotonic() < deadline, f"{what} did not come")
+    raise Failure(f"{what} did not come")
 
 
 def lock_and_unlock(desktop, words):

@@ -9,9 +9,8 @@ PASSWORD = "correct horse"
 HERE = pathlib.Path(__file__).resolve().parent
 LOGIN = HERE.parent / "Login"
 sys.path.insert(0, str(LOGIN))
-from world import HANG as PATIENCE  # noqa: E402
 from world import (  # noqa: E402
-    Failure, Skipped, case, check, class_keys, die_on_signals, enter_own_namespace, play, run, wait_until)
+    PATIENCE, Failure, Waited, Skipped, case, check, class_keys, die_on_signals, enter_own_namespace, play, run, wait_until)
 
 # The machine starts what a login needs alone.
 TARGET = """[Unit]
@@ -215,7 +214,7 @@ def make_layer(packages):
     script = "export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && " \
         f"apt-get install -y -qq --no-install-recommends {packages}"
     made = run("systemd-nspawn", "--quiet", "--directory", directory / "root", "--register=no", "--keep-unit", "--console=pipe",
-               "sh", "-c", script, timeout=900)
+               "sh", "-c", script, timeout=3 * PATIENCE)
     run("umount", directory / "root")
     if made.returncode != 0:
         raise Skipped(f"apt: {made.stdout.decode()[-500:]}")

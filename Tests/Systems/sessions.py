@@ -3,7 +3,7 @@
 
 BUILD is what `cmake --install` installs. NAMEs choose cases."""
 
-import contextlib, json, os, pathlib, pty, select, signal, sys, time
+import contextlib, json, os, pathlib, pty, select, signal, sys
 
 from machine import HERE, LOGIN, PASSWORD, PATIENCE, Failure, Machine, Session, Skipped, case, check, run, run_cases, \
     wait_until
@@ -63,9 +63,9 @@ def converse(words, answers):
     process, terminal = pty.fork()
     if process == 0:
         os.execvp(words[0], words)
-    output, deadline = b"", time.monotonic() + PATIENCE
+    output = b""
     while True:
-        ready, _, _ = select.select([terminal], [], [], max(0, deadline - time.monotonic()))
+        ready, _, _ = select.select([terminal], [], [], PATIENCE)
         check(ready, f"{words} waits for ever: {output!r}")
         try:
             output += os.read(terminal, 4096)

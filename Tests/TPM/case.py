@@ -5,7 +5,7 @@ import sys
 import unittest
 
 from proxy import Proxy
-from world import Helper, Key, Once, SoftwareTPM
+from world import Helper, Key, Once, SoftwareTPM, tests_clock
 
 PROGRAM = sys.argv[1]
 
@@ -57,6 +57,7 @@ class Case(unittest.TestCase):
 
 
 def main():
+    tests_clock.require()
     if os.geteuid() != 0:
         sys.exit("the tests of the TPM run as root: they are several users")
     unittest.main(argv=[sys.argv[0]] + sys.argv[2:])

@@ -14,7 +14,7 @@ import traceback
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "Systems"), str(HERE.parent / "Login")]
 from machine import Machine, Skipped, enter_own_namespace, wait_until  # noqa: E402
-from world import Failure, case, check, die_on_signals, run  # noqa: E402
+from world import PATIENCE, Failure, case, check, die_on_signals, run  # noqa: E402
 
 
 def messages_of_the_tests():
@@ -58,6 +58,8 @@ class TPMMachine(Machine):
         self.write("/etc/systemd/system/tokenkeep-test.target",
                    "[Unit]\nRequires=sysinit.target dbus.socket\nAfter=sysinit.target dbus.socket\n")
         self.write("/opt/tpm-test/world.py", (HERE / "world.py").read_text())
+        for name in ("listening.py", "patience.py", "tests_clock.py"):
+            self.write(f"/opt/Support/{name}", (HERE.parent / "Support" / name).read_text())
 
     def make_user(self):
         """Users are numbers here."""
@@ -121,7 +123,7 @@ class TPMMachine(Machine):
 
 
 def received(process):
-    answers, _ = process.communicate(b"", timeout=20)
+    answers, _ = process.communicate(b"", timeout=PATIENCE)
     return eval(answers.decode())  # noqa: S307: printed by the test's own script
 
 

@@ -12,13 +12,13 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Support"))
 
+import tests_clock  # noqa: E402
 from listening import listens  # noqa: E402
+from patience import PATIENCE, wait_until  # noqa: E402
 
-PATIENCE = 10  # seconds: an upper limit, never waited for if all is well
 INFO, SEAL, UNSEAL, MAKE, READ, DESTROY, WRITE, LIST = range(1, 9)
 DEVICE_BYTES, ANCHOR = 1, 2
 WORDS = ("", "absent", "silent", "busy", "owner-password", "other", "auth", "uid", "blob", "altered", "no-index", "no-space",
@@ -50,14 +50,6 @@ class Key:
 
     def __init__(self):
         self.auth, self.secret, self.tag = secrets.token_bytes(32), secrets.token_bytes(32), secrets.token_bytes(16)
-
-
-def wait_until(condition, what):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError(f"{what} did not happen in {PATIENCE} s")
-        time.sleep(0.005)
 
 
 class SoftwareTPM:
@@ -162,10 +154,12 @@ class Once(Caller):
 
     def __init__(self, program, tcti, uid=None):
         self.program, self.tcti, self.uid = program, tcti, uid
+        self.process = None
 
     def start(self, message):
         process = subprocess.Popen([self.program, "--once", "--tcti", self.tcti], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, user=self.uid)
+        self.process = process
         # The program reads no more of a message that is too long.
         with contextlib.suppress(BrokenPipeError), process.stdin:
             process.stdin.write(message)
@@ -174,7 +168,7 @@ class Once(Caller):
 
     def end(self, process):
         try:
-            output, errors = process.communicate(timeout=3 * PATIENCE)
+            output, errors = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
         assert (process.returncode, errors) == (0, b""), (process.returncode, errors)
@@ -182,6 +176,10 @@ class Once(Caller):
 
     def ask(self, message):
         return self.end(self.start(message))
+
+    def end_budget(self):
+        """Ends the time that the last request has, by the signal of its timer."""
+        self.process.send_signal(signal.SIGALRM)
 
 
 class Client(Caller):
@@ -264,6 +262,11 @@ class Helper:
     def children(self):
         with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as file:
             return [int(word) for word in file.read().split()]
+
+    def leave_the_silent(self):
+        """Passes the limits of the children, which wait for requests."""
+        for child in self.children():
+            tests_clock.pass_limit(child)
 
     def logged(self):
         with open(self.log.name, encoding="utf-8") as file:

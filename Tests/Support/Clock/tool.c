@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "include/test_clock.h"
 
+#include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
 #include <signal.h>
@@ -25,35 +26,56 @@ static int fail(const char *what) {
     return 125;
 }
 
-/* The library beside this program goes before the libraries that are preloaded already. */
-static int preload_library(const char *program) {
-    char path[PATH_MAX], preload[2 * PATH_MAX];
-    if (realpath(program, path) == NULL)
+/* Copies the library beside this program to a place that every user can read. */
+static int copy_library(const char *target) {
+    char path[PATH_MAX], source[PATH_MAX + 16], bytes[65536];
+    if (realpath("/proc/self/exe", path) == NULL)
         return 0;
+    snprintf(source, sizeof source, "%s/preload.so", dirname(path));
+    int from = open(source, O_RDONLY | O_CLOEXEC), to = open(target, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+    ssize_t count = -1;
+    if (from >= 0 && to >= 0 && fchmod(to, 0755) == 0) {
+        while ((count = read(from, bytes, sizeof bytes)) > 0 && write(to, bytes, (size_t)count) == count)
+            continue;
+    }
+    close(from);
+    close(to);
+    return count == 0;
+}
+
+/* The library goes before the libraries that are preloaded already. A clock within another one has its library. */
+static int preload_library(const char *library) {
+    char preload[2 * PATH_MAX];
     const char *others = getenv("LD_PRELOAD");
-    snprintf(preload, sizeof preload, "%s/preload.so%s%s", dirname(path), others == NULL ? "" : ":",
-             others == NULL ? "" : others);
+    if (others != NULL && strstr(others, "/tokenkeep-clock.") != NULL)
+        return 1;
+    snprintf(preload, sizeof preload, "%s%s%s", library, others == NULL ? "" : ":", others == NULL ? "" : others);
     return setenv("LD_PRELOAD", preload, 1) == 0;
 }
 
 static int run(uint32_t slowness, char **command) {
-    char path[] = "/tmp/tokenkeep-clock.XXXXXX";
-    int file = mkstemp(path), status;
-    test_clock_page *page = file < 0 ? NULL : test_clock_open(path);
-    if (page == NULL || fchmod(file, 0666) != 0)
-        return fail(path);
-    close(file);
+    char directory[] = "/tmp/tokenkeep-clock.XXXXXX", path[64], library[64];
+    int status;
+    if (mkdtemp(directory) == NULL)
+        return fail(directory);
+    snprintf(path, sizeof path, "%s/page", directory);
+    snprintf(library, sizeof library, "%s/preload.so", directory);
+    test_clock_page *page = test_clock_open(path);
+    if (page == NULL || chmod(path, 0666) != 0 || chmod(directory, 0755) != 0 || !copy_library(library))
+        return fail(directory);
     test_clock_set_slowness(page, slowness);
     signal(SIGINT, SIG_IGN);
     pid_t child = fork();
     if (child == 0) {
         signal(SIGINT, SIG_DFL);
-        if (setenv(TEST_CLOCK_VARIABLE, path, 1) == 0 && preload_library("/proc/self/exe"))
+        if (setenv(TEST_CLOCK_VARIABLE, path, 1) == 0 && preload_library(library))
             execvp(command[0], command);
         _exit(fail(command[0]));
     }
     int has_ended = child > 0 && waitpid(child, &status, 0) == child;
     unlink(path);
+    unlink(library);
+    rmdir(directory);
     if (!has_ended)
         return fail("waitpid");
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
