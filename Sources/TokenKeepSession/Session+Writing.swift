@@ -86,7 +86,8 @@ extension Session {
         try? finishEnd()
         let epoch = SessionEpoch.make()
         let record = try SessionRecord(
-            kind, response, epoch: epoch, provider: options.provider, now: options.clock())
+            kind, response, epoch: epoch, vault: Session.text(of: store.records.openOrMake(call)),
+            provider: options.provider, now: options.clock())
         func replace(_ session: Session, keepsPrevious: Bool) throws(TokenKeepError) {
             let lock = try session.changeLock(call)
             let present = revokes == nil ? nil : session.signedInRecord(call)
