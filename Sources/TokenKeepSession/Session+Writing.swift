@@ -116,7 +116,8 @@ extension Session {
     private func signedInRecord(
         _ call: CallContext
     ) -> (record: SessionRecord, level: AccessLevel?, note: SessionNote)? {
-        guard let view = try? read(call, finishes: false), let record = try? live(view),
+        // Without a record, live(_:) would read the note of every account for its hint.
+        guard let view = try? read(call, finishes: false), view.record != nil, let record = try? live(view),
             let joined = try? joined(record, call)
         else { return nil }
         return (joined, view.level, view.note)
