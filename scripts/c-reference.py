@@ -17,16 +17,16 @@ HEADERS = ["version", "types", "store", "watch", "session", "oauth", "module"]
 
 # Title, the names that belong to the group, and the file and region of its example. The first match counts.
 GROUPS = [
-    ("Modules of your own", r"tokenkeep_(host|module|call)\w*|TOKENKEEP_(MODULE|HOST)\w*", ("plugin/keyctl.c", None)),
-    ("Signing in", r"tokenkeep_login\w*|TOKENKEEP_LOGIN\w*", ("c/sign-in.c", None)),
-    ("Requests to the server", r"tokenkeep_http_\w*|TOKENKEEP_PURPOSE\w*", ("c/session.c", None)),
+    ("Modules of your own", r"tokenkeep_(host|module|call)\w*|TOKENKEEP_(MODULE|HOST)\w*", ("plugin/keyctl.c", "module")),
+    ("Signing in", r"tokenkeep_login\w*|TOKENKEEP_LOGIN\w*", ("c/sign-in.c", "sign-in")),
+    ("Requests to the server", r"tokenkeep_http_\w*|TOKENKEEP_PURPOSE\w*", ("c/session.c", "server")),
     ("Accounts and states", r"tokenkeep_session_(info|list|switch|state|next|fd)\w*|TOKENKEEP_(STATE|REASON|SESSION_(USER|GUEST))\w*",
      ("c/tour.c", "accounts")),
     ("Logout", r"tokenkeep_session_(end|flush|on_end|report)\w*|tokenkeep_end_fn|TOKENKEEP_(RESULT|SESSION_LOCAL)\w*",
      ("c/tour.c", "logout")),
     ("Claims of a token", r"tokenkeep_jwt\w*", ("c/tour.c", "claims")),
     ("The id of the device", r"tokenkeep_device_id", ("c/tour.c", "device")),
-    ("Sessions and tokens", r"tokenkeep_(session|token)\w*|TOKENKEEP_(SESSION|ROTATION)\w*", ("c/session.c", None)),
+    ("Sessions and tokens", r"tokenkeep_(session|token)\w*|TOKENKEEP_(SESSION|ROTATION)\w*", ("c/session.c", "session")),
     ("Changes", r"tokenkeep_(watch|event)\w*|TOKENKEEP_EVENT\w*", ("c/tour.c", "watching")),
     ("Lists", r"tokenkeep_(list$|items)\w*", ("c/tour.c", "lists")),
     ("Pending changes", r"tokenkeep_sync", ("c/tour.c", "pending")),
@@ -129,12 +129,11 @@ def plain(declaration):
 
 def example(file, region):
     text = (ROOT / "examples" / file).read_text()
-    if region is None:
-        return f"A whole program: [examples/{file}](../examples/{file})."
-    found = re.search(rf"/\* \[{region}\] \*/\n(.*?)\n? */\* \[/{region}\] \*/", text, re.S)
+    found = re.search(rf"^ */\* \[{region}\] \*/\n(.*?)\n? */\* \[/{region}\] \*/", text, re.S | re.M)
     if not found:
         sys.exit(f"c-reference.py: {file} has no region [{region}]")
-    return "```c\n" + found.group(1).rstrip() + "\n```"
+    whole = "" if file == "c/tour.c" else f"\n\nThe whole program: [examples/{file}](../examples/{file})."
+    return "```c\n" + textwrap.dedent(found.group(1)).rstrip() + "\n```" + whole
 
 
 def group_of(names, header):

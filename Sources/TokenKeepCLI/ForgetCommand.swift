@@ -66,11 +66,7 @@ struct ForgetCommand: ParsableCommand {
             Terminal.writeError(Terminal.printable("if \(module) comes back, \(ForgetCommand.consequence)") + "\n")
         }
         Terminal.ask("forget \(module) on \(machines), with \(items) and \(removals) pending? [y/N] ")
-        let answer = readLine()
-        if answer == nil { Terminal.writeError("\n") }
-        guard let answer, ["y", "yes"].contains(answer.lowercased()) else {
-            throw TokenKeepError(.cancelled, "nothing was forgotten")
-        }
+        guard Terminal.agrees() else { throw TokenKeepError(.cancelled, "nothing was forgotten") }
     }
 
     private var machines: String { everyMachine ? "every machine" : "this machine" }

@@ -71,11 +71,14 @@ enum JSONOutput {
         private let time, service, outcome: String
         private let hint: Nullable<String>
 
-        init(_ note: LoginNote) {
+        init(_ note: LoginNote) { self.init(note, nil, hint: note.hint) }
+
+        /// - Parameter outcome: a more exact word than that of the note.
+        init(_ note: LoginNote, _ outcome: String?, hint: String?) {
             time = note.time.iso8601
             service = note.service
-            outcome = note.outcome.rawValue
-            hint = Nullable(note.hint)
+            self.outcome = outcome ?? note.outcome.rawValue
+            self.hint = Nullable(hint)
         }
     }
 

@@ -59,6 +59,13 @@ enum Terminal {
     /// Prints a question without a line break: the user answers on the same line.
     static func ask(_ question: String) { writeError(printable(question)) }
 
+    /// Reads the answer to a question that `ask(_:)` printed. The end of the input is no.
+    static func agrees() -> Bool {
+        let answer = readLine()
+        if answer == nil { writeError("\n") }
+        return ["y", "yes"].contains(answer?.lowercased() ?? "")
+    }
+
     /// Whether somebody reads standard error on a terminal.
     static var showsErrors: Bool { isatty(STDERR_FILENO) == 1 }
 

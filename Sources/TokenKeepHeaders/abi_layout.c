@@ -108,7 +108,7 @@ FIELD(tokenkeep_session_options, flags, 52);
 FIELD(tokenkeep_session_options, http, 56);
 FIELD(tokenkeep_session_options, http_data, 64);
 
-_Static_assert(sizeof(tokenkeep_login_options) == 64, "size of tokenkeep_login_options");
+_Static_assert(sizeof(tokenkeep_login_options) == 72, "size of tokenkeep_login_options");
 FIELD(tokenkeep_login_options, struct_size, 0);
 FIELD(tokenkeep_login_options, provider, 8);
 FIELD(tokenkeep_login_options, scope, 16);
@@ -118,3 +118,4 @@ FIELD(tokenkeep_login_options, flow, 40);
 FIELD(tokenkeep_login_options, timeout_ms, 44);
 FIELD(tokenkeep_login_options, show, 48);
 FIELD(tokenkeep_login_options, data, 56);
+FIELD(tokenkeep_login_options, flags, 64);

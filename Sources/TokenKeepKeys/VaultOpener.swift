@@ -258,19 +258,21 @@ package final class VaultOpener: Sendable {
         guard let directory = try VaultDirectory.open(try path()), let number = try directory.currentEra(),
             let era = try EraDirectory.open(number, of: directory)
         else { return nil }
-        let damage: TokenKeepError
-        do throws(TokenKeepError) {
-            return try HeaderFiles.keyfile(of: era).vaultID
-        } catch {
-            damage = error
-        }
+        if let id = VaultOpener.vaultID(of: era) { return id }
+        return try HeaderFiles.keyfile(of: era).vaultID
+    }
+
+    /// The id of the vault to which an era belongs, from its keyfile or else from a header that is not verified; nil if
+    /// none can be read.
+    static func vaultID(of era: EraDirectory) -> [UInt8]? {
+        if let id = try? HeaderFiles.keyfile(of: era).vaultID { return id }
         for name in HeaderFiles.names {
             guard let bytes = try? VaultFiles.read(name, in: era.descriptor, atMost: Header.maximumLength),
                 let header = try? bytes.lent({ bytes throws(FormatFault) in try Header.parse(bytes) })
             else { continue }
             return header.vaultID
         }
-        throw damage
+        return nil
     }
 }
 

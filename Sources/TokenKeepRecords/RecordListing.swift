@@ -78,3 +78,34 @@ extension ItemListing {
         return whole
     }
 }
+
+extension Records {
+    /// Counts of a vault's records.
+    package struct Census: Sendable {
+        /// Records with the value of an item.
+        package fileprivate(set) var items = 0
+        /// Records whose item the vault sealed for other modules, and does not have itself.
+        package fileprivate(set) var sealed = 0
+        /// Records that cannot be read, and those that were set aside.
+        package fileprivate(set) var unreadable = 0
+    }
+
+    /// Counts the records of a vault. Needs no key but the keyfile's.
+    package func census(of vault: OpenVault) throws(TokenKeepError) -> Census {
+        var vault = vault
+        var census = Census(unreadable: try VaultFiles.countSetAside(in: vault.records))
+        for name in try RecordNames.all(in: vault.records) {
+            let found = try RecordReader(records: self, fileName: name).read(&vault) {
+                file, state throws(FormatFault) in
+                (holdsValue: file.holdsValue, isSealed: state.sealed != nil)
+            }
+            switch found {
+            case nil: continue
+            case .success(let record):
+                if record.holdsValue { census.items += 1 } else if record.isSealed { census.sealed += 1 }
+            case .failure: census.unreadable += 1
+            }
+        }
+        return census
+    }
+}

@@ -128,7 +128,8 @@ extension Session {
         let isNext = record.epoch != nil && record.epoch == view.note.nextEpoch
         guard record.epoch == view.note.epoch else {
             let isUnknown = view.note.epoch.isEmpty && view.note.nextEpoch.isEmpty
-            if isNext || isUnknown || record.epoch == nil { view.foreign = (record, item.details) }
+            let isOfAnotherVault = try self.isOfAnotherVault(record, view.note)
+            if isNext || isUnknown || record.epoch == nil || isOfAnotherVault { view.foreign = (record, item.details) }
             return
         }
         if let stashed, stashed.generation > record.generation {
@@ -171,8 +172,22 @@ extension Session {
         }
     }
 
-    /// Writes the note of a record that has none, that another program wrote, or whose sign-in was cut short. The record
-    /// gets an epoch if it has none.
+    /// Whether a session began with another vault above the same keyring, after the session of the note. The record of an
+    /// earlier session of this vault is dead.
+    private func isOfAnotherVault(_ record: SessionRecord, _ note: SessionNote) throws(TokenKeepError) -> Bool {
+        Session.isOfAnotherVault(record, note, than: try store.records.open().map { Session.text(of: $0) })
+    }
+
+    private static func isOfAnotherVault(_ record: SessionRecord, _ note: SessionNote, than vault: String?) -> Bool {
+        guard let other = record.vault, let vault else { return false }
+        return other != vault && note.state != .signedOut && record.epoch != note.endedEpoch
+    }
+
+    /// The id of a vault, as it stands in records.
+    static func text(of vault: OpenVault) -> String { Hexadecimal.text(vault.keys.vaultID) }
+
+    /// Writes the note of a record that has none, that another program wrote or another vault began, or whose sign-in was
+    /// cut short. The record gets an epoch if it has none.
     ///
     /// - Returns: the session, or nil if the record is dead.
     private func takeOver(_ view: SessionView, _ call: CallContext) throws(TokenKeepError) -> SessionView? {
@@ -182,8 +197,12 @@ extension Session {
         if let (record, details) = present.foreign {
             if let epoch = record.epoch {
                 let now = options.clock()
+                let vault = try store.records.open().map { Session.text(of: $0) }
                 try changeNote(call) { note in
-                    guard note.nextEpoch == epoch || note.epoch.isEmpty && note.nextEpoch.isEmpty else { return false }
+                    guard
+                        note.nextEpoch == epoch || note.epoch.isEmpty && note.nextEpoch.isEmpty
+                            || Session.isOfAnotherVault(record, note, than: vault)
+                    else { return false }
                     note = self.note(of: record, epoch: epoch, details, after: note, now: now)
                     return true
                 }

@@ -88,7 +88,8 @@ extension Session {
         try? finishEnd()
         let epoch = SessionEpoch.make()
         let record = try SessionRecord(
-            kind, response, epoch: epoch, provider: options.provider, now: options.clock())
+            kind, response, epoch: epoch, vault: Session.text(of: store.records.openOrMake(call)),
+            provider: options.provider, now: options.clock())
         func replace(_ session: Session, keepsPrevious: Bool) throws(TokenKeepError) {
             let lock = try session.changeLock(call)
             let present = revokes == nil ? nil : session.signedInRecord(call)
@@ -117,7 +118,8 @@ extension Session {
     private func signedInRecord(
         _ call: CallContext
     ) -> (record: SessionRecord, level: AccessLevel?, note: SessionNote)? {
-        guard let view = try? read(call, finishes: false), let record = try? live(view),
+        // Without a record, live(_:) would read the note of every account for its hint.
+        guard let view = try? read(call, finishes: false), view.record != nil, let record = try? live(view),
             let joined = try? joined(record, call)
         else { return nil }
         return (joined, view.level, view.note)

@@ -190,6 +190,28 @@ static void a_show_that_misbehaves_ends_the_sign_in(void) {
     tokenkeep_session_close(session);
 }
 
+/* The provider's file says that bob signs in. */
+static void another_user_is_refused_unless_any_account_is_given(void) {
+    tokenkeep_login_options options = options_of(TOKENKEEP_LOGIN_BROWSER);
+    tokenkeep_session *session = NULL;
+    options.provider = "bob";
+    CHECK_REFUSED(TOKENKEEP_DENIED, "bob@example.com has signed in, expected ann@example.com",
+                  tokenkeep_login(store, "mail", "ann@example.com", &options, &session, &error));
+    CHECK(session == NULL);
+    options.flags = TOKENKEEP_LOGIN_ANY_ACCOUNT;
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_login(store, "mail", "ann@example.com", &options, &session, &error));
+    tokenkeep_session_close(session);
+    session = NULL;
+    /* A program that was compiled before the flag. */
+    options.struct_size = offsetof(tokenkeep_login_options, flags);
+    CHECK_STATUS(TOKENKEEP_DENIED,
+                 tokenkeep_login(store, "post", "ann@example.com", &options, &session, &error));
+    options.struct_size = sizeof options;
+    options.flags = 2;
+    CHECK_REFUSED(TOKENKEEP_UNSUPPORTED, "login options",
+                  tokenkeep_login(store, "post", "ann@example.com", &options, &session, &error));
+}
+
 static void wrong_arguments_are_invalid(void) {
     tokenkeep_login_options options = options_of(TOKENKEEP_LOGIN_DEVICE), wrong;
     tokenkeep_session *session = NULL;
@@ -267,6 +289,8 @@ int main(void) {
     RUN(a_browser_signs_in);
     reset();
     RUN(a_pasted_address_signs_in);
+    reset();
+    RUN(another_user_is_refused_unless_any_account_is_given);
     reset();
     RUN(a_show_that_misbehaves_ends_the_sign_in);
     reset();

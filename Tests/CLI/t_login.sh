@@ -46,6 +46,15 @@ for word in unlocked wrong-password too-slow no-password unreachable not-followe
 done
 status --json
 
+title "a service whose session line alone runs the module"
+printf '@include common-session\n' >pam.d/lightdm
+echo '1764000000 lightdm no-password' >vault/login
+status
+status --json | grep -A5 '"last"'
+echo '1764000000 unheard-of no-password' >vault/login
+status | grep 'last login'
+rm pam.d/lightdm
+
 title "a file that breaks the rules counts as missing"
 for line in "" "x" "1764000000 sshd opened" "-1 sshd unlocked" "1764000000 s/d unlocked" "1764000000 sshd unlocked more"; do
     echo "$line" >vault/login

@@ -5,6 +5,7 @@ Usage: races.py PROGRAM [ROUNDS [CALL [CHANGE]]]
 
 Each pair of a call and a change is played ROUNDS times (2 if not given): the call is made again and again while the change is
 under way. Where user namespaces are allowed, the change is also made in one, as in a container: its kernel keyring is another one.
+The machine key of "device" is that of a /var/lib of its own, which root alone can mount.
 """
 import os
 import shutil
@@ -23,12 +24,15 @@ CHANGES = {
     "compromised": ("one", "two", ("password", "change", "--compromised", "--stdin"), "one\ntwo\n"),
     "remove": ("one", None, ("password", "remove", "--stdin"), "one\n"),
     "recovery": ("one", "one", ("recovery", "create", "--stdin"), "one\n"),
+    "device": ("one", "one", ("device", "choose", "machine-key", "--stdin"), "one\n"),
 }
+TOKENS = '{"access_token":"access","refresh_token":"refresh","expires_in":3600}'
 CALLS = {
     "load": (("load", "s", "ann"), ""),
     "save": (("save", "s", "carol"), "a token"),
     "unlock": (("unlock", "--stdin"), "{}\n"),
     "login": (("login", "unlock", "--service", "sshd"), "{}"),
+    "refresh": (("session", "refresh", "api", "eve", "--exec", f"cat >/dev/null; echo '{TOKENS}'"), ""),
     "run": (("run", "--password-file", "PASSWORD", "--", "sh", "-c", "exec \"$TK\" load s ann --stack 'any required vault'"), ""),
 }
 
@@ -39,6 +43,7 @@ def prepare(machine, password):
     machine.save_items()
     if password:
         machine.expect("password", "set", "--stdin", input=password + "\n")
+    machine.expect("session", "begin", "api", "eve", input=TOKENS)
 
 
 def call(machine, name, password):
@@ -47,7 +52,7 @@ def call(machine, name, password):
         os.chmod(file.name, 0o600)
         file.write((password or "none") + "\n")
     arguments = [machine.vault + ".password" if word == "PASSWORD" else word for word in arguments]
-    done = machine.run(*arguments, input=input.format(password or "none"))
+    done = machine.run(*arguments, input=input.format(password or "none") if "{}" in input else input)
     # A login that meets a change may find the vault without a password, and a password may be the old one by then.
     assert done.returncode != CORRUPT, f"{name}: {done.stderr.strip()}"
     return done
@@ -70,13 +75,26 @@ def play(machine, call_name, change_name, wrapper=()):
     if after:
         machine.expect("unlock", "--stdin", input=after + "\n")
     machine.check_items(f"after {change_name} beside {call_name}")
+    assert machine.expect("session", "token", "api", "eve") == "access\n", f"the session after {change_name} beside {call_name}"
 
 
 def has_user_namespaces():
     return subprocess.run(["unshare", "--user", "--map-root-user", "true"], check=False, capture_output=True).returncode == 0
 
 
+def enter_machine():
+    """Goes on in a mount namespace with a /var/lib of its own; False for a user who may not."""
+    if "RACES_INSIDE" not in os.environ:
+        if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], check=False, capture_output=True).returncode != 0:
+            return False
+        os.execvpe("unshare", ["unshare", "-m", sys.executable, *sys.argv], {**os.environ, "RACES_INSIDE": "yes"})
+    subprocess.run(["mount", "-t", "tmpfs", "none", "/var/lib"], check=True)
+    subprocess.run([passwords.PROGRAM, "device", "make-machine-key"], check=True, capture_output=True)
+    return True
+
+
 def main():
+    has_device = enter_machine()
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 2
     calls, changes = (sys.argv[3:4] or CALLS), (sys.argv[4:5] or CHANGES)
     work = tempfile.mkdtemp(prefix="tokenkeep-races-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
@@ -86,6 +104,9 @@ def main():
         elsewhere.append((("unshare", "--user", "--map-root-user"), "in a user namespace"))
     failed = played = 0
     for change in changes:
+        if change == "device" and not has_device:
+            print("skipped: only root may mount a /var/lib with a machine key")
+            continue
         for name in calls:
             for wrapper, place in elsewhere:
                 # Without a password nothing proves to another machine who made a later era.

@@ -147,6 +147,20 @@ def a_session_without_a_password_is_noted(world):
 
 
 @case
+def a_service_whose_session_line_alone_runs_the_module_is_named(world):
+    world.make_vault()
+    service = world.service_of(
+        "auth required pam_unix.so nullok\naccount required pam_permit.so\nsession required pam_permit.so\n"
+        f"session optional {world.module}\n"
+    )
+    lines, _ = world.sign_in(service, ["auth", "session"])
+    check(lines == OK("auth", "session"), f"{lines}")
+    text = world.tokenkeep("login", "status").stdout.decode()
+    check(f"its PAM service has no auth line of pam_tokenkeep.so, which got no password ({service}," in text, text)
+    check(f"add the auth line of docs/login.md to /etc/pam.d/{service}" in text, text)
+
+
+@case
 def the_vault_follows_a_change_of_the_password(world):
     world.make_vault()
     service = world.service("")

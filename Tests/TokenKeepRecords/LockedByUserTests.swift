@@ -10,9 +10,9 @@ import TokenKeepCore
 @Suite struct LockedByUserTests {
     private let world = LockedVault()
 
-    private func login(_ service: String, hasSession: Bool = true) throws -> Status {
+    private func login(_ service: String, hasSession: Bool = true, password: String = "old") throws -> Status {
         let login = VaultLogin(world.other(), service: service, hasSession: hasSession)
-        #expect(try login.unlock(with: SecretBytes("old")) == .done)
+        #expect(try login.unlock(with: SecretBytes(password)) == .done)
         return world.loading("a", from: world.other())
     }
 
@@ -34,6 +34,23 @@ import TokenKeepCore
         try prepare()
         try world.store.lock()
         #expect(try login(service) == .ok)
+    }
+
+    @Test func aChangedPasswordIsFollowedAndOpensNothing() throws {
+        try prepare()
+        try world.store.lock()
+        let passwd = VaultLogin(world.other(), service: "passwd", hasSession: true)
+        #expect(try passwd.follow(from: SecretBytes("old"), to: SecretBytes("new")) == .done)
+        #expect(world.loading("a", from: world.other()) == .locked)
+        #expect(try login("sudo", password: "new") == .locked)
+        #expect(try login("swaylock", password: "new") == .ok)
+    }
+
+    @Test func aChangedPasswordLeavesAnOpenVaultOpen() throws {
+        try prepare()
+        let passwd = VaultLogin(world.other(), service: "passwd", hasSession: true)
+        #expect(try passwd.follow(from: SecretBytes("old"), to: SecretBytes("new")) == .done)
+        #expect(world.loading("a", from: world.other()) == .ok)
     }
 
     @Test func anUnlockEndsTheMark() throws {

@@ -6,6 +6,7 @@ final class LockableShelf: Sendable {
         var items: [ItemName: TokenItem] = [:]
         var isLocked = false
         var isDamaged = false
+        var refusedService: String?
         var whenAsked: (@Sendable () -> Void)?
     }
 
@@ -15,6 +16,8 @@ final class LockableShelf: Sendable {
 
     func lock() { state.withLock { $0.isLocked = true } }
     func unlock() { state.withLock { $0.isLocked = false } }
+    /// Refuses to save items of a service; nil to refuse none.
+    func refuse(service: String?) { state.withLock { $0.refusedService = service } }
     func damage() { state.withLock { $0.isDamaged = true } }
     /// Runs `body` while the user is asked to unlock the keyring, and unlocks it.
     func whenAsked(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.whenAsked = body } }
@@ -28,6 +31,12 @@ final class LockableShelf: Sendable {
         guard let body = asked else { return }
         body()
         unlock()
+    }
+
+    fileprivate func checkPermission(_ name: ItemName) throws(TokenKeepError) {
+        guard state.withLock({ $0.refusedService }) != name.service else {
+            throw TokenKeepError(.denied, "the shelf does not keep \(name)", module: "secret-service")
+        }
     }
 
     fileprivate func withItems<Answer>(
@@ -67,6 +76,7 @@ struct ShelfModule: Module {
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         if call.promptsAllowed { shelf.ask() }
         let key = try versionKey()
+        try shelf.checkPermission(request.name)
         return try shelf.withItems { items throws(TokenKeepError) in
             let present = items[request.name]?.details
             try request.check(present: present)

@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 import TokenKeepCore
@@ -22,6 +23,11 @@ struct OddAnswerTests {
     private static func utf16(_ text: String, bigEndian: Bool) -> [UInt8] {
         text.utf16.flatMap { bigEndian ? [UInt8($0 >> 8), UInt8($0 & 255)] : [UInt8($0 & 255), UInt8($0 >> 8)] }
     }
+    private static func utf32(_ text: String, bigEndian: Bool) -> [UInt8] {
+        text.unicodeScalars.flatMap { scalar in
+            withUnsafeBytes(of: bigEndian ? scalar.value.bigEndian : scalar.value.littleEndian, Array.init)
+        }
+    }
     private static func nested(_ depth: Int) -> String {
         String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
     }
@@ -31,6 +37,9 @@ struct OddAnswerTests {
         Answer("UTF-16 from its lower byte", bytes: [0xFF, 0xFE] + utf16("{\(tokens)}", bigEndian: false)),
         Answer("UTF-16 from its upper byte", bytes: [0xFE, 0xFF] + utf16("{\(tokens)}", bigEndian: true)),
         Answer("UTF-16 without a mark", bytes: utf16("{\(tokens)}", bigEndian: false)),
+        Answer("UTF-32 from its lower byte", bytes: utf32("\u{FEFF}{\(tokens)}", bigEndian: false)),
+        Answer("UTF-32 from its upper byte", bytes: utf32("\u{FEFF}{\(tokens)}", bigEndian: true)),
+        Answer("a part of a character behind UTF-32", bytes: utf32("\u{FEFF}{\(tokens)}", bigEndian: false) + [0, 0]),
         Answer("Latin-1", bytes: Array(with(#""name":"Ren"#).utf8.dropLast()) + [0xE9] + Array(#""}"#.utf8)),
         Answer("a repeated member", with(#""user":1,"user":2"#)),
         Answer("a repeated token", #"{"refresh_token":"first","access_token":"a",\#(tokens)}"#),
@@ -87,6 +96,21 @@ struct OddAnswerTests {
         try session.begin(.user, response: SecretBytes(bytes: answer.body))
         #expect(try session.token().text == "new")
         #expect(try record().refreshToken?.utf8String == "next")
+    }
+
+    /// What is read as no answer is kept, so that a later version can read the new tokens in it.
+    @Test(arguments: [
+        Answer("a warning before it", "<b>Warning</b>: undefined index<br>\n{\(tokens)}"),
+        Answer("a guard before it", ")]}',\n{\(tokens)}"),
+        Answer("UTF-32 without a mark", bytes: utf32("{\(tokens)}", bigEndian: true)),
+        Answer("EBCDIC", bytes: [0xC0, 0x7F, 0x81, 0x83, 0x83, 0x85, 0xA2, 0xA2, 0x7F]),
+    ])
+    func anAnswerInNoReadableFormIsKept(answer: Answer) throws {
+        let session = try session(answering: answer.body)
+        #expect(throws: TokenKeepError(.unavailable, "")) { try session.refresh() }
+        #expect(try session.token().text == "access-1")
+        let kept = try record().json["unread"]?.text
+        #expect(kept == Data(answer.body).base64EncodedString())
     }
 
     /// A character that stands for an unreadable byte is no part of a token.

@@ -70,6 +70,33 @@ struct SignInTests {
         #expect(try world.session().token().text == "a2")
     }
 
+    @Test func aRecordThatIsRefusedAfterItsRefreshTokenWasSavedLeavesNeither() throws {
+        let world = SessionWorld(stack: "any required secret-service")
+        _ = try world.store().passwords.set(SecretBytes("horse"))
+        let session = try world.session(refreshLevel: .whenUnlocked)
+        world.shelf.refuse(service: service)
+        #expect(throws: TokenKeepError(.denied, "")) { try session.begin(.user, response: signIn(1)) }
+        #expect(try world.store().list(service: RefreshItem.service).items.isEmpty)
+        #expect(try session.info().state == .signedOut)
+        world.shelf.refuse(service: nil)
+        try session.begin(.user, response: signIn(2))
+        #expect(try session.token().text == "a2")
+        #expect(try world.store().list(service: RefreshItem.service).items.count == 1)
+    }
+
+    @Test func aRecordThatIsRefusedLeavesThePresentSessionItsRefreshToken() throws {
+        let world = SessionWorld(stack: "any required secret-service")
+        _ = try world.store().passwords.set(SecretBytes("horse"))
+        let session = try world.signedIn(refreshLevel: .whenUnlocked)
+        world.shelf.refuse(service: service)
+        #expect(throws: TokenKeepError(.denied, "")) { try session.begin(.user, response: signIn(1)) }
+        world.shelf.refuse(service: nil)
+        #expect(try world.session().token().text == "access-1")
+        world.move(seconds: 3400)
+        try world.store().unlock(SecretBytes("horse"))
+        #expect(try session.token().text == "access-2")
+    }
+
     @Test(
         arguments: [
             (.unsupported, true), (.policy, true), (.denied, true), (.io, false), (.timedOut, false),

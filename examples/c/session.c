@@ -13,6 +13,7 @@ static int fail(const tokenkeep_error *error) {
     return 1;
 }
 
+/* [server] */
 /* TOKENKEEP_UNAVAILABLE would mean: nothing was sent, try again. */
 static tokenkeep_status ask_server(void *data, const tokenkeep_http_request *request,
                                    tokenkeep_http_response *response) {
@@ -24,6 +25,7 @@ static tokenkeep_status ask_server(void *data, const tokenkeep_http_request *req
     tokenkeep_http_response_append(response, renewed, strlen(renewed));
     return TOKENKEEP_OK;
 }
+/* [/server] */
 
 int main(void) {
     static const char signed_in[] =
@@ -34,6 +36,7 @@ int main(void) {
     tokenkeep_token *token = NULL;
     tokenkeep_error *error = NULL;
 
+    /* [session] */
     options.refresh_url = "https://login.example.com/token";
     options.client_id = "example";
     options.http = ask_server;
@@ -49,6 +52,7 @@ int main(void) {
     }
     printf("Authorization: %s %s\n", tokenkeep_token_type(token), tokenkeep_token_value(token, NULL));
     tokenkeep_token_free(token);
+    /* [/session] */
     if (tokenkeep_session_end(session, TOKENKEEP_SESSION_LOCAL_ONLY, NULL, &error) != TOKENKEEP_OK) {
         return fail(error);
     }

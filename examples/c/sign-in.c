@@ -45,6 +45,7 @@ int main(int count, char **words) {
         fprintf(stderr, "usage: sign-in SERVICE ACCOUNT PROVIDER\n");
         return 2;
     }
+    /* [sign-in] */
     options.provider = words[3];
     options.show = show;
     options.data = &is_asked;
@@ -57,6 +58,7 @@ int main(int count, char **words) {
         tokenkeep_close(store);
         return 1;
     }
+    /* [/sign-in] */
     printf("Authorization: %s %s\n", tokenkeep_token_type(token), tokenkeep_token_value(token, NULL));
     tokenkeep_token_free(token);
     tokenkeep_session_close(session);

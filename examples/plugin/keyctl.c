@@ -380,6 +380,7 @@ static tokenkeep_status report(void *data, tokenkeep_call *call) {
     return TOKENKEEP_OK;
 }
 
+/* [module] */
 tokenkeep_status tokenkeep_module_init_1(const tokenkeep_host *given, uint32_t host_minor,
                                          tokenkeep_module *module) {
     (void)host_minor; /* nothing newer than the first minor version is used */
@@ -397,3 +398,4 @@ tokenkeep_status tokenkeep_module_init_1(const tokenkeep_host *given, uint32_t h
     module->report = report;
     return TOKENKEEP_OK;
 }
+/* [/module] */

@@ -30,6 +30,10 @@ extern "C" {
 #define TOKENKEEP_LOGIN_DEVICE 2 /* a code that the user types on another device (RFC 8628) */
 #define TOKENKEEP_LOGIN_PASTE  3 /* a browser anywhere; the user pastes the address to which it was sent */
 
+/* Flags of a sign-in. */
+#define TOKENKEEP_LOGIN_ANY_ACCOUNT                                                                          \
+    1 /* keep the session whoever signs in, also if account is another user's address */
+
 /* A step of a sign-in, valid during the call of tokenkeep_login_fn. */
 typedef struct tokenkeep_login_step tokenkeep_login_step;
 
@@ -55,17 +59,19 @@ typedef struct tokenkeep_login_options {
     uint32_t timeout_ms;     /* limit of the sign-in as a whole; 0: 300000 */
     tokenkeep_login_fn show; /* needed */
     void *data;
+    uint32_t flags; /* TOKENKEEP_LOGIN_ANY_ACCOUNT, or 0 */
 } tokenkeep_login_options;
 
 #define TOKENKEEP_LOGIN_OPTIONS_INIT                                                                         \
-    { sizeof(tokenkeep_login_options), NULL, NULL, NULL, NULL, 0, 0, NULL, NULL }
+    { sizeof(tokenkeep_login_options), NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, 0 }
 
 /* Signs a user in, and begins the session, which is opened with the provider. account NULL: the account that
  * the server names, for which the scope needs openid. A present session of the account is replaced when all
  * has succeeded, and is unchanged otherwise.
  *
  * TOKENKEEP_CANCELLED: by the user at the server, by show, or by tokenkeep_cancel. TOKENKEEP_TIMED_OUT:
- * nobody signed in in time. TOKENKEEP_DENIED: the server refused, or an answer came from elsewhere.
+ * nobody signed in in time. TOKENKEEP_DENIED: the server refused, an answer came from elsewhere, or another
+ * user signed in than that of the account's session, or than the address that account is.
  * TOKENKEEP_NOT_FOUND: there is no such provider. TOKENKEEP_INVALID: an argument or the provider's file is
  * wrong. TOKENKEEP_UNAVAILABLE: the server does not answer. TOKENKEEP_UNSUPPORTED: the server has no such
  * flow, or libcurl is missing. TOKENKEEP_LOCKED, TOKENKEEP_BUSY and others: the session cannot be saved, as

@@ -56,6 +56,7 @@ struct LoginOptions {
 
     let provider: String
     let milliseconds: UInt32
+    let takesAnyone: Bool
     let presenter: CLoginPresenter
     var signIn = SignInOptions()
 
@@ -71,6 +72,8 @@ struct LoginOptions {
             throw TokenKeepError(.invalid, "flow \(options.flow) is no way of signing in", hint: "the flows are 0 to 3")
         }
         signIn.flow = flow
+        try checkFlags(options.flags, known: UInt32(TOKENKEEP_LOGIN_ANY_ACCOUNT), "login options")
+        takesAnyone = options.flags & UInt32(TOKENKEEP_LOGIN_ANY_ACCOUNT) != 0
         milliseconds = options.timeout_ms == 0 ? LoginOptions.usualTimeout : options.timeout_ms
         presenter = CLoginPresenter(
             function: try Boundary.required(options.show, "function show"), data: options.data)

@@ -24,8 +24,9 @@ public func tokenkeep_login(
         var sessionOptions = SessionOptions()
         sessionOptions.provider = options.provider
         try sessionOptions.useProviders()
-        let login = try SessionLogin(
+        var login = try SessionLogin(
             store, service: service, account: account, at: provider, options.signIn, sessionOptions)
+        login.takesAnyone = options.takesAnyone
         session.pointee = retainForC(try login.run(until: deadline, options.presenter.present).session)
     }
 }

@@ -24,9 +24,11 @@ struct LoginStatusCommand: ParsableCommand {
 
     func run() throws {
         let store = try Store(StoreConfiguration(stackText: "any required vault"))
+        let services = PAMServices(directories: pamDirectory)
+        let note = LoginNote.read(store.records)
         let report = LoginReport(
-            vault: VaultState(store.records), note: LoginNote.read(store.records),
-            services: PAMServices(directories: pamDirectory).found())
+            vault: VaultState(store.records), note: note, services: services.found(),
+            lacksAuthLine: note?.outcome == .noPassword && note.map { services.lacksAuthLine($0.service) } == true)
         try Terminal.write(json ? JSONOutput.text(report.json) : report.text)
     }
 }
@@ -36,6 +38,18 @@ struct LoginReport {
     let vault: VaultState
     let note: LoginNote?
     let services: [PAMServices.Found]
+    /// Whether the last login's service gives the module no password: it has no `auth` line of the module.
+    let lacksAuthLine: Bool
+
+    /// The remedy for the last login's outcome; nil if all is well.
+    private var remedy: String? {
+        guard let note, lacksAuthLine else { return note?.hint }
+        return "add the auth line of docs/login.md to /etc/pam.d/\(note.service); for now: tokenkeep unlock"
+    }
+
+    private var sentence: String? {
+        lacksAuthLine ? "its PAM service has no auth line of pam_tokenkeep.so, which got no password" : note?.sentence
+    }
 
     /// The next step for the user; nil if all is well.
     var hint: String? {
@@ -44,7 +58,7 @@ struct LoginReport {
         case .unusable(let error): return error.hint ?? "tokenkeep status says more"
         case .locked, .unlocked, .partlyUnlocked: break
         }
-        if let hint = note?.hint, note?.outcome == .notFollowed || note?.outcome == .wrongPassword || vault == .locked {
+        if let hint = remedy, note?.outcome == .notFollowed || note?.outcome == .wrongPassword || vault == .locked {
             return hint
         }
         if !services.contains(where: \.hasAuthentication) {
@@ -54,7 +68,7 @@ struct LoginReport {
     }
 
     var text: String {
-        let outcome = note.map { "\($0.sentence) (\($0.service), \($0.time.iso8601))" } ?? "none reached the vault"
+        let outcome = note.map { "\(sentence ?? "") (\($0.service), \($0.time.iso8601))" } ?? "none reached the vault"
         let with = services.filter(\.isComplete).map(\.service)
         let without = services.filter { !$0.isComplete }.map { "\($0.service) (\($0.missing.joined(separator: ", ")))" }
         let lines =
@@ -79,7 +93,9 @@ struct LoginReport {
 
     var json: JSON {
         JSON(
-            vault: vault.name, last: JSONOutput.Nullable(note.map(JSONOutput.Login.init)),
+            vault: vault.name,
+            last: JSONOutput.Nullable(
+                note.map { JSONOutput.Login($0, lacksAuthLine ? "no-auth-line" : nil, hint: remedy) }),
             services: services.map { JSON.Service(service: $0.service, missing: $0.missing) },
             hint: JSONOutput.Nullable(hint))
     }

@@ -36,6 +36,11 @@ struct PAMServices {
             + check(PAMServices.changers, ["password"])
     }
 
+    /// Whether a service is there, and has no `auth` line of the module.
+    func lacksAuthLine(_ service: String) -> Bool {
+        text(of: service) != nil && !types(in: service, depth: 0).contains("auth")
+    }
+
     /// The types of the module's lines in a service's file and in the files that it includes.
     private func types(in service: String, depth: Int) -> Set<String> {
         guard depth < PAMServices.maximumDepth, !service.contains("/"), let text = text(of: service) else { return [] }

@@ -46,13 +46,29 @@ struct SessionLogoutCommand: ParsableCommand {
         guard !browser else { return try endWithBrowser(session.open()) }
         guard all else { return try end(session.open()) }
         guard session.account == nil else { throw TokenKeepError(.invalid, "--all excludes an account") }
+        try endAll()
+    }
+
+    /// Ends every session first, and asks the servers afterwards.
+    private func endAll() throws {
         let store = try session.storeOptions.open()
+        let options = try session.server.options(session.storeOptions, isForMany: true)
         let listing = try Sessions(store).list(service: session.service)
+        var ended: [(session: Session, report: EndReport)] = []
+        var problem = listing.problem
         for info in listing.sessions where info.state != .signedOut {
-            let options = try session.server.options(session.storeOptions, isForMany: true)
-            try end(Session(store, service: info.service, account: info.account, options))
+            do throws(TokenKeepError) {
+                let session = try Session(store, service: info.service, account: info.account, options)
+                ended.append((session, try withHooks(session).endHere(isLocalOnly: local)))
+            } catch {
+                problem = error
+                break
+            }
         }
-        if let problem = listing.problem { throw problem }
+        let limit = session.storeOptions.timeout == nil ? UInt32.max : options.timeoutMilliseconds
+        if !local { Outbox(store, options).revoke(&ended, until: Deadline(milliseconds: limit)) }
+        for (session, report) in ended { try show(report, of: session) }
+        if let problem { throw problem }
     }
 
     private static let browserTimeout: UInt32 = 60_000
@@ -70,12 +86,18 @@ struct SessionLogoutCommand: ParsableCommand {
     }
 
     private func end(_ session: Session) throws {
-        let hooks = LogoutHooks.programs()
-        for hook in hooks { hook.register(in: session) }
-        let report = try session.end(isLocalOnly: local)
+        try show(withHooks(session).end(isLocalOnly: local), of: session)
+    }
+
+    private func withHooks(_ session: Session) -> Session {
+        for hook in LogoutHooks.programs() { hook.register(in: session) }
+        return session
+    }
+
+    private func show(_ report: EndReport, of session: Session) throws {
         if json { return try Terminal.write(JSONOutput.line(SessionJSON.Ended(report))) }
         for hook in report.hooks where hook.result == .failed {
-            let refusal = hooks.first { $0.name == hook.name }?.refusal
+            let refusal = LogoutHooks.programs().first { $0.name == hook.name }?.refusal
             Terminal.warn(refusal ?? TokenKeepError(.io, "the hook \(hook.name) failed"))
         }
         guard report.revocation == .queued || report.revocation == .waitingForUnlock else { return }

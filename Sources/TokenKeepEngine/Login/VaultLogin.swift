@@ -128,7 +128,7 @@ package struct VaultLogin {
     ///
     /// If the login's password never opened the vault, the vault stays unchanged, and every failure is reported as
     /// ``LoginResult/done``. A vault that cannot be reached counts as never opened, unless a note of an earlier login
-    /// says otherwise.
+    /// says otherwise. A vault that the user locked stays locked.
     ///
     /// - Parameter old: the login's old password; empty if the administrator replaced it without knowing it.
     package func follow(from old: SecretBytes, to new: SecretBytes) -> LoginResult {
@@ -139,8 +139,9 @@ package struct VaultLogin {
                 guard let unlocked = try open(vault, with: old, orAlready: new, call) else { return .done }
                 // The note of an earlier login may be missing, for example because the disk was full.
                 isLogins = true
+                // A change of the login's password is no unlock of what the user locked.
                 _ = try PasswordSlots(store.records.opener).change(
-                    unlocked, to: new, call, expiringAfter: limit(of: vault))
+                    unlocked, to: new, call, expiringAfter: limit(of: vault), isLeftLocked: staysLocked(vault))
                 return .done
             } catch {
                 guard VaultLogin.isWrong(error) else { throw error }

@@ -17,6 +17,9 @@ package enum ClassKeyPlace {
     /// The description of the mark that the user locked the vault.
     static func lockMark(_ vaultID: [UInt8]) -> String { prefix(vaultID) + "locked" }
 
+    /// The beginning of the descriptions of the session answers that wait in the kernel for the vault's unlock.
+    package static func stashes(_ vaultID: [UInt8]) -> String { "tokenkeep-stash:\(Hexadecimal.text(vaultID)):" }
+
     /// The id of the vault to which a description belongs; nil for a description of another program.
     static func vaultID(of place: String) -> [UInt8]? {
         let parts = place.split(separator: ":")

@@ -57,6 +57,20 @@ package struct ClassKeyRemoval {
         _ = try? keys.purge(prefix: ClassKeyPlace.prefix(vaultID)) { keys.agent.drop(vaultID) }
     }
 
+    /// Purges everything of a deleted vault: its keys, the headers that an unlock verified, and the session answers that
+    /// wait for its unlock.
+    ///
+    /// - Returns: the reason why a key may still be in the kernel; nil if no key is left.
+    func purgeDeleted(_ vaultID: [UInt8]) -> String? {
+        keys.dropLockMark(of: vaultID)
+        keys.dropStashes(of: vaultID)
+        do throws(TokenKeepError) {
+            return try keys.purge(prefix: ClassKeyPlace.prefix(vaultID)) { keys.agent.drop(vaultID) }
+        } catch {
+            return error.message
+        }
+    }
+
     /// For each vault that is no longer at the path where it was unlocked, purges its keys from the kernel.
     ///
     /// The headers that an unlock verified stay: the vault may come back, and with it an older header. A vault that was

@@ -28,4 +28,11 @@ extension ClassKeyStore {
         stashes.withLock { $0[place] = nil }
         if usesKernel, KernelKeyring.length(of: place) != nil { _ = KernelKeyring.purge(place) }
     }
+
+    /// Removes the session answers that wait for a vault's unlock. A failure is ignored.
+    func dropStashes(of vaultID: [UInt8]) {
+        let prefix = ClassKeyPlace.stashes(vaultID)
+        stashes.withLock { stashes in stashes = stashes.filter { !$0.key.hasPrefix(prefix) } }
+        if usesKernel { _ = KernelKeyring.purge(prefix) }
+    }
 }

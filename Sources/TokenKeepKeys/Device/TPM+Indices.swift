@@ -90,12 +90,17 @@ extension TPM {
 
     /// The user's indices that belong to a vault.
     func indices(of vaultID: [UInt8], until deadline: Deadline) throws(DeviceFault) -> [Index] {
+        try indices(until: deadline).filter { $0.vaultID == vaultID }
+    }
+
+    /// The user's indices.
+    func indices(until deadline: Deadline) throws(DeviceFault) -> [Index] {
         let reply = try ask(.listIndices, [], until: deadline)
         return try TPMReply.payload(of: reply, unknownUser: TPMReply.unknownUser) { payload throws(DeviceFault) in
             guard payload.count % TPM.entryLength == 0 else { throw TPMReply.malformed }
             return stride(from: 0, to: payload.count, by: TPM.entryLength).compactMap { offset in
                 TPM.index(payload.dropFirst(offset).prefix(TPM.entryLength))
-            }.filter { $0.vaultID == vaultID }
+            }
         }
     }
 

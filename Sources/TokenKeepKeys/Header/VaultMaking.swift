@@ -49,8 +49,14 @@ package enum VaultMaking {
         }
     }
 
-    /// Throws if the directory has records but no link `current`: with new keys, the records could never be read again.
+    /// Throws if the vault is being deleted, or if the directory has records but no link `current`: with new keys, the
+    /// records could never be read again.
     static func checkIsNew(_ directory: VaultDirectory) throws(TokenKeepError) {
+        guard try !VaultDeletion.hasBegun(in: directory) else {
+            throw TokenKeepError(
+                .busy, "the vault in \(directory.path) is being deleted", module: "vault",
+                hint: "if the deletion was interrupted, finish it: tokenkeep vault delete")
+        }
         for number in try directory.eras() {
             guard let records = try EraDirectory.open(number, of: directory)?.openRecords(),
                 try VaultFiles.names(in: records).contains(where: { Hexadecimal.bytes($0, count: 16) != nil })

@@ -165,15 +165,18 @@ package struct PasswordSlots {
     ///   - device: the device to which the vault is bound afterwards, with new keys for the levels that need a device;
     ///     nil to keep the present device and keys.
     ///   - limit: the seconds after which the kept keys expire; nil for the usual times.
+    ///   - isLeftLocked: whether no key is kept for other calls.
     package func change(
         _ unlocked: UnlockedVault, to password: SecretBytes, binding device: DeviceIdentity? = nil, _ call: CallContext,
-        expiringAfter limit: UInt32? = nil, check: () throws(TokenKeepError) -> Void = {}
+        expiringAfter limit: UInt32? = nil, isLeftLocked: Bool = false, check: () throws(TokenKeepError) -> Void = {}
     ) throws(TokenKeepError) -> UnlockedVault {
         let changed = try unlocked.binding(to: device)
         let bound = device ?? changed.vault.keys.header.device
         let slots = try passwordSlots(changed.keys, password, binding: bound, changed.vault, call)
         let kept = changed.vault.keys.header.slots(without: device == nil ? [.password] : [.password, .device])
-        return try replace(changed, slots: kept + slots, call, expiringAfter: limit, check: check)
+        return try replace(
+            changed, slots: kept + slots, call, keeping: isLeftLocked ? [] : changed.keys, expiringAfter: limit,
+            check: check)
     }
 
     /// Gives the level whose secret the TPM has lost a new key. The password and the other keys stay.
@@ -268,11 +271,11 @@ package struct PasswordSlots {
     }
 
     private func replace(
-        _ unlocked: UnlockedVault, slots: [Slot], _ call: CallContext, expiringAfter limit: UInt32? = nil,
-        check: () throws(TokenKeepError) -> Void = {}
+        _ unlocked: UnlockedVault, slots: [Slot], _ call: CallContext, keeping keys: [OpenKey]? = nil,
+        expiringAfter limit: UInt32? = nil, check: () throws(TokenKeepError) -> Void = {}
     ) throws(TokenKeepError) -> UnlockedVault {
         let vault = try writer.replace(
-            of: unlocked.vault, slots: slots, headerKey: try unlocked.headerKey(), keeping: unlocked.keys, call,
+            of: unlocked.vault, slots: slots, headerKey: try unlocked.headerKey(), keeping: keys ?? unlocked.keys, call,
             expiringAfter: limit, check: check)
         return UnlockedVault(vault: vault.adding(unlocked.keys), keys: unlocked.keys)
     }

@@ -36,6 +36,6 @@ package struct SessionStash: Sendable {
 
     private func place() throws(TokenKeepError) -> String? {
         guard let vault = try records.open() else { return nil }
-        return "tokenkeep-stash:\(Hexadecimal.text(vault.keys.vaultID)):\(Hexadecimal.text(id))"
+        return ClassKeyPlace.stashes(vault.keys.vaultID) + Hexadecimal.text(id)
     }
 }

@@ -90,6 +90,27 @@ public struct Sessions: Sendable {
         return Waiting(stashed: notes.count(where: \.isStashed), hasOutbox: hasOutbox())
     }
 
+    /// The tokens that a deletion of the vault would lose.
+    public struct Losses: Sendable {
+        /// The number of sessions whose new tokens wait for their place to open.
+        public let stashed: Int
+        /// The number of sessions that ended while they were locked, and whose tokens are not queued yet.
+        public let ended: Int
+        /// Whether tokens may wait to be revoked at the server, in any namespace.
+        public let mayHaveOutbox: Bool
+    }
+
+    /// The tokens that a deletion of the vault would lose, in all namespaces. Works while the vault is locked.
+    ///
+    /// - Throws: the reason why the vault cannot be read.
+    public func losses() throws(TokenKeepError) -> Losses {
+        let notes = try files.notes().files.compactMap { try? SessionNote($0.state) }
+        return Losses(
+            stashed: notes.count(where: \.isStashed),
+            ended: notes.count { $0.state == .signedOut && $0.endedEpoch != nil },
+            mayHaveOutbox: OutboxMark(store.records).isSet)
+    }
+
     private func hasOutbox() -> Bool? {
         guard OutboxMark(store.records).isSet else { return false }
         let end = Deadline(milliseconds: store.timeoutMilliseconds)

@@ -8,9 +8,19 @@ enum AnswerText {
 
     /// The text as UTF-8, without byte order mark.
     ///
-    /// Reads UTF-8, and UTF-16 with a byte order mark or an ASCII character at its beginning. A byte of another character
-    /// set becomes U+FFFD; tokens have none.
+    /// Reads UTF-8, UTF-16 with a byte order mark or an ASCII character at its beginning, and UTF-32 with a byte order mark.
+    /// A byte of another character set becomes U+FFFD; tokens have none.
     static func utf8(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> SecretBytes {
+        // The mark of UTF-32 begins as that of UTF-16 does.
+        for isBigEndian in [false, true]
+        where bytes.starts(with: isBigEndian ? [0, 0, 0xFE, 0xFF] : [0xFF, 0xFE, 0, 0]) {
+            let units = stride(from: 4, to: bytes.count - 3, by: 4).lazy.map { index in
+                bytes[index..<index + 4].enumerated().reduce(UInt32(0)) { unit, byte in
+                    unit | UInt32(byte.element) << UInt32(8 * (isBigEndian ? 3 - byte.offset : byte.offset))
+                }
+            }
+            return try transcoded(units, from: UTF32.self, longest: bytes.count / 4 * 4)
+        }
         if let isBigEndian = byteOrder(bytes) {
             let units = stride(from: 0, to: bytes.count - 1, by: 2).lazy.map { index in
                 let (first, second) = (UInt16(bytes[index]), UInt16(bytes[index + 1]))

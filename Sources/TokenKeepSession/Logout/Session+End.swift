@@ -23,6 +23,18 @@ extension Session {
     /// - Throws: the reason why the state cannot be written; the session is as it was then. A record that cannot be read
     ///   or cleared is no error: the session is over all the same.
     public func end(isLocalOnly: Bool = false) throws(TokenKeepError) -> EndReport {
+        var report = try endHere(isLocalOnly: isLocalOnly)
+        if !isLocalOnly, options.transport != nil {
+            let flushed = try? Outbox(store, options).flush(of: name)
+            if report.revocation == .queued, let flushed, flushed.sent > 0, flushed.left == 0, flushed.problem == nil {
+                report.revocation = .done
+            }
+        }
+        return report
+    }
+
+    /// ``end(isLocalOnly:)`` without asking the server. ``Outbox/revoke(_:until:)`` sends the tokens of many sessions.
+    package func endHere(isLocalOnly: Bool) throws(TokenKeepError) -> EndReport {
         let call = try begin()
         var report = EndReport()
         var before = SessionNote()
@@ -45,12 +57,6 @@ extension Session {
         if before.state != .signedOut { runHooks(.logout, &report) }
         // The hooks have limits of their own.
         report.revocation = clearRecord(orLaterIn: (try? begin()) ?? call)
-        if !isLocalOnly, options.transport != nil {
-            let flushed = try? Outbox(store, options).flush(of: name)
-            if report.revocation == .queued, let flushed, flushed.sent > 0, flushed.left == 0, flushed.problem == nil {
-                report.revocation = .done
-            }
-        }
         return report
     }
 

@@ -33,3 +33,20 @@ public struct WaitingTokens: Sendable {
         return counts[Hexadecimal.text(id)] ?? 0
     }
 }
+
+extension Outbox {
+    /// Sends the tokens of sessions that ``Session/endHere(isLocalOnly:)`` has ended, and notes in the reports what the server
+    /// has revoked. Lists the outbox once, however many sessions there are.
+    package func revoke(_ ended: inout [(session: Session, report: EndReport)], until end: Deadline) {
+        let queued = ended.indices.filter { ended[$0].report.revocation == .queued }
+        guard options.transport != nil, !queued.isEmpty else { return }
+        let services = Set(queued.map { ended[$0].session.name.service })
+        _ = try? withoutPrompts.flush(until: end) { $0["service"]?.text.map(services.contains) == true }
+        guard let waiting = try? WaitingTokens(self) else { return }
+        for index in queued {
+            let name = ended[index].session.name
+            let count = try? waiting.count(service: name.service, account: name.account)
+            if count == 0 { ended[index].report.revocation = .done }
+        }
+    }
+}

@@ -39,9 +39,15 @@ package struct SessionRecord {
         return text
     }
 
+    /// The id of the vault with which the session began, as text; nil if another program wrote the record.
+    var vault: String? { json["vault"]?.text }
+
     /// The record of a session that begins.
+    ///
+    /// - Parameter vault: the id of the vault that has the session's note.
     package init(
-        _ kind: SessionKind, _ response: TokenResponse, epoch: String, provider: String?, now: SessionTime
+        _ kind: SessionKind, _ response: TokenResponse, epoch: String, vault: String, provider: String?,
+        now: SessionTime
     ) throws(TokenKeepError) {
         json = try JSONValue.object()
         guard let token = response.accessToken else {
@@ -52,6 +58,7 @@ package struct SessionRecord {
         try json.set(SessionRecord.versionMember, SessionRecord.version)
         try json.set("kind", kind.word)
         try json.set("epoch", epoch)
+        try json.set("vault", vault)
         if let provider { try json.set("provider", provider) }
         try apply(response, generation: 1, now: now, offset: 0)
     }

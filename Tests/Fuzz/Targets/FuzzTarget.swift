@@ -68,7 +68,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
 
     private static func takesResponse(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
         guard let response = try? TokenResponse.strict(bytes) else { return false }
-        let record = try SessionRecord(.user, response, epoch: "ab", provider: nil, now: now)
+        let record = try SessionRecord(.user, response, epoch: "ab", vault: "cd", provider: nil, now: now)
         guard let written = try? record.serialized() else { return true }
         let again = try SessionRecord(written, now: now)
         try check(again.accessToken == response.accessToken, "a response's access token is another in the record")

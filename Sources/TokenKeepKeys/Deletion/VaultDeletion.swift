@@ -1,0 +1,188 @@
+import CSystemShims
+import Glibc
+import SystemPackage
+package import TokenKeepCore
+
+/// Deletes a vault: its keys in the kernel, its indices in the TPM and its files. Needs no password.
+///
+/// First the link `current` becomes the link `deleted`, so that no process uses the vault any more. A deletion that is
+/// interrupted afterwards is finished by the next one.
+package struct VaultDeletion: ~Copyable {
+    /// The parts of a vault that its deletion did not remove.
+    package struct Remains: Sendable {
+        /// The reason why the TPM may keep indices of the vault; nil if it keeps none.
+        package fileprivate(set) var indices: DeviceFault?
+        /// The reason why keys of the vault may be left in the kernel; nil if no key is left.
+        package fileprivate(set) var keys: String?
+        /// The paths of files that are not the vault's.
+        package fileprivate(set) var files: [String] = []
+    }
+
+    /// The link that takes the place of `current`.
+    static let link = "deleted"
+
+    private let opener: VaultOpener
+    private let directory: VaultDirectory
+    private let lock: VaultLock
+    private let sessions: Int32
+
+    private init(_ opener: VaultOpener, _ directory: VaultDirectory, _ lock: VaultLock, sessions: Int32) {
+        self.opener = opener
+        self.directory = directory
+        self.lock = lock
+        self.sessions = sessions
+    }
+
+    /// Locks the vault and makes it unusable, durably.
+    ///
+    /// - Parameter check: called under the lock, before anything is changed, unless an earlier deletion was interrupted.
+    /// - Returns: nil if there is no vault.
+    /// - Throws: ``Status/busy`` if another process holds an item, renews a session's tokens or replaces the vault's keys
+    ///   past the deadline.
+    package static func begin(
+        _ opener: VaultOpener, _ call: CallContext, check: () throws(TokenKeepError) -> Void
+    ) throws(TokenKeepError) -> VaultDeletion? {
+        guard let directory = try VaultDirectory.open(try opener.path()), try isVault(directory) else { return nil }
+        let sessions = try lockSessions(of: directory, call)
+        let lock: VaultLock
+        do throws(TokenKeepError) {
+            lock = try VaultLock(.whole, of: directory, call)
+        } catch {
+            release(sessions)
+            throw error
+        }
+        let deletion = VaultDeletion(opener, directory, lock, sessions: sessions)
+        if try !hasBegun(in: directory) { try check() }
+        try checkNoEraIsMade(in: directory)
+        try deletion.markDeleted()
+        return deletion
+    }
+
+    deinit {
+        lock.release()
+        VaultDeletion.release(sessions)
+    }
+
+    /// Whether an earlier deletion of the vault was interrupted.
+    package static func hasBegun(at path: String) throws(TokenKeepError) -> Bool {
+        guard let directory = try VaultDirectory.open(path) else { return false }
+        return try hasBegun(in: directory)
+    }
+
+    static func hasBegun(in directory: VaultDirectory) throws(TokenKeepError) -> Bool {
+        try VaultFiles.exists(link, in: directory.descriptor)
+    }
+
+    /// Removes the vault's keys from the kernel, its indices from the TPM, and at last its files.
+    ///
+    /// - Throws: ``Status/io`` if a file could not be removed. The next deletion tries again.
+    package consuming func finish() throws(TokenKeepError) -> Remains {
+        var remains = Remains()
+        let keys = opener.residentKeys
+        if let vaultID = vaultID() {
+            remains.keys = keys.removal.purgeDeleted(vaultID)
+            remains.indices = indicesFault(keys.devices, vaultID)
+        }
+        remains.files = try VaultFileRemoval(directory: directory).run()
+        return remains
+    }
+
+    // MARK: Locks
+
+    /// Waits until no process renews the tokens of a session. Returns -1 if the vault has no file of sessions' locks.
+    private static func lockSessions(of directory: VaultDirectory, _ call: CallContext) throws(TokenKeepError) -> Int32
+    {
+        guard let folder = try directory.openFolder(VaultFileNames.sessions) else { return -1 }
+        var descriptor: Int32 = -1
+        let milliseconds = call.deadline.remainingMilliseconds
+        let error = call.deadline.lendingCancellation { isCancelled, data in
+            tokenkeep_lock_acquire(folder.number, "lock", 0, 1 << 62, milliseconds, isCancelled, data, &descriptor)
+        }
+        if error == EBUSY {
+            throw call.deadline.failure(
+                "another process renews sessions of the vault", else: .busy, module: "vault",
+                hint: "end tokenkeep session keep, or try again")
+        }
+        guard error == 0 else {
+            throw Errno(rawValue: error).error("cannot lock \(directory.path)/\(VaultFileNames.sessions)/lock")
+        }
+        return descriptor
+    }
+
+    private static func release(_ descriptor: Int32) { if descriptor >= 0 { tokenkeep_lock_release(descriptor) } }
+
+    /// Throws if another process makes a directory `era-N`, because it replaces the vault's keys.
+    private static func checkNoEraIsMade(in directory: VaultDirectory) throws(TokenKeepError) {
+        for number in try directory.eras() {
+            guard let era = try EraDirectory.open(number, of: directory),
+                try VaultFiles.exists(EraRemoval.making, in: era.descriptor)
+            else { continue }
+            var descriptor: Int32 = -1
+            let error = tokenkeep_lock_try(era.descriptor.number, EraRemoval.making, 0, 1, &descriptor)
+            release(descriptor)
+            guard error != EBUSY else {
+                throw TokenKeepError(
+                    .busy, "another process replaces the vault's keys", module: "vault", hint: "try again")
+            }
+        }
+    }
+
+    // MARK: The vault
+
+    /// Whether the directory has a vault, also a damaged one or the rest of a deleted one.
+    private static func isVault(_ directory: VaultDirectory) throws(TokenKeepError) -> Bool {
+        for name in [link, EraDirectory.link] where try VaultFiles.exists(name, in: directory.descriptor) {
+            return true
+        }
+        return try !directory.eras().isEmpty
+    }
+
+    private func markDeleted() throws(TokenKeepError) {
+        do throws(Errno) {
+            let present = try SystemCall.status(of: EraDirectory.link, in: directory.descriptor.number)
+            if present == nil, try SystemCall.status(of: VaultDeletion.link, in: directory.descriptor.number) == nil {
+                // A damaged vault: the link's target does not matter.
+                try SystemCall.symbolicLink(to: EraDirectory.name(1), as: VaultDeletion.link, in: directory.descriptor)
+            } else if present != nil {
+                try SystemCall.rename(EraDirectory.link, to: VaultDeletion.link, in: directory.descriptor)
+            }
+        } catch {
+            throw error.error("cannot delete \(directory.path)/\(EraDirectory.link)")
+        }
+        try VaultFiles.sync(directory.descriptor, after: "deleting \(EraDirectory.link)")
+    }
+
+    /// The vault's id, from the first era whose keyfile or header can be read.
+    private func vaultID() -> [UInt8]? {
+        for era in eras() {
+            if let id = VaultOpener.vaultID(of: era) { return id }
+        }
+        return nil
+    }
+
+    /// The directories `era-N`, the highest N first.
+    private func eras() -> [EraDirectory] {
+        let numbers = (try? directory.eras()) ?? []
+        return numbers.sorted(by: >).compactMap { (try? EraDirectory.open($0, of: directory)) ?? nil }
+    }
+
+    /// Destroys the vault's indices in the TPM.
+    private func indicesFault(_ devices: Devices, _ vaultID: [UInt8]) -> DeviceFault? {
+        do throws(DeviceFault) {
+            try devices.destroyIndices(of: vaultID)
+            return nil
+        } catch {
+            // Without a TPM there is no index, unless the vault was bound to a TPM.
+            return error.kind == .absent && !eras().contains(where: VaultDeletion.isBoundToTPM) ? nil : error
+        }
+    }
+
+    private static func isBoundToTPM(_ era: EraDirectory) -> Bool {
+        HeaderFiles.names.contains { name in
+            guard let bytes = try? VaultFiles.read(name, in: era.descriptor, atMost: Header.maximumLength),
+                let header = try? bytes.lent({ bytes throws(FormatFault) in try Header.parse(bytes) })
+            else { return false }
+            return header.device?.provider == .tpm2
+        }
+    }
+}

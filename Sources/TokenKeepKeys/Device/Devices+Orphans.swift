@@ -1,0 +1,62 @@
+import TokenKeepCore
+
+/// Indices of the TPM whose vault is gone.
+extension Devices {
+    /// An index of the TPM that belongs to the user.
+    package struct UserIndex: Equatable, Sendable {
+        /// What an index is for.
+        package enum Use: String, Sendable {
+            /// The secret of the level ``AccessLevel/whenPasscodeSetThisDeviceOnly``.
+            case secret
+            /// The note of the header in force.
+            case anchor
+        }
+
+        package let number: UInt32
+        package let use: Use
+        package let vaultID: [UInt8]
+
+        init(_ index: TPM.Index) {
+            number = index.number
+            use = index.kind == .anchor ? .anchor : .secret
+            vaultID = index.vaultID
+        }
+    }
+
+    /// Destroys every index that the user has in the TPM for a vault.
+    func destroyIndices(of vaultID: [UInt8]) throws(DeviceFault) {
+        try destroy(try tpm.indices(of: vaultID, until: Devices.deadline))
+    }
+
+    /// The user's indices that no vault here uses: neither the vault that is given, nor one that was unlocked since the
+    /// machine's start and still lies at its path.
+    ///
+    /// A vault that lies elsewhere, and was not unlocked since the start, is not known.
+    package func orphanedIndices(except vault: OpenVault?, _ keys: ClassKeyStore) throws(DeviceFault) -> [UserIndex] {
+        let unused = vault.map { Set(remainingIndices(of: $0)) }
+        return try tpm.indices(until: Devices.deadline).map(UserIndex.init).filter { index in
+            if let vault, index.vaultID == vault.keys.vaultID { return unused?.contains(index.number) == true }
+            guard let trust = (try? keys.trust(of: index.vaultID)) ?? nil else { return true }
+            return trust.isLost(index.vaultID)
+        }
+    }
+
+    /// Destroys indices of the user.
+    package func destroy(_ indices: [UserIndex]) throws(DeviceFault) {
+        let numbers = Set(indices.map(\.number))
+        try destroy(
+            try tpm.indices(until: Devices.deadline).filter {
+                // Another vault may have taken the number meanwhile.
+                numbers.contains($0.number) && indices.contains(UserIndex($0))
+            })
+    }
+
+    private func destroy(_ indices: [TPM.Index]) throws(DeviceFault) {
+        guard !indices.isEmpty else { return }
+        let name = try tpm.describe(until: Devices.deadline).name
+        for index in indices {
+            let owner = TPM.IndexOwner(name: name, kind: index.kind, vaultID: index.vaultID)
+            try tpm.destroyIndex(index.number, of: owner, until: Devices.deadline)
+        }
+    }
+}

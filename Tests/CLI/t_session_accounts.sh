@@ -1,0 +1,24 @@
+# needs: strace
+# The cost of a call does not grow with the number of accounts, and that of a logout of all grows as the number does.
+body='{"access_token":"a","refresh_token":"r","expires_in":3600}'
+begin() { for number in $(seq "$1" "$2"); do printf '%s' "$body" | "$TOKENKEEP" session begin api "user-$number"; done; }
+# The number of files of records and of sessions that a call opens.
+opened() {
+    printf '%s' "$body" | strace -f -qq -o trace -e trace=openat "$TOKENKEEP" session "$@" >/dev/null 2>&1
+    grep -cE '"(sessions/)?[0-9a-f]{32}' trace
+}
+compare() { # TITLE FACTOR BEFORE AFTER: whether the second is at most so many times the first
+    [ "$4" -le $(($2 * $3)) ] && echo "$1: ok" || echo "$1: $3 files, then $4"
+}
+
+title "40 accounts, and then 120"
+begin 1 40
+calls=("begin api eve" "token api eve" "refresh api eve --exec cat")
+for call in "${calls[@]}"; do opened $call >>few; done
+"$TOKENKEEP" session logout api eve --local
+few=$(opened logout api --all)
+begin 1 120
+for call in "${calls[@]}"; do opened $call >>many; done
+paste -d' ' few many | while read -r before after; do compare "a call" 1 $((before + 10)) "$after"; done
+"$TOKENKEEP" session logout api eve --local
+compare "a logout of all" 5 "$few" "$(opened logout api --all)"
