@@ -121,17 +121,27 @@ let package = Package(
         // What every module must do: for the program and the tests, not for the library.
         .target(name: "TokenKeepConformance", dependencies: ["TokenKeepCore"], swiftSettings: strict),
 
+        // The page of the clock that tests move, for the tests' own process.
         .target(
-            name: "TestSupport", dependencies: ["TokenKeepCore", "CSodium"], path: "Tests/Support",
-            exclude: ["Clock", "credentials.py", "exchange.py", "listening.py"],
+            name: "CTestClock", path: "Tests/Support/Clock", exclude: ["preload.c", "tool.c", "run.sh"],
+            sources: ["page.c"], cSettings: strictC),
+        .target(
+            name: "TestSupport", dependencies: ["TokenKeepCore", "CSodium", "CTestClock"], path: "Tests/Support",
+            exclude: ["Clock", "Stores", "credentials.py", "exchange.py", "listening.py"],
             sources: [
                 "TemporaryDirectory.swift", "LockHolder.swift", "ChildProcess.swift", "PrivateBus.swift",
                 "PrivateKeyring.swift", "PrivateKeePassXC.swift", "BuiltModule.swift", "TestThread.swift",
                 "NextSecond.swift", "Patience.swift", "TestClock.swift", "SeededNumbers.swift", "Mutation.swift",
                 "ErrorText.swift", "FakeHelper.swift", "SoftwareTPM.swift", "UnixSocket.swift",
-                "JSONWebToken.swift", "ReplacedVault.swift",
+                "JSONWebToken.swift", "ReplacedVault.swift", "PatientDeadline.swift", "PassedLimit.swift",
+                "KernelLocks.swift",
             ],
             swiftSettings: strict),
+        // Stores as tests open them, for the tests of targets above the engine, too.
+        .target(
+            name: "StoreTestSupport",
+            dependencies: ["TestSupport", "TokenKeepEngine", "TokenKeepRecords", "TokenKeepKeys", "TokenKeepCore"],
+            path: "Tests/Support/Stores", swiftSettings: strict),
         .target(
             name: "FuzzTargets",
             dependencies: [
@@ -147,7 +157,10 @@ let package = Package(
             path: "Tests/TokenKeepKeys", exclude: ["Fixtures"], swiftSettings: strict),
         .testTarget(
             name: "TokenKeepRecordsTests",
-            dependencies: ["TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine", "TokenKeepCore", "TestSupport"],
+            dependencies: [
+                "TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine", "TokenKeepCore", "StoreTestSupport",
+                "TestSupport",
+            ],
             path: "Tests/TokenKeepRecords", swiftSettings: strict),
         .testTarget(
             name: "TokenKeepSecretServiceTests",
@@ -165,7 +178,7 @@ let package = Package(
             name: "TokenKeepEngineTests",
             dependencies: [
                 "TokenKeepEngine", "TokenKeepPlugin", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepCore",
-                "TestSupport",
+                "StoreTestSupport", "TestSupport",
             ],
             path: "Tests/TokenKeepEngine", swiftSettings: strict),
         .testTarget(

@@ -9,6 +9,8 @@ public enum Patience {
     public static let limit = Duration.seconds(20)
     /// The deadline of calls that must succeed, in milliseconds.
     public static let milliseconds: UInt32 = 60_000
+    /// How far a test sets the clock to end such a call at once, in seconds.
+    public static let beyond = Double(milliseconds) / 1000 + 1
 
     /// Waits for what another thread or process does in its own time. Returns false if it did not happen.
     public static func wait(until condition: () throws -> Bool) rethrows -> Bool {

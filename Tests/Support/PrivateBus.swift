@@ -70,7 +70,8 @@ public final class PrivateBus: @unchecked Sendable {
     /// Waits until somebody owns the service's name.
     public func waitForService() throws {
         let outcome = try ChildProcess.run(
-            "/usr/bin/gdbus", ["wait", "--session", "--timeout", "20", "org.freedesktop.secrets"],
+            "/usr/bin/gdbus",
+            ["wait", "--session", "--timeout", "\(Patience.milliseconds / 1000)", "org.freedesktop.secrets"],
             environment: environment)
         guard outcome.status == 0 else { throw HarnessFailure(message: "nobody owns org.freedesktop.secrets") }
     }

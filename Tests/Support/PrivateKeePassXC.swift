@@ -129,8 +129,7 @@ public final class PrivateKeePassXC: @unchecked Sendable {
     /// Waits until the default collection is there and in this state: the service has its name before that.
     private func waitUntil(locked: Bool) throws {
         try bus.waitForService()
-        let deadline = ContinuousClock.now + .seconds(20)
-        while ContinuousClock.now < deadline {
+        let isThere = try Patience.wait {
             let outcome = try ChildProcess.run(
                 "/usr/bin/gdbus",
                 [
@@ -138,8 +137,9 @@ public final class PrivateKeePassXC: @unchecked Sendable {
                     "/org/freedesktop/secrets/aliases/default", "--method", "org.freedesktop.DBus.Properties.Get",
                     "org.freedesktop.Secret.Collection", "Locked",
                 ], environment: bus.environment)
-            if outcome.output.contains("<\(locked)>") { return }
+            return outcome.output.contains("<\(locked)>")
         }
+        guard !isThere else { return }
         throw HarnessFailure(message: "KeePassXC does not \(locked ? "lock" : "open") its database")
     }
 }

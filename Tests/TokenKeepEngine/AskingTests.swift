@@ -1,3 +1,4 @@
+import StoreTestSupport
 import TestSupport
 import Testing
 import TokenKeepCore
@@ -10,71 +11,59 @@ import TokenKeepCore
     private let directory = TemporaryDirectory(inMemory: true)
 
     /// - Parameter meanwhile: runs while the user is asked, as another process's action.
-    private func open(
+    private func opened(
         isInteractive: Bool = false, isLocked: Bool = false, meanwhile: @escaping @Sendable () -> Void = {}
     ) throws -> Store {
-        var configuration = StoreConfiguration(stackText: ScriptedService.stack, isInteractive: isInteractive)
-        configuration.vaultPath = directory.path + "/vault"
-        configuration.clock = { world.now }
-        configuration.clocks = { world.clocks }
-        configuration.standIns["secret-service"] = {
-            AskingConnection(
-                base: ScriptedConnection(world, isConnected: true, versionKey: $0), isLocked: isLocked,
-                meanwhile: meanwhile)
+        try TestStore(world, in: directory).open {
+            $0.isInteractive = isInteractive
+            $0.standIns["secret-service"] = { [world] in
+                AskingConnection(
+                    base: ScriptedConnection(world, isConnected: true, versionKey: $0), isLocked: isLocked,
+                    meanwhile: meanwhile)
+            }
         }
-        return try Store(configuration)
-    }
-
-    private func save(_ secret: String) throws {
-        _ = try open().save(SaveRequest(name: name(), secret: SecretBytes(secret)))
-    }
-
-    private func name() throws -> ItemName { try ItemName(service: "example.com", account: "ann") }
-
-    private func load() throws -> String? {
-        try open().load(service: "example.com", account: "ann").secret.utf8String
     }
 
     /// The user allowed the deletion of the old item only, so a newer item stays.
     @Test func whatIsSavedWhileTheUserThinksIsNotDeleted() throws {
-        try save("old")
+        try opened().put("old")
         let asked = MutexGuarded(0)
-        let store = try open(isInteractive: true) {
+        let store = try opened(isInteractive: true) {
             asked.withLock { $0 += 1 }
-            try? save("newer")
-            #expect((try? load()) == "newer")
+            _ = try? opened().put("newer")
+            #expect((try? opened().value()) == "newer")
         }
         try store.clear(service: "example.com", account: "ann")
         #expect(asked.withLock { $0 } == 1)
-        #expect(try load() == "newer")
-        #expect(try open().pendingChanges.sync().left == 0)
-        #expect(try load() == "newer")
+        #expect(try opened().value() == "newer")
+        #expect(try opened().pendingChanges.sync().left == 0)
+        #expect(try opened().value() == "newer")
         #expect(world.items[try name()]?.secret.utf8String == "newer")
     }
 
     /// A locked service shows no prompt. Only a deletion that the service wants its user to confirm leads to a prompt.
     @Test func onlyWhatAsksIsAsked() throws {
-        try save("old")
+        try opened().put("old")
         let asked = MutexGuarded(0)
-        try open(isInteractive: true, isLocked: true) { asked.withLock { $0 += 1 } }
+        try opened(isInteractive: true, isLocked: true) { asked.withLock { $0 += 1 } }
             .clear(service: "example.com", account: "ann")
         #expect(asked.withLock { $0 } == 0)
-        #expect(try open().pendingChanges.report().entries.count == 1)
+        #expect(try opened().pendingChanges.report().entries.count == 1)
     }
 
     @Test func nobodyAsksTheSameTwiceAtOnce() throws {
-        try save("old")
+        try opened().put("old")
         let asked = MutexGuarded(0)
-        let store = try open(isInteractive: true) {
+        let store = try opened(isInteractive: true) {
             asked.withLock { $0 += 1 }
             #expect(
-                (try? open(isInteractive: true, meanwhile: { asked.withLock { $0 += 1 } }).pendingChanges.sync().left)
+                (try? opened(isInteractive: true, meanwhile: { asked.withLock { $0 += 1 } }).pendingChanges.sync().left)
                     == 1)
         }
         try store.clear(service: "example.com", account: "ann")
         #expect(asked.withLock { $0 } == 1)
         #expect(world.items.isEmpty)
-        #expect(try open().pendingChanges.report().entries.isEmpty)
+        #expect(try opened().pendingChanges.report().entries.isEmpty)
     }
 }
 

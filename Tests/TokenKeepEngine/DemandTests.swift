@@ -1,3 +1,4 @@
+import StoreTestSupport
 import TestSupport
 import Testing
 import TokenKeepCore
@@ -10,139 +11,127 @@ import TokenKeepRecords
 @Suite final class DemandTests: Sendable {
     private let world = ScriptedService()
     private let directory = TemporaryDirectory(inMemory: true)
+    private var stores: TestStore { TestStore(world, in: directory) }
     private let password: SecretBytes
     private let store: Store
 
     init() throws {
         password = try SecretBytes("horse")
-        store = try world.store(vaultPath: directory.path + "/vault", isConnected: true)
+        store = try TestStore(world, in: directory).open()
         _ = try store.passwords.set(password)
     }
 
     /// Removes the vault's keys from the kernel, which allows a user only 200 keys.
     deinit { _ = try? store.lock() }
 
-    private func name(_ account: String = "ann") throws -> ItemName {
-        try ItemName(service: "example.com", account: account)
-    }
-
-    @discardableResult
-    private func save(
-        _ secret: String, level: AccessLevel? = nil, flags: ItemFlags = [], in store: Store? = nil
-    ) throws -> SaveOutcome {
-        try (store ?? self.store).save(
-            SaveRequest(name: name(), secret: SecretBytes(secret), accessLevel: level, flags: flags))
-    }
-
-    private func load() throws -> String? {
-        try store.load(service: "example.com", account: "ann").secret.utf8String
-    }
-
     private var isInService: Bool { (try? name()).map { world.items[$0] != nil } ?? false }
 
     @Test func theServiceNeverGetsAnItemThatRequiresMore() throws {
-        try save("plain")
+        try store.put("plain")
         #expect(isInService)
         // A save with a higher requirement removes the older value from the service.
-        #expect(try save("one", flags: .requireEnforced).module == "vault")
+        #expect(try store.put("one", flags: .requireEnforced).module == "vault")
         #expect(!isInService)
-        #expect(try load() == "one")
+        #expect(try store.value() == "one")
         // A save without a level keeps the requirement. A save that drops the requirement is refused.
-        #expect(try save("two").module == "vault")
+        #expect(try store.put("two").module == "vault")
         #expect(!isInService)
-        #expect(throws: TokenKeepError(.policy, "")) { try save("three", level: .afterFirstUnlock) }
-        #expect(try load() == "two" && !isInService)
-        #expect(throws: TokenKeepError(.policy, "")) { try save("four", level: .whenUnlocked, flags: .requireEnforced) }
+        #expect(throws: TokenKeepError(.policy, "")) { try store.put("three", level: .afterFirstUnlock) }
+        #expect(try store.value() == "two" && !isInService)
+        #expect(throws: TokenKeepError(.policy, "")) {
+            try store.put("four", level: .whenUnlocked, flags: .requireEnforced)
+        }
         try store.lock()
-        #expect(throws: TokenKeepError(.locked, "")) { try load() }
-        #expect(throws: TokenKeepError(.locked, "")) { try save("five") }
+        #expect(throws: TokenKeepError(.locked, "")) { try store.value() }
+        #expect(throws: TokenKeepError(.locked, "")) { try store.put("five") }
         #expect(try store.clear(service: "example.com", account: "ann"))
-        #expect(throws: TokenKeepError(.notFound, "")) { try load() }
+        #expect(try store.value() == nil)
     }
 
     @Test func whatIsToBeLockedWithTheScreenStaysInTheVault() throws {
-        #expect(try save("one", level: .whenUnlocked).module == "vault")
+        #expect(try store.put("one", level: .whenUnlocked).module == "vault")
         #expect(!isInService)
         try store.lock(.screen)
-        #expect(throws: TokenKeepError(.locked, "")) { try load() }
-        #expect(try save("two", level: .afterFirstUnlock).module == "secret-service")
-        #expect(try load() == "two" && isInService)
+        #expect(throws: TokenKeepError(.locked, "")) { try store.value() }
+        #expect(try store.put("two", level: .afterFirstUnlock).module == "secret-service")
+        #expect(try store.value() == "two" && isInService)
     }
 
     @Test func aServiceThatIsAwayGetsNothingOfItLater() throws {
         world.become(.down)
-        try save("one", flags: .requireEnforced)
+        try store.put("one", flags: .requireEnforced)
         world.become(.up)
         _ = try store.pendingChanges.sync()
         #expect(!isInService)
-        #expect(try load() == "one")
+        #expect(try store.value() == "one")
     }
 
     @Test func aStackWithoutTheVaultRefusesARequirement() throws {
-        let alone = try world.store(
-            vaultPath: directory.path + "/vault", isConnected: true, stack: "any required secret-service")
-        #expect(throws: TokenKeepError(.policy, "")) { try save("one", flags: .requireEnforced, in: alone) }
-        #expect(try save("one", level: .whenUnlocked, in: alone).module == "secret-service")
+        let alone = try stores.open(stack: "any required secret-service")
+        #expect(throws: TokenKeepError(.policy, "")) { try alone.put("one", flags: .requireEnforced) }
+        #expect(try alone.put("one", level: .whenUnlocked).module == "secret-service")
         #expect(try alone.protection(of: .whenUnlocked)[.screenLock].strength == .none)
-        #expect(throws: TokenKeepError(.policy, "")) { try save("one", flags: .userPresence, in: alone) }
+        #expect(throws: TokenKeepError(.policy, "")) { try alone.put("one", flags: .userPresence) }
     }
 
     @Test func aPendingWriteWaitsForTheKeyAndIsClearedWithoutIt() throws {
-        #expect(throws: TokenKeepError(.notFound, "")) { try load() }  // marks the service as used
+        #expect(try store.value() == nil)  // marks the service as used
         world.become(.down)
-        try save("owed")
+        try store.put("owed")
         try store.lock()
         world.become(.up)
-        #expect(throws: TokenKeepError(.locked, "")) { try load() }
+        #expect(throws: TokenKeepError(.locked, "")) { try store.value() }
         #expect(!isInService)
         try store.unlock(password)
-        #expect(try load() == "owed")
+        #expect(try store.value() == "owed")
         #expect(isInService)
         world.become(.down)
-        try save("again")
+        try store.put("again")
         try store.lock()
         world.become(.up)
         #expect(try store.clear(service: "example.com", account: "ann"))
-        #expect(throws: TokenKeepError(.notFound, "")) { try load() }
+        #expect(try store.value() == nil)
         #expect(!isInService)
     }
 
     @Test func theServiceAnswersWhileTheVaultIsLocked() throws {
-        try save("plain")
+        try store.put("plain")
         try store.lock()
-        #expect(try load() == "plain")
-        try save("other")
-        #expect(try load() == "other")
+        #expect(try store.value() == "plain")
+        try store.put("other")
+        #expect(try store.value() == "other")
     }
 
     @Test func anInteractiveSaveWithoutTheServiceAsksForThePassword() throws {
         let questions = MutexGuarded(0)
         let password = password
-        let store = try world.store(vaultPath: directory.path + "/vault", isConnected: true) {
-            _ throws(TokenKeepError) in
-            questions.withLock { $0 += 1 }
-            return password
+        let store = try stores.open {
+            $0.isInteractive = true
+            $0.prompt = { _ throws(TokenKeepError) in
+                questions.withLock { $0 += 1 }
+                return password
+            }
         }
         world.become(.down)
         try self.store.lock()
-        #expect(try save("one", in: store).module == "vault")
+        #expect(try store.put("one").module == "vault")
         #expect(questions.withLock { $0 } == 1)
-        #expect(try load() == "one")
+        #expect(try self.store.value() == "one")
     }
 
     @Test func aRequirementOfAMemoryOnlyItemIsKept() throws {
-        try save("one", level: .memoryOnly)
-        #expect(throws: TokenKeepError(.policy, "")) { try save("two", flags: .userPresence) }
-        try save("three", flags: .requireEnforced)
+        try store.put("one", level: .memoryOnly)
+        #expect(throws: TokenKeepError(.policy, "")) { try store.put("two", flags: .userPresence) }
+        try store.put("three", flags: .requireEnforced)
         for level in [AccessLevel.memoryOnly, .afterFirstUnlock] {
-            #expect(throws: TokenKeepError(.policy, "")) { try save("four", level: level) }
+            #expect(throws: TokenKeepError(.policy, "")) { try store.put("four", level: level) }
         }
-        #expect(try load() == "three")
-        #expect(try save("five", level: .afterFirstUnlock, flags: .requireEnforced).module == "vault")
+        #expect(try store.value() == "three")
+        #expect(try store.put("five", level: .afterFirstUnlock, flags: .requireEnforced).module == "vault")
     }
 
     @Test func aPartialExportLeavesOutWhatIsLockedAndNothingElse() throws {
-        try save("plain")
+        try store.put("plain")
         let passphrase = try SecretBytes("p")
         world.become(.locked)
         #expect(throws: TokenKeepError(.locked, "")) {
@@ -152,7 +141,7 @@ import TokenKeepRecords
         #expect(outcome.exported == 0 && outcome.lockedPlace != nil)
         // An unavailable module does not count as locked, even if the vault is locked.
         world.become(.up)
-        try save("vault", level: .whenUnlocked)
+        try store.put("vault", level: .whenUnlocked)
         try store.lock()
         world.become(.down)
         #expect(throws: TokenKeepError(.unavailable, "")) {

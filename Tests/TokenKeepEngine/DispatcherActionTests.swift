@@ -5,7 +5,7 @@ import TokenKeepCore
 
 /// The effect of a stack's actions on each operation.
 @Suite struct DispatcherActionTests {
-    private let call = CallContext(deadline: Deadline(milliseconds: 1000))
+    private let call = CallContext.patient
     private let item: ItemName
     private let first = ScriptedModule("first")
     private let second = ScriptedModule("second")

@@ -60,7 +60,7 @@ final class ScriptedModule: Module {
 }
 
 @Suite struct DispatcherTests {
-    private let call = CallContext(deadline: Deadline(milliseconds: 1000))
+    private let call = CallContext.patient
     private let item: ItemName
     private let first = ScriptedModule("first")
     private let second = ScriptedModule("second")

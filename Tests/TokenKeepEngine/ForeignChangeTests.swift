@@ -1,3 +1,4 @@
+import StoreTestSupport
 import TestSupport
 import Testing
 import TokenKeepCore
@@ -10,29 +11,9 @@ import TokenKeepRecords
 @Suite struct ForeignChangeTests {
     private let world = ScriptedService()
     private let directory = TemporaryDirectory(inMemory: true)
-
-    private func open(isConnected: Bool = true) throws -> Store {
-        try world.store(vaultPath: directory.path + "/vault", isConnected: isConnected)
-    }
-
-    @discardableResult
-    private func save(
-        _ store: Store, _ secret: String, if precondition: SaveRequest.Precondition = .none
-    ) throws -> SaveOutcome {
-        try store.save(SaveRequest(name: name(), secret: SecretBytes(secret), precondition: precondition))
-    }
-
-    private func load(_ store: Store) throws -> String? {
-        do {
-            return try store.load(service: "example.com", account: "ann").secret.utf8String
-        } catch  where error.status == .notFound {
-            return nil
-        }
-    }
+    private var stores: TestStore { TestStore(world, in: directory) }
 
     private func clear(_ store: Store) throws { try store.clear(service: "example.com", account: "ann") }
-
-    private func name() throws -> ItemName { try ItemName(service: "example.com", account: "ann") }
 
     private var stored: String? { (try? name()).flatMap { world.items[$0]?.secret.utf8String } }
 
@@ -52,90 +33,89 @@ import TokenKeepRecords
     // MARK: Loads
 
     @Test func theLoadThatDrainsAnswersTheNewerValue() throws {
-        try save(open(), "old")
+        try stores.open().put("old")
         world.become(.down)
-        try save(open(), "ours")
+        try stores.open().put("ours")
         secondsPass()
         try otherProgramSavesDuringOutage("theirs")
-        #expect(try load(open()) == "theirs")
+        #expect(try stores.open().value() == "theirs")
         #expect(stored == "theirs")
     }
 
     @Test func theLoadThatDrainsARemovalAnswersTheNewerValue() throws {
-        try save(open(), "old")
+        try stores.open().put("old")
         world.become(.down)
-        try clear(open())
+        try clear(stores.open())
         secondsPass()
         try otherProgramSavesDuringOutage("theirs")
-        #expect(try load(open()) == "theirs")
+        #expect(try stores.open().value() == "theirs")
         #expect(stored == "theirs")
     }
 
     /// Another program's newer item never replaces an item with more protection requirements.
     @Test(arguments: [true, false]) func aProtectedItemSurvivesAnotherProgramsNewerOne(isLocked: Bool) throws {
         let password = try SecretBytes("horse")
-        try save(open(), "old")
-        _ = try open().passwords.set(password)
+        try stores.open().put("old")
+        _ = try stores.open().passwords.set(password)
         world.become(.down)
         let request = try SaveRequest(
             name: name(), secret: SecretBytes("protected"), accessLevel: .afterFirstUnlock, flags: .requireEnforced)
-        #expect(try open().save(request).module == "vault")
-        if isLocked { try open().lock() }
+        #expect(try stores.open().save(request).module == "vault")
+        if isLocked { try stores.open().lock() }
         secondsPass()
         try otherProgramSavesDuringOutage("theirs")
-        _ = try? load(open())
-        try open().unlock(password)
-        let vaultAlone = try world.store(
-            vaultPath: directory.path + "/vault", isConnected: true, stack: "any required vault")
-        #expect(try load(vaultAlone) == "protected")
-        try open().lock()
+        _ = try? stores.open().value()
+        try stores.open().unlock(password)
+        let vaultAlone = try stores.open(stack: "any required vault")
+        #expect(try vaultAlone.value() == "protected")
+        try stores.open().lock()
     }
 
     // MARK: Conditional calls
 
     @Test(arguments: [true, false]) func aConditionalCallSparesAnotherProgramsNewerItem(isClear: Bool) throws {
-        try save(open(), "old")
+        try stores.open().put("old")
         world.become(.down)
-        let version = try save(open(), "ours").version
+        let version = try stores.open().put("ours").version
         secondsPass()
         try otherProgramSavesDuringOutage("theirs")
-        let store = try open()
+        let store = try stores.open()
         #expect(throws: TokenKeepError(.conflict, "")) {
             if isClear {
                 try store.clear(service: "example.com", account: "ann", ifVersion: version)
             } else {
-                try save(store, "new", if: .version(version))
+                try store.put("new", if: .version(version))
             }
         }
         #expect(stored == "theirs")
-        #expect(try load(store) == "theirs")
+        #expect(try store.value() == "theirs")
     }
 
     @Test func aSaveIfAbsentSparesAnItemThatCameBehindARemoval() throws {
-        try save(open(), "old")
+        try stores.open().put("old")
         world.become(.down)
-        try clear(open())
+        try clear(stores.open())
         secondsPass()
         try otherProgramSavesDuringOutage("theirs")
-        #expect(throws: TokenKeepError(.duplicate, "")) { try save(open(), "new", if: .absent) }
+        #expect(throws: TokenKeepError(.duplicate, "")) { try stores.open().put("new", if: .absent) }
         #expect(stored == "theirs")
     }
 
     @Test(arguments: [true, false]) func aConditionalCallOnAPendingItemFailsDuringTheOutage(isClear: Bool) throws {
-        try save(open(), "old")
+        try stores.open().put("old")
         world.become(.down)
-        let store = try open()
-        let version = try save(store, "ours").version
+        let store = try stores.open()
+        let version = try store.put("ours").version
         #expect(throws: TokenKeepError(.unavailable, "")) {
             if isClear {
                 try store.clear(service: "example.com", account: "ann", ifVersion: version)
             } else {
-                try save(store, "new", if: .version(version))
+                try store.put("new", if: .version(version))
             }
         }
-        #expect(try load(store) == "ours")
+        #expect(try store.value() == "ours")
         world.become(.up)
-        try save(store, "new", if: .version(version))
+        try store.put("new", if: .version(version))
         #expect(stored == "new")
     }
 
@@ -143,18 +123,18 @@ import TokenKeepRecords
 
     @Test func aModuleThatOnlyAnsweredLoadsIsNoEmptyOneWhenItIsAway() throws {
         try otherProgramSaves("theirs")
-        #expect(try load(open()) == "theirs")
+        #expect(try stores.open().value() == "theirs")
         world.become(.down)
-        #expect(throws: TokenKeepError(.unavailable, "")) { try load(open()) }
+        #expect(throws: TokenKeepError(.unavailable, "")) { try stores.open().value() }
     }
 
     @Test func aTokenThatWasOnlyLoadedStaysCleared() throws {
         try otherProgramSaves("theirs")
-        #expect(try load(open()) == "theirs")
+        #expect(try stores.open().value() == "theirs")
         world.become(.down)
-        try clear(open())
+        try clear(stores.open())
         world.become(.up)
-        #expect(try load(open()) == nil)
+        #expect(try stores.open().value() == nil)
         #expect(stored == nil)
     }
 
@@ -162,42 +142,42 @@ import TokenKeepRecords
 
     @Test func nothingIsPendingForAServiceThatWasNeverUsed() throws {
         world.become(.down)
-        let outcome = try save(open(), "first")
+        let outcome = try stores.open().put("first")
         #expect(outcome.pendingModules.isEmpty && outcome.module == "vault")
-        #expect(try open().pendingChanges.report().entries.isEmpty)
-        #expect(try load(open()) == "first")
-        try clear(open())
-        #expect(try open().pendingChanges.report().entries.isEmpty)
-        try save(open(), "second")
+        #expect(try stores.open().pendingChanges.report().entries.isEmpty)
+        #expect(try stores.open().value() == "first")
+        try clear(stores.open())
+        #expect(try stores.open().pendingChanges.report().entries.isEmpty)
+        try stores.open().put("second")
         world.become(.up)
-        #expect(try load(open()) == "second")
-        #expect(try save(open(), "third").module == "secret-service")
+        #expect(try stores.open().value() == "second")
+        #expect(try stores.open().put("third").module == "secret-service")
         #expect(stored == "third")
     }
 
     @Test func aForgottenServiceCollectsNothing() throws {
-        try save(open(), "old")
+        try stores.open().put("old")
         world.become(.down)
-        #expect(try save(open(), "new").pendingModules == ["secret-service"])
-        _ = try open().pendingChanges.forget(module: "secret-service")
-        #expect(try save(open(), "newer").pendingModules.isEmpty)
-        #expect(try open().pendingChanges.report().entries.isEmpty)
-        #expect(try load(open()) == "newer")
+        #expect(try stores.open().put("new").pendingModules == ["secret-service"])
+        _ = try stores.open().pendingChanges.forget(module: "secret-service")
+        #expect(try stores.open().put("newer").pendingModules.isEmpty)
+        #expect(try stores.open().pendingChanges.report().entries.isEmpty)
+        #expect(try stores.open().value() == "newer")
     }
 
     // MARK: Watches
 
     @Test func aWatchSeesAnotherProgramsChangeOfAPendingItem() throws {
-        try save(open(), "old")
+        try stores.open().put("old")
         world.become(.down)
-        try save(open(), "ours")
+        try stores.open().put("ours")
         world.become(.up)
-        let watch = try StoreWatch(open())
+        let watch = try StoreWatch(stores.open())
         secondsPass()
         try otherProgramSaves("theirs")
         Records(at: directory.path + "/vault").announceChange()  // the scripted service sends no signal
         #expect(try watch.all() == [.saved(try name())])
-        #expect(try load(open()) == "theirs")
+        #expect(try stores.open().value() == "theirs")
     }
 
     // MARK: Clocks
@@ -205,81 +185,81 @@ import TokenKeepRecords
     /// Each call opens a store of its own, like another process.
     @Test(arguments: [-3600, -315_360_000, 3600, 315_360_000] as [Int64])
     func aSaveSurvivesAClockThatWasSet(by seconds: Int64) throws {
-        try save(open(), "old")
+        try stores.open().put("old")
         world.setClock(by: seconds)
         world.become(.down)
-        try save(open(), "new")
+        try stores.open().put("new")
         world.become(.up)
-        #expect(try load(open()) == "new")
+        #expect(try stores.open().value() == "new")
         #expect(stored == "new")
     }
 
     @Test(arguments: [-3600, 3600] as [Int64]) func aClearSurvivesAClockThatWasSet(by seconds: Int64) throws {
-        try save(open(), "old")
+        try stores.open().put("old")
         world.setClock(by: seconds)
         world.become(.down)
-        try clear(open())
+        try clear(stores.open())
         world.become(.up)
-        #expect(try load(open()) == nil)
+        #expect(try stores.open().value() == nil)
         #expect(stored == nil)
     }
 
     @Test func aTokenThatWasOnlyLoadedStaysClearedWhenTheClockWasSetBack() throws {
         try otherProgramSaves("theirs")
-        #expect(try load(open()) == "theirs")
+        #expect(try stores.open().value() == "theirs")
         world.setClock(by: -3600)
         world.become(.down)
-        try clear(open())
+        try clear(stores.open())
         world.become(.up)
-        #expect(try load(open()) == nil)
+        #expect(try stores.open().value() == nil)
         #expect(stored == nil)
     }
 
     /// A conditional save looks at the item while it holds the item's lock. The look alone does not note the value.
     @Test func aValueThatAConditionalSaveMetIsKnown() throws {
         try otherProgramSaves("theirs")
-        let store = try open()
-        #expect(throws: TokenKeepError(.duplicate, "")) { try save(store, "x", if: .absent) }
-        #expect(try load(store) == "theirs")
+        let store = try stores.open()
+        #expect(throws: TokenKeepError(.duplicate, "")) { try store.put("x", if: .absent) }
+        #expect(try store.value() == "theirs")
         world.setClock(by: -3600)
         world.become(.hung)
-        try save(open(), "ours")
+        try stores.open().put("ours")
         world.become(.up)
-        #expect(try load(open()) == "ours")
+        #expect(try stores.open().value() == "ours")
         #expect(stored == "ours")
     }
 
     /// The clock is set back while our write is pending, so another program's later value has an earlier time.
     @Test func aNewerValueStandsAlthoughTheClockWasSetBack() throws {
-        try save(open(), "old")
+        try stores.open().put("old")
         world.become(.down)
-        try save(open(), "ours")
+        try stores.open().put("ours")
         world.setClock(by: -3600)
         try otherProgramSavesDuringOutage("theirs")
-        #expect(try load(open()) == "theirs")
+        #expect(try stores.open().value() == "theirs")
         #expect(stored == "theirs")
     }
 
     /// Another program replaced a value that we knew. Within the same second, the other program's change counts as
     /// later.
     @Test func anotherProgramsWriteInTheSecondOfOursStands() throws {
-        try save(open(), "old")
+        try stores.open().put("old")
         world.become(.down)
-        try save(open(), "ours")
+        try stores.open().put("ours")
         try otherProgramSavesDuringOutage("theirs")
-        #expect(try load(open()) == "theirs")
+        #expect(try stores.open().value() == "theirs")
         #expect(stored == "theirs")
     }
 
     /// Another program's change came after our last look, but certainly before our save.
     @Test func anEarlierWriteOfAnotherProgramLosesAgainstOurSave() throws {
-        try save(open(), "old")
+        try stores.open().put("old")
         try otherProgramSaves("theirs")
         secondsPass()
         world.become(.down)
-        try save(open(), "ours")
+        try stores.open().put("ours")
         world.become(.up)
-        #expect(try load(open()) == "ours")
+        #expect(try stores.open().value() == "ours")
         #expect(stored == "ours")
     }
 }

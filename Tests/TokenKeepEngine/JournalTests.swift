@@ -1,3 +1,4 @@
+import StoreTestSupport
 import TestSupport
 import Testing
 import TokenKeepCore
@@ -10,28 +11,7 @@ import TokenKeepRecords
 @Suite struct JournalTests {
     private let world = ScriptedService()
     private let directory = TemporaryDirectory(inMemory: true)
-
-    private func open(isConnected: Bool = true, stack: String = ScriptedService.stack) throws -> Store {
-        try world.store(vaultPath: directory.path + "/vault", isConnected: isConnected, stack: stack)
-    }
-
-    @discardableResult
-    private func save(
-        _ store: Store, _ secret: String, if precondition: SaveRequest.Precondition = .none, level: AccessLevel? = nil
-    ) throws -> SaveOutcome {
-        try store.save(
-            SaveRequest(name: name(), secret: SecretBytes(secret), accessLevel: level, precondition: precondition))
-    }
-
-    private func load(_ store: Store) throws -> String? {
-        do {
-            return try store.load(service: "example.com", account: "ann").secret.utf8String
-        } catch  where error.status == .notFound {
-            return nil
-        }
-    }
-
-    private func name() throws -> ItemName { try ItemName(service: "example.com", account: "ann") }
+    private var stores: TestStore { TestStore(world, in: directory) }
 
     private var stored: String? { (try? name()).flatMap { world.items[$0]?.secret.utf8String } }
 
@@ -43,47 +23,46 @@ import TokenKeepRecords
     /// The save failed, and yet the service had its value in the end (seed 172 of the model).
     @Test(arguments: ScriptedService.Fault.losses)
     func aConditionalSaveThatIsLostOnItsWayIsSaved(fault: ScriptedService.Fault) throws {
-        let store = try open()
-        let old = try save(store, "old").version
+        let store = try stores.open()
+        let old = try store.put("old").version
         world.fault = (fault, 2)  // after the check of the precondition and the search for the item
-        let outcome = try save(store, "new", if: .version(old))
+        let outcome = try store.put("new", if: .version(old))
         #expect(outcome.pendingModules == ["secret-service"])
         world.become(.up)
-        #expect(throws: TokenKeepError(.conflict, "")) { try save(store, "x", if: .version(old)) }
-        #expect(try load(store) == "new")
+        #expect(throws: TokenKeepError(.conflict, "")) { try store.put("x", if: .version(old)) }
+        #expect(try store.value() == "new")
         #expect(stored == "new")
     }
 
     @Test(arguments: ScriptedService.Fault.losses)
     func aConditionalClearThatIsLostOnItsWayIsPending(fault: ScriptedService.Fault) throws {
-        let store = try open()
-        let version = try save(store, "old").version
+        let store = try stores.open()
+        let version = try store.put("old").version
         world.fault = (fault, 2)
         try store.clear(service: "example.com", account: "ann", ifVersion: version)
         world.become(.up)
-        #expect(try load(store) == nil)
+        #expect(try store.value() == nil)
         #expect(stored == nil)
     }
 
     /// A process may have sent the value of a replaced record, and have ended before it could note this.
     @Test(arguments: [false, true])
     func whatARecordHeldBeforeDoesNotComeBackLate(isCleared: Bool) throws {
-        let cron = try open(isConnected: false)
-        try save(open(), "old")
-        try save(cron, "first")
+        let cron = try stores.open(isConnected: false)
+        try stores.open().put("old")
+        try cron.put("first")
         try forgetWhatIsInFlight()
-        if isCleared { try cron.clear(service: "example.com", account: "ann") } else { try save(cron, "second") }
+        if isCleared { try cron.clear(service: "example.com", account: "ann") } else { try cron.put("second") }
         world.now = UnixTime(world.now.rawValue + 5)
         try otherProgramSaves("first")
-        let store = try open()
-        #expect(try load(store) == (isCleared ? nil : "second"))
-        #expect(try load(store) == (isCleared ? nil : "second"))
+        let store = try stores.open()
+        #expect(try store.value() == (isCleared ? nil : "second"))
+        #expect(try store.value() == (isCleared ? nil : "second"))
         #expect(stored == (isCleared ? nil : "second"))
     }
 
     private func forgetWhatIsInFlight() throws {
-        let records = Records(at: directory.path + "/vault")
-        var transaction = try records.begin(name(), CallContext(deadline: Deadline(milliseconds: 1000)))
+        var transaction = try stores.records.begin(name(), .patient)
         guard let record = transaction.entry.record, let item = try record.item() else { return }
         let pending = record.pending.map { part in
             var part = part
@@ -95,9 +74,9 @@ import TokenKeepRecords
 
     /// The item moves to the service after the service was listed, and out of the vault before the vault is listed.
     @Test func aListSeesAnItemThatMovesMeanwhile() throws {
-        let (lister, other) = (try open(), try open())
-        try save(open(), "old")
-        try save(open(isConnected: false), "new")
+        let (lister, other) = (try stores.open(), try stores.open())
+        try stores.open().put("old")
+        try stores.open(isConnected: false).put("new")
         #expect(world.remove(try name()))
         try otherProgramSavesAnother()
         world.afterward = { _ = try? other.load(service: "example.com", account: "ann") }
@@ -111,11 +90,11 @@ import TokenKeepRecords
     }
 
     @Test func aMemoryOnlyItemIsListedOverAPendingOne() throws {
-        try save(open(), "old")
-        let store = try open(isConnected: false)
-        try save(store, "owed")
-        try save(store, "code", level: .memoryOnly)
-        #expect(try load(store) == "code")
+        try stores.open().put("old")
+        let store = try stores.open(isConnected: false)
+        try store.put("owed")
+        try store.put("code", level: .memoryOnly)
+        #expect(try store.value() == "code")
         #expect(
             try store.list().items.map(\.module) == [store.load(service: "example.com", account: "ann").details.module])
     }
@@ -123,20 +102,20 @@ import TokenKeepRecords
     /// If the stack lets a save pass a locked module, the module's older value must not reappear.
     @Test func aSavePastALockedModuleIsPending() throws {
         let stack = "any optional secret-service\nany required vault"
-        let store = try open(stack: stack)
-        try save(store, "old")
+        let store = try stores.open(stack: stack)
+        try store.put("old")
         world.become(.locked)
-        #expect(try save(store, "new").pendingModules == ["secret-service"])
+        #expect(try store.put("new").pendingModules == ["secret-service"])
         world.become(.up)
-        #expect(try load(store) == "new")
-        #expect(try load(open(stack: stack)) == "new")
+        #expect(try store.value() == "new")
+        #expect(try stores.open(stack: stack).value() == "new")
         #expect(stored == "new")
     }
 
     /// A save on a machine without a service does not mark the service as used.
     @Test func anAbsentServiceIsNotUsedBySaving() throws {
-        let store = try open(isConnected: false)
-        try save(store, "new")
+        let store = try stores.open(isConnected: false)
+        try store.put("new")
         #expect(throws: TokenKeepError(.notFound, "")) { try store.load(service: "example.com", account: "bob") }
         #expect(try store.list().problem == nil)
     }
@@ -145,69 +124,67 @@ import TokenKeepRecords
     @Test(arguments: [ScriptedService.Condition.locked, .hung])
     func theAbsenceOfAServiceThatIsThereDrainsNothing(condition: ScriptedService.Condition) throws {
         try otherProgramSaves("old")
-        let cron = try open(isConnected: false)
-        try save(cron, "new")
+        let cron = try stores.open(isConnected: false)
+        try cron.put("new")
         world.become(condition)
-        try open().clear(service: "example.com", account: "ann")
-        #expect(try load(cron) == nil)
+        try stores.open().clear(service: "example.com", account: "ann")
+        #expect(try cron.value() == nil)
         world.become(.up)
-        #expect(try load(open()) == nil)
+        #expect(try stores.open().value() == nil)
         #expect(stored == nil)
     }
 
     /// Marks the service as used: its absence is an outage from now on.
-    private func useService() throws { _ = try? open().load(service: "example.com", account: "nobody") }
+    private func useService() throws { _ = try? stores.open().load(service: "example.com", account: "nobody") }
 
     /// Without a bus, a program cannot know whether the service has another program's item, which must not reappear.
     @Test func aRemovalFromAnAbsentServiceStaysPending() throws {
         try useService()
         try otherProgramSaves("old")
-        let cron = try open(isConnected: false)
-        try save(cron, "new")
+        let cron = try stores.open(isConnected: false)
+        try cron.put("new")
         try cron.clear(service: "example.com", account: "ann")
-        #expect(try load(cron) == nil)
+        #expect(try cron.value() == nil)
         #expect(try cron.pendingChanges.sync().left == 1)
-        #expect(try load(open()) == nil)
+        #expect(try stores.open().value() == nil)
         #expect(stored == nil)
     }
 
     /// Another program's value from between two saves into the vault is older than the second save.
     @Test func aSaveByTheVaultAloneRenewsPendingWrites() throws {
         try useService()
-        try save(open(isConnected: false), "first")
+        try stores.open(isConnected: false).put("first")
         world.now = UnixTime(world.now.rawValue + 5)
         try otherProgramSaves("theirs")
-        try save(open(stack: "any required vault"), "second")
-        #expect(try load(open()) == "second")
+        try stores.open(stack: "any required vault").put("second")
+        #expect(try stores.open().value() == "second")
         #expect(stored == "second")
     }
 
     /// Another program saves after a clear checked the version. The clear must not remove the other program's value.
     @Test func aConditionalClearTakesNothingNewer() throws {
-        let store = try open()
-        let version = try save(store, "old").version
+        let store = try stores.open()
+        let version = try store.put("old").version
         world.interlude = ({ try? otherProgramSaves("theirs") }, 1)  // after the check of the version
         #expect(throws: TokenKeepError(.conflict, "")) {
             try store.clear(service: "example.com", account: "ann", ifVersion: version)
         }
-        #expect(try load(store) == "theirs")
+        #expect(try store.value() == "theirs")
     }
 
     /// A save in several steps writes the record before the first step, so that a crash leaves the whole item.
     @Test func aSaveInSeveralStepsIsWrittenAhead() throws {
-        let store = try open()
-        try save(store, "old")
+        let store = try stores.open()
+        try store.put("old")
         world.takesSteps = true
         var recorded: [String?] = []
         world.interlude = (
             {
-                let records = Records(at: directory.path + "/vault")
-                let call = CallContext(deadline: Deadline(milliseconds: 1000))
-                let record = (try? name()).flatMap { name in (try? records.record(of: name, call)) ?? nil }
+                let record = (try? stores.record()) ?? nil
                 recorded.append(((try? record?.item()) ?? nil)?.secret.utf8String)
             }, 4  // between the look at the present item and the write
         )
-        let outcome = try save(store, "new")
+        let outcome = try store.put("new")
         #expect(recorded == ["new"])
         #expect(outcome.pendingModules.isEmpty && outcome.module == "secret-service")
         #expect(try store.load(service: "example.com", account: "ann").details.version == outcome.version)
@@ -217,37 +194,37 @@ import TokenKeepRecords
 
     @Test(arguments: ScriptedService.Fault.allCases)
     func aSaveInSeveralStepsThatIsLostOnItsWayIsPending(fault: ScriptedService.Fault) throws {
-        let store = try open()
-        let old = try save(store, "old").version
+        let store = try stores.open()
+        let old = try store.put("old").version
         world.takesSteps = true
         world.fault = (fault, 4)
-        #expect(try save(store, "new", if: .version(old)).pendingModules == ["secret-service"])
-        #expect(try load(open(isConnected: false)) == "new")
+        #expect(try store.put("new", if: .version(old)).pendingModules == ["secret-service"])
+        #expect(try stores.open(isConnected: false).value() == "new")
         world.become(.up)
-        #expect(try load(store) == "new")
+        #expect(try store.value() == "new")
         #expect(stored == "new")
     }
 
     /// A value that was there before the save counts as older, even if its modification time is in the future.
     @Test func aSaveInSeveralStepsCountsOverALaterDate() throws {
-        let store = try open()
+        let store = try stores.open()
         world.now = UnixTime(world.now.rawValue + 1000)
         try otherProgramSaves("from the future")
         world.now = UnixTime(world.now.rawValue - 1000)
         world.takesSteps = true
-        #expect(try save(store, "new").pendingModules.isEmpty)
-        #expect(try load(store) == "new")
+        #expect(try store.put("new").pendingModules.isEmpty)
+        #expect(try store.value() == "new")
         #expect(stored == "new")
     }
 
     @Test func aConditionOfASaveInSeveralStepsIsJudged() throws {
-        let store = try open()
-        let old = try save(store, "old").version
+        let store = try stores.open()
+        let old = try store.put("old").version
         world.takesSteps = true
-        #expect(throws: TokenKeepError(.duplicate, "")) { try save(store, "x", if: .absent) }
-        #expect(throws: TokenKeepError(.conflict, "")) { try save(store, "x", if: .version(old &+ 1)) }
+        #expect(throws: TokenKeepError(.duplicate, "")) { try store.put("x", if: .absent) }
+        #expect(throws: TokenKeepError(.conflict, "")) { try store.put("x", if: .version(old &+ 1)) }
         #expect(stored == "old")
-        try save(store, "new", if: .version(old))
+        try store.put("new", if: .version(old))
         #expect(stored == "new")
     }
 }

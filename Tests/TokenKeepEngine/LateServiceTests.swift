@@ -1,3 +1,4 @@
+import StoreTestSupport
 import TestSupport
 import Testing
 import TokenKeepCore
@@ -11,22 +12,7 @@ import TokenKeepRecords
     private static let latencies: [UInt32] = [0, 100, 300, 1000, 3000]
     private let world = ScriptedService()
     private let directory = TemporaryDirectory(inMemory: true)
-
-    private func open() throws -> Store {
-        try world.store(vaultPath: directory.path + "/vault", isConnected: true)
-    }
-
-    private func name(_ account: String = "ann") throws -> ItemName {
-        try ItemName(service: "example.com", account: account)
-    }
-
-    private func load(_ store: Store, _ account: String = "ann") throws -> String? {
-        do {
-            return try store.load(service: "example.com", account: account).secret.utf8String
-        } catch  where error.status == .notFound {
-            return nil
-        }
-    }
+    private var stores: TestStore { TestStore(world, in: directory) }
 
     /// Another program saves later than our pending change, and the service comes back.
     private func otherProgramSaves(_ secret: String, _ account: String = "ann", latency: UInt32 = 0) throws {
@@ -37,35 +23,35 @@ import TokenKeepRecords
     }
 
     @Test(arguments: latencies) func aLoadAnswersAnotherProgramsNewerValue(latency: UInt32) throws {
-        let store = try open()
+        let store = try stores.open()
         try store.put("old", "ann")
         world.become(.down)
         try store.put("ours", "ann")
         try otherProgramSaves("theirs", latency: latency)
-        #expect(try load(store) == "theirs")
+        #expect(try store.value() == "theirs")
     }
 
     @Test(arguments: latencies) func aRemovalHidesNoNewerValue(latency: UInt32) throws {
-        let store = try open()
+        let store = try stores.open()
         try store.put("old", "ann")
         world.become(.down)
         try store.clear(service: "example.com", account: "ann")
         try otherProgramSaves("theirs", latency: latency)
-        #expect(try load(store) == "theirs")
+        #expect(try store.value() == "theirs")
     }
 
     @Test(arguments: latencies) func theRemovalOfAServiceHidesNoNewerValue(latency: UInt32) throws {
-        let store = try open()
+        let store = try stores.open()
         try store.put("old", "ann")
         world.become(.down)
         _ = try store.clear(service: "example.com")
         try otherProgramSaves("theirs", latency: latency)
-        #expect(try load(store) == "theirs")
+        #expect(try store.value() == "theirs")
     }
 
     /// The save drains the removal of its service first, and then reaches the service.
     @Test(arguments: latencies) func aSaveReachesTheServiceBehindARemoval(latency: UInt32) throws {
-        let store = try open()
+        let store = try stores.open()
         try store.put("old", "ann")
         world.become(.down)
         _ = try store.clear(service: "example.com")
@@ -77,7 +63,7 @@ import TokenKeepRecords
 
     /// A watch drains before it reads, so that it can report another program's newer value.
     @Test(arguments: [0, 100, 300, 1000] as [UInt32]) func aWatchDrains(latency: UInt32) throws {
-        let store = try open()
+        let store = try stores.open()
         try store.put("old", "ann")
         world.become(.down)
         try store.put("ours", "ann")
@@ -90,42 +76,28 @@ import TokenKeepRecords
     /// The removal of the service cannot be drained as a whole, because the module keeps one of the items.
     @Test func aRemovalThatIsDrainedInPartHidesNoNewerValue() throws {
         let keeper = KeepingConnections(world)
-        let store = try keeper.open(directory)
+        let store = try keeper.store(directory)
         for account in ["ann", "zoe"] { try store.put("old", account) }
         world.become(.down)
         _ = try store.clear(service: "example.com")
         try otherProgramSaves("theirs", "zoe")
         keeper.isKept.withLock { $0 = true }
-        #expect(try load(store, "zoe") == "theirs")
-        #expect(try load(store, "ann") == nil)
+        #expect(try store.value("zoe") == "theirs")
+        #expect(try store.value("ann") == nil)
     }
 
     /// Between the load's look at the record and its drain, another process drains the item.
     @Test func aDrainOfAnotherProcessMakesNoLoadStale() throws {
         let keeper = KeepingConnections(world)
-        let store = try keeper.open(directory)
+        let store = try keeper.store(directory)
         try store.put("old", "ann")
         world.become(.down)
         try store.put("ours", "ann")
         try otherProgramSaves("theirs")
-        let other = try open()
+        let other = try stores.open()
         keeper.whenAsked.withLock { $0 = { _ = try? other.load(service: "example.com", account: "ann") } }
-        #expect(try load(store) == "theirs")
-        #expect(try load(other) == "theirs")
-    }
-
-    /// The item's lock is another process's until the call ends: the load answers all the same.
-    @Test func aLoadThatMayNotDrainAnswersTheRecord() throws {
-        let store = try open()
-        try store.put("old", "ann")
-        world.become(.down)
-        try store.put("ours", "ann")
-        world.become(.up)
-        let records = Records(at: directory.path + "/vault")
-        let holder = try records.begin(name(), CallContext(deadline: Deadline(milliseconds: Patience.milliseconds)))
-        let call = Deadline(milliseconds: 600)
-        #expect(try store.load(service: "example.com", account: "ann", until: call).secret.utf8String == "ours")
-        _ = consume holder
+        #expect(try store.value() == "theirs")
+        #expect(try other.value() == "theirs")
     }
 }
 
@@ -137,15 +109,12 @@ private final class KeepingConnections: Sendable {
 
     init(_ world: ScriptedService) { self.world = world }
 
-    func open(_ directory: TemporaryDirectory) throws -> Store {
-        var configuration = StoreConfiguration(stackText: ScriptedService.stack)
-        configuration.vaultPath = directory.path + "/vault"
-        configuration.clock = { [world] in world.now }
-        configuration.clocks = { [world] in world.clocks }
-        configuration.standIns["secret-service"] = { [self] in
-            KeepingConnection(base: ScriptedConnection(world, isConnected: true, versionKey: $0), connections: self)
+    func store(_ directory: TemporaryDirectory) throws -> Store {
+        try TestStore(world, in: directory).open {
+            $0.standIns["secret-service"] = { [self] in
+                KeepingConnection(base: ScriptedConnection(world, isConnected: true, versionKey: $0), connections: self)
+            }
         }
-        return try Store(configuration)
     }
 }
 

@@ -1,3 +1,4 @@
+import StoreTestSupport
 import TestSupport
 import Testing
 import TokenKeepCore
@@ -20,22 +21,11 @@ import TokenKeepRecords
     private let keys = ClassKeyStore(simulatingKernelAt: { 0 })
 
     private var store: Store {
-        get throws { try world.store(vaultPath: directory.path + "/vault", isConnected: true, keys: keys) }
-    }
-
-    private var value: String? {
-        get throws {
-            do {
-                return try store.load(service: "example.com", account: "ann").secret.utf8String
-            } catch let error as TokenKeepError where error.status == .notFound {
-                return nil
-            }
-        }
+        get throws { try TestStore(world, in: directory, keys: keys).open() }
     }
 
     private func save(_ secret: String, isKept: Bool = false) throws -> SaveOutcome {
-        let name = try ItemName(service: "example.com", account: "ann")
-        var request = try SaveRequest(name: name, secret: SecretBytes(secret))
+        var request = try SaveRequest(name: name(), secret: SecretBytes(secret))
         request.keepsWhenLocked = isKept
         return try store.save(request)
     }
@@ -47,19 +37,19 @@ import TokenKeepRecords
         case .item: _ = try store.clear(service: "example.com", account: "ann")
         case .service: #expect(try store.clear(service: "example.com") == 0)
         }
-        #expect(try value == nil)
+        #expect(try store.value() == nil)
     }
 
     @Test(arguments: Removal.allCases, [false, true])
     func withoutAPasswordItIsLocked(removal: Removal, isKept: Bool) throws {
         try leavePending(removal)
         #expect(throws: TokenKeepError(.locked, "")) { try save("new", isKept: isKept) }
-        #expect(try value == nil)
+        #expect(try store.value() == nil)
         world.become(.up)
-        #expect(try value == nil)
+        #expect(try store.value() == nil)
         #expect(world.items.isEmpty)
         #expect(try save("new").pendingModules.isEmpty)
-        #expect(try value == "new")
+        #expect(try store.value() == "new")
     }
 
     @Test(arguments: Removal.allCases)
@@ -68,9 +58,9 @@ import TokenKeepRecords
         _ = try store.passwords.set(SecretBytes("horse"))
         #expect(throws: TokenKeepError(.locked, "")) { try save("new") }
         #expect(try save("new", isKept: true).pendingModules == ["secret-service"])
-        #expect(try value == "new")
+        #expect(try store.value() == "new")
         _ = try store.lock(.all)
-        #expect(throws: TokenKeepError(.locked, "")) { try value }
+        #expect(throws: TokenKeepError(.locked, "")) { try store.value() }
         _ = try store.unlock(SecretBytes("horse"))
         world.become(.up)
         #expect(try store.pendingChanges.sync().left == 0)
@@ -82,7 +72,7 @@ import TokenKeepRecords
     func anOutageKeepsTheValue(removal: Removal, condition: ScriptedService.Condition) throws {
         try leavePending(removal, condition)
         #expect(try save("new").pendingModules == ["secret-service"])
-        #expect(try value == "new")
+        #expect(try store.value() == "new")
         world.become(.up)
         #expect(try store.pendingChanges.sync().left == 0)
         #expect(world.items.values.map(\.secret.utf8String) == ["new"])
@@ -95,6 +85,6 @@ import TokenKeepRecords
         #expect(try save("two").pendingModules == ["secret-service"])
         world.become(.locked)
         #expect(try save("three").pendingModules == ["secret-service"])
-        #expect(try value == "three")
+        #expect(try store.value() == "three")
     }
 }

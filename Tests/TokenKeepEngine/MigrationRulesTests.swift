@@ -81,7 +81,7 @@ extension Optional {
 /// Moves whose modules fail at each of their steps.
 @Suite struct MigrationRulesTests {
     private let directory = TemporaryDirectory()
-    private let call = CallContext(deadline: Deadline(milliseconds: 20_000))
+    private let call = CallContext.patient
     private let one = ScriptedPlace("one")
     private let two = ScriptedPlace("two")
     private let three = ScriptedPlace("three")

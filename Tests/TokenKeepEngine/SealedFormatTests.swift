@@ -22,11 +22,7 @@ import TokenKeepRecords
     }
 
     private func inNamespace(_ namespace: String) throws -> Store {
-        var configuration = StoreConfiguration(
-            stackText: world.stack, namespace: namespace, timeoutMilliseconds: 20_000)
-        configuration.vaultPath = world.directory.path + "/vault"
-        configuration.busAddress = world.keyring.bus.address
-        return try Store(configuration)
+        try world.open { $0.namespace = namespace }
     }
 
     @Test func theSecondReaderReadsThem() throws {
@@ -34,7 +30,7 @@ import TokenKeepRecords
         try world.save("one", level: .whenUnlocked)
         try world.save("", account: "bob", level: .afterFirstUnlock, flags: [.requireEnforced, .synchronizable])
         let password = world.password
-        try world.save("each use", account: "eve", flags: .userPresence, in: world.open { _ in password })
+        try world.save("each use", account: "eve", flags: .userPresence, in: world.openAsking { _ in password })
         _ = try inNamespace("team").save(
             SaveRequest(
                 name: ItemName(namespace: "team", service: "café", account: ""),

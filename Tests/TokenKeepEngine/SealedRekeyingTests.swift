@@ -237,11 +237,11 @@ import TokenKeepCore
 
     @Test func itemsThatAskAtEachUseFollowToo() throws {
         let password = world.password
-        try world.save("each use", account: "eve", flags: .userPresence, in: world.open { _ in password })
+        try world.save("each use", account: "eve", flags: .userPresence, in: world.openAsking { _ in password })
         try change(to: "new")
         #expect(try !world.hasRetiringKeys())
         let new = try SecretBytes("new")
-        #expect(try world.load("eve", in: world.open { _ in new }) == "each use")
+        #expect(try world.load("eve", in: world.openAsking { _ in new }) == "each use")
     }
 
     @Test func aForgottenModuleKeepsNothingWaiting() throws {

@@ -131,7 +131,7 @@ import TokenKeepCore
     @Test func aPasswordIsAskedForAtEachUse() throws {
         let questions = MutexGuarded(0)
         let password = world.password
-        let asking = try world.open { _ throws(TokenKeepError) in
+        let asking = try world.openAsking { _ throws(TokenKeepError) in
             questions.withLock { $0 += 1 }
             return password
         }
@@ -174,14 +174,8 @@ import TokenKeepCore
     }
 
     @Test func otherNamespacesHaveTheirOwn() throws {
-        var configuration = StoreConfiguration(stackText: world.stack, namespace: "work", timeoutMilliseconds: 20_000)
-        configuration.vaultPath = world.directory.path + "/vault"
-        configuration.busAddress = world.keyring.bus.address
-        let other = try Store(configuration)
-        _ = try other.save(
-            SaveRequest(
-                name: ItemName(namespace: "work", service: "example.com", account: "ann"),
-                secret: SecretBytes("of work"), accessLevel: .whenUnlocked))
+        let other = try world.open { $0.namespace = "work" }
+        try other.put("of work", level: .whenUnlocked)
         #expect(throws: TokenKeepError(.notFound, "")) { try world.load() }
         try world.save("common", level: .whenUnlocked)
         #expect(try other.load(service: "example.com", account: "ann").secret.utf8String == "of work")
@@ -206,37 +200,6 @@ import TokenKeepCore
         } while UnixTime.now.rawValue <= saved.rawValue + 1
         #expect(try world.open().pendingChanges.sync().left == 0)
         #expect(try world.load() == "two" && world.open().pendingChanges.report().entries.isEmpty)
-    }
-
-    /// The save waits for the item's lock: the keys may be replaced before the service has the secret.
-    @Test func nothingIsSealedWhileAnotherHoldsTheItem() throws {
-        var configuration = StoreConfiguration(
-            stackText: "any [ok=done default=ignore] shelf\n" + world.stack, timeoutMilliseconds: 20_000)
-        configuration.vaultPath = world.directory.path + "/vault"
-        configuration.busAddress = world.keyring.bus.address
-        configuration.standIns = ["shelf": { _ in ShelfThatTakesNothing() }]
-        let other = try Store(configuration)
-        try world.save("one", level: .whenUnlocked)
-        let name = try ItemName(service: "example.com", account: "ann")
-        let outcome = MutexGuarded<Status>(.ok)
-        do {
-            let held = try world.store.records.begin(name, CallContext(deadline: Deadline(milliseconds: 20_000)))
-            let thread = TestThread {
-                do {
-                    _ = try other.save(
-                        SaveRequest(name: name, secret: SecretBytes("two"), accessLevel: .whenUnlocked),
-                        until: Deadline(milliseconds: 500))
-                } catch {
-                    outcome.withLock { $0 = (error as? TokenKeepError)?.status ?? .internal }
-                }
-            }
-            thread.join()
-            #expect(held.name == name)
-        }
-        #expect(outcome.withLock { $0 } == .busy)
-        #expect(try world.load() == "one")
-        _ = try other.save(SaveRequest(name: name, secret: SecretBytes("two"), accessLevel: .whenUnlocked))
-        #expect(try world.load() == "two" && world.plain() == "")
     }
 
     @Test func aForgottenModuleHidesNothing() throws {
@@ -341,7 +304,7 @@ import TokenKeepCore
 }
 
 /// A first module that cannot have pending writes, and refuses every save.
-private struct ShelfThatTakesNothing: Module {
+struct ShelfThatTakesNothing: Module {
     let name = "shelf"
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         throw TokenKeepError(.notFound, "the shelf is empty")

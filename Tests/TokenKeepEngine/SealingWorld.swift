@@ -1,3 +1,4 @@
+import StoreTestSupport
 import TestSupport
 import TokenKeepCore
 import TokenKeepKeys
@@ -12,6 +13,7 @@ final class SealingWorld: @unchecked Sendable {
     let password: SecretBytes
     let store: Store
     let stack: String
+    private let stores: TestStore
 
     /// - Parameter isBound: whether the vault is bound to a machine key that only this test has.
     init(
@@ -21,7 +23,8 @@ final class SealingWorld: @unchecked Sendable {
         self.stack = stack
         keyring = try PrivateKeyring()
         password = try SecretBytes("horse")
-        store = try Store(SealingWorld.configuration(keyring, directory, vault: "vault", stack: stack))
+        stores = SealingWorld.stores(keyring, directory, stack)
+        store = try stores.open()
         if hasPassword { try setPassword() }
         guard isBound else { return }
         _ = directory.writeMachineKey([UInt8](repeating: 1, count: 32))
@@ -35,26 +38,38 @@ final class SealingWorld: @unchecked Sendable {
         _ = try store.passwords.set(password)
     }
 
-    /// Opens a further store on the vault, like another process.
-    func open(vault: String = "vault", stack: String? = nil, prompt: PromptHandler? = nil) throws -> Store {
-        var configuration = SealingWorld.configuration(keyring, directory, vault: vault, stack: stack ?? self.stack)
-        configuration.isInteractive = prompt != nil
-        configuration.prompt = prompt
-        return try Store(configuration)
+    /// Opens a further store, like another process: on the same vault, unless another one is named.
+    func open(
+        vault: String = "vault", stack: String? = nil, configure: (inout StoreConfiguration) -> Void = { _ in }
+    ) throws -> Store {
+        let path = "\(directory.path)/\(vault)"
+        return try stores.open(stack: stack) {
+            $0.vaultPath = path
+            configure(&$0)
+        }
     }
 
-    private static func configuration(
-        _ keyring: PrivateKeyring, _ directory: TemporaryDirectory, vault: String, stack: String
-    ) -> StoreConfiguration {
-        var configuration = StoreConfiguration(stackText: stack, timeoutMilliseconds: 20_000)
-        configuration.vaultPath = directory.path + "/" + vault
-        configuration.use(keyring)
-        var devices = Devices()
-        devices.machineKeyPath = directory.path + "/machine-key"
-        devices.tpm.places = TPMPlaces(socket: directory.path + "/no-tpm")
-        devices.systemd.socket = directory.path + "/no-systemd"
-        configuration.residentKeys = ClassKeyStore(devices: devices)
-        return configuration
+    /// Opens a further store, which may ask for the password.
+    func openAsking(_ prompt: @escaping PromptHandler) throws -> Store {
+        try open {
+            $0.isInteractive = true
+            $0.prompt = prompt
+        }
+    }
+
+    private static func stores(
+        _ keyring: PrivateKeyring, _ directory: TemporaryDirectory, _ stack: String
+    ) -> TestStore {
+        let (address, path) = (keyring.bus.address, directory.path)
+        return TestStore(in: directory, stack: stack) { configuration, _ in
+            configuration.timeoutMilliseconds = Patience.milliseconds
+            configuration.busAddress = address
+            var devices = Devices()
+            devices.machineKeyPath = path + "/machine-key"
+            devices.tpm.places = TPMPlaces(socket: path + "/no-tpm")
+            devices.systemd.socket = path + "/no-systemd"
+            configuration.residentKeys = ClassKeyStore(devices: devices)
+        }
     }
 
     @discardableResult
@@ -62,10 +77,7 @@ final class SealingWorld: @unchecked Sendable {
         _ secret: String, account: String = "ann", level: AccessLevel? = nil, flags: ItemFlags = [],
         label: String? = nil, in store: Store? = nil
     ) throws -> SaveOutcome {
-        try (store ?? self.store).save(
-            SaveRequest(
-                name: ItemName(service: "example.com", account: account), secret: SecretBytes(secret),
-                accessLevel: level, flags: flags, label: label))
+        try (store ?? self.store).put(secret, account, level: level, flags: flags, label: label)
     }
 
     func load(_ account: String = "ann", in store: Store? = nil) throws -> String? {

@@ -1,3 +1,4 @@
+import StoreTestSupport
 import TestSupport
 import Testing
 import TokenKeepCore
@@ -7,45 +8,25 @@ import TokenKeepRecords
 
 @Suite struct StoreTests {
     fileprivate let directory = TemporaryDirectory()
-
-    fileprivate func open(_ stack: String? = nil, namespace: String = "") throws -> Store {
-        var configuration = StoreConfiguration(stackText: stack ?? "any required vault", namespace: namespace)
-        configuration.vaultPath = directory.path + "/vault"
-        configuration.stackDirectories = .none
-        return try Store(configuration)
-    }
-
-    fileprivate func save(
-        _ store: Store, _ account: String, _ secret: String, service: String = "example.com",
-        level: AccessLevel? = nil, precondition: SaveRequest.Precondition = .none
-    ) throws -> UInt64 {
-        try store.save(
-            SaveRequest(
-                name: ItemName(namespace: store.namespace, service: service, account: account),
-                secret: SecretBytes(secret), accessLevel: level, precondition: precondition)
-        ).version
-    }
+    fileprivate var stores: TestStore { TestStore(in: directory) }
 
     /// On a machine with a bus but without a service, calls do not wait for a service.
     @Test func aBusWithoutAServiceIsNotWaitedFor() throws {
         let bus = try PrivateBus()
-        var configuration = StoreConfiguration(stackText: ScriptedService.stack, timeoutMilliseconds: 30_000)
-        configuration.vaultPath = directory.path + "/vault"
-        configuration.busAddress = bus.address
-        let store = try Store(configuration)
-        let start = ContinuousClock.now
+        let store = try TestStore(bus, in: directory).open { $0.timeoutMilliseconds = Patience.milliseconds * 10 }
+        let limit = Deadline.patient
         for _ in 0..<3 {
             #expect(throws: TokenKeepError(.notFound, "")) { try store.load(service: "example.com", account: "ann") }
         }
-        #expect(ContinuousClock.now - start < Patience.limit)
+        #expect(!limit.hasPassed)
         #expect(directory.names().isEmpty)
     }
 
     @Test(arguments: ["any required vault", "any required memory"])
     func savesLoadsAndClears(stack: String) throws {
-        let store = try open(stack)
+        let store = try stores.open(stack: stack)
         #expect(throws: TokenKeepError(.notFound, "")) { try store.load(service: "example.com", account: "ann") }
-        let version = try save(store, "ann", "token-1")
+        let version = try store.put("token-1", "ann").version
         let item = try store.load(service: "example.com", account: "ann")
         #expect(item.secret.utf8String == "token-1")
         #expect(item.details.version == version)
@@ -57,15 +38,15 @@ import TokenKeepRecords
     /// A session would take NOT_FOUND for a sign-out.
     @Test(arguments: ["any optional vault", "load optional vault\nlist optional vault", "any required vault"])
     func aVaultThatCannotBeReadIsNotEmpty(stack: String) throws {
-        _ = try save(open(), "ann", "token")
+        try stores.open().put("token", "ann")
         for name in HeaderFiles.names { directory.write([0], to: "vault/era-1/\(name)") }
-        let store = try open(stack)
+        let store = try stores.open(stack: stack)
         #expect(throws: TokenKeepError(.corrupt, "")) { try store.load(service: "example.com", account: "ann") }
         #expect(throws: TokenKeepError(.corrupt, "")) { try store.list() }
     }
 
     @Test func loadingMakesNoVault() throws {
-        let store = try open()
+        let store = try stores.open()
         _ = try? store.load(service: "s", account: "a")
         _ = try store.list()
         try store.clear(service: "s", account: "a")
@@ -75,10 +56,10 @@ import TokenKeepRecords
 
 extension StoreTests {
     @Test func namespacesDoNotSeeEachOther() throws {
-        let (one, two) = (try open(), try open(namespace: "two"))
-        _ = try save(one, "a", "1")
+        let (one, two) = (try stores.open(), try stores.open(namespace: "two"))
+        try one.put("1", "a")
         #expect(throws: TokenKeepError(.notFound, "")) { try two.load(service: "example.com", account: "a") }
-        _ = try save(two, "a", "2")
+        try two.put("2", "a")
         #expect(try one.load(service: "example.com", account: "a").secret.utf8String == "1")
         #expect(try two.clear(service: "example.com") == 1)
         #expect(try one.list().items.count == 1)
@@ -89,11 +70,10 @@ extension StoreTests {
 
     /// A pending write for a module that is not in this stack stays pending, whatever happens to the item.
     @Test func keepsPendingWritesOfModulesThatAreNotHere() throws {
-        let store = try open()
-        _ = try save(store, "a", "1")
-        let name = try ItemName(service: "example.com", account: "a")
-        let records = Records(at: directory.path + "/vault")
-        let call = CallContext(deadline: Deadline(milliseconds: 1000))
+        let store = try stores.open()
+        try store.put("1", "a")
+        let name = try name("a")
+        let (records, call) = (stores.records, CallContext.patient)
         let part = PendingWrite(
             module: "secret-service", machine: [UInt8](repeating: 7, count: 16), kind: .write, since: UnixTime(5),
             base: [UInt8](repeating: 1, count: 16), inFlight: [[UInt8](repeating: 2, count: 16)])
@@ -103,7 +83,7 @@ extension StoreTests {
             try transaction.apply(.parts(value: item, pending: [part]))
         }
         #expect(try store.load(service: "example.com", account: "a").secret.utf8String == "1")
-        _ = try save(store, "a", "2")
+        try store.put("2", "a")
         let kept = try #require(try records.record(of: name, call))
         #expect(kept.isPending)
         #expect(kept.pending.map(\.kind) == [.write] && kept.pending.map(\.base) == [part.base])
@@ -118,13 +98,13 @@ extension StoreTests {
         #expect(throws: TokenKeepError(.notFound, "")) { try store.load(service: "example.com", account: "a") }
         #expect(try store.list().items.isEmpty)
         #expect(try !store.clear(service: "example.com", account: "a"))
-        _ = try save(store, "a", "3", precondition: .absent)
+        try store.put("3", "a", if: .absent)
         #expect(try records.record(of: name, call)?.pending.map(\.kind) == [.remove])
         #expect(try store.load(service: "example.com", account: "a").secret.utf8String == "3")
     }
 
     @Test func refusesWhatItCannotEnforce() throws {
-        let store = try open()
+        let store = try stores.open()
         let name = try ItemName(service: "s", account: "a")
         func status(_ level: AccessLevel?, _ flags: ItemFlags = []) -> Status? {
             do {
@@ -146,34 +126,34 @@ extension StoreTests {
     }
 
     @Test func savingWithDefaultsKeepsTheLevel() throws {
-        let store = try open()
-        _ = try save(store, "a", "1", level: .whenUnlocked)
+        let store = try stores.open()
+        try store.put("1", "a", level: .whenUnlocked)
         let created = try store.load(service: "example.com", account: "a").details.createdAt
-        _ = try save(store, "a", "2")
+        try store.put("2", "a")
         let details = try store.load(service: "example.com", account: "a").details
         #expect(details.accessLevel == .whenUnlocked)
         #expect(details.createdAt == created)
-        _ = try save(store, "a", "3", level: .afterFirstUnlock)
+        try store.put("3", "a", level: .afterFirstUnlock)
         #expect(try store.load(service: "example.com", account: "a").details.accessLevel == .afterFirstUnlock)
     }
 
     /// Every store computes the same version of an item. Only a change of the secret changes the version.
     @Test func versionsAreStableBetweenStores() throws {
-        let version = try save(open(), "a", "1")
-        #expect(try open().load(service: "example.com", account: "a").details.version == version)
-        #expect(try open().list().items.map(\.version) == [version])
-        #expect(try save(open(), "a", "1") == version)
-        #expect(try save(open(), "a", "2") != version)
+        let version = try stores.open().put("1", "a").version
+        #expect(try stores.open().load(service: "example.com", account: "a").details.version == version)
+        #expect(try stores.open().list().items.map(\.version) == [version])
+        #expect(try stores.open().put("1", "a").version == version)
+        #expect(try stores.open().put("2", "a").version != version)
     }
 
     @Test func threadsOnOneStoreLoseNothing() async throws {
-        let store = try open()
+        let store = try stores.open()
         await withTaskGroup(of: Void.self) { group in
             for thread in 0..<8 {
                 group.addTask {
                     for round in 0..<20 {
-                        #expect(throws: Never.self) { try save(store, "own-\(thread)", "\(round)") }
-                        #expect(throws: Never.self) { try save(store, "shared", "\(thread)-\(round)") }
+                        #expect(throws: Never.self) { try store.put("\(round)", "own-\(thread)") }
+                        #expect(throws: Never.self) { try store.put("\(thread)-\(round)", "shared") }
                         _ = try? store.load(service: "example.com", account: "shared")
                     }
                 }
@@ -189,18 +169,19 @@ extension StoreTests {
     @Test func storesThatMakeTheVaultAtOnceAgree() async throws {
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<8 {
-                group.addTask { #expect(throws: Never.self) { try save(open(), "\(number)", "\(number)") } }
+                group.addTask { #expect(throws: Never.self) { try stores.open().put("\(number)", "\(number)") } }
             }
         }
         for number in 0..<8 {
-            #expect(try open().load(service: "example.com", account: "\(number)").secret.utf8String == "\(number)")
+            #expect(
+                try stores.open().load(service: "example.com", account: "\(number)").secret.utf8String == "\(number)")
         }
     }
 
     @Test func clearsAServiceAndSaysWhatItCouldNotRead() throws {
-        let store = try open()
-        for account in ["a", "b"] { _ = try save(store, account, "x") }
-        _ = try save(store, "a", "x", service: "other")
+        let store = try stores.open()
+        for account in ["a", "b"] { try store.put("x", account) }
+        try store.put("x", "a", service: "other")
         directory.write([0], to: "vault/current/records/" + String(repeating: "0", count: 32))
         #expect {
             try store.clear(service: "example.com")
@@ -215,15 +196,15 @@ extension StoreTests {
     @Test(arguments: ["any required vault", "any required memory"])
     func doesNotConfuseSpellings(stack: String) throws {
         let (composed, decomposed) = ("\u{E9}", "e\u{301}")
-        let store = try open(stack)
-        _ = try save(store, "a", "1", service: composed)
-        _ = try save(store, "a", "2", service: decomposed)
+        let store = try stores.open(stack: stack)
+        try store.put("1", "a", service: composed)
+        try store.put("2", "a", service: decomposed)
         #expect(try store.list(service: composed).items.count == 1)
         #expect(try store.clear(service: composed) == 1)
         #expect(try store.load(service: decomposed, account: "a").secret.utf8String == "2")
-        let one = try open(namespace: composed)
-        _ = try save(one, "a", "1")
-        let other = try open(namespace: decomposed)
+        let one = try stores.open(namespace: composed)
+        try one.put("1", "a")
+        let other = try stores.open(namespace: decomposed)
         #expect(try other.list().items.isEmpty)
         #expect(try other.clear(service: "example.com") == 0)
         #expect(try one.list().items.count == 1)
@@ -231,21 +212,22 @@ extension StoreTests {
 
     /// If no module was asked, the answer is UNSUPPORTED, and never NOT_FOUND.
     @Test func anOperationWithoutALineIsUnsupported() throws {
-        _ = try save(open(), "a", "1")
-        let saving = try open("save required vault")
+        try stores.open().put("1", "a")
+        let saving = try stores.open(stack: "save required vault")
         #expect(throws: TokenKeepError(.unsupported, "")) { try saving.load(service: "example.com", account: "a") }
         #expect(throws: TokenKeepError(.unsupported, "")) { try saving.clear(service: "example.com", account: "a") }
         #expect(throws: TokenKeepError(.unsupported, "")) { try saving.clear(service: "example.com") }
         #expect(throws: TokenKeepError(.unsupported, "")) { try saving.list() }
-        #expect(throws: TokenKeepError(.unsupported, "")) { try save(open("load required vault"), "a", "1") }
+        #expect(throws: TokenKeepError(.unsupported, "")) {
+            try stores.open(stack: "load required vault").put("1", "a")
+        }
     }
 
     @Test func listingKeepsTheDeadline() throws {
-        for number in 0..<300 { _ = try save(open(), "\(number)", "x") }
-        var configuration = StoreConfiguration(stackText: "any required vault", timeoutMilliseconds: 1)
-        configuration.vaultPath = directory.path + "/vault"
-        #expect(throws: TokenKeepError(.timedOut, "")) { try Store(configuration).list() }
-        #expect(throws: TokenKeepError(.timedOut, "")) { try Store(configuration).clear(service: "example.com") }
-        #expect(try open().list().items.count == 300)
+        let store = try stores.open()
+        for account in ["a", "b"] { try store.put("x", account) }
+        #expect(throws: TokenKeepError(.timedOut, "")) { try store.list(until: .passed) }
+        #expect(throws: TokenKeepError(.timedOut, "")) { try store.clear(service: "example.com", until: .passed) }
+        #expect(try store.list().items.count == 2)
     }
 }

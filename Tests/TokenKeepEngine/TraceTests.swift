@@ -1,3 +1,4 @@
+import StoreTestSupport
 import Synchronization
 import TestSupport
 import Testing
@@ -7,6 +8,10 @@ import TokenKeepEngine
 @Suite struct TraceTests {
     private let directory = TemporaryDirectory()
     private let events = Events()
+    /// Stores that trace into the events.
+    private var stores: TestStore {
+        TestStore(in: directory) { [events] configuration, _ in configuration.trace = { events.add($0.description) } }
+    }
 
     private final class Events: Sendable {
         private let lines = Mutex<[String]>([])
@@ -19,17 +24,8 @@ import TokenKeepEngine
         }
     }
 
-    private func open(_ stack: String) throws -> Store {
-        var configuration = StoreConfiguration(stackText: stack)
-        configuration.vaultPath = directory.path + "/vault"
-        configuration.stackDirectories = .none
-        let events = events
-        configuration.trace = { events.add($0.description) }
-        return try Store(configuration)
-    }
-
     @Test func saysWhoAnsweredWhatAndWhatFollows() throws {
-        let store = try open("any sufficient memory\nany required vault")
+        let store = try stores.open(stack: "any sufficient memory\nany required vault")
         _ = try? store.load(service: "s", account: "a")
         #expect(
             events.take() == [
@@ -57,7 +53,7 @@ import TokenKeepEngine
     }
 
     @Test func neverHoldsASecret() throws {
-        let store = try open("any [ok=ok] memory\nany required vault")
+        let store = try stores.open(stack: "any [ok=ok] memory\nany required vault")
         let name = try ItemName(service: "s", account: "a")
         _ = try store.save(SaveRequest(name: name, secret: SecretBytes("hidden"), label: "private"))
         _ = try store.load(service: "s", account: "a")

@@ -1,4 +1,5 @@
 import Glibc
+import StoreTestSupport
 import TestSupport
 import Testing
 import TokenKeepCore
@@ -8,21 +9,14 @@ import TokenKeepEngine
 @Suite struct WatchMoveTests {
     private let keyring: PrivateKeyring
     private let vault = TemporaryDirectory()
+    private var stores: TestStore { TestStore(keyring.bus, in: vault) }
 
     init() throws { keyring = try PrivateKeyring() }
 
-    private func open(isConnected: Bool = true, stack: String? = nil) throws -> Store {
-        var configuration = StoreConfiguration(
-            stackText: stack ?? "any sufficient secret-service\nany required vault")
-        configuration.vaultPath = vault.path + "/vault"
-        configuration.use(keyring, isConnected: isConnected)
-        return try Store(configuration)
-    }
-
     /// Several saves within one second are reported, although the service's times are whole seconds.
     @Test func tellsEachSaveInTheService() throws {
-        let watch = try StoreWatch(open())
-        let other = try open()
+        let watch = try StoreWatch(stores.open())
+        let other = try stores.open()
         for value in 1...10 {
             #expect(try other.put("\(value)", "ann").module == "secret-service")
             #expect(try watch.all() == [.saved(name("ann"))])
@@ -32,25 +26,25 @@ import TokenKeepEngine
     }
 
     @Test func aDrainIsNoChange() throws {
-        _ = try? open().load(service: "example.com", account: "nobody")  // marks the service as used
-        try open(isConnected: false).put("1", "ann")
-        let watch = try StoreWatch(open())
-        let store = try open()
+        _ = try? stores.open().load(service: "example.com", account: "nobody")  // marks the service as used
+        try stores.open(isConnected: false).put("1", "ann")
+        let watch = try StoreWatch(stores.open())
+        let store = try stores.open()
         #expect(try store.list().items.map(\.module) == ["vault"])
         // This load drains, unless a busy machine takes too long. After such a timeout, the store does not ask the
         // service until the service shows that it works.
         _ = try store.load(service: "example.com", account: "ann")
-        #expect(try open().pendingChanges.sync().left == 0)
+        #expect(try stores.open().pendingChanges.sync().left == 0)
         #expect(try store.list().items.map(\.module) == ["secret-service"])
         #expect(try watch.all() == [])
     }
 
     @Test func aMoveFromTheVaultAndBackIsNoChange() throws {
-        let inVault = try open(stack: "any required vault")
+        let inVault = try stores.open(stack: "any required vault")
         try inVault.put("1", "ann")
         try inVault.put("1", "bob")
-        let watch = try StoreWatch(open())
-        let both = try open()
+        let watch = try StoreWatch(stores.open())
+        let both = try stores.open()
         for round in 1...3 {
             for account in ["ann", "bob"] {
                 #expect(try both.put("1", account).module == "secret-service")
@@ -71,13 +65,13 @@ import TokenKeepEngine
     /// A watch reports no removal while another thread moves items to and fro.
     @Test func nothingIsClearedThatOnlyMoves() throws {
         let accounts = (1...5).map { "account-\($0)" }
-        for account in accounts { try open(isConnected: false).put("1", account) }
-        let watch = try StoreWatch(open())
+        for account in accounts { try stores.open(isConnected: false).put("1", account) }
+        let watch = try StoreWatch(stores.open())
         let mover = Mover { [self] in
             for value in 2...9 {
-                let connected = try open()
+                let connected = try stores.open()
                 for account in accounts { _ = try connected.load(service: "example.com", account: account) }
-                for account in accounts { try open(isConnected: false).put("\(value)", account) }
+                for account in accounts { try stores.open(isConnected: false).put("\(value)", account) }
             }
         }
         var changes: [ItemChange] = []
@@ -96,27 +90,27 @@ import TokenKeepEngine
     }
 
     @Test func anOutageClearsNothing() throws {
-        let store = try open()
+        let store = try stores.open()
         try store.put("1", "ann")
-        let watch = try StoreWatch(open())
+        let watch = try StoreWatch(stores.open())
         keyring.stop()
-        try open().put("1", "bob")
+        try stores.open().put("1", "bob")
         // A process that reaches the service may have changed items there.
         #expect(try watch.all() == [.saved(name("bob")), .listAgain])
-        try open().clear(service: "example.com", account: "ann")
+        try stores.open().clear(service: "example.com", account: "ann")
         // This change was made by TokenKeep, which names the item.
         #expect(try watch.all() == [.cleared(name("ann"))])
         try keyring.restart()
-        for account in ["ann", "bob"] { _ = try? open().load(service: "example.com", account: account) }
+        for account in ["ann", "bob"] { _ = try? stores.open().load(service: "example.com", account: account) }
         #expect(try watch.all().allSatisfy { $0 == .listAgain })
     }
 
     /// The service signals items that other programs make or remove, but not those that they change.
     @Test func whatAnotherProgramDoesIsTold() throws {
-        let store = try open()
+        let store = try stores.open()
         try store.put("1", "ann")
         try store.put("1", "bob")
-        let watch = try StoreWatch(open())
+        let watch = try StoreWatch(stores.open())
         #expect(try watch.all() == [])
         #expect(try keyring.bus.secretTool("clear", "service", "example.com", "username", "bob").status == 0)
         #expect(try watch.wait() == [.cleared(name("bob"))])
@@ -129,9 +123,9 @@ import TokenKeepEngine
     }
 
     @Test func aServiceThatComesBackIsLookedAt() throws {
-        try open().put("1", "ann")
+        try stores.open().put("1", "ann")
         try keyring.restart(unlocked: true)
-        let watch = try StoreWatch(open())
+        let watch = try StoreWatch(stores.open())
         keyring.stop()
         #expect(watch.waits())
         #expect(try watch.all() == [])
@@ -151,13 +145,13 @@ import TokenKeepEngine
 }
 
 extension StoreWatch {
-    /// Waits until the watch may have a change; false after twenty seconds.
+    /// Waits until the watch may have a change.
     fileprivate func waits() -> Bool {
         var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        return poll(&poller, 1, 20_000) == 1
+        return poll(&poller, 1, Int32(Patience.milliseconds)) == 1
     }
 
-    /// Waits for the next changes, and returns them; empty after twenty seconds without one.
+    /// Waits for the next changes, and returns them; empty if there are none.
     fileprivate func wait() throws(TokenKeepError) -> [ItemChange] {
         while waits() {
             let changes = try all()

@@ -1,4 +1,5 @@
 import Glibc
+import StoreTestSupport
 import TestSupport
 import Testing
 import TokenKeepCore
@@ -7,17 +8,11 @@ import TokenKeepEngine
 /// Watches of a vault. No test waits, because a save's change has been signalled when the save returns.
 @Suite struct WatchTests {
     private let directory = TemporaryDirectory()
-    private var vault: String { directory.path + "/not/yet/vault" }
-
-    private func open(namespace: String = "", vault: String? = nil) throws -> Store {
-        var configuration = StoreConfiguration(stackText: "any required vault", namespace: namespace)
-        configuration.vaultPath = vault ?? self.vault
-        return try Store(configuration)
-    }
-
+    private var stores: TestStore { TestStore(in: directory, vault: "not/yet/vault") }
+    private var vault: String { stores.path }
     @Test func tellsWhatAnotherStoreSavesAndClears() throws {
-        let watch = try StoreWatch(open())
-        let other = try open()
+        let watch = try StoreWatch(stores.open())
+        let other = try stores.open()
         #expect(try watch.all() == [])
         try other.put("1", "ann")
         try other.put("1", "bob")
@@ -33,7 +28,7 @@ import TokenKeepEngine
 
     /// All watches of a process share one notification, so that other tests may make this watch readable for a moment.
     private func becomesQuiet(_ watch: StoreWatch) throws -> Bool {
-        let deadline = Deadline(milliseconds: 10_000)
+        let deadline = Deadline.patient
         while !deadline.hasPassed {
             guard watch.isReadable else { return true }
             guard try watch.next() == nil else { return false }
@@ -42,8 +37,8 @@ import TokenKeepEngine
     }
 
     @Test func isReadableWhileThereIsSomethingToTell() throws {
-        let watch = try StoreWatch(open())
-        let other = try open()
+        let watch = try StoreWatch(stores.open())
+        let other = try stores.open()
         #expect(try watch.all() == [])
         #expect(try becomesQuiet(watch))
         try other.put("1", "ann")
@@ -57,22 +52,22 @@ import TokenKeepEngine
     }
 
     @Test func tellsOfItsNamespaceAndServiceAlone() throws {
-        let watch = try StoreWatch(open(namespace: "team"), service: "example.com")
-        try open().put("1", "ann")
-        let team = try open(namespace: "team")
+        let watch = try StoreWatch(stores.open(namespace: "team"), service: "example.com")
+        try stores.open().put("1", "ann")
+        let team = try stores.open(namespace: "team")
         try team.put("1", "bob")
         try team.put("1", "bob", service: "other.example")
         #expect(try watch.all() == [.saved(name("bob", namespace: "team"))])
     }
 
     @Test func whatIsThereIsNoChange() throws {
-        try open().put("1", "ann")
-        let watch = try StoreWatch(open())
+        try stores.open().put("1", "ann")
+        let watch = try StoreWatch(stores.open())
         #expect(try watch.all() == [])
     }
 
     @Test func memoryOnlyItemsAreNotWatched() throws {
-        let store = try open()
+        let store = try stores.open()
         let watch = try StoreWatch(store)
         try store.put("1", "ann")
         #expect(try watch.all() == [.saved(name("ann"))])
@@ -82,8 +77,8 @@ import TokenKeepEngine
     }
 
     @Test func aVaultMayBeMadeRemovedAndRestored() throws {
-        let watch = try StoreWatch(open())
-        try open().put("1", "ann")
+        let watch = try StoreWatch(stores.open())
+        try stores.open().put("1", "ann")
         #expect(try watch.all() == [.saved(name("ann"))])
         for moved in [vault, directory.path + "/not"] {
             #expect(rename(moved, directory.path + "/away") == 0)
@@ -93,38 +88,38 @@ import TokenKeepEngine
             #expect(watch.becomesReadable)
             #expect(try watch.all() == [.saved(name("ann"))])
         }
-        try open().put("2", "ann")
+        try stores.open().put("2", "ann")
         #expect(try watch.all() == [.saved(name("ann"))])
         #expect(unlink(vault + "/changes") == 0)
         _ = try watch.all()
-        try open().put("3", "ann")
+        try stores.open().put("3", "ann")
         #expect(try watch.all() == [.saved(name("ann"))])
     }
 
     /// The damaged record shows that the watch reads only the changed item: a full reading would report the damage.
     @Test func readsTheChangedItemAlone() throws {
-        try open().put("1", "ann")
+        try stores.open().put("1", "ann")
         let damaged = try #require(directory.names(in: "not/yet/vault/era-1/records").first)
-        try open().put("1", "bob")
-        let watch = try StoreWatch(open())
+        try stores.open().put("1", "bob")
+        let watch = try StoreWatch(stores.open())
         directory.write([1, 2, 3], to: "not/yet/vault/era-1/records/" + damaged)
-        let other = try open()
+        let other = try stores.open()
         try other.put("2", "bob")
         #expect(try watch.all() == [.saved(name("bob"))])
         try other.put("1", "carl")
         #expect(try watch.all() == [.saved(name("carl"))])
         for account in ["bob", "carl"] { try other.clear(service: "example.com", account: account) }
         #expect(try watch.all() == [.cleared(name("bob")), .cleared(name("carl"))])
-        try open(namespace: "team").put("1", "dora")
-        try open(namespace: "team").clear(service: "example.com", account: "dora")
+        try stores.open(namespace: "team").put("1", "dora")
+        try stores.open(namespace: "team").clear(service: "example.com", account: "dora")
         #expect(try watch.all() == [])
         try other.put("2", "ann")  // sets the damaged record aside
         #expect(try watch.all() == [.saved(name("ann"))])
     }
 
     @Test func manyChangesAtOnceAreReadInOneList() throws {
-        let watch = try StoreWatch(open())
-        let other = try open()
+        let watch = try StoreWatch(stores.open())
+        let other = try stores.open()
         let accounts = (0..<100).map { "a\(1000 + $0)" }
         for account in accounts { try other.put("1", account) }
         #expect(try watch.all() == accounts.map { .saved(try name($0)) })
@@ -133,23 +128,23 @@ import TokenKeepEngine
     }
 
     @Test func anotherVaultMayTakeItsPlace() throws {
-        try open().put("1", "ann")
-        try open(vault: directory.path + "/other").put("1", "bob")
-        let watch = try StoreWatch(open())
+        try stores.open().put("1", "ann")
+        try stores.open { $0.vaultPath = directory.path + "/other" }.put("1", "bob")
+        let watch = try StoreWatch(stores.open())
         #expect(rename(vault, directory.path + "/away") == 0)
         #expect(rename(directory.path + "/other", vault) == 0)
         #expect(Set(try watch.all()) == [.cleared(try name("ann")), .saved(try name("bob"))])
-        try open().put("2", "bob")
+        try stores.open().put("2", "bob")
         #expect(try watch.all() == [.saved(name("bob"))])
     }
 
     /// Each of two watches gets every change, even if the other has read the notification. The end of one watch affects
     /// no other watch.
     @Test func twoWatchesInAProcess() throws {
-        let first = try StoreWatch(open())
-        var second: StoreWatch? = try StoreWatch(open())
-        let elsewhere = try StoreWatch(open(vault: directory.path + "/elsewhere"))
-        try open().put("1", "ann")
+        let first = try StoreWatch(stores.open())
+        var second: StoreWatch? = try StoreWatch(stores.open())
+        let elsewhere = try StoreWatch(stores.open { $0.vaultPath = directory.path + "/elsewhere" })
+        try stores.open().put("1", "ann")
         #expect(try first.all() == [.saved(name("ann"))])
         #expect(second?.becomesReadable == true)
         #expect(try elsewhere.all() == [])
@@ -158,29 +153,25 @@ import TokenKeepEngine
         #expect(try second?.all() == [.saved(name("ann"))])
         second = nil
         #expect(try becomesQuiet(first) && becomesQuiet(elsewhere))
-        try open().put("2", "ann")
+        try stores.open().put("2", "ann")
         #expect(try first.all() == [.saved(name("ann"))])
         #expect(try elsewhere.all() == [])
     }
 
     /// A watch reports an unreadable vault once. The missed changes are reported once the vault is readable again.
     @Test func aVaultThatCannotBeRead() throws {
-        try open().put("1", "ann")
-        let watch = try StoreWatch(open())
-        try open().put("2", "ann")
+        try stores.open().put("1", "ann")
+        let watch = try StoreWatch(stores.open())
+        try stores.open().put("2", "ann")
         chmod(vault, 0o755)
         #expect(try watch.all() == [.listAgain])
         #expect(try watch.all() == [])
         #expect(watch.lookAgainMilliseconds > 0)
         chmod(vault, 0o700)
-        try open().put("1", "bob")
+        try stores.open().put("1", "bob")
         #expect(try watch.all() == [.saved(name("ann")), .listAgain])
         #expect(watch.lookAgainMilliseconds == -1)
     }
-}
-
-func name(_ account: String, namespace: String = "") throws -> ItemName {
-    try ItemName(namespace: namespace, service: "example.com", account: account)
 }
 
 extension StoreWatch {
@@ -191,24 +182,12 @@ extension StoreWatch {
         return changes
     }
 
-    var isReadable: Bool { isReadable(within: 0) }
-    /// Whether the descriptor becomes readable within ten seconds. Another thread may be passing on a notification.
-    var becomesReadable: Bool { isReadable(within: 10_000) }
+    var isReadable: Bool { isReadable(waiting: 0) }
+    /// Whether the descriptor becomes readable in time. Another thread may be passing on a notification.
+    var becomesReadable: Bool { isReadable(waiting: Int32(Patience.milliseconds)) }
 
-    private func isReadable(within milliseconds: Int32) -> Bool {
+    private func isReadable(waiting milliseconds: Int32) -> Bool {
         var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&poller, 1, milliseconds) == 1
-    }
-}
-
-extension Store {
-    @discardableResult
-    func put(
-        _ secret: String, _ account: String, service: String = "example.com", level: AccessLevel? = nil
-    ) throws -> SaveOutcome {
-        try save(
-            SaveRequest(
-                name: ItemName(namespace: namespace, service: service, account: account),
-                secret: SecretBytes(secret), accessLevel: level))
     }
 }

@@ -64,7 +64,7 @@ extension AloneTests {
             #expect(directory.names() == [])
             let cancellation = Cancellation()
             cancellation.cancel()
-            let cancelled = CallContext(deadline: Deadline(milliseconds: 1000, cancellation: cancellation))
+            let cancelled = CallContext(deadline: .patient.cancelled(by: cancellation))
             #expect(throws: TokenKeepError(.cancelled, "")) {
                 try ExportWriter(path, passphrase: SecretBytes("phrase"), cancelled)
             }
@@ -172,8 +172,7 @@ extension AloneTests {
         @Test func aReadingEndsAtItsDeadlineAndAtTheFirstErrorOfItsCaller() throws {
             try write(["one", "two"])
             let reader = try open()
-            let over = CallContext(deadline: Deadline(milliseconds: 0))
-            #expect(throws: TokenKeepError(.timedOut, "")) { try reader.forEachItem(over) { _ in } }
+            #expect(throws: TokenKeepError(.timedOut, "")) { try reader.forEachItem(.passed) { _ in } }
             var seen = 0
             #expect(throws: TokenKeepError(.busy, "")) {
                 try reader.forEachItem(call) { _ throws(TokenKeepError) in

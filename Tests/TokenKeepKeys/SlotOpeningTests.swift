@@ -7,7 +7,7 @@ import TokenKeepCore
 @Suite struct SlotOpeningTests {
     private let vaultID = [UInt8](repeating: 7, count: 16)
     private let derivation = KeyDerivation.argon2id(passes: 1, memoryKiB: 8, salt: [UInt8](repeating: 1, count: 16))
-    private let call = CallContext(deadline: Deadline(milliseconds: 30_000))
+    private let call = CallContext.patient
 
     private func derived(_ password: String) throws -> DerivedKey {
         try PasswordDerivation.key(of: SecretBytes(password), by: derivation, call)

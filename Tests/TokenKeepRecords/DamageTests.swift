@@ -1,4 +1,5 @@
 import Glibc
+import StoreTestSupport
 import TestSupport
 import Testing
 import TokenKeepCore
@@ -10,25 +11,16 @@ import TokenKeepCore
 /// was, nothing deleted, no trap.
 @Suite struct DamageTests {
     private let directory = TemporaryDirectory()
-    private let call = CallContext(deadline: Deadline(milliseconds: 5000))
+    private let call = CallContext.patient
 
     private func module() -> VaultModule {
         VaultModule(Records(VaultOpener(path: directory.path + "/vault", residentKeys: ClassKeyStore())))
     }
 
-    private func save(_ account: String, _ secret: String) throws {
-        let name = try ItemName(service: "s", account: account)
-        _ = try module().save(SaveRequest(name: name, secret: SecretBytes(secret)), call)
-    }
-
-    private func load(_ account: String) throws -> String? {
-        try module().load(ItemName(service: "s", account: account), call).secret.utf8String
-    }
-
     /// The record file of an account that was just saved beside the others.
     private func saveAndFind(_ account: String, _ secret: String) throws -> String {
         let before = Set(directory.names(in: "vault/era-1/records"))
-        try save(account, secret)
+        try module().put(secret, account)
         return "vault/era-1/records/"
             + (try #require(Set(directory.names(in: "vault/era-1/records")).subtracting(before).first))
     }
@@ -38,8 +30,8 @@ import TokenKeepCore
     /// Loads `account`: its secret, or nil after a typed error.
     private func loadOrTypedError(_ account: String) throws -> String? {
         do {
-            return try load(account)
-        } catch let error as TokenKeepError {
+            return try module().value(account)
+        } catch {
             #expect(DamageTests.typed.contains(error.status), "\(error)")
             return nil
         }
@@ -48,7 +40,7 @@ import TokenKeepCore
     @Test(arguments: ["keyfile", "header", "header.2", "record"])
     func survivesEveryAlteredByte(which: String) throws {
         let record = try saveAndFind("ann", "token-of-ann")
-        try save("bob", "token-of-bob")
+        try module().put("token-of-bob", "bob")
         let file = which == "record" ? record : "vault/era-1/" + which
         let original = try #require(directory.read(file))
         let before = directory.names(in: "vault/era-1") + directory.names(in: "vault/era-1/records")
@@ -61,26 +53,26 @@ import TokenKeepCore
                 #expect(ann == nil || ann == "token-of-ann", "byte \(index)")
                 // The other copy stands in for a header, also where MAC B alone fails.
                 #expect(which.hasPrefix("header") == (ann != nil), "byte \(index) of \(which)")
-                let bob = which == "keyfile" ? try loadOrTypedError("bob") : try load("bob")
+                let bob = which == "keyfile" ? try loadOrTypedError("bob") : try module().value("bob")
                 #expect(bob == (which == "keyfile" ? nil : "token-of-bob"), "byte \(index)")
             }
         }
         #expect(directory.names(in: "vault/era-1") + directory.names(in: "vault/era-1/records") == before)
         directory.write(original, to: file)
-        #expect(try load("ann") == "token-of-ann")
+        #expect(try module().value("ann") == "token-of-ann")
     }
 
     @Test(arguments: ["keyfile", "header", "header.2", "record"])
     func survivesEveryLength(which: String) throws {
         let record = try saveAndFind("ann", "token-of-ann")
-        try save("bob", "token-of-bob")
+        try module().put("token-of-bob", "bob")
         let file = which == "record" ? record : "vault/era-1/" + which
         let original = try #require(directory.read(file))
         for length in original.indices {
             directory.write(Array(original[..<length]), to: file)
             let ann = try loadOrTypedError("ann")
             #expect(which.hasPrefix("header") ? ann == "token-of-ann" : ann == nil, "\(length) bytes of \(which)")
-            if which != "keyfile" { #expect(try load("bob") == "token-of-bob") }
+            if which != "keyfile" { #expect(try module().value("bob") == "token-of-bob") }
         }
         directory.write(original + [0], to: file)
         _ = try loadOrTypedError("ann")
@@ -88,7 +80,7 @@ import TokenKeepCore
 
     /// A byte of the contents, or one of MAC A or MAC B.
     @Test func bothHeadersDamagedIsCorruptAndWritesNothing() throws {
-        try save("ann", "token")
+        try module().put("token", "ann")
         let headers = ["vault/era-1/header", "vault/era-1/header.2"]
         let good = try #require(directory.read(headers[0]))
         for index in [40] + good.indices.suffix(64) {
@@ -96,13 +88,13 @@ import TokenKeepCore
             bad[index] ^= 1
             for file in headers { directory.write(bad, to: file) }
             let before = ["keyfile", "header", "header.2"].map { directory.read("vault/era-1/" + $0) }
-            #expect(throws: TokenKeepError(.corrupt, ""), "byte \(index)") { try load("ann") }
-            #expect(throws: TokenKeepError(.corrupt, ""), "byte \(index)") { try save("ann", "new") }
+            #expect(throws: TokenKeepError(.corrupt, ""), "byte \(index)") { try module().value("ann") }
+            #expect(throws: TokenKeepError(.corrupt, ""), "byte \(index)") { try module().put("new", "ann") }
             #expect(["keyfile", "header", "header.2"].map { directory.read("vault/era-1/" + $0) } == before)
             // One right copy heals it.
             for file in headers {
                 directory.write(good, to: file)
-                #expect(try load("ann") == "token", "byte \(index)")
+                #expect(try module().value("ann") == "token", "byte \(index)")
                 directory.write(bad, to: file)
             }
         }
@@ -110,20 +102,20 @@ import TokenKeepCore
 
     @Test(arguments: [["header", "header.2"], ["keyfile"], ["keyfile", "header", "header.2"]])
     func makesNoNewVaultOverAnOldOne(lost: [String]) throws {
-        try save("ann", "token")
+        try module().put("token", "ann")
         for file in lost { unlink("\(directory.path)/vault/era-1/\(file)") }
         let before = directory.names(in: "vault") + directory.names(in: "vault/era-1")
-        #expect(throws: TokenKeepError(.corrupt, "")) { try load("ann") }
-        #expect(throws: TokenKeepError(.corrupt, "")) { try save("ann", "new") }
-        #expect(throws: TokenKeepError(.corrupt, "")) { try save("other", "new") }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try module().value("ann") }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try module().put("new", "ann") }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try module().put("new", "other") }
         #expect(directory.names(in: "vault") + directory.names(in: "vault/era-1") == before)
     }
 
     @Test func lostRecordsDirectoryIsNotAnEmptyVault() throws {
-        try save("ann", "token")
+        try module().put("token", "ann")
         rename("\(directory.path)/vault/era-1/records", "\(directory.path)/vault/elsewhere")
-        #expect(throws: TokenKeepError(.corrupt, "")) { try load("ann") }
-        #expect(throws: TokenKeepError(.corrupt, "")) { try save("ann", "new") }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try module().value("ann") }
+        #expect(throws: TokenKeepError(.corrupt, "")) { try module().put("new", "ann") }
         #expect(throws: TokenKeepError(.corrupt, "")) { try module().list(namespace: "", service: nil, call) }
     }
 
@@ -134,14 +126,14 @@ import TokenKeepCore
             bytes[bytes.count - 1] ^= 1
             directory.write(bytes, to: record)
             // Conditions about an item that cannot be read fail rather than pass.
-            let name = try ItemName(service: "s", account: "ann")
+            let name = try name()
             for precondition in [SaveRequest.Precondition.absent, .version(1)] {
                 let request = try SaveRequest(name: name, secret: SecretBytes("new"), precondition: precondition)
                 #expect(throws: TokenKeepError(.corrupt, "")) { try module().save(request, call) }
             }
-            #expect(throws: TokenKeepError(.corrupt, "")) { try load("ann") }
-            try save("ann", "new \(number)")
-            #expect(try load("ann") == "new \(number)")
+            #expect(throws: TokenKeepError(.corrupt, "")) { try module().value("ann") }
+            try module().put("new \(number)", "ann")
+            #expect(try module().value("ann") == "new \(number)")
             #expect(directory.read("\(record).corrupt-\(number)") == bytes)
         }
         #expect(try module().list(namespace: "", service: nil, call).items.count == 1)
@@ -152,8 +144,8 @@ import TokenKeepCore
         var bytes = try #require(directory.read(record))
         bytes[100] ^= 1
         directory.write(bytes, to: record)
-        #expect(try module().clear(ItemName(service: "s", account: "ann"), ifVersion: nil, call))
-        #expect(throws: TokenKeepError(.notFound, "")) { try load("ann") }
+        #expect(try module().clear(name(), ifVersion: nil, call))
+        #expect(throws: TokenKeepError(.notFound, "")) { try module().value("ann") }
         #expect(directory.read("\(record).corrupt-1") == bytes)
     }
 
@@ -165,17 +157,17 @@ import TokenKeepCore
         bytes[8] = 2
         bytes += [UInt8](repeating: 0, count: more)
         directory.write(bytes, to: record)
-        #expect(throws: TokenKeepError(.unsupported, "")) { try load("ann") }
-        #expect(throws: TokenKeepError(.unsupported, "")) { try save("ann", "new") }
+        #expect(throws: TokenKeepError(.unsupported, "")) { try module().value("ann") }
+        #expect(throws: TokenKeepError(.unsupported, "")) { try module().put("new", "ann") }
         #expect(throws: TokenKeepError(.unsupported, "")) {
-            try module().clear(ItemName(service: "s", account: "ann"), ifVersion: nil, call)
+            try module().clear(name(), ifVersion: nil, call)
         }
         #expect(directory.read(record) == bytes)
     }
 
     @Test func listsWhatCanBeReadAndNamesTheRest() throws {
         let record = try saveAndFind("ann", "old")
-        try save("bob", "token")
+        try module().put("token", "bob")
         directory.write([1, 2, 3], to: record)
         let listing = try module().list(namespace: "", service: nil, call)
         #expect(listing.items.map(\.name.account) == ["bob"])

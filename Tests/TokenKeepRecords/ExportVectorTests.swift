@@ -43,7 +43,7 @@ import TokenKeepCore
     }
 
     private func read(_ path: String, _ passphrase: SecretBytes) throws(TokenKeepError) -> [TokenItem] {
-        let call = CallContext(deadline: Deadline(milliseconds: 60_000))
+        let call = CallContext.patient
         var items: [TokenItem] = []
         try ExportReader(path, passphrase: passphrase, call).forEachItem(call) { plaintext throws(TokenKeepError) in
             do throws(FormatFault) {

@@ -41,7 +41,7 @@ enum ChangeOfKeys: CaseIterable {
         var copy = EraCopy(from: before.vault, before.presence, to: change.after, after.presence)
         guard last > .halfCopied else {
             let cancellation = Cancellation()
-            let call = CallContext(deadline: Deadline(milliseconds: 30_000, cancellation: cancellation))
+            let call = CallContext(deadline: .patient.cancelled(by: cancellation))
             #expect(throws: TokenKeepError(.cancelled, "")) {
                 try copy.copyChanges(call) { done, _ in if done > 0 { cancellation.cancel() } }
             }

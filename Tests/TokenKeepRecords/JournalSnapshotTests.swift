@@ -9,7 +9,7 @@ import TokenKeepCore
 /// A reader that remembers that nothing was pending must see when something is.
 @Suite struct JournalSnapshotTests {
     private let directory = TemporaryDirectory(inMemory: true)
-    private let call = CallContext(deadline: Deadline(milliseconds: 5000))
+    private let call = CallContext.patient
     private var path: String { directory.path + "/vault" }
 
     private func vault(_ path: String? = nil) -> Records {
@@ -79,7 +79,6 @@ import TokenKeepCore
         try change("a", [], in: vault())
         let reader = try quietReader()
         chmod(path, 0o755)
-        let call = CallContext(deadline: Deadline(milliseconds: 1000))
         #expect(throws: TokenKeepError(.denied, "")) {
             try reader.item(ItemName(service: "example.com", account: "a"), call)
         }

@@ -9,7 +9,7 @@ import TokenKeepCore
 /// A vault of a test's own, whose keys leave the kernel's keyring with it.
 final class LockedVault: @unchecked Sendable {
     let directory = TemporaryDirectory(inMemory: true)
-    let call = CallContext(deadline: Deadline(milliseconds: 30_000))
+    var call: CallContext { .patient }
     private let keyringObstacle: String?
     private let clock: (@Sendable () -> Int64)?
     /// The devices of the test's machine, which has a machine key once ``bind(_:)`` made one.
@@ -60,7 +60,8 @@ final class LockedVault: @unchecked Sendable {
 
     /// A store of the vault alone.
     static func store(_ path: String, _ keys: ClassKeyStore) -> Store {
-        var configuration = StoreConfiguration(stackText: "any required vault", timeoutMilliseconds: 30_000)
+        var configuration = StoreConfiguration(
+            stackText: "any required vault", timeoutMilliseconds: Patience.milliseconds)
         configuration.vaultPath = path
         configuration.residentKeys = keys
         do {

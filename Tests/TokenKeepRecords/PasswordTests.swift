@@ -199,23 +199,6 @@ import TokenKeepCore
             #expect(throws: TokenKeepError(.notFound, "")) { try locked.load(account) }
         }
     }
-
-    /// A call that changes passwords may take as long as it needs, but not as long as another process likes.
-    @Test func anItemThatIsHeldHoldsNoDestruction() throws {
-        try locked.setPassword()
-        try locked.save("e", flags: .requireEnforced)
-        let holder = try #require(LockHolder(locked.path + "/lock"))
-        defer { holder.release() }
-        let patience = Deadline(milliseconds: 15_000)
-        #expect {
-            try locked.removePassword(isDestroying: true)
-        } throws: { error in
-            (error as? TokenKeepError)?.status == .busy
-                && (error as? TokenKeepError)?.message.contains("s (e)") == true
-        }
-        #expect(!patience.hasPassed)
-        #expect(try locked.load("e") == "secret")
-    }
 }
 
 @Suite struct RecoveryTests {

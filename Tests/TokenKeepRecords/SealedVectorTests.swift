@@ -16,7 +16,7 @@ import TokenKeepCore
         $0.fields["sealed"] != nil && $0.fields["expect"] == "OK" && !$0.testDescription.hasSuffix("retiring-class-key")
     }
 
-    private let call = CallContext(deadline: Deadline(milliseconds: 5000))
+    private let call = CallContext.patient
 
     private func seal(
         _ secret: SecretBytes, _ details: ItemDetails, _ records: Records, _ call: CallContext

@@ -141,16 +141,6 @@ import TokenKeepCore
         #expect(try #require(service.taken) < 1_000_000)
     }
 
-    @Test(arguments: ["silence", "drip"]) func aSilentServiceCostsTheBudgetAlone(reply: String) throws {
-        try bound()
-        service.reply(reply)
-        let store = world.elsewhere()
-        let start = ContinuousClock.now
-        #expect(try store.unlock(SecretBytes("old")).deviceProblem == "systemd did not answer in time")
-        #expect(ContinuousClock.now - start < Patience.limit)
-        #expect(Levels.statuses(world, store) == Levels.withoutDevice)
-    }
-
     private static let errors: [(String, DeviceFault.Kind)] = [
         ("io.systemd.Credentials.KeyBelongsToOtherTPM", .other), ("io.systemd.Credentials.BadFormat", .other),
         ("io.systemd.Credentials.BadScope", .other), ("io.systemd.Credentials.NameMismatch", .other),

@@ -51,16 +51,6 @@ import TokenKeepCore
         }
     }
 
-    @Test func aSilentHelperCostsTheBudgetAlone() throws {
-        try world.bindToTPM()
-        tpm.reply(.silence)
-        let store = world.elsewhere()
-        let start = ContinuousClock.now
-        #expect(try store.unlock(SecretBytes("old")).deviceProblem == "the TPM did not answer in time")
-        #expect(ContinuousClock.now - start < Patience.limit)
-        #expect(Levels.statuses(world, store) == Levels.withoutDevice)
-    }
-
     @Test func loadsDoNotAskTheTPM() throws {
         try world.bindToTPM()
         let store = world.elsewhere()
@@ -137,17 +127,6 @@ import TokenKeepCore
         #expect(try store.unlock(SecretBytes("old")).deviceProblem?.hasSuffix("is not root's") == true)
         // It got no byte.
         #expect(try squatter.firstLine() == "0")
-    }
-
-    /// The program runs and never answers: a hung driver, which a kill may not end.
-    @Test func aHungProgramCostsTheBudgetAlone() throws {
-        try world.bindToTPM()
-        let directory = TemporaryDirectory()
-        directory.write(Array("#!/bin/sh\nexec sleep 1000\n".utf8), to: "hangs", mode: 0o700)
-        let places = TPMPlaces(program: directory.path + "/hangs", configuration: "none")
-        let store = world.elsewhere(places)
-        #expect(try store.unlock(SecretBytes("old")).deviceProblem == "the TPM did not answer in time")
-        #expect(Levels.statuses(world, store) == Levels.withoutDevice)
     }
 
     @Test(arguments: [

@@ -13,11 +13,10 @@ import TokenKeepCore
     @Test func whoFindsTheVaultMadeDoesNotWaitForLocksOfItems() throws {
         let opener = VaultOpener(
             path: directory.path + "/vault", residentKeys: ClassKeyStore(obstacle: "this is a test"))
-        let call = CallContext(deadline: Deadline(milliseconds: Patience.milliseconds))
-        try VaultMaking.make(opener, call)
+        try VaultMaking.make(opener, .patient)
         let holder = try #require(LockHolder(directory.path + "/vault/lock"))
         defer { holder.release() }
-        try VaultMaking.make(opener, CallContext(deadline: Deadline(milliseconds: 1000)))
+        try VaultMaking.make(opener, .patient)
     }
 
     @Test func whoFindsNoVaultWaitsForItsMaker() throws {
@@ -26,12 +25,8 @@ import TokenKeepCore
         _ = try VaultDirectory.make(directory.path + "/vault")
         directory.write([], to: "vault/lock")
         let holder = try #require(LockHolder(directory.path + "/vault/lock"))
-        #expect(throws: TokenKeepError(.busy, "")) {
-            try VaultMaking.make(opener, CallContext(deadline: Deadline(milliseconds: 100)))
-        }
-        let waiting = TestThread {
-            try? VaultMaking.make(opener, CallContext(deadline: Deadline(milliseconds: Patience.milliseconds)))
-        }
+        #expect(throws: TokenKeepError(.busy, "")) { try VaultMaking.make(opener, .passed) }
+        let waiting = TestThread { try? VaultMaking.make(opener, .patient) }
         holder.release()
         waiting.join()
         #expect(try opener.open() != nil)

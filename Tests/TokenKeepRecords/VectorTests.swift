@@ -22,7 +22,7 @@ import TokenKeepCore
         defer { withExtendedLifetime((tpm, credentials)) {} }
         let records = try vector.records(in: directory, tpm: tpm, credentials: credentials)
         let module = VaultModule(records)
-        let call = CallContext(deadline: Deadline(milliseconds: 5000))
+        let call = CallContext.patient
         let name = try vector.name()
         let sealed = try vector.sealed()
         let (status, secret) = VectorTests.outcome { () throws(TokenKeepError) in
@@ -91,7 +91,7 @@ import TokenKeepCore
         let directory = TemporaryDirectory()
         vector.unpack(into: directory)
         let records = try vector.records(in: directory)
-        let call = CallContext(deadline: Deadline(milliseconds: 5000))
+        let call = CallContext.patient
         let name = try vector.name()
         func kept() throws -> [[UInt8]] {
             var opened = try #require(try records.open())

@@ -16,15 +16,15 @@ extension HistoryPlayer {
         if password != nil { try unlock(HistoryStep(action: .unlock, store: 1, account: 0)) }
         for account in toRetry {
             let step = HistoryStep(action: .save, store: 1, account: account)
-            try save(step, .none, expecting: nil, Deadline(milliseconds: 5000), false)
+            try save(step, .none, expecting: nil, .patient, false)
         }
         for account in items.indices {
             let step = HistoryStep(action: .load, store: 1, account: account)
-            try load(step, Deadline(milliseconds: 5000), false)
+            try load(step, .patient, false)
             if let theirs = items[account].theirs { items[account].acknowledge(theirs) }
             items[account].endDoubt()
-            try load(step, Deadline(milliseconds: 5000), false)
-            try load(HistoryStep(action: .load, store: 0, account: account), Deadline(milliseconds: 5000), false)
+            try load(step, .patient, false)
+            try load(HistoryStep(action: .load, store: 0, account: account), .patient, false)
             let values = try [world, second].compactMap { try self.value(account, in: $0) }
             try require(values.count < 2, step, "both services have it in the end: \(values)")
             let record = try record(account)
@@ -69,7 +69,7 @@ extension HistoryPlayer {
     func removal(_ account: Int) throws -> JournalRecord? {
         try records.record(
             of: ItemName(removalOf: serviceName, in: name(account).namespace),
-            CallContext(deadline: Deadline(milliseconds: 5000)))
+            .patient)
     }
 
     func isCalm(_ step: HistoryStep) -> Bool {

@@ -106,6 +106,6 @@ extension HistoryPlayer {
     }
 
     func record(_ account: Int) throws -> JournalRecord? {
-        try records.record(of: name(account), CallContext(deadline: Deadline(milliseconds: 5000)))
+        try records.record(of: name(account), .patient)
     }
 }

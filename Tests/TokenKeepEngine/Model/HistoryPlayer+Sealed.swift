@@ -8,7 +8,7 @@ import TokenKeepCore
 
 /// Checks of items that the vault seals for the service.
 extension HistoryPlayer {
-    private var call: CallContext { CallContext(deadline: Deadline(milliseconds: 5000)) }
+    private var call: CallContext { .patient }
 
     /// The item's value in a service, opened if the vault sealed it; nil if the service lacks the item.
     func value(_ account: Int, in service: ScriptedService?) throws -> String? {

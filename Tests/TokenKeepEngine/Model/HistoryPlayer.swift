@@ -66,7 +66,7 @@ final class HistoryPlayer: @unchecked Sendable {
         records = Records(VaultOpener(path: vaultPath, residentKeys: keys, costs: .least))
         versions = Array(repeating: [], count: HistoryStep.accounts)
         if kind != .onlyLoaded {
-            _ = try records.openOrMake(CallContext(deadline: Deadline(milliseconds: 5000)))
+            _ = try records.openOrMake(.patient)
         }
         for store in 0..<HistoryStep.stores { stores.append(try open(store)) }
         if kind == .onlyLoaded { try loadFirst() }
@@ -75,17 +75,19 @@ final class HistoryPlayer: @unchecked Sendable {
     func loadFirst() throws {
         try otherProgram(HistoryStep(action: .otherProgramSaves, store: 0, account: 0), saving: nil)
         for account in items.indices {
-            try load(HistoryStep(action: .load, store: 0, account: account), Deadline(milliseconds: 5000), false)
+            try load(HistoryStep(action: .load, store: 0, account: account), .patient, false)
         }
     }
 
     func open(_ store: Int) throws -> [Store] {
         let places = second.map { store == 1 ? [$0, world] : [world, $0] } ?? [world]
         let lines = places.map { "any sufficient \($0.name)" } + ["any required vault"]
-        return try HistoryStep.namespaces.map { namespace in
-            try world.store(
-                vaultPath: vaultPath, isConnected: isConnected[store], stack: lines.joined(separator: "\n"),
-                beside: second, keys: keys, namespace: namespace, seals: kind == .sealed)
+        return try HistoryStep.namespaces.map { namespace -> Store in
+            var configuration = StoreConfiguration(stackText: lines.joined(separator: "\n"), namespace: namespace)
+            configuration.vaultPath = vaultPath
+            world.setUp(
+                &configuration, isConnected: isConnected[store], beside: second, keys: keys, seals: kind == .sealed)
+            return try Store(configuration)
         }
     }
 
@@ -104,6 +106,19 @@ final class HistoryPlayer: @unchecked Sendable {
         try ItemName(
             namespace: HistoryStep.namespaces[namespace(account)], service: serviceName,
             account: kind == .twoNamespaces ? "both" : "\(account)")
+    }
+
+    /// Whether the call that an interlude interrupts holds the item, or the removal of its service: an interlude that waited
+    /// for it would wait in vain.
+    private func isHeld(_ account: Int) throws -> Bool {
+        guard let vault = try records.open() else { return false }
+        let names = try [name(account), ItemName(removalOf: serviceName, in: name(account).namespace)]
+        for name in names {
+            let id = vault.keys.journal.id(of: name)
+            guard let lock = try VaultLock(trying: .item(id: id), of: vault.directory) else { return true }
+            lock.release()
+        }
+        return false
     }
 
     /// Plays the steps, ends all outages, and checks the items that remain.
@@ -136,7 +151,7 @@ final class HistoryPlayer: @unchecked Sendable {
     }
 
     func take(_ step: HistoryStep, _ isInterlude: Bool) throws {
-        let deadline = Deadline(milliseconds: isInterlude ? 2 : 5000)
+        let deadline: Deadline = try isInterlude && isHeld(step.account) ? .passed : .patient
         switch step.action {
         case .save, .saveAt: try save(step, .none, expecting: nil, deadline, isInterlude)
         case .saveIfAbsent: try save(step, .absent, expecting: nil, deadline, isInterlude)

@@ -24,7 +24,7 @@ final class RealItems: ScriptedItems {
     private static let built = Result { try BuiltModule.keyctl() }
     private let module: PluginModule
     private let now: MutexGuarded<UnixTime>
-    private var call: CallContext { CallContext(deadline: Deadline(milliseconds: 10_000)) }
+    private var call: CallContext { .patient }
 
     static var fromEnvironment: RealItems? {
         guard ProcessInfo.processInfo.environment["TOKENKEEP_MODEL_MODULE"] == "keyctl" else { return nil }

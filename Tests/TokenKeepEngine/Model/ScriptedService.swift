@@ -1,3 +1,5 @@
+import StoreTestSupport
+import TestSupport
 import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
@@ -162,19 +164,17 @@ final class ScriptedService: @unchecked Sendable {
 }
 
 extension ScriptedService {
-    /// The stack of secret-service and vault, which is the default.
-    static let stack = "any sufficient secret-service\nany required vault"
-
-    /// A store with a connection to this service; without a bus if `isConnected` is false.
-    func store(
-        vaultPath: String, isConnected: Bool, stack: String = ScriptedService.stack, prompt: PromptHandler? = nil,
-        beside other: ScriptedService? = nil, keys: ClassKeyStore? = nil, namespace: String = "", seals: Bool = false
-    ) throws -> Store {
-        var configuration = StoreConfiguration(stackText: stack)
-        configuration.namespace = namespace
-        configuration.isInteractive = prompt != nil
-        configuration.prompt = prompt
-        configuration.vaultPath = vaultPath
+    /// Gives a store a connection to this service, and this service's clocks.
+    ///
+    /// - Parameters:
+    ///   - isConnected: whether the store has a bus.
+    ///   - other: a second service.
+    ///   - keys: the keys of the unlocked vault; nil for those in the kernel.
+    ///   - seals: whether the vault seals the items of the service.
+    func setUp(
+        _ configuration: inout StoreConfiguration, isConnected: Bool, beside other: ScriptedService? = nil,
+        keys: ClassKeyStore? = nil, seals: Bool = false
+    ) {
         for service in [self, other].compactMap({ $0 }) {
             configuration.standIns[service.name] = {
                 let connection = ScriptedConnection(service, isConnected: isConnected, versionKey: $0)
@@ -183,11 +183,20 @@ extension ScriptedService {
         }
         configuration.clock = { self.now }
         configuration.clocks = { self.clocks }
-        if let keys {
-            configuration.residentKeys = keys
-            configuration.passwordCosts = .least
+        guard let keys else { return }
+        configuration.residentKeys = keys
+        configuration.passwordCosts = .least
+    }
+}
+
+extension TestStore {
+    /// Names a vault beside a scripted service.
+    init(
+        _ service: ScriptedService, in directory: TemporaryDirectory, keys: ClassKeyStore? = nil, seals: Bool = false
+    ) {
+        self.init(in: directory, stack: TestStore.stack) { configuration, isConnected in
+            service.setUp(&configuration, isConnected: isConnected, keys: keys, seals: seals)
         }
-        return try Store(configuration)
     }
 }
 

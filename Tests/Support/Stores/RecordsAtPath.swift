@@ -1,16 +1,16 @@
 import TokenKeepKeys
-import TokenKeepRecords
+package import TokenKeepRecords
 
 extension Records {
     /// The records of the vault at a path, opened as another process opens them.
-    convenience init(at path: String, machine: MachineID = .current) {
+    package convenience init(at path: String, machine: MachineID = .current) {
         self.init(VaultOpener(path: path, residentKeys: ClassKeyStore()), machine: machine)
     }
 }
 
 extension JournalRecord {
     /// Whether the record has a value, and no change is pending on any machine.
-    var isHome: Bool { holdsValue && pending.isEmpty }
+    package var isHome: Bool { holdsValue && pending.isEmpty }
     /// Whether the record has a value, and changes are pending.
-    var isPending: Bool { holdsValue && !pending.isEmpty }
+    package var isPending: Bool { holdsValue && !pending.isEmpty }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import StoreTestSupport
 import TestSupport
 import Testing
 import TokenKeepCore
@@ -8,94 +9,73 @@ import TokenKeepRecords
 @testable import TokenKeepEngine
 
 /// Pending changes for several modules of one stack, or for a module without modification times.
-@Suite struct PlacesTests {
+@Suite struct SeveralModulesTests {
     private let directory = TemporaryDirectory(inMemory: true)
-    private let one = Place("one")
-    private let two = Place("two")
+    private let one = FailingModule("one")
+    private let two = FailingModule("two")
     private let clock = MutexGuarded(UnixTime(1_000_000))
-
-    private func open(_ lines: String...) throws -> Store {
-        var configuration = StoreConfiguration(stackText: lines.joined(separator: "\n"))
-        configuration.vaultPath = directory.path + "/vault"
-        for place in [one, two] { configuration.standIns[place.name] = { _ in place } }
-        let clock = clock
-        configuration.clock = { clock.withLock { $0 } }
-        return try Store(configuration)
-    }
-
-    /// A store with both modules, then the vault.
-    private func open() throws -> Store {
-        try open("any sufficient one", "any sufficient two", "any required vault")
-    }
-
-    private func name() throws -> ItemName { try ItemName(service: "s", account: "a") }
-
-    @discardableResult
-    private func save(_ store: Store, _ secret: String) throws -> SaveOutcome {
-        try store.save(SaveRequest(name: name(), secret: SecretBytes(secret)))
-    }
-
-    private func load(_ store: Store) throws -> String? {
-        do {
-            return try store.load(service: "s", account: "a").secret.utf8String
-        } catch  where error.status == .notFound {
-            return nil
+    /// Stores with both modules, then the vault, unless the test names another stack.
+    private var stores: TestStore {
+        TestStore(in: directory, stack: "any sufficient one\nany sufficient two\nany required vault") {
+            [one, two, clock] configuration, _ in
+            for module in [one, two] { configuration.standIns[module.name] = { _ in module } }
+            configuration.clock = { clock.withLock { $0 } }
         }
     }
 
-    private func clear(_ store: Store) throws { try store.clear(service: "s", account: "a") }
+    private func clear(_ store: Store) throws { try store.clear(service: "example.com", account: "ann") }
 
     private func secondsPass() {
         clock.withLock { $0 = UnixTime($0.rawValue + 5) }
-        for place in [one, two] { place.secondsPass() }
+        for module in [one, two] { module.secondsPass() }
     }
 
     // MARK: The modules that lose an item
 
     @Test func aPlaceThatNoLineClearsKeepsWhatOthersPutThere() throws {
-        let store = try open("load sufficient one", "any required vault")
+        let store = try stores.open(stack: "load sufficient one\nany required vault")
         try one.put(name(), "theirs")
-        try save(open("any required vault"), "x")
-        #expect(try load(store) == "theirs")
-        try save(store, "ours")
+        try stores.open(stack: "any required vault").put("x")
+        #expect(try store.value() == "theirs")
+        try store.put("ours")
         #expect(one.value == "theirs")
         #expect(try store.pendingChanges.sync().left == 0)
     }
 
     @Test(arguments: [false, true]) func aSaveRemovesTheCopiesFurtherDown(isLater: Bool) throws {
-        try save(open("any sufficient two", "any required vault"), "old")
+        try stores.open(stack: "any sufficient two\nany required vault").put("old")
         if isLater { two.fails = [.load: .unavailable, .clear: .unavailable] }
-        try save(open(), "new")
+        try stores.open().put("new")
         one.fails = [.load: .unavailable]
-        #expect((try? load(open())) != "old")
+        #expect((try? stores.open().value()) != "old")
         two.fails = [:]
-        #expect((try? load(open())) != "old")
+        #expect((try? stores.open().value()) != "old")
         one.fails = [:]
-        #expect(try load(open()) == "new")
-        #expect(try open().pendingChanges.sync().left == 0)
+        #expect(try stores.open().value() == "new")
+        #expect(try stores.open().pendingChanges.sync().left == 0)
         #expect(two.value == nil && one.value == "new")
     }
 
     /// Another program's item beside TokenKeep's copy stays when the copy is removed.
     @Test func aSaveElsewhereTakesNothingFromOtherPrograms() throws {
-        try save(open("any sufficient two", "any required vault"), "old")
+        try stores.open(stack: "any sufficient two\nany required vault").put("old")
         try two.put(name(), "theirs")
         two.keepsOthers = true
-        try save(open(), "new")
+        try stores.open().put("new")
         #expect(two.value == "theirs")
-        #expect(try load(open()) == "new")
+        #expect(try stores.open().value() == "new")
     }
 
     /// Another program's value counts as a copy of the item, once a load has returned it.
     @Test func aCopyThatWasOnlyReadIsRemoved() throws {
-        try save(open("any required vault"), "x")
-        try clear(open("any required vault"))
+        try stores.open(stack: "any required vault").put("x")
+        try clear(stores.open(stack: "any required vault"))
         try two.put(name(), "old")
-        #expect(try load(open()) == "old")
+        #expect(try stores.open().value() == "old")
         one.fails = [.load: .unavailable, .save: .unavailable]
-        #expect(try save(open(), "new").pendingModules == ["one"])
+        #expect(try stores.open().put("new").pendingModules == ["one"])
         one.fails = [:]
-        #expect(try load(open()) == "new")
+        #expect(try stores.open().value() == "new")
         #expect(two.value == nil)
     }
 
@@ -104,13 +84,13 @@ import TokenKeepRecords
     /// The values that TokenKeep gave a module are known, even if the module reports no modification times.
     @Test(arguments: [false, true]) func whatAnUndatedPlaceHasOfOursIsOlder(isCleared: Bool) throws {
         one.isDated = false
-        try save(open(), "old")
+        try stores.open().put("old")
         one.fails = [.load: .unavailable, .save: .unavailable, .clear: .unavailable]
-        if isCleared { try clear(open()) } else { try save(open(), "new") }
+        if isCleared { try clear(stores.open()) } else { try stores.open().put("new") }
         one.fails = [:]
         let expected = isCleared ? nil : "new"
-        #expect(try load(open()) == expected)
-        #expect(try load(open()) == expected)
+        #expect(try stores.open().value() == expected)
+        #expect(try stores.open().value() == expected)
         #expect(one.value == expected)
     }
 
@@ -120,9 +100,9 @@ import TokenKeepRecords
         let down: [StackLine.Operation: Status] = [.load: .unavailable, .save: .unavailable]
         for value in ["first", "second", "third"] {
             one.fails = down
-            try save(open(), value)
+            try stores.open().put(value)
             one.fails = [:]
-            #expect(try load(open()) == value)
+            #expect(try stores.open().value() == value)
             #expect(one.value == value)
         }
     }
@@ -130,62 +110,61 @@ import TokenKeepRecords
     /// A value that TokenKeep gave to one module does not count as a known value of another module.
     @Test func whatAnotherStackSavesIsNotTakenForAnotherPrograms() throws {
         one.isDated = false
-        let (first, other) = (
-            ["any sufficient one", "any required vault"], ["any sufficient two", "any required vault"]
-        )
-        try save(open(first[0], first[1]), "first")
-        try save(open(other[0], other[1]), "elsewhere")
+        let first = "any sufficient one\nany required vault"
+        let other = "any sufficient two\nany required vault"
+        try stores.open(stack: first).put("first")
+        try stores.open(stack: other).put("elsewhere")
         one.fails = [.load: .unavailable, .save: .unavailable]
-        try save(open(first[0], first[1]), "second")
+        try stores.open(stack: first).put("second")
         one.fails = [:]
-        #expect(try load(open(first[0], first[1])) == "second")
+        #expect(try stores.open(stack: first).value() == "second")
         #expect(one.value == "second")
     }
 
     /// Another program's value is older than a later save or clear by a stack without the module.
     @Test(arguments: [false, true]) func aSaveByAnotherStackRenewsPendingWrites(isCleared: Bool) throws {
-        let first = try open("any sufficient one", "any required vault")
+        let first = try stores.open(stack: "any sufficient one\nany required vault")
         one.fails = [.load: .unavailable, .save: .unavailable]
-        try save(first, "first")
+        try first.put("first")
         secondsPass()
         try one.put(name(), "theirs")
         secondsPass()
-        let other = try open("any sufficient two", "any required vault")
-        if isCleared { try clear(other) } else { try save(other, "second") }
+        let other = try stores.open(stack: "any sufficient two\nany required vault")
+        if isCleared { try clear(other) } else { try other.put("second") }
         one.fails = [:]
         secondsPass()
-        #expect(try load(open()) == (isCleared ? nil : "second"))
-        #expect(try load(first) == (isCleared ? nil : "second"))
+        #expect(try stores.open().value() == (isCleared ? nil : "second"))
+        #expect(try first.value() == (isCleared ? nil : "second"))
         #expect(one.value != "theirs")
     }
 
     /// Another program's newer value in one module does not end the pending removal from another module.
     @Test func aNewerValueInOnePlaceLeavesNoOlderOneInAnother() throws {
-        try save(open("any sufficient two", "any required vault"), "old")
+        try stores.open(stack: "any sufficient two\nany required vault").put("old")
         one.fails = [.load: .unavailable, .save: .unavailable]
         two.fails = [.load: .unavailable, .clear: .unavailable]
-        try save(open(), "new")
+        try stores.open().put("new")
         secondsPass()
         try one.put(name(), "theirs")
         one.fails = [:]
-        #expect(try load(open()) == "theirs")
+        #expect(try stores.open().value() == "theirs")
         two.fails = [:]
-        _ = try open().pendingChanges.sync()
-        #expect(try load(open()) == "theirs")
+        _ = try stores.open().pendingChanges.sync()
+        #expect(try stores.open().value() == "theirs")
         #expect(two.value == nil)
     }
 
     /// If the vault comes first, its item stays, whatever another program saved in a later module.
     @Test func theVaultsItemStaysWhatAnotherPlaceHas() throws {
-        let lines = ["any sufficient vault", "any required one"]
-        try save(open("any required one"), "old")
+        let lines = "any sufficient vault\nany required one"
+        try stores.open(stack: "any required one").put("old")
         one.fails = [.load: .unavailable, .clear: .unavailable]
-        try save(open(lines[0], lines[1]), "ours")
+        try stores.open(stack: lines).put("ours")
         secondsPass()
         try one.put(name(), "theirs")
         one.fails = [:]
-        #expect(try load(open(lines[0], lines[1])) == "ours")
-        #expect(try load(open(lines[0], lines[1])) == "ours")
+        #expect(try stores.open(stack: lines).value() == "ours")
+        #expect(try stores.open(stack: lines).value() == "ours")
         #expect(one.value == "theirs")
     }
 
@@ -193,41 +172,41 @@ import TokenKeepRecords
 
     @Test(arguments: [Status.denied, .io, .locked, .corrupt, .unsupported])
     func aPlaceThatIsPassedHasAPendingWrite(status: Status) throws {
-        let lines = ["any optional one", "any required vault"]
-        try save(open(lines[0], lines[1]), "old")
+        let lines = "any optional one\nany required vault"
+        try stores.open(stack: lines).put("old")
         one.fails = [.save: status]
-        try save(open(lines[0], lines[1]), "new")
-        #expect(try load(open(lines[0], lines[1])) == "new")
+        try stores.open(stack: lines).put("new")
+        #expect(try stores.open(stack: lines).value() == "new")
         one.fails = [:]
-        #expect(try load(open(lines[0], lines[1])) == "new")
+        #expect(try stores.open(stack: lines).value() == "new")
         #expect(one.value == "new")
     }
 
     @Test(arguments: ["requisite", "[ok=done unavailable=die default=bad]"])
     func anOutageThatEndsTheSaveEndsIt(control: String) throws {
         one.fails = [.load: .unavailable, .save: .unavailable]
-        let store = try open("any \(control) one", "any required vault")
-        #expect(throws: TokenKeepError(.unavailable, "")) { try save(store, "new") }
-        #expect(try load(open("any required vault")) == nil)
+        let store = try stores.open(stack: "any \(control) one\nany required vault")
+        #expect(throws: TokenKeepError(.unavailable, "")) { try store.put("new") }
+        #expect(try stores.open(stack: "any required vault").value() == nil)
     }
 
     /// The record has a pending write, so it answers loads. A save that cannot change the record must fail.
     @Test func aJournalThatTakesNothingIsNotPassed() throws {
-        let lines = ["any optional one", "any required vault"]
+        let lines = "any optional one\nany required vault"
         one.fails = [.save: .unavailable, .load: .unavailable]
-        try save(open(lines[0], lines[1]), "first")
+        try stores.open(stack: lines).put("first")
         one.fails = [:]
         let record = try #require(directory.names(in: "vault/current/records").first)
         mkdir(directory.path + "/vault/current/records/" + record + ".tmp", 0o700)
-        #expect(throws: TokenKeepError.self) { try save(open(lines[0], lines[1]), "second") }
+        #expect(throws: TokenKeepError.self) { try stores.open(stack: lines).put("second") }
         #expect(one.value == nil)
-        #expect(try load(open(lines[0], lines[1])) == "first")
+        #expect(try stores.open(stack: lines).value() == "first")
     }
 
     @Test func aStackWithADeferrableModuleKeepsAnItemInOnePlace() throws {
         for action in ["ok", "1"] {
-            let text = ["save [ok=\(action) default=die] one", "save required two", "load required two"]
-            #expect(throws: TokenKeepError(.invalid, "")) { try open(text[0], text[1], text[2]) }
+            let text = "save [ok=\(action) default=die] one\nsave required two\nload required two"
+            #expect(throws: TokenKeepError(.invalid, "")) { try stores.open(stack: text) }
         }
     }
 
@@ -235,34 +214,34 @@ import TokenKeepRecords
 
     /// A user whose vault cannot be read can still sign out of the modules.
     @Test func aClearReachesTheModulesWithoutAVault() throws {
-        try save(open(), "old")
+        try stores.open().put("old")
         unlink(directory.path + "/vault/current/keyfile")
-        #expect(throws: TokenKeepError.self) { try clear(open()) }
+        #expect(throws: TokenKeepError.self) { try clear(stores.open()) }
         #expect(one.value == nil)
     }
 
     /// A clear leaves a pending removal, even if the action of the module's line ignores the outage.
     @Test func aClearIsPendingWhateverTheLinePasses() throws {
-        let lines = ["any optional one", "any required two"]
+        let lines = "any optional one\nany required two"
         try one.put(name(), "old")
         one.fails = [.load: .unavailable, .clear: .unavailable]
-        try clear(open(lines[0], lines[1]))  // no vault exists before this clear
+        try clear(stores.open(stack: lines))  // no vault exists before this clear
         one.fails = [:]
-        #expect(try load(open(lines[0], lines[1])) == nil)
+        #expect(try stores.open(stack: lines).value() == nil)
         #expect(one.value == nil)
     }
 
     @Test func aClearThatCannotBePendingFails() throws {
-        let lines = ["any optional one", "any optional vault"]
-        try save(open(lines[0], lines[1]), "old")
+        let lines = "any optional one\nany optional vault"
+        try stores.open(stack: lines).put("old")
         unlink(directory.path + "/vault/current/keyfile")
         one.fails = [.load: .unavailable, .clear: .unavailable]
-        #expect(throws: TokenKeepError.self) { try clear(open(lines[0], lines[1])) }
+        #expect(throws: TokenKeepError.self) { try clear(stores.open(stack: lines)) }
     }
 }
 
 /// A deferrable module with scripted failures. Several stores may share the module, one thread at a time.
-private final class Place: Module, @unchecked Sendable {
+private final class FailingModule: Module, @unchecked Sendable {
     let name: String
     let supportsPendingWrites = true
     /// The statuses with which operations fail.
