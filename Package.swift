@@ -121,15 +121,19 @@ let package = Package(
         // What every module must do: for the program and the tests, not for the library.
         .target(name: "TokenKeepConformance", dependencies: ["TokenKeepCore"], swiftSettings: strict),
 
+        // The page of the clock that tests move, for the tests' own process.
         .target(
-            name: "TestSupport", dependencies: ["TokenKeepCore", "CSodium"], path: "Tests/Support",
+            name: "CTestClock", path: "Tests/Support/Clock", exclude: ["preload.c", "tool.c", "run.sh"],
+            sources: ["page.c"], cSettings: strictC),
+        .target(
+            name: "TestSupport", dependencies: ["TokenKeepCore", "CSodium", "CTestClock"], path: "Tests/Support",
             exclude: ["Clock", "credentials.py", "exchange.py", "listening.py"],
             sources: [
                 "TemporaryDirectory.swift", "LockHolder.swift", "ChildProcess.swift", "PrivateBus.swift",
                 "PrivateKeyring.swift", "PrivateKeePassXC.swift", "BuiltModule.swift", "TestThread.swift",
                 "NextSecond.swift", "Patience.swift", "TestClock.swift", "SeededNumbers.swift", "Mutation.swift",
                 "ErrorText.swift", "FakeHelper.swift", "SoftwareTPM.swift", "UnixSocket.swift",
-                "JSONWebToken.swift",
+                "JSONWebToken.swift", "PatientDeadline.swift", "PassedLimit.swift", "KernelLocks.swift",
             ],
             swiftSettings: strict),
         .target(
