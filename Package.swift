@@ -127,7 +127,9 @@ let package = Package(
             sources: ["page.c"], cSettings: strictC),
         .target(
             name: "TestSupport", dependencies: ["TokenKeepCore", "CSodium", "CTestClock"], path: "Tests/Support",
-            exclude: ["Clock", "Stores", "credentials.py", "exchange.py", "listening.py"],
+            exclude: [
+                "Clock", "Stores", "credentials.py", "exchange.py", "listening.py", "patience.py", "tests_clock.py",
+            ],
             sources: [
                 "TemporaryDirectory.swift", "LockHolder.swift", "ChildProcess.swift", "PrivateBus.swift",
                 "PrivateKeyring.swift", "PrivateKeePassXC.swift", "BuiltModule.swift", "TestThread.swift",

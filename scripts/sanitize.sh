@@ -17,22 +17,29 @@ export TOKENKEEP_MODEL_COUNT=200
 # More tests at a time end no earlier, and each is slower than the deadlines in it.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4
 
-# Tests that end a process of their own run alone: see Makefile.
+# Tests that end a process of their own, or move the clock, run alone: see Makefile.
 own_processes="ProcessTests|LeakTests"
+move_the_clock="MovedClockTests"
+run_with_clock() {
+    timeout 1500 Tests/Support/Clock/run.sh swift test --disable-xctest --sanitize "$sanitizer" \
+        --scratch-path ".build-$sanitizer" --disable-build-manifest-caching --no-parallel "$@"
+}
 with_threads="TokenKeep(Core|Engine|Foundation|SecretService|Session)Tests"
 if [ "$sanitizer" != address ]; then
     if [ "${2-threads}" = threads ]; then
-        run --filter "$with_threads" --skip "ModelTests|$own_processes"
+        run --filter "$with_threads" --skip "ModelTests|$own_processes|$move_the_clock"
         run --filter "$with_threads.*($own_processes)"
+        run_with_clock --filter "$with_threads.*$move_the_clock"
     fi
     if [ "${2-rest}" = rest ]; then
         # A software TPM is slower than its deadline beside other tests. ThreadSanitizer makes vfork() a fork(), after which
         # the error of execve() does not reach the caller.
         tpm="TokenKeepRecordsTests.(TPMTests|TPMHelperTests)"
-        run --skip "$with_threads|$own_processes|$tpm"
+        run --skip "$with_threads|$own_processes|$move_the_clock|$tpm"
         run --filter "$tpm" --skip aFaultyProgramLocksTheDevicesLevelsAlone
         run --filter "ModelTests"
         run --filter "$own_processes" --skip "$with_threads"
+        run_with_clock --filter "$move_the_clock" --skip "$with_threads"
     fi
     exit
 fi
@@ -45,9 +52,10 @@ with_glib=$(mktemp)
 trap 'rm -f "$with_glib"' EXIT
 { cat "$suppressions"; echo "leak:g_malloc"; } >"$with_glib"
 export LSAN_OPTIONS="suppressions=$with_glib:print_suppressions=0" ASAN_OPTIONS="detect_leaks=1"
-run --skip "TokenKeepSecretServiceTests|TokenKeepFoundationTests|$own_processes"
+run --skip "TokenKeepSecretServiceTests|TokenKeepFoundationTests|$own_processes|$move_the_clock"
 run --filter TokenKeepCoreTests.GuardedPoolProcessTests
 export LSAN_OPTIONS="suppressions=$suppressions:print_suppressions=0" ASAN_OPTIONS="detect_leaks=1:fast_unwind_on_malloc=0"
-run --filter TokenKeepFoundationTests
-run --no-parallel --filter TokenKeepSecretServiceTests --skip "$own_processes"
+run --filter TokenKeepFoundationTests --skip "$move_the_clock"
+run --no-parallel --filter TokenKeepSecretServiceTests --skip "$own_processes|$move_the_clock"
 run --filter "TokenKeepSecretServiceTests.($own_processes)"
+run_with_clock --filter "$move_the_clock"

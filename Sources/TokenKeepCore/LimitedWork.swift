@@ -28,6 +28,15 @@ package final class LimitedWork<Value: Sendable>: @unchecked Sendable {
         return work.wait(milliseconds)
     }
 
+    /// Starts work that calls `finish` with its value, and waits for the value; nil if it did not come in time.
+    package static func value(
+        withinMilliseconds milliseconds: UInt32, from start: (_ finish: @escaping @Sendable (Value) -> Void) -> Void
+    ) -> Value? {
+        let work = LimitedWork()
+        start { work.finish($0) }
+        return work.wait(milliseconds)
+    }
+
     private func finish(_ value: Value) {
         pthread_mutex_lock(mutex)
         self.value = value

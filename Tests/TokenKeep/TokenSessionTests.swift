@@ -157,39 +157,6 @@ import TokenKeep
         #expect(try await running.value == .logout)
     }
 
-    @Test func aTransportThatDoesNotAnswerIsCancelledAtTheLimitForTheAnswer() async throws {
-        var options = TokenSession.Options()
-        options.answerLimit = 100
-        let (answers, server) = AsyncStream<TokenSession.Response>.makeStream()
-        let (cancellations, transport) = AsyncStream<Bool>.makeStream()
-        options.transport = { _ in
-            let answer = await answers.first { _ in true }
-            transport.yield(Task.isCancelled)
-            guard let answer else { throw CancellationError() }
-            return answer
-        }
-        let session = try await TokenSession(
-            store: open(), service: "api.example.com", account: "ann", options: options)
-        try await session.begin(.user, response: .init(Server.tokens(1, 0)))
-        let start = ContinuousClock.now
-        await expect(.unavailable) { try await session.refresh() }
-        #expect(await cancellations.first { _ in true } == true)
-        #expect(ContinuousClock.now - start < .seconds(30), "the usual limit")
-        server.finish()
-    }
-
-    @Test func aHookThatDoesNotEndCountsAsFailedAfterItsLimit() async throws {
-        let session = try await TokenSession(store: open(), service: "api.example.com", account: "ann")
-        try await session.begin(.user, response: .init(Server.tokens(1, 3600)))
-        let gate = DispatchSemaphore(value: 0)
-        session.onEnd("hangs", order: 1, limit: 100) { _, _ in gate.wait() }
-        session.onEnd("works", order: 2) { _, _ in }
-        let start = ContinuousClock.now
-        #expect(try await session.end(isLocalOnly: true).failedHooks == ["hangs"])
-        #expect(ContinuousClock.now - start < .seconds(10), "the usual limit")
-        gate.signal()
-    }
-
     @Test func aRunEndsWithTheSessionOrTheTask() async throws {
         let (store, server) = (try open(), Server())
         let session = try await TokenSession(

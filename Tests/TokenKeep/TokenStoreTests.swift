@@ -4,6 +4,8 @@ import TestSupport
 import Testing
 import TokenKeep
 
+import struct TokenKeepCore.Deadline
+
 @Suite struct TokenStoreTests {
     private let directory = TemporaryDirectory()
 
@@ -47,7 +49,7 @@ import TokenKeep
     @Test(arguments: [true, false], [0, 1, 100, 10_000])
     func aCancelledTaskEndsItsCall(isService: Bool, moments: Int) async throws {
         let keyring = isService ? try PrivateKeyring() : nil
-        let stack = isService ? "any required secret-service" : "any required vault"
+        let stack = isService ? "any required secret-service timeout=600s" : "any required vault"
         let store = try TokenStore(
             .init(stackText: stack, timeout: .seconds(600)), vaultPath: directory.path + "/vault",
             busAddress: keyring?.bus.address)
@@ -56,7 +58,7 @@ import TokenKeep
         try await other.save("x", service: "s", account: "other")  // makes the vault
         let holder = isService ? nil : LockHolder(directory.path + "/vault/lock")
         keyring?.freeze(true)
-        let start = ContinuousClock.now
+        let end = Deadline(milliseconds: 300_000)
         let task = Task { try await store.save("new", service: "s", account: "a") }
         // Not by Task.yield(): beside other tests that lasts until D-Bus itself gives the call up.
         let canceller = TestThread {
@@ -66,20 +68,11 @@ import TokenKeep
         let result = await task.result
         canceller.join()
         // Long before the store's timeout; how long other tests keep this one's task waiting cannot be told.
-        #expect(ContinuousClock.now - start < .seconds(300))
+        #expect(!end.hasPassed)
         keyring?.freeze(false)
         holder?.release()
-        // A busy machine may cancel so late that the service counts as unavailable: then the save has succeeded.
-        let mayBeTooLate = isService && ContinuousClock.now - start > .seconds(5)
-        var value = "new"
-        do {
-            _ = try result.get()
-            #expect(mayBeTooLate)
-        } catch {
-            #expect(error is CancellationError)
-            value = "old"
-        }
-        #expect(try await store.load(service: "s", account: "a").secret.utf8String == value)
+        #expect(throws: CancellationError.self) { try result.get() }
+        #expect(try await store.load(service: "s", account: "a").secret.utf8String == "old")
         try await store.save("newer", service: "s", account: "a")
         #expect(try await store.load(service: "s", account: "a").secret.utf8String == "newer")
     }
@@ -95,10 +88,10 @@ import TokenKeep
         }
         for _ in 0..<1000 { await Task.yield() }
         for task in tasks.reversed() {
-            let start = ContinuousClock.now
+            let end = Deadline(milliseconds: 300_000)
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
-            #expect(ContinuousClock.now - start < .seconds(300))
+            #expect(!end.hasPassed)
         }
         holder?.release()
         #expect(try await store.list().items.count == 1)
@@ -160,7 +153,7 @@ import TokenKeep
     }
 
     /// Whatever the number, a call with it ends, and one that nobody blocks succeeds.
-    @Test(arguments: [Duration.seconds(Int64.max), .seconds(60), .milliseconds(250)])
+    @Test(arguments: [Duration.seconds(Int64.max), .seconds(60), .milliseconds(60_250)])
     func takesAnyTimeout(timeout: Duration) async throws {
         try await open(.init(timeout: timeout)).save("x", service: "s", account: "a")
     }
@@ -172,32 +165,7 @@ import TokenKeep
         for shortest in [Duration.zero, .seconds(-5), .seconds(Int64.min), .nanoseconds(1)] {
             #expect(milliseconds(shortest) == 1)
         }
-        #expect(milliseconds(.milliseconds(1500)) == 1500)
+        #expect(milliseconds(.milliseconds(61_500)) == 61_500)
         #expect(milliseconds(.seconds(Int64.max)) == .max)
-    }
-
-    /// Writers that wait for a lock keep neither a reader nor each other waiting: the reader is done before the first of
-    /// them gives up.
-    @Test func blockedWritersDelayNobody() async throws {
-        let store = try open(.init(timeout: .seconds(10)))
-        try await store.save("x", service: "s", account: "a")
-        let holder = try #require(LockHolder(directory.path + "/vault/lock"))
-        defer { holder.release() }
-        let order = await withTaskGroup(of: Bool.self) { group in
-            for number in 0..<48 {
-                group.addTask {
-                    await expect(.busy) {
-                        try await store.save("y", service: "s", account: "\(number)")
-                    }
-                    return false
-                }
-            }
-            group.addTask {
-                await #expect(throws: Never.self) { try await store.load(service: "s", account: "a") }
-                return true
-            }
-            return await group.reduce(into: []) { $0.append($1) }
-        }
-        #expect(order.first == true)
     }
 }

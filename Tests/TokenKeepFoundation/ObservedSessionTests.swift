@@ -63,7 +63,7 @@ import TokenKeep
         let observed = try await observed(world.session())
         try await observed.hydrate(accessToken: "access-1", refreshToken: "refresh-1", expiresIn: .seconds(3600))
         try await observed.update(Person(name: "Ann"), of: .user)
-        let heart = Task { try await observed.heartbeat(lookingEvery: .milliseconds(20)) }
+        let heart = Task { try await observed.heartbeat(lookingEvery: .zero) }
         let validated = try await observed.changes(of: .user, as: Person.self).awaited { element in
             if case .available(_, let date) = element { return date != nil }
             return false

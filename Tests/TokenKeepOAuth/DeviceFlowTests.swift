@@ -18,7 +18,7 @@ import TokenKeepOAuth
     ) throws(TokenKeepError) -> SignedIn {
         var options = SignInOptions.test(.device, scope: "a b")
         options.pause = { milliseconds, _ in waits.add(milliseconds) }
-        return try SignIn.run(at: played.server, options, until: Deadline(milliseconds: 30_000), present)
+        return try SignIn.run(at: played.server, options, until: .patient, present)
     }
 
     private final class Recorder: Sendable {
@@ -106,7 +106,7 @@ import TokenKeepOAuth
         var options = SignInOptions.test(.device)
         options.pause = { milliseconds, _ in waits.add(milliseconds) }
         let error = try #require(throws: TokenKeepError.self) {
-            try SignIn.run(at: server, options, until: Deadline(milliseconds: 30_000)) { _ throws(TokenKeepError) in nil
+            try SignIn.run(at: server, options, until: .patient) { _ throws(TokenKeepError) in nil
             }
         }
         #expect(error.status == .timedOut)
@@ -128,7 +128,7 @@ import TokenKeepOAuth
         let waits = Recorder()
         var options = SignInOptions.test(.device)
         options.pause = { milliseconds, _ in waits.add(milliseconds) }
-        let result = try SignIn.run(at: server, options, until: Deadline(milliseconds: 30_000)) {
+        let result = try SignIn.run(at: server, options, until: .patient) {
             _ throws(TokenKeepError) in nil
         }
         #expect(result.hasRefreshToken)

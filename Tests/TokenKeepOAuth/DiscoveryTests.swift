@@ -17,7 +17,7 @@ import TokenKeepOAuth
         return try Discovery(
             issuer: issuer, caFile: name == "http" ? nil : caFile ?? server.authority, cache: cache.path + "/kept"
         )
-        .metadata(until: Deadline(milliseconds: 20_000))["token_endpoint"]?.text
+        .metadata(until: .patient)["token_endpoint"]?.text
     }
 
     private func fault(of path: String) -> TokenKeepError? {

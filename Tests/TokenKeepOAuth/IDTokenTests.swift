@@ -21,7 +21,7 @@ import TokenKeepOAuth
         }
         server.issuer = "https://login.example.com"
         server.authorizationEndpoint = try WebAddress("https://login.example.com/authorize")
-        return try SignIn.run(at: server, .test(.paste, scope: scope), until: Deadline(milliseconds: 30_000)) {
+        return try SignIn.run(at: server, .test(.paste, scope: scope), until: .patient) {
             step throws(TokenKeepError) in
             let opened = OpenedAddress(step.address)
             nonce.value = opened.parameters["nonce"] ?? ""

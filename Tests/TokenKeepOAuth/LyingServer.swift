@@ -33,7 +33,7 @@ final class LyingServer: Sendable {
     }
 
     func request(
-        _ path: String, on name: String = "http", body: String? = "a=1", milliseconds: UInt32 = 30_000,
+        _ path: String, on name: String = "http", body: String? = "a=1", milliseconds: UInt32 = Patience.milliseconds,
         cancellation: Cancellation? = nil
     ) throws -> HTTPRequest {
         var request = HTTPRequest(

@@ -45,7 +45,7 @@ import TokenKeepCore
         ),
         (
             "nobody signed in in time: no answer of a browser has come; sign in again; --timeout gives more time, --flow device needs no browser here",
-            { try signIn(.paste, milliseconds: 1) }
+            { try signIn(.paste, until: .passed) }
         ),
         (
             "the server's answer to the device's sign-in lacks a code or an address",
@@ -57,7 +57,7 @@ import TokenKeepCore
         ),
         (
             "the code was not approved in time; sign in again",
-            { try signIn(.device, PlayedServer(PlayedServer.json(code)), milliseconds: 1) }
+            { try signIn(.device, PlayedServer(PlayedServer.json(code)), until: .passed) }
         ),
     ]
 
@@ -69,7 +69,7 @@ import TokenKeepCore
     }
 
     private static func signIn(
-        _ flow: SignInFlow, _ played: PlayedServer = PlayedServer(), milliseconds: UInt32 = 30_000,
+        _ flow: SignInFlow, _ played: PlayedServer = PlayedServer(), until deadline: Deadline = .patient,
         changing change: (inout SignInServer) -> Void = { _ in },
         pasting text: @escaping (SignInStep) -> String? = { _ in nil }
     ) throws {
@@ -77,7 +77,7 @@ import TokenKeepCore
         change(&server)
         var options = SignInOptions.test(flow)
         options.pause = { _, deadline in while !deadline.hasPassed { sched_yield() } }
-        _ = try SignIn.run(at: server, options, until: Deadline(milliseconds: milliseconds)) {
+        _ = try SignIn.run(at: server, options, until: deadline) {
             step throws(TokenKeepError) in
             if let problem = step.problem { throw problem }
             return try text(step).map { text throws(TokenKeepError) in try SecretBytes(text) }
@@ -120,7 +120,7 @@ import TokenKeepCore
     }
 
     @Test func aRequestHasSoManyHeaders() throws {
-        var request = HTTPRequest(try WebAddress("http://127.0.0.1:1/"), deadline: Deadline(milliseconds: 1000))
+        var request = HTTPRequest(try WebAddress("http://127.0.0.1:1/"), deadline: .patient)
         request.headers = try (0..<40).map { try HTTPRequest.header("X-\($0)", SecretBytes("x")) }
         do throws(HTTPFailure) {
             _ = try HTTPClient.send(request)

@@ -7,7 +7,7 @@ import TokenKeepOAuth
     private func signIn(
         _ played: PlayedServer, pasting text: @escaping (OpenedAddress) -> String
     ) throws(TokenKeepError) -> SignedIn {
-        try SignIn.run(at: played.server, .test(.paste), until: Deadline(milliseconds: 30_000)) {
+        try SignIn.run(at: played.server, .test(.paste), until: .patient) {
             step throws(TokenKeepError) in
             #expect(step.kind == .paste && step.millisecondsLeft > 0)
             return try SecretBytes(text(OpenedAddress(step.address)))
@@ -44,7 +44,7 @@ import TokenKeepOAuth
     func anAddressInTwoPartsIsJoined(length: Int) throws {
         let played = PlayedServer(try PlayedServer.tokens())
         var problems: [String?] = []
-        _ = try SignIn.run(at: played.server, .test(.paste), until: Deadline(milliseconds: 30_000)) {
+        _ = try SignIn.run(at: played.server, .test(.paste), until: .patient) {
             step throws(TokenKeepError) in
             problems.append(step.problem?.message)
             let opened = OpenedAddress(step.address)
@@ -58,7 +58,7 @@ import TokenKeepOAuth
     @Test func aWholeAddressAfterACutOneCountsAlone() throws {
         let played = PlayedServer(try PlayedServer.tokens())
         var count = 0
-        _ = try SignIn.run(at: played.server, .test(.paste), until: Deadline(milliseconds: 30_000)) {
+        _ = try SignIn.run(at: played.server, .test(.paste), until: .patient) {
             step throws(TokenKeepError) in
             count += 1
             let opened = OpenedAddress(step.address)
@@ -75,7 +75,7 @@ import TokenKeepOAuth
     func anythingElseIsNamedAndTheSignInGoesOn(text: String) throws {
         let played = PlayedServer(try PlayedServer.tokens())
         var steps: [SignInStep] = []
-        _ = try SignIn.run(at: played.server, .test(.paste), until: Deadline(milliseconds: 30_000)) {
+        _ = try SignIn.run(at: played.server, .test(.paste), until: .patient) {
             step throws(TokenKeepError) in
             steps.append(step)
             let opened = OpenedAddress(step.address)
@@ -91,7 +91,7 @@ import TokenKeepOAuth
     @Test func aProblemIsShownOnce() throws {
         let played = PlayedServer(try PlayedServer.tokens())
         var steps: [SignInStep] = []
-        _ = try SignIn.run(at: played.server, .test(.paste), until: Deadline(milliseconds: 30_000)) {
+        _ = try SignIn.run(at: played.server, .test(.paste), until: .patient) {
             step throws(TokenKeepError) in
             steps.append(step)
             let opened = OpenedAddress(step.address)

@@ -11,16 +11,16 @@ import TokenKeepSession
 
 /// Sign-ins that begin a session, at the tests' server, by device code.
 @Suite struct SessionLoginTests {
-    private let server: LyingServer
-    private let directory = TemporaryDirectory(inMemory: true)
-    private let store: Store
+    let server: LyingServer
+    let directory = TemporaryDirectory(inMemory: true)
+    let store: Store
 
     init() throws {
         server = try LyingServer()
         store = try Store(inVaultOf: directory)
     }
 
-    private func provider(
+    func provider(
         _ name: String = "example", more: String = "", token: String = "/token", revocation: String = "/revoke"
     ) throws -> Provider {
         let text = """
@@ -38,22 +38,22 @@ import TokenKeepSession
         return try ProviderFiles(directories: [directory.path]).provider(path: path)
     }
 
-    private func login(
+    func login(
         _ account: String?, scope: String? = nil, more: String = "", _ change: (inout SessionOptions) -> Void = { _ in }
     ) throws -> Session {
-        var options = SessionOptions(timeoutMilliseconds: 2000)
+        var options = SessionOptions(timeoutMilliseconds: Patience.milliseconds)
         change(&options)
         let login = try SessionLogin(
             store, service: "api.example.com", account: account, at: provider(more: more),
             .test(.device, scope: scope), options)
-        return try login.run(until: Deadline(milliseconds: 30_000)) { _ throws(TokenKeepError) in nil }.session
+        return try login.run(until: .patient) { _ throws(TokenKeepError) in nil }.session
     }
 
-    private func fault(_ body: () throws -> Void) throws -> TokenKeepError {
+    func fault(_ body: () throws -> Void) throws -> TokenKeepError {
         try #require(throws: TokenKeepError.self) { try body() }
     }
 
-    private var revocations: [String] {
+    var revocations: [String] {
         get throws { try server.requests.filter { $0.contains("/revoke") } }
     }
 
@@ -71,22 +71,6 @@ import TokenKeepSession
             try revocations == ["https POST /revoke token=refresh-2&token_type_hint=refresh_token&client_id=app"])
     }
 
-    @Test func aRevocationWithoutAnAnswerEndsAtItsLimit() throws {
-        var login = try SessionLogin(
-            store, service: "api.example.com", account: nil, at: provider(revocation: "/hangs"),
-            .test(.device, scope: "openid"), SessionOptions())
-        login.revocationLimit = 100
-        let usual = Mutex<Deadline?>(nil)
-        let error = try fault {
-            _ = try login.run(until: Deadline(milliseconds: 30_000)) { _ throws(TokenKeepError) in
-                usual.withLock { $0 = Deadline(milliseconds: 10_000) }
-                return nil
-            }
-        }
-        #expect(error.status == .denied && error.message.contains("still valid at the server"))
-        #expect(usual.withLock { $0?.hasPassed } == false)
-    }
-
     @Test func aTokenThatWaitsToBeRevokedIsSentBeforeTheNextSignInRedeems() throws {
         _ = try login("ann").end()
         #expect(try store.list(service: Outbox.service).items.count == 1)
@@ -101,19 +85,9 @@ import TokenKeepSession
         let login = try SessionLogin(
             store, service: "api.example.com", account: "ann", at: provider(revocation: "/fails"),
             .test(.device), SessionOptions())
-        _ = try login.run(until: Deadline(milliseconds: 30_000)) { _ throws(TokenKeepError) in nil }
+        _ = try login.run(until: .patient) { _ throws(TokenKeepError) in nil }
         #expect(try store.list(service: Outbox.service).items.isEmpty)
         #expect(try revocations.isEmpty)
-    }
-
-    @Test func tokensOfASessionThatIsBusyAreRevoked() throws {
-        let name = try ItemName(namespace: store.namespace, service: "api.example.com", account: "ann")
-        let call = CallContext(deadline: Deadline(milliseconds: 1000))
-        let lock = try SessionLock.acquire(.change, of: name, store.records, call)
-        let error = try fault { _ = try login("ann") { $0.timeoutMilliseconds = 300 } }
-        #expect(error.status == .busy && error.message.contains("were revoked"))
-        #expect(try revocations.count == 1)
-        _ = consume lock
     }
 
     @Test func aSessionOfTheProviderIsNotHarmedByARevocation() throws {
@@ -125,7 +99,8 @@ import TokenKeepSession
     }
 
     @Test func aSessionOfAnotherNamespaceIsNotHarmedByARevocation() throws {
-        var configuration = StoreConfiguration(stackText: "any required vault", timeoutMilliseconds: 20_000)
+        var configuration = StoreConfiguration(
+            stackText: "any required vault", timeoutMilliseconds: Patience.milliseconds)
         configuration.namespace = "other"
         configuration.vaultPath = directory.path + "/vault"
         configuration.residentKeys = ClassKeyStore(simulatingKernelAt: { 0 })
@@ -148,7 +123,7 @@ import TokenKeepSession
             store, service: service, account: account, at: provider(token: "/token-as/\(person)"),
             .test(.device, scope: "openid"), SessionOptions())
         login.takesAnyone = takesAnyone
-        return try login.run(until: Deadline(milliseconds: 30_000)) { _ throws(TokenKeepError) in nil }
+        return try login.run(until: .patient) { _ throws(TokenKeepError) in nil }
     }
 
     @Test func aSignInOfAnotherPersonChangesNothing() throws {
@@ -222,7 +197,7 @@ import TokenKeepSession
         options.scope.added = scopes
         let login = try SessionLogin(
             store, service: "api.example.com", account: account, at: provider(token: token), options, SessionOptions())
-        return try login.run(until: Deadline(milliseconds: 30_000)) { _ throws(TokenKeepError) in nil }.signedIn
+        return try login.run(until: .patient) { _ throws(TokenKeepError) in nil }.signedIn
     }
 
     @Test func scopesAreAddedToThoseOfTheSession() throws {
@@ -259,7 +234,7 @@ import TokenKeepSession
         let more = "parameter prompt = consent\nparameter access_type = offline\nparameter organization = org 1"
         let login = try SessionLogin(
             store, service: "api.example.com", account: "ann", at: provider(more: more), options, SessionOptions())
-        _ = try login.run(until: Deadline(milliseconds: 30_000)) { _ throws(TokenKeepError) in nil }
+        _ = try login.run(until: .patient) { _ throws(TokenKeepError) in nil }
         #expect(try server.requests.contains { $0.contains("/device organization=org%201&prompt=login&client_id=app") })
     }
 
@@ -318,7 +293,7 @@ import TokenKeepSession
             }())
         #expect(mkfifo(server.directory.path + "/gate", 0o600) == 0)
         let error = try fault {
-            _ = try login.run(until: Deadline(milliseconds: 30_000, cancellation: cancellation)) {
+            _ = try login.run(until: .patient.cancelled(by: cancellation)) {
                 _ throws(TokenKeepError) in nil
             }
         }

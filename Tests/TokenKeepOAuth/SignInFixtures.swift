@@ -155,7 +155,8 @@ extension SignInOptions {
 extension Store {
     /// A store of a vault in a directory. Its keys stay in this process.
     convenience init(inVaultOf directory: TemporaryDirectory) throws {
-        var configuration = StoreConfiguration(stackText: "any required vault", timeoutMilliseconds: 20_000)
+        var configuration = StoreConfiguration(
+            stackText: "any required vault", timeoutMilliseconds: Patience.milliseconds)
         configuration.vaultPath = directory.path + "/vault"
         configuration.residentKeys = ClassKeyStore(simulatingKernelAt: { 0 })
         try self.init(configuration)

@@ -12,9 +12,8 @@ struct PromptTests {
 
     /// Whether no process has a lock of the session now.
     private func isFree(_ session: Session) throws -> Bool {
-        let call = CallContext(deadline: Deadline(milliseconds: 0))
         for purpose in [SessionLock.Purpose.refresh, .change] {
-            guard try SessionLock.acquire(purpose, of: session.name, session.store.records, call) != nil else {
+            guard try SessionLock.acquire(purpose, of: session.name, session.store.records, .passed) != nil else {
                 return false
             }
         }

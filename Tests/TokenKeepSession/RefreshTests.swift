@@ -286,7 +286,7 @@ struct RefreshTests {
         world.move(seconds: 3400)
         #expect(try session.token().text == "a2")
         // The process died after it saved the record, which has the same refresh token.
-        let call = CallContext(deadline: Deadline(milliseconds: 1000))
+        let call = CallContext.patient
         let fingerprint = try session.files.fingerprint(of: SecretBytes("refresh-1"), call)
         try session.changeNote(call) { note in
             note.generation = 1

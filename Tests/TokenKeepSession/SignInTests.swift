@@ -110,7 +110,8 @@ struct SignInTests {
 
     @Test func aWaitingTokenOfTheProviderIsSentBeforeTheNextSignIn() throws {
         let session = try queued()
-        session.outbox.sendBeforeSignIn(at: "example", within: 1000, until: Deadline(milliseconds: 300_000))
+        session.outbox.sendBeforeSignIn(
+            at: "example", within: Patience.milliseconds, until: Deadline(milliseconds: 300_000))
         #expect(world.server.revoked == ["family-1"])
         #expect(try waiting == 0)
     }
@@ -118,7 +119,8 @@ struct SignInTests {
     @Test func aWaitingTokenThatCannotBeSentIsHeldBackDuringASignInAndDroppedAfterIt() throws {
         let session = try queued()
         world.server.become(.says(500, [:], ""))
-        session.outbox.sendBeforeSignIn(at: "example", within: 1000, until: Deadline(milliseconds: 300_000))
+        session.outbox.sendBeforeSignIn(
+            at: "example", within: Patience.milliseconds, until: Deadline(milliseconds: 300_000))
         world.server.become(.answers)
         world.move(seconds: 330)
         #expect(try session.outbox.flush().left == 1, "another process does not send it meanwhile")

@@ -1,4 +1,3 @@
-import Dispatch
 import TokenKeepCore
 import TokenKeepSession
 
@@ -125,23 +124,22 @@ extension TokenSession {
         /// The transport for the engine. The engine's thread waits for the task, and is not of Swift's cooperative pool.
         private static func synchronous(_ transport: @escaping Transport) -> SessionTransport {
             { request throws(CoreError) in
-                let answer = MutexGuarded<Result<SessionResponse, CoreError>?>(nil)
-                let isThere = DispatchSemaphore(value: 0)
-                let task = Task.detached {
-                    let result: Result<SessionResponse, CoreError>
-                    do {
-                        result = .success(try await transport(Request(request)).core)
-                    } catch let error as TokenKeepError {
-                        result = .failure(error.core)
-                    } catch {
-                        result = .failure(CoreError(.io, "the application got no answer"))
+                var task: Task<Void, Never>?
+                let result = LimitedWork<Result<SessionResponse, CoreError>>.value(
+                    withinMilliseconds: request.deadline.remainingMilliseconds
+                ) { finish in
+                    task = Task.detached {
+                        do {
+                            finish(.success(try await transport(Request(request)).core))
+                        } catch let error as TokenKeepError {
+                            finish(.failure(error.core))
+                        } catch {
+                            finish(.failure(CoreError(.io, "the application got no answer")))
+                        }
                     }
-                    answer.withLock { $0 = result }
-                    isThere.signal()
                 }
-                let limit = DispatchTime.now() + .milliseconds(Int(request.deadline.remainingMilliseconds))
-                guard isThere.wait(timeout: limit) == .success, let result = answer.withLock({ $0 }) else {
-                    task.cancel()
+                guard let result else {
+                    task?.cancel()
                     throw CoreError(.timedOut, "the application did not answer in time")
                 }
                 return try result.get()

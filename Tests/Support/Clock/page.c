@@ -47,10 +47,16 @@ typedef struct {
 } state;
 
 /* A page that nobody has written yet shows the real time. */
+static state state_of(test_clock_page *page) {
+    int64_t slowness = __atomic_load_n(&page->slowness, __ATOMIC_RELAXED);
+    return (state){__atomic_load_n(&page->real, __ATOMIC_RELAXED),
+                   __atomic_load_n(&page->shown, __ATOMIC_RELAXED), slowness == 0 ? 1 : slowness};
+}
+
 static state read_state(test_clock_page *page) {
     for (;;) {
         uint32_t version = __atomic_load_n(&page->version, __ATOMIC_ACQUIRE);
-        state read = {page->real, page->shown, page->slowness == 0 ? 1 : page->slowness};
+        state read = state_of(page);
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
         if (version % 2 == 0 && __atomic_load_n(&page->version, __ATOMIC_RELAXED) == version)
             return read;
@@ -80,11 +86,12 @@ static void change(test_clock_page *page, uint32_t slowness, int64_t forward) {
         version = __atomic_load_n(&page->version, __ATOMIC_RELAXED) & ~1U;
     } while (!__atomic_compare_exchange_n(&page->version, &version, version + 1, 0, __ATOMIC_ACQ_REL,
                                           __ATOMIC_RELAXED));
-    state before = {page->real, page->shown, page->slowness == 0 ? 1 : page->slowness};
+    state before = state_of(page);
     int64_t real = real_now();
-    page->shown = before.shown + (real - before.real) / before.slowness + forward;
-    page->real = real;
-    page->slowness = slowness != 0 ? slowness : (uint32_t)before.slowness;
+    int64_t shown = before.shown + (real - before.real) / before.slowness + forward;
+    __atomic_store_n(&page->shown, shown, __ATOMIC_RELAXED);
+    __atomic_store_n(&page->real, real, __ATOMIC_RELAXED);
+    __atomic_store_n(&page->slowness, slowness != 0 ? slowness : (uint32_t)before.slowness, __ATOMIC_RELAXED);
     __atomic_store_n(&page->version, version + 2, __ATOMIC_RELEASE);
 }
 
