@@ -83,7 +83,7 @@ private final class LimitMover {
     /// Moves the clock if a thread of this process has waited for a while. Returns false: the call may still wait.
     private static func move(_ seconds: Double?) -> Bool {
         guard let page = test_clock_of_environment() else { return true }
-        let next = test_clock_next_deadline(page, getpid())
+        let next = test_clock_next_deadline(page, getpid(), Int32(TEST_CLOCK_ROUNDS))
         let left = next == .max ? 0 : next - test_clock_now(page)
         if left > 0 { test_clock_advance(page, seconds.map { Int64($0 * 1e9) } ?? left) }
         return false

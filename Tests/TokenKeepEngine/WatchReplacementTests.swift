@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import StoreTestSupport
 import TestSupport
 import Testing
 import TokenKeepCore

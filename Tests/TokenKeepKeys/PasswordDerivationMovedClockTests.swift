@@ -40,7 +40,7 @@ import TokenKeepCore
         let call = CallContext(deadline: .patient.cancelled(by: cancellation))
         let outcome = MutexGuarded<Status>(.ok)
         let thread = TestThread {
-            do {
+            do throws(TokenKeepError) {
                 _ = try derive(long, call)
             } catch {
                 outcome.withLock { $0 = error.status }
