@@ -147,9 +147,8 @@ static bool has_waited_long(const struct attempts *attempts) {
  * its own session, and uses nothing of an earlier attempt. */
 static struct outcome attempt_until_done(struct device *device, const struct request *request, uid_t uid,
                                          struct reply *reply) {
-    struct attempts attempts = {.budget_ms = request->budget_ms,
-                                .pause_ms = FIRST_PAUSE_MS,
-                                .waits_since_ms = request->budget_ms};
+    struct attempts attempts = {
+        .budget_ms = request->budget_ms, .pause_ms = FIRST_PAUSE_MS, .waits_since_ms = request->budget_ms};
     for (;;) {
         reply_begin(reply, REASON_NONE, 0);
         struct outcome outcome = dispatch(device, request, uid, reply);

@@ -63,10 +63,10 @@ class LoopbackServer:
         arguments, environment = self.command()
         with open(self.log, "a", encoding="utf-8") as log:
             self.process = subprocess.Popen(arguments, env=environment, stdout=log, stderr=log)
-        wait_until(lambda: self.process.poll() is not None or self.accepts(), "the server")
+        wait_until(lambda: self.process.poll() is not None or self.is_reachable(), "the server")
         assert self.process.poll() is None, open(self.log, encoding="utf-8").read()
 
-    def accepts(self):
+    def is_reachable(self):
         try:
             socket.create_connection(("127.0.0.1", self.port), PATIENCE).close()
         except OSError:

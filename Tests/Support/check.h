@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A test that waits for what others do in their own time ends after so many seconds. No test measures by it. */
+/* A test that waits for what others do in their own time ends after so many seconds. No test measures by it.
+ */
 enum { CHECK_PATIENCE_S = 300 };
 
 static int check_failures_here; /* of the test that runs */

@@ -43,13 +43,15 @@ static int copy_library(const char *target) {
     return count == 0;
 }
 
-/* The library goes before the libraries that are preloaded already. A clock within another one has its library. */
+/* The library goes before the libraries that are preloaded already. A clock within another one has its
+ * library. */
 static int preload_library(const char *library) {
     char preload[2 * PATH_MAX];
     const char *others = getenv("LD_PRELOAD");
     if (others != NULL && strstr(others, "/tokenkeep-clock.") != NULL)
         return 1;
-    snprintf(preload, sizeof preload, "%s%s%s", library, others == NULL ? "" : ":", others == NULL ? "" : others);
+    snprintf(preload, sizeof preload, "%s%s%s", library, others == NULL ? "" : ":",
+             others == NULL ? "" : others);
     return setenv("LD_PRELOAD", preload, 1) == 0;
 }
 
