@@ -37,7 +37,7 @@ struct VaultFileRemoval {
 
     /// Whether an entry of the vault's directory is the rest of an era, whose files are named by themselves.
     private static func isSetAside(_ name: String) -> Bool {
-        name.hasPrefix("era-") && name.contains(ending)
+        name.hasPrefix("era-") && name.dropFirst("era-".count).drop { $0.isNumber }.hasPrefix(ending)
     }
 
     private static let ending = ".left-"
