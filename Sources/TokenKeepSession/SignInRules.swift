@@ -36,8 +36,10 @@ package struct SignInStart: Sendable, Equatable {
     ///
     /// - Parameter account: nil if the sign-in will name it.
     package init(_ store: Store, service: String, account: String?, _ options: SessionOptions) {
-        self.init(options.clock(), epoch: account.flatMap {
-            try? Session(store, service: service, account: $0, options).note()?.epoch ?? ""
-        })
+        self.init(
+            options.clock(),
+            epoch: account.flatMap {
+                try? Session(store, service: service, account: $0, options).note()?.epoch ?? ""
+            })
     }
 }

@@ -18,15 +18,10 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 from share import SHARE, share
-from tracing import fault, strace
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Support"))
-import tests_clock  # noqa: E402: its folder must be on the path first
-from patience import PATIENCE  # noqa: E402
-
-tests_clock.require()
 PROGRAM = os.path.abspath(sys.argv[1])
 CALLS = [
     "rename", "renameat", "renameat2", "unlinkat", "fsync", "fdatasync", "syncfs", "pwrite64", "write", "linkat", "symlinkat",
@@ -40,8 +35,7 @@ class Machine:
     def __init__(self, work, **environment):
         self.vault = work + "/vault"
         self.environment = {
-            "PATH": os.environ["PATH"], "HOME": work, "XDG_CONFIG_HOME": work, "TOKENKEEP_VAULT": self.vault,
-            **tests_clock.environment(), **environment}
+            "PATH": os.environ["PATH"], "HOME": work, "XDG_CONFIG_HOME": work, "TOKENKEEP_VAULT": self.vault, **environment}
         self.save_items()
 
     def save_items(self):
@@ -52,7 +46,7 @@ class Machine:
         stack = () if arguments[0] == "login" else ("--stack", self.stack)
         return subprocess.run(
             [*wrapper, PROGRAM, *arguments, *stack], env=self.environment, input=input, text=True,
-            capture_output=True, timeout=PATIENCE)
+            capture_output=True, timeout=120)
 
     def expect(self, *arguments, input=""):
         done = self.run(*arguments, input=input)
@@ -117,14 +111,14 @@ def forget(description):
 def calls_of(machine, *arguments, input):
     """How often the program makes each call."""
     trace = machine.vault + ".trace"
-    wrapper = strace(CALLS, "-o", trace)
+    wrapper = ("strace", "-f", "-qq", "-o", trace, "-e", "trace=" + ",".join(CALLS))
     assert machine.run(*arguments, input=input, wrapper=wrapper).returncode == 0
     with open(trace) as lines:
         names = re.findall(r"^\d+ +(\w+)\(", lines.read(), re.MULTILINE)
     return share([(name, number) for name in CALLS for number in range(1, names.count(name) + 1)])
 
 
-def faults(machine, copy, arguments, input, before, after, what):
+def faults(machine, copy, arguments, input, before, after, fault):
     """One fault each; `before` and `after` are the passwords that open the vault, None for no password."""
     machine.restore(copy)
     if before:
@@ -134,8 +128,9 @@ def faults(machine, copy, arguments, input, before, after, what):
         machine.restore(copy)
         if before:
             assert machine.opens(before)
-        machine.run(*arguments, input=input, wrapper=fault(name, what, number))
-        when = f"after {what} at {name} {number} of {' '.join(arguments)}"
+        wrapper = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={name}:{fault}:when={number}")
+        machine.run(*arguments, input=input, wrapper=wrapper)
+        when = f"after {fault} at {name} {number} of {' '.join(arguments)}"
         changed = machine.check_change(before, after, when)
         if arguments[:2] == ("recovery", "use"):
             machine.expect("recovery", "use", "--stdin", input=input)
@@ -168,7 +163,7 @@ class Reader:
         """Waits until a round is over that began after this call."""
         with self.turn:
             last = self.rounds + 2
-            assert self.turn.wait_for(lambda: self.rounds >= last, timeout=PATIENCE), "the reader stands still"
+            assert self.turn.wait_for(lambda: self.rounds >= last, timeout=60), "the reader stands still"
 
     def __enter__(self):
         self.thread.start()
@@ -192,9 +187,9 @@ class Writer:
         number = 0
         while not self.over.is_set():
             account, number = f"writer-{number % 5}", number + 1
-            start = tests_clock.now()
+            start = time.monotonic()
             done = self.machine.run("save", "s", account, input=f"value {number}")
-            self.longest = max(self.longest, tests_clock.now() - start)
+            self.longest = max(self.longest, time.monotonic() - start)
             if done.returncode == 0:
                 self.saved[account] = f"value {number}"
             else:
@@ -223,8 +218,8 @@ def faults_while_others_go_on(machine, copy, arguments, input, before, after):
     machine.restore(copy)
     assert not before or machine.opens(before)
     # The moments between two steps are widened in turn with that of a reader who has the record, between it and its key.
-    slowly = strace([*CALLS, "keyctl"], "-o", "/dev/null", "-e", "inject=" + ",".join([*CALLS, "keyctl"]) + ":delay_exit=2000")
-    thinking = strace({"keyctl"}, "-o", "/dev/null", "-e", "inject=keyctl:delay_enter=10000")
+    slowly = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "inject=" + ",".join([*CALLS, "keyctl"]) + ":delay_exit=2000")
+    thinking = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "inject=keyctl:delay_enter=10000")
     calls = calls_of(machine, *arguments, input=input)
     kept = changed = 0
     # Every moment of one change, and every other one of those that are made in the same way.
@@ -233,7 +228,9 @@ def faults_while_others_go_on(machine, copy, arguments, input, before, after):
         assert not before or machine.opens(before)
         when = f"at {name} {number} of {' '.join(arguments)}"
         with Reader(machine) as reader, Reader(machine, thinking) as slow, Writer(machine) as writer:
-            wrapper = fault(name, "signal=KILL", number, "-e", "inject=keyctl:delay_exit=2000")
+            wrapper = (
+                "strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={name}:signal=KILL:when={number}",
+                "-e", "inject=keyctl:delay_exit=2000")
             machine.run(*arguments, input=input, wrapper=wrapper)
             slow.finish_round()
             passwords = {after, before} - {None}
@@ -258,7 +255,8 @@ def recoveries(machine, copy, code, arguments, input, before, after):
     for name, number in calls_of(machine, *arguments, input=input):
         machine.restore(copy)
         assert machine.opens(before)
-        machine.run(*arguments, input=input, wrapper=fault(name, "signal=KILL", number))
+        wrapper = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={name}:signal=KILL:when={number}")
+        machine.run(*arguments, input=input, wrapper=wrapper)
         when = f"after a kill at {name} {number} of {' '.join(arguments)}"
         recovered = machine.run("recovery", "use", "--stdin", input=f"{code}\nthree\n")
         machine.check_items(f"{when} and the code")
@@ -277,7 +275,7 @@ def derives_once(machine):
     """An unlock asks for the memory of Argon2id one time: with the right password, and with a wrong one."""
     for password in ("one", "wrong"):
         trace = machine.vault + ".trace"
-        wrapper = strace({"mmap", "munmap"}, "-o", trace)
+        wrapper = ("strace", "-f", "-qq", "-o", trace, "-e", "trace=mmap,munmap")
         machine.run("unlock", "--stdin", input=password + "\n", wrapper=wrapper)
         with open(trace) as lines:
             count = len(re.findall(r"mmap\(NULL, 671\d{5}, ", lines.read()))

@@ -1,6 +1,6 @@
 """Sends the form of a page to this machine, as a browser's script does at once: send_form.py PAGE
 
-Does nothing if the page has no form for this machine.
+The page that follows takes the place of the first one. Does nothing if the page has no form for this machine.
 """
 import html.parser
 import os
@@ -29,4 +29,7 @@ if os.path.exists(sys.argv[1]):
     with open(sys.argv[1], encoding="utf-8", errors="replace") as page:
         form.feed(page.read())
     if form.address:
-        urllib.request.urlopen(form.address, urllib.parse.urlencode(form.fields).encode(), timeout=30).read()
+        answer = urllib.request.urlopen(form.address, urllib.parse.urlencode(form.fields).encode(), timeout=30).read()
+        with open(sys.argv[1] + ".next", "wb") as page:
+            page.write(answer)
+        os.rename(sys.argv[1] + ".next", sys.argv[1])

@@ -10,7 +10,8 @@ CASES = []
 BROWSER = """#!/bin/sh
 server=$(curl -s -o /dev/null -w '%{{redirect_url}}' "$1")
 curl -sL -c {directory}/cookies -b {directory}/cookies -o {directory}/page "$server{suffix}"
-exec python3 {tests}/send_form.py {directory}/page
+python3 {tests}/send_form.py {directory}/page
+echo >{directory}/seen
 """
 TESTS = os.path.dirname(os.path.abspath(__file__))
 
@@ -32,6 +33,7 @@ class Visitor:
         with open(directory + "/browse", "w", encoding="utf-8") as file:
             file.write(BROWSER.format(tests=TESTS, directory=directory, suffix=server.address_suffix))
         os.chmod(directory + "/browse", 0o700)
+        os.mkfifo(directory + "/seen")
         os.makedirs(directory + "/.config/tokenkeep/providers.d")
         for name, client in (("browser", server.browser_client), ("device", server.device_client)):
             with open(f"{directory}/.config/tokenkeep/providers.d/{name}.conf", "w", encoding="utf-8") as file:
@@ -90,6 +92,8 @@ def line_with(process, pattern):
 def the_browser_comes_back(visitor):
     visitor.server.enter(visitor.jar)
     assert finished(visitor.start("login", "api", "--provider", "browser", "--flow", "browser"))
+    with open(visitor.directory + "/seen", encoding="utf-8") as seen:
+        seen.read()
     with open(visitor.directory + "/page", encoding="utf-8") as page:
         assert "The answer has arrived" in page.read()
     visitor.use_renew_and_end()

@@ -197,7 +197,8 @@ struct SignInTests {
     /// Whole seconds cannot tell two sessions of one second apart.
     @Test(
         arguments: [
-            (1, "one", 11, true), (1, "one", 10, false), (1, "one", 9, false), (2, "one", 11, false), (1, "two", 11, false),
+            (1, "one", 11, true), (1, "one", 10, false), (1, "one", 9, false), (2, "one", 11, false),
+            (1, "two", 11, false),
         ] as [(UInt64, String, Int64, Bool)])
     func withoutAnEpochARivalIsAFirstTokenOfALaterSecond(
         generation: UInt64, boot: String, second: Int64, isRival: Bool

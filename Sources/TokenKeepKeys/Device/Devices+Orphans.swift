@@ -4,7 +4,7 @@ import TokenKeepCore
 extension Devices {
     /// An index of the TPM that belongs to the user.
     package struct UserIndex: Equatable, Sendable {
-        /// What an index is for.
+        /// The purpose of an index.
         package enum Use: String, Sendable {
             /// The secret of the level ``AccessLevel/whenPasscodeSetThisDeviceOnly``.
             case secret

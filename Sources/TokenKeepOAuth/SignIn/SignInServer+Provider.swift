@@ -49,11 +49,15 @@ extension SignInServer {
         redirect = provider[.redirect]
         if let claim = provider[.accountClaim] { accountClaims = [claim] }
         issuer = provider[.issuer]
-        postsAnswers =
-            provider[.responseMode].map { $0 == "form_post" }
-            ?? metadata?["response_modes_supported"]?.texts.contains("form_post") ?? false
+        postsAnswers = SignInServer.sendsForms(provider, metadata)
         // RFC 9207 section 3.
         promisesIssuer = metadata?["authorization_response_iss_parameter_supported"]?.isTrue ?? false
+    }
+
+    /// Whether the server sends its answers as forms, by the provider's file, else by the server's metadata.
+    private static func sendsForms(_ provider: Provider, _ metadata: JSONValue?) -> Bool {
+        if let mode = provider[.responseMode] { return mode == "form_post" }
+        return metadata?["response_modes_supported"]?.texts.contains("form_post") ?? false
     }
 
     /// Sends a request for tokens. The tokens of an answer that nobody reads stay valid at the server.

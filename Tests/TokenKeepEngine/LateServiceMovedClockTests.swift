@@ -8,7 +8,7 @@ import TokenKeepRecords
 @testable import TokenKeepEngine
 
 /// A service that answers late, but within the time that every call gives it, while a change is pending for it.
-@Suite struct LateServiceTests {
+@Suite struct LateServiceMovedClockTests {
     private static let latencies: [UInt32] = [0, 100, 300, 1000, 3000]
     private let world = ScriptedService()
     private let directory = TemporaryDirectory(inMemory: true)
