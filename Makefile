@@ -187,9 +187,6 @@ RELEASE_TESTS := .build-tests-release
 # These move the clock of their process: they run alone, too, and one at a time.
 MOVE_THE_CLOCK := MovedClockTests
 
-# These set limits beside the real delays of a false service.
-REAL_PACE := MisbehaviourTests
-
 # More tests at a time end no earlier.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := 4
 
@@ -199,10 +196,9 @@ SWIFT_TEST := $(CLOCK) swift test --skip-build --disable-xctest
 
 test-swift: export TOKENKEEP_MODEL_COUNT ?= 500
 test-swift: build-tests
-	timeout 1500 $(SWIFT_TEST) --skip "$(OWN_PROCESSES)|$(MOVE_THE_CLOCK)|$(REAL_PACE)"
+	timeout 1500 $(SWIFT_TEST) --skip "$(OWN_PROCESSES)|$(MOVE_THE_CLOCK)"
 	timeout 600 $(SWIFT_TEST) --filter "$(OWN_PROCESSES)"
 	timeout 1200 $(SWIFT_TEST) --no-parallel --filter "$(MOVE_THE_CLOCK)"
-	TOKENKEEP_SLOWNESS=1 timeout 600 $(SWIFT_TEST) --filter "$(REAL_PACE)"
 
 # The journal's histories with the items in the kernel's keyring: one at a time, for the example has a budget.
 test-keyring-histories: build-tests
@@ -215,10 +211,9 @@ RELEASE_TESTER = $(CLOCK) $(RELEASE_TESTS)/release/TokenKeepPackageTests.xctest 
 test-release: deps
 	rm -f $(RELEASE_TESTS)/release.yaml $(RELEASE_TESTS)/*/release/description.json
 	swift build -c release --build-tests -Xswiftc -enable-testing --scratch-path $(RELEASE_TESTS)
-	timeout 1500 $(RELEASE_TESTER) --skip "$(OWN_PROCESSES)|$(MOVE_THE_CLOCK)|$(REAL_PACE)"
+	timeout 1500 $(RELEASE_TESTER) --skip "$(OWN_PROCESSES)|$(MOVE_THE_CLOCK)"
 	timeout 600 $(RELEASE_TESTER) --filter "$(OWN_PROCESSES)"
 	timeout 1200 $(RELEASE_TESTER) --no-parallel --filter "$(MOVE_THE_CLOCK)"
-	TOKENKEEP_SLOWNESS=1 timeout 600 $(RELEASE_TESTER) --filter "$(REAL_PACE)"
 
 # A failure prints its seed and the shortest of its histories that fails.
 test-model: build-tests

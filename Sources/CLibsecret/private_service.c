@@ -1,11 +1,12 @@
 #include "CLibsecret.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 
 /* libsecret's own constructor binds every SecretService to the process's shared session bus connection and
  * to the service's well-known name. A subclass corrects both during construction, the only time when these
- * properties can be set.
+ * properties can be set. It also takes away GDBus's limit of 25 seconds: the caller's own deadline ends a call.
  *
  * GDBusProxy assumes that the name is set once: the name from libsecret's constructor, 24 bytes, leaks for
  * each object. It is not freed here: if a later GLib frees it, the host would crash. */
@@ -21,9 +22,9 @@ static _Thread_local const char *owner_to_use;
 static GObject *construct(GType type, guint count, GObjectConstructParam *properties) {
     GObjectClass *parent = tokenkeep_libsecret_table()->g_type_class_peek(parent_type);
     GObject *object = parent->constructor(type, count, properties);
-    tokenkeep_libsecret_table()->g_object_set(object, "g-bus-type", bus_type_none, "g-connection",
-                                              connection_to_use, "g-name", owner_to_use, "g-flags",
-                                              do_not_load_properties | do_not_connect_signals, NULL);
+    tokenkeep_libsecret_table()->g_object_set(
+        object, "g-bus-type", bus_type_none, "g-connection", connection_to_use, "g-name", owner_to_use,
+        "g-default-timeout", INT_MAX, "g-flags", do_not_load_properties | do_not_connect_signals, NULL);
     return object;
 }
 

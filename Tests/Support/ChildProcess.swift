@@ -45,7 +45,7 @@ public final class ChildProcess: @unchecked Sendable {
     /// Waits for its end; returns everything it printed and its exit status.
     public func finish() throws -> (output: String, status: Int32) {
         let data = try output.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
+        waitForEnd()
         return (String(decoding: data, as: UTF8.self), process.terminationStatus)
     }
 
@@ -63,7 +63,12 @@ public final class ChildProcess: @unchecked Sendable {
     public func kill() {
         guard process.isRunning else { return }
         signal(SIGKILL)
-        process.waitUntilExit()
+        waitForEnd()
+    }
+
+    /// Foundation's own function waits by its run loop, which is slow while the test clock is.
+    private func waitForEnd() {
+        while !Patience.wait(until: { !process.isRunning }) {}
     }
 
     /// Runs a program to its end and returns what it printed.

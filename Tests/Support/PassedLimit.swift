@@ -24,8 +24,8 @@ extension TestClock {
     ///
     /// - Parameters:
     ///   - isWaiting: whether the peer has the message. The call fails the test if it ends before.
-    ///   - seconds: how far the clock goes at a time; nil to the next moment for which a thread waits. A call that looks often
-    ///     whether it was cancelled waits for very many moments.
+    ///   - seconds: how far the clock goes at a time; nil to the next moment for which a thread waits. A call that can be
+    ///     cancelled waits for very many moments: the clock goes at least 0.1 s, and a quarter of the time that has passed.
     ///   - call: what runs meanwhile, on this thread.
     public static func passLimits<Answer>(
         when isWaiting: @escaping @Sendable () -> Bool = { true }, by seconds: Double? = nil,
@@ -70,22 +70,23 @@ private final class LimitMover {
         guard let page = test_clock_of_environment() else { throw NoClock() }
         self.page = page
         start = test_clock_now(page)
-        thread = TestThread { [isOver, hasWaited] in
+        thread = TestThread { [isOver, hasWaited, start] in
             _ = Patience.wait {
                 let waits = isWaiting()
                 hasWaited.withLock { $0 = waits }
                 return waits || isOver.withLock { $0 }
             }
-            while !Patience.wait(until: { isOver.withLock { $0 } || LimitMover.move(seconds) }) {}
+            while !Patience.wait(until: { isOver.withLock { $0 } || LimitMover.move(seconds, since: start) }) {}
         }
     }
 
     /// Moves the clock if a thread of this process has waited for a while. Returns false: the call may still wait.
-    private static func move(_ seconds: Double?) -> Bool {
+    private static func move(_ seconds: Double?, since start: Int64) -> Bool {
         guard let page = test_clock_of_environment() else { return true }
         let next = test_clock_next_deadline(page, getpid(), Int32(TEST_CLOCK_ROUNDS))
-        let left = next == .max ? 0 : next - test_clock_now(page)
-        if left > 0 { test_clock_advance(page, seconds.map { Int64($0 * 1e9) } ?? left) }
+        let now = test_clock_now(page)
+        guard next != .max, next > now else { return false }
+        test_clock_advance(page, seconds.map { Int64($0 * 1e9) } ?? max(next - now, 100_000_000, (now - start) / 4))
         return false
     }
 

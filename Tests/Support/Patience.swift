@@ -1,4 +1,4 @@
-import Glibc
+import CTestClock
 
 /// How long tests wait on a machine however busy.
 ///
@@ -12,12 +12,12 @@ public enum Patience {
     /// How far a test sets the clock to end such a call at once, in seconds.
     public static let beyond = Double(milliseconds) / 1000 + 1
 
-    /// Waits for what another thread or process does in its own time. Returns false if it did not happen.
+    /// Waits for what another thread or process does in its own time, by the real clock. Returns false if it did not happen.
     public static func wait(until condition: () throws -> Bool) rethrows -> Bool {
-        let deadline = ContinuousClock.now + .milliseconds(milliseconds)
+        let end = test_clock_real_now() + Int64(milliseconds) * 1_000_000
         while try !condition() {
-            guard ContinuousClock.now < deadline else { return false }
-            usleep(1000)
+            guard test_clock_real_now() < end else { return false }
+            test_clock_real_pause(1_000_000)
         }
         return true
     }

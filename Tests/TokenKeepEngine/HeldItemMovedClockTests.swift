@@ -44,7 +44,7 @@ import TokenKeepRecords
         var isSaved = false
         world.interlude = (
             {
-                isSaved = (try? other.save(request, until: Deadline(milliseconds: 1000))) != nil
+                _ = try? TestClock.passLimits { isSaved = (try? other.save(request, until: .patient)) != nil }
             }, calls
         )
         _ = try stores.open().pendingChanges.sync()
@@ -65,9 +65,10 @@ import TokenKeepRecords
             let name = try name()
             let held = try world.store.records.begin(name, .patient)
             #expect(throws: TokenKeepError(.busy, "")) {
-                try other.save(
-                    SaveRequest(name: name, secret: SecretBytes("two"), accessLevel: .whenUnlocked),
-                    until: Deadline(milliseconds: 500))
+                try TestClock.passLimits {
+                    try other.save(
+                        SaveRequest(name: name, secret: SecretBytes("two"), accessLevel: .whenUnlocked), until: .patient)
+                }
             }
             #expect(held.name == name)
         }

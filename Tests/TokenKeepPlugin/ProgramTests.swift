@@ -7,18 +7,18 @@ import TokenKeepCore
 
 /// Modules as programs: the lines, the environment, the deadline, and what a wrong answer comes to.
 @Suite struct ProgramTests {
-    private let directory = TemporaryDirectory()
-    private var call: CallContext { CallContext(deadline: Deadline(milliseconds: Patience.milliseconds)) }
+    let directory = TemporaryDirectory()
+    private var call: CallContext { .patient }
     private static let readRequest = "while IFS= read -r line && [ -n \"$line\" ]; do :; done\n"
 
     /// A module whose program is a shell script.
-    private func module(
+    func module(
         _ script: String, _ arguments: [String] = [], shebang: String = "#!/bin/sh\n", idle: UInt32 = 5000
     ) -> PluginModule {
         directory.write(Array((shebang + script).utf8), to: "module", mode: 0o700)
         var setting = PluginModule.Setting(file: ModuleFile(path: directory.path + "/module"))
         setting.arguments = arguments
-        setting.timeoutMilliseconds = 20_000
+        setting.timeoutMilliseconds = Patience.milliseconds
         setting.idleMilliseconds = idle
         let key = Result { try ItemVersionKey.random() }
         return PluginModule(setting) { () throws(TokenKeepError) in
@@ -33,17 +33,15 @@ import TokenKeepCore
 
     private func name() throws -> ItemName { try ItemName(service: "example.com", account: "ann") }
 
-    private func failure(_ module: PluginModule, milliseconds: UInt32 = 10_000) throws -> TokenKeepError? {
+    func failure(_ module: PluginModule) throws -> TokenKeepError? {
         do throws(TokenKeepError) {
-            _ = try module.load(
-                ItemName(service: "example.com", account: "ann"),
-                CallContext(deadline: Deadline(milliseconds: milliseconds)))
+            _ = try module.load(ItemName(service: "example.com", account: "ann"), .patient)
             return nil
         } catch { return error }
     }
 
     /// Expects that all programs that had this pipe open for writing have ended.
-    private func expectNoWriter(of pipe: Int32) {
+    func expectNoWriter(of pipe: Int32) {
         var wait = pollfd(fd: pipe, events: Int16(POLLIN), revents: 0)
         #expect(poll(&wait, 1, Int32(Patience.milliseconds)) == 1)
         #expect(Int32(wait.revents) & POLLHUP != 0)
@@ -196,46 +194,6 @@ import TokenKeepCore
         #expect(try linked.load(name(), call).secret.utf8String == directory.path + "/module")
         chmod(directory.path + "/module", 0o777)
         #expect(try failure(linked)?.message.contains("may write") == true)
-    }
-
-    /// It is killed with what it started, and then left alone for a while.
-    @Test func aProgramThatHangsIsKilledWithItsGroup() throws {
-        let pipe = directory.path + "/pipe"
-        mkfifo(pipe, 0o600)
-        // Both hold the pipe open for writing: it is readable to its end when both have ended.
-        let module = module("exec 3>'\(pipe)'\nsleep 1000 &\nsleep 1000\n")
-        let reader = open(pipe, O_RDONLY | O_NONBLOCK)
-        defer { close(reader) }
-        let patience = Deadline(milliseconds: Patience.milliseconds)
-        let late = try failure(module, milliseconds: 300)
-        #expect(late?.status == .timedOut && late?.message == "the module did not answer in time")
-        #expect(!patience.hasPassed)
-        expectNoWriter(of: reader)
-        #expect(!module.mayAnswer)
-        let left = try failure(module)
-        #expect(left?.status == .unavailable)
-        #expect(left?.message == "the module did not answer an earlier call and has not come back")
-    }
-
-    @Test func aProgramThatJoinsAnotherGroupIsKilledToo() throws {
-        let pipe = directory.path + "/pipe"
-        mkfifo(pipe, 0o600)
-        let script = """
-            import os, signal
-            pipe = os.open('\(pipe)', os.O_WRONLY)
-            os.setpgid(0, os.getpgid(os.getppid()))
-            os.write(pipe, b'x')
-            signal.pause()
-
-            """
-        let module = module(script, shebang: "#!/usr/bin/python3\n")
-        let reader = open(pipe, O_RDONLY | O_NONBLOCK)
-        defer { close(reader) }
-        #expect(try failure(module, milliseconds: 5000)?.status == .timedOut)
-        var byte: UInt8 = 0
-        #expect(read(reader, &byte, 1) == 1, "the program had no time to join another group")
-        expectNoWriter(of: reader)
-        #expect(!module.mayAnswer)
     }
 
     @Test func aProgramMayStayAndIsStartedAnewWhenItEnded() throws {

@@ -18,7 +18,7 @@ import TokenKeepKeys
     }
 
     private func open(_ vault: String) throws -> Store {
-        var configuration = StoreConfiguration(timeoutMilliseconds: 20_000)
+        var configuration = StoreConfiguration(timeoutMilliseconds: Patience.milliseconds)
         configuration.stackDirectories = .fixed(user: nil, system: directory.path + "/stack.d")
         configuration.vaultPath = directory.path + "/" + vault
         configuration.busAddress = "unix:path=" + directory.path + "/no-bus"

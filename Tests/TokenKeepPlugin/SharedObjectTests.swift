@@ -11,24 +11,24 @@ import TokenKeepRecords
 /// Modules as shared objects: what is loaded, what is refused and why, what a wrong answer comes to.
 @Suite struct SharedObjectTests {
     private static let fixture = "Tests/TokenKeepPlugin/Fixtures/fixture.c"
-    private static let good = Result { try BuiltModule(fixture, name: "fixture") }
+    static let good = Result { try BuiltModule(fixture, name: "fixture") }
 
-    private func name(_ account: String = "ann") throws -> ItemName {
+    func name(_ account: String = "ann") throws -> ItemName {
         try ItemName(service: "example.com", account: account)
     }
 
-    private func module(
-        _ path: String, _ arguments: [String] = [], timeout: UInt32 = 5000, mayBeMissing: Bool = false
+    func module(
+        _ path: String, _ arguments: [String] = [], mayBeMissing: Bool = false
     ) throws -> PluginModule {
         var setting = PluginModule.Setting(file: ModuleFile(path: path))
         setting.arguments = arguments
-        setting.timeoutMilliseconds = timeout
+        setting.timeoutMilliseconds = Patience.milliseconds
         setting.mayBeMissing = mayBeMissing
         let key = try ItemVersionKey.random()
         return PluginModule(setting) { () throws(TokenKeepError) in key }
     }
 
-    private var call: CallContext { CallContext(deadline: Deadline(milliseconds: Patience.milliseconds)) }
+    private var call: CallContext { .patient }
 
     private func failure(_ module: PluginModule) throws -> TokenKeepError? {
         do throws(TokenKeepError) {
@@ -229,83 +229,6 @@ import TokenKeepRecords
         #expect(told.withLock { $0 } == 1)
     }
 
-    // MARK: hanging
-
-    /// Lets one waiting function of the fixture go on.
-    private func release(_ pipe: String) {
-        let descriptor = open(pipe, O_WRONLY)
-        close(descriptor)
-    }
-
-    private func wait(until condition: () -> Bool) {
-        let happened = Patience.wait(until: condition)
-        #expect(happened)
-    }
-
-    @Test func aHungModuleIsLeftAloneUntilItReturns() throws {
-        let directory = TemporaryDirectory()
-        let pipe = directory.path + "/pipe"
-        mkfifo(pipe, 0o600)
-        let module = try module(Self.good.get().path, ["hang=" + pipe])
-        let start = Deadline(milliseconds: Patience.milliseconds)
-        #expect(throws: TokenKeepError(.timedOut, "")) {
-            try module.load(name(), CallContext(deadline: Deadline(milliseconds: 50)))
-        }
-        #expect(!start.hasPassed)
-        #expect(!module.mayAnswer)
-        let soon = Deadline(milliseconds: 20_000)
-        #expect(throws: TokenKeepError(.unavailable, "")) { try module.load(name(), call) }
-        #expect(!soon.hasPassed)
-        release(pipe)
-        wait { module.mayAnswer }
-        #expect(module.mayAnswer)
-    }
-
-    /// Who is cancelled goes at once. That says nothing of the module, but the next who waits for it in vain knows.
-    @Test func aCancelledCallSaysNothingOfTheModule() throws {
-        let directory = TemporaryDirectory()
-        let pipe = directory.path + "/pipe"
-        mkfifo(pipe, 0o600)
-        let module = try module(Self.good.get().path, ["hang=" + pipe])
-        let cancellation = Cancellation()
-        let thread = TestThread { cancellation.cancel() }
-        let soon = Deadline(milliseconds: 20_000)
-        #expect(throws: TokenKeepError(.cancelled, "")) {
-            try module.load(
-                name(), CallContext(deadline: Deadline(milliseconds: Patience.milliseconds, cancellation: cancellation))
-            )
-        }
-        thread.join()
-        #expect(!soon.hasPassed)
-        #expect(module.mayAnswer)
-        #expect(throws: TokenKeepError(.timedOut, "")) {
-            try module.load(name(), CallContext(deadline: Deadline(milliseconds: 50)))
-        }
-        #expect(!module.mayAnswer)
-        release(pipe)
-        wait { module.mayAnswer }
-        #expect(module.mayAnswer)
-    }
-
-    /// What was given up while the item was looked for is not sent when the module goes on.
-    @Test func aSaveThatWasGivenUpIsNotSentLate() throws {
-        let directory = TemporaryDirectory()
-        let pipe = directory.path + "/pipe"
-        mkfifo(pipe, 0o600)
-        let module = try module(Self.good.get().path, ["hang=" + pipe])
-        #expect(throws: TokenKeepError(.timedOut, "")) {
-            try module.save(
-                SaveRequest(name: name(), secret: SecretBytes("late")),
-                CallContext(deadline: Deadline(milliseconds: 50)))
-        }
-        unlink(pipe + "-gone")
-        rename(pipe, pipe + "-gone")
-        directory.write([], to: "pipe")  // whoever looks from now on does not wait
-        release(pipe + "-gone")
-        wait { module.mayAnswer }
-        #expect(throws: TokenKeepError(.notFound, "")) { try module.load(name(), call) }
-    }
-
     @Test func nothingBeginsForACallerWhoHasGone() throws {
         let transport = try SharedObjectTransport(
             ModuleFile(path: Self.good.get().path), PluginOptions(name: "fixture", arguments: [], changed: {}),
@@ -339,34 +262,6 @@ import TokenKeepRecords
         let message = try #require(try failure(module(Self.good.get().path, ["fault=" + fault]))?.message)
         #expect(!message.contains("UPPER"), "\(message)")
         #expect(!message.contains { $0.isNumber }, "\(message)")
-    }
-
-    /// A store behaves as with a service that hangs: what is saved is owed, and settled when the module is back.
-    @Test func aWriteThatAHungModuleMissesIsPending() throws {
-        let directory = TemporaryDirectory()
-        let pipe = directory.path + "/pipe"
-        mkfifo(pipe, 0o600)
-        let path = try Self.good.get().path
-        directory.write(
-            Array("any sufficient \(path) timeout=100ms hang=\(pipe)\nany required vault\n".utf8),
-            to: "stack.d/default.conf")
-        var configuration = StoreConfiguration()
-        configuration.vaultPath = directory.path + "/vault"
-        configuration.stackDirectories = .fixed(user: nil, system: directory.path + "/stack.d")
-        let store = try Store(configuration)
-        let outcome = try store.save(SaveRequest(name: name(), secret: SecretBytes("s3cr3t")))
-        #expect(outcome.pendingModules == ["fixture"])
-        #expect(try store.load(service: "example.com", account: "ann").secret.utf8String == "s3cr3t")
-        #expect(throws: TokenKeepError(.unavailable, "")) { try store.load(service: "example.com", account: "bob") }
-        #expect(try store.pendingChanges.report().entries.map(\.module) == ["fixture"])
-        // From now on nobody waits: what is waiting goes on, and in the pipe's place is an empty file.
-        release(pipe)
-        unlink(pipe)
-        directory.write([], to: "pipe")
-        wait { (try? store.pendingChanges.sync().left) == 0 }
-        #expect(try store.pendingChanges.report().entries.isEmpty)
-        #expect(try store.load(service: "example.com", account: "ann").details.module == "fixture")
-        #expect(try Store(configuration).list().items.isEmpty)  // the fixture keeps items for each handle
     }
 
     /// With a `-` before it, a line whose module cannot be loaded is passed over; without, it is an outage.

@@ -13,14 +13,14 @@ import TokenKeepCore
     private func client(_ address: String) throws -> SecretServiceModule {
         let key = try ItemVersionKey.random()
         return SecretServiceModule(
-            timeoutMilliseconds: 5000, address: address, versionKey: { key })
+            timeoutMilliseconds: Patience.milliseconds, address: address, versionKey: { key })
     }
 
     private func saving(_ module: SecretServiceModule) throws -> TokenKeepError? {
         let request = try SaveRequest(
             name: ItemName(service: "example.com", account: "ann"), secret: SecretBytes("s3cr3t"))
         do throws(TokenKeepError) {
-            _ = try module.save(request, CallContext(deadline: Deadline(milliseconds: 10_000)))
+            _ = try module.save(request, .patient)
             return nil
         } catch {
             return error

@@ -3,7 +3,7 @@ import TestSupport
 import TokenKeepCore
 
 /// A Secret Service that misbehaves as it is told, on a bus of its own.
-final class FakeService {
+final class FakeService: Sendable {
     let bus: PrivateBus
     let client: ServiceClient
     private let process: ChildProcess
@@ -16,7 +16,12 @@ final class FakeService {
     init(_ behaviour: String = "{}", timeout: UInt32 = 5000, on bus: PrivateBus? = nil) throws {
         self.bus = try bus ?? PrivateBus()
         let program = #filePath.replacingOccurrences(of: "FakeService.swift", with: "Fakes/secret_service.py")
-        process = try ChildProcess("/usr/bin/python3", [program, behaviour], environment: self.bus.environment)
+        let inherited = ProcessInfo.processInfo.environment.filter {
+            ["PATH", "TOKENKEEP_TEST_CLOCK"].contains($0.key)
+        }
+        process = try ChildProcess(
+            "/usr/bin/python3", [program, behaviour],
+            environment: self.bus.environment.merging(inherited) { own, _ in own })
         guard try process.firstLine() == "ready" else { throw HarnessFailure(message: "the fake does not start") }
         client = try ServiceClient(self.bus, timeout: timeout)
     }
@@ -29,6 +34,15 @@ final class FakeService {
 
     /// What it holds, as JSON.
     func items() throws -> String { try call("Items") }
+
+    /// Whether it has calls that it does not answer, because it hangs.
+    var holdsCalls: Bool { (try? call("Held")).map { $0 != "0" } ?? false }
+
+    /// Whether it got this call since it was asked last for its calls.
+    func hasGot(_ member: String) -> Bool { (try? calls().contains(member)) ?? false }
+
+    /// Answers the calls that it did not answer.
+    func release() throws { _ = try call("Release") }
 
     private func call(_ member: String, _ arguments: String...) throws -> String {
         let program = """

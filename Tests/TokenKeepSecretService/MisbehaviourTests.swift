@@ -17,59 +17,6 @@ import TokenKeepCore
         #expect(try fake.client.clear("example.com", "ann"))
     }
 
-    /// Each answer comes in time, all of them together do not.
-    @Test func theTimeoutIsOfTheWholeCall() throws {
-        let fake = try FakeService(MisbehaviourTests.ours, timeout: 400)
-        let late = #"{"do": "late", "ms": 250}"#
-        try fake.configure(#"{"override": {"SearchItems": \#(late), "GetAll": \#(late), "GetSecrets": \#(late)}}"#)
-        var outcome = Status.ok
-        let duration = ContinuousClock().measure { outcome = status { _ = try fake.client.load("example.com", "ann") } }
-        #expect(outcome == .timedOut && duration < Patience.limit)
-    }
-
-    @Test(arguments: ["OpenSession", "SearchItems", "GetAll", "GetSecrets", "SetSecret", "CreateItem", "Delete"])
-    func silenceEndsAtTheDeadline(member: String) throws {
-        let fake = try FakeService(MisbehaviourTests.ours)
-        try fake.configure(#"{"override": {"\#(member)": {"do": "hang"}}}"#)
-        let clock = ContinuousClock()
-        var outcome = Status.ok
-        let body = {
-            switch member {
-            case "SetSecret": try fake.client.save("example.com", "ann", "new", within: 700)
-            case "CreateItem": try fake.client.save("example.com", "bob", "new", within: 700)
-            case "Delete": _ = try fake.client.clear("example.com", "ann", within: 700)
-            default: _ = try fake.client.load("example.com", "ann", within: 700)
-            }
-        }
-        let first = clock.measure { outcome = status(body) }
-        #expect(outcome == .timedOut)
-        #expect(first >= .milliseconds(690) && first < Patience.limit)
-        #expect(status(body) == .unavailable, "the breaker is open: nobody is asked")
-        #expect(
-            errorText(body).hasPrefix("the Secret Service did not answer an earlier call and has not come back"))
-    }
-
-    /// The module's own limit, where the call has more time.
-    @Test func theModulesTimeoutHolds() throws {
-        let fake = try FakeService(#"{"override": {"SearchItems": {"do": "hang"}}}"#, timeout: 200)
-        let clock = ContinuousClock()
-        var outcome = Status.ok
-        let duration = clock.measure {
-            outcome = status { _ = try fake.client.load("example.com", "ann", within: Patience.milliseconds) }
-        }
-        #expect(outcome == .timedOut && duration < Patience.limit)
-    }
-
-    @Test func aLateAnswerClosesTheBreaker() throws {
-        let fake = try FakeService(MisbehaviourTests.ours)
-        #expect(try fake.client.load("example.com", "ann") == "token")
-        try fake.configure(#"{"override": {"GetSecrets": {"do": "late", "ms": 1500}}}"#)
-        #expect(status { _ = try fake.client.load("example.com", "ann", within: 700) } == .timedOut)
-        #expect(status { _ = try fake.client.load("example.com", "ann", within: 700) } == .unavailable)
-        try fake.configure(#"{"override": {}}"#)
-        try waitUntil { status { _ = try fake.client.load("example.com", "ann") } == .ok }
-    }
-
     @Test(arguments: ["OpenSession", "SearchItems", "GetAll", "GetSecrets", "SetSecret"])
     func vanishingIsUnavailable(member: String) throws {
         let fake = try FakeService(MisbehaviourTests.ours)
@@ -212,20 +159,6 @@ import TokenKeepCore
         try fake.client.save("example.com", "ann", "good")
         #expect(try fake.client.load("example.com", "ann") == "good")
         #expect(try fake.client.list().count == 1)
-    }
-
-    /// What was listed before the deadline is told, and that there may be more.
-    @Test func aListThatTakesTooLongTellsWhatItHas() throws {
-        let items = (1...200).map { number in
-            FakeService.item("\(number)", FakeService.ours("example.com", "account \(number)"), secret: "x")
-        }
-        let hang = #""override": {"GetAll": {"do": "hang", "path": "/99"}}"#
-        let fake = try FakeService("{\(hang), \"items\": {\(items.joined(separator: ", "))}}")
-        let listing = try fake.client.module.list(namespace: "", service: nil, fake.client.call(3000))
-        #expect(listing.items.count == 128 && listing.problem?.status == .timedOut)
-        #expect(listing.problem?.module == "secret-service")
-        #expect(listing.problem?.message == "the Secret Service did not tell of all items in time")
-        #expect(!listing.items.contains { $0.name.account == "account 99" })
     }
 
     @Test func aListGoesOnPastWhatCannotBeRead() throws {

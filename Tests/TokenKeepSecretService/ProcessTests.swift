@@ -23,13 +23,13 @@ import TokenKeepCore
             let client = try ServiceClient(keyring.bus)
             try client.save("example.com", "ann", "token")
             let outcome = inChild {
-                let began = ContinuousClock.now
+                let patience = Deadline.patient
                 guard status({ _ = try client.load("example.com", "ann") }) == .unavailable else { return 1 }
                 guard !client.module.mayAnswer else { return 6 }
                 guard status({ try client.save("example.com", "ann", "x") }) == .unavailable else { return 2 }
                 guard let fresh = try? ServiceClient(keyring.bus) else { return 3 }
                 guard status({ _ = try fresh.list() }) == .unavailable else { return 4 }
-                return ContinuousClock.now - began < Patience.limit ? 0 : 5
+                return patience.hasPassed ? 5 : 0
             }
             #expect(outcome == 0)
             #expect(try client.load("example.com", "ann") == "token", "the parent goes on")
@@ -57,8 +57,7 @@ import TokenKeepCore
                 if let address { setenv("DBUS_SESSION_BUS_ADDRESS", address, 1) }
                 let module = SecretServiceModule() { () throws(TokenKeepError) in try .random() }
                 do throws(TokenKeepError) {
-                    _ = try module.list(
-                        namespace: "", service: nil, CallContext(deadline: Deadline(milliseconds: 1000)))
+                    _ = try module.list(namespace: "", service: nil, .patient)
                     Issue.record("listed without a bus")
                 } catch {
                     #expect(error.status == .unavailable && error.isAbsence)
@@ -76,7 +75,7 @@ import TokenKeepCore
                 unsetenv("XDG_RUNTIME_DIR")
                 if let runtime { setenv("XDG_RUNTIME_DIR", runtime, 1) }
                 let module = SecretServiceModule() { () throws(TokenKeepError) in try .random() }
-                let problem = module.report(CallContext(deadline: Deadline(milliseconds: 1000))).problem
+                let problem = module.report(.patient).problem
                 #expect(problem?.isAbsence == true)
             }
             for library in ["libsecret", "libglib", "libgio"] { #expect(!isMapped(library), "\(library)") }
@@ -116,10 +115,10 @@ import TokenKeepCore
             try #require(listener.firstLine() == "ready")
             setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=" + path, 1)
             let module = SecretServiceModule() { () throws(TokenKeepError) in try .random() }
-            let problem = module.report(CallContext(deadline: Deadline(milliseconds: 5000))).problem
+            let problem = module.report(.patient).problem
             #expect(problem?.status == .unavailable && problem?.isAbsence == false)
             listener.kill()
-            let later = module.report(CallContext(deadline: Deadline(milliseconds: 5000))).problem
+            let later = module.report(.patient).problem
             #expect(later?.status == .unavailable && later?.isAbsence == true, "nothing listens any more")
         }
     }
@@ -157,7 +156,7 @@ import TokenKeepCore
             unsetenv("DBUS_SESSION_BUS_ADDRESS")
             setenv("XDG_RUNTIME_DIR", keyring.bus.directory.path, 1)
             let module = SecretServiceModule() { () throws(TokenKeepError) in try .random() }
-            #expect(module.report(CallContext(deadline: Deadline(milliseconds: 5000))).problem == nil)
+            #expect(module.report(.patient).problem == nil)
         }
     }
 

@@ -13,11 +13,16 @@
 
 #define SECOND 1000000000LL
 
-/* The system call itself: preload.c stands in the place of the function. */
-static int64_t real_now(void) {
+/* The system calls themselves: preload.c stands in the place of the functions. */
+int64_t test_clock_real_now(void) {
     struct timespec time;
     syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
     return time.tv_sec * SECOND + time.tv_nsec;
+}
+
+void test_clock_real_pause(int64_t nanoseconds) {
+    struct timespec time = {nanoseconds / SECOND, nanoseconds % SECOND};
+    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, NULL);
 }
 
 test_clock_page *test_clock_open(const char *path) {
@@ -65,7 +70,7 @@ static state read_state(test_clock_page *page) {
 }
 
 static int64_t shown_by(state now) {
-    return now.shown + (real_now() - now.real) / now.slowness;
+    return now.shown + (test_clock_real_now() - now.real) / now.slowness;
 }
 
 int64_t test_clock_now(test_clock_page *page) {
@@ -87,7 +92,7 @@ static void change(test_clock_page *page, uint32_t slowness, int64_t forward) {
     } while (!__atomic_compare_exchange_n(&page->version, &version, version + 1, 0, __ATOMIC_ACQ_REL,
                                           __ATOMIC_RELAXED));
     state before = state_of(page);
-    int64_t real = real_now();
+    int64_t real = test_clock_real_now();
     int64_t shown = before.shown + (real - before.real) / before.slowness + forward;
     __atomic_store_n(&page->shown, shown, __ATOMIC_RELAXED);
     __atomic_store_n(&page->real, real, __ATOMIC_RELAXED);

@@ -1,7 +1,7 @@
 /*
  * A module in memory for the tests, and its faults. What is wrong with init is chosen when it is compiled
  * (-DREFUSES and so on); what is wrong with a load, by the argument fault=WORD. With hang=PATH, a load and a
- * save first wait until something can be read from PATH, a FIFO.
+ * save first make the file PATH-waits, and wait until something can be read from PATH, a FIFO.
  */
 #include <tokenkeep/module.h>
 
@@ -95,6 +95,9 @@ static stored **find(handle *self, const char *name_space, const char *service, 
 static void wait_where_asked(const handle *self) {
     if (self->hang == NULL)
         return;
+    char mark[300];
+    snprintf(mark, sizeof mark, "%s-waits", self->hang);
+    close(open(mark, O_WRONLY | O_CREAT, 0600));
     int descriptor = open(self->hang, O_RDONLY);
     char byte;
     while (descriptor >= 0 && read(descriptor, &byte, 1) < 0)

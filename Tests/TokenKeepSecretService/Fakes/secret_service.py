@@ -1,7 +1,8 @@
 """A Secret Service that misbehaves as it is told: one JSON object, given as the argument or by Configure later.
 
 items         path -> {attributes, label, secret, created, modified, locked}
-override      member -> {do: hang | late | tell | exit | error | reply, ...}; GetAll, Get and Set by their bare names
+override      member -> {do: hang | late | tell | exit | error | reply, ...}; GetAll, Get and Set by their bare names.
+              hang: Held counts these calls, and Release answers them. late: sets the tests' clock forward by "seconds" first
 default       whether there is a default collection (true)
 session       whether /collection/session is its session collection (false): else a collection like others
 fleeting      whether the session collection is the default collection (false)
@@ -69,6 +70,7 @@ session_key = [b""]
 negotiations = [0]
 sessions = [0]
 calls = []
+held = []
 late = []
 clock = [1000]
 
@@ -370,6 +372,12 @@ def handle(_connection, message):
         calls.clear()
     elif member == "Items":
         reply_to(message, "s", (json.dumps(state["items"], sort_keys=True),))
+    elif member == "Held":
+        reply_to(message, "s", (str(len(held)),))
+    elif member == "Release":
+        while held:
+            regular(held.pop(0))
+        reply_to(message, "", ())
     elif state["latency"]:
         late.append(message)
         if len(late) == 1:
@@ -379,8 +387,12 @@ def handle(_connection, message):
     return dbus.lowlevel.HANDLER_RESULT_HANDLED
 
 
+def advance(seconds):
+    subprocess.run(["test-clock", "advance", str(seconds)], check=True)
+
+
 def answer_late():
-    subprocess.run(["test-clock", "advance", str(state["latency"] / 1000)], check=True)
+    advance(state["latency"] / 1000)
     waiting = list(late)
     late.clear()
     for message in waiting if not state["hangs"] else []:
@@ -393,8 +405,11 @@ def handle_call(message, member):
     override = state["override"].get(member)
     if not override or not message.get_path().endswith(override.get("path", "")):
         regular(message)
+    elif override["do"] == "hang":
+        held.append(message)
     elif override["do"] == "late":
-        GLib.timeout_add(override["ms"], regular, message)
+        advance(override["seconds"])
+        regular(message)
     elif override["do"] == "tell":
         tell("ItemChanged", message.get_path())
         regular(message)

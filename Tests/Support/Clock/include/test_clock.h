@@ -37,6 +37,12 @@ test_clock_page *test_clock_open(const char *path);
 /* The page that TOKENKEEP_TEST_CLOCK names, mapped at the first call; NULL if there is none. */
 test_clock_page *test_clock_of_environment(void);
 
+/* The monotonic clock as the kernel has it: a test's own patience is real. */
+int64_t test_clock_real_now(void);
+
+/* Waits for so long in reality. */
+void test_clock_real_pause(int64_t nanoseconds);
+
 /* What the test clock shows. */
 int64_t test_clock_now(test_clock_page *page);
 
