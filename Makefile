@@ -170,6 +170,7 @@ format: deps
 test-layout:
 	@Tests/Layout/check_imports.py
 	@Tests/Layout/check_clock.py
+	@Tests/Layout/check_test_time.py
 	@Tests/Layout/check_lines.py
 	@Tests/Layout/check_agent.py
 	@Tests/Layout/check_dependencies.sh

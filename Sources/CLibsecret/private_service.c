@@ -6,7 +6,8 @@
 
 /* libsecret's own constructor binds every SecretService to the process's shared session bus connection and
  * to the service's well-known name. A subclass corrects both during construction, the only time when these
- * properties can be set. It also takes away GDBus's limit of 25 seconds: the caller's own deadline ends a call.
+ * properties can be set. It also takes away GDBus's limit of 25 seconds: the caller's own deadline ends a
+ * call.
  *
  * GDBusProxy assumes that the name is set once: the name from libsecret's constructor, 24 bytes, leaks for
  * each object. It is not freed here: if a later GLib frees it, the host would crash. */

@@ -10,13 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum {
-    thread_count = 8,
-    forks_of_a_process = 40,
-    children_at_a_time = 4,
-    deadline_seconds = 120,
-    refused = 3
-};
+enum { thread_count = 8, forks_of_a_process = 40, children_at_a_time = 4, refused = 3 };
 
 static atomic_int stop;
 
@@ -118,7 +112,7 @@ static int child(int number) {
     choose_vault(number);
     options.stack_text = stack_under_test();
     options.timeout_ms = 60000; /* eight threads hold the locks of the vault most of the time */
-    alarm(deadline_seconds);
+    alarm(CHECK_PATIENCE_S);
     tokenkeep_status status = tokenkeep_open(&options, &store, &error);
     if (status == TOKENKEEP_FORKED) {
         int is_told = error == NULL || *tokenkeep_error_message(error) != 0;
@@ -251,7 +245,7 @@ static void *load_under_lock(void *argument) {
  * holds during calls, and calls the library in the child's handler. */
 static int application_with_handlers(void) {
     pthread_t thread;
-    alarm(deadline_seconds);
+    alarm(CHECK_PATIENCE_S);
     if (pthread_atfork(lock_application, unlock_application, save_in_child) != 0)
         return 1;
     store_of_application = open_store();

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { thread_count = 8, rounds = 40, deadline_seconds = 60 };
+enum { thread_count = 8, rounds = 40 };
 
 static tokenkeep_store *store;
 static atomic_int failures;
@@ -26,7 +26,7 @@ static int use_the_parents_store(void) {
     tokenkeep_items *items = NULL;
     size_t cleared = 7;
     tokenkeep_error *error = NULL;
-    alarm(deadline_seconds);
+    alarm(CHECK_PATIENCE_S);
     if (tokenkeep_save(store, "fork", "a", "x", 1, NULL, &error) != TOKENKEEP_FORKED)
         return 1;
     if (tokenkeep_error_status(error) != TOKENKEEP_FORKED || *tokenkeep_error_message(error) == 0)
@@ -51,7 +51,7 @@ static int use_the_parents_store(void) {
 
 static int use_a_store_of_its_own(void) {
     tokenkeep_store *own;
-    alarm(deadline_seconds);
+    alarm(CHECK_PATIENCE_S);
     own = open_store();
     if (stack_is_durable() && load_status(own, "fork", "a") != TOKENKEEP_OK)
         return 1;

@@ -54,8 +54,8 @@ group() {
 compile() {
     # -no-pie: a program that is not position independent must link too, also where it takes a function's address.
     # shellcheck disable=SC2086
-    ${CC:-cc} -std=c11 -g -O1 -Wall -Wextra -Werror $2 -I"$headers" "$here/$1.c" -o "$work/$1" \
-        -L"$libraries" -ltokenkeep -Wl,-rpath,"$libraries" -pthread || exit 2
+    ${CC:-cc} -std=c11 -g -O1 -Wall -Wextra -Werror $2 -I"$headers" "$here/$1.c" "$here/../Support/Clock/page.c" \
+        -o "$work/$1" -L"$libraries" -ltokenkeep -Wl,-rpath,"$libraries" -pthread || exit 2
 }
 
 if [ -z "$sanitize" ]; then

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { changes = 1000, accounts = 50, deadline_seconds = 120 };
+enum { changes = 1000, accounts = 50 };
 
 static tokenkeep_store *store;
 
@@ -81,7 +81,7 @@ static pid_t start_child(int (*body)(void)) {
     fflush(stdout);
     child = fork();
     if (child == 0) {
-        alarm(deadline_seconds);
+        alarm(CHECK_PATIENCE_S);
         _exit(body());
     }
     return child;

@@ -5,7 +5,10 @@ import json
 import os
 import shutil
 import subprocess
-import time
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Support"))
+from patience import wait_until  # noqa: E402
 
 
 class Unavailable(Exception):
@@ -74,11 +77,7 @@ class Chromium:
 
     def wait_for(self, expression):
         """Waits until a condition holds on the page."""
-        for _ in range(600):
-            if self.evaluate(expression):
-                return
-            time.sleep(0.05)
-        raise AssertionError(f"{expression} at {self.evaluate('location.href')}")
+        wait_until(lambda: self.evaluate(expression), lambda: f"{expression} at {self.evaluate('location.href')}")
 
     def show(self, scheme, width, height=420):
         """Shows the page in a window of a size to a user who likes light or dark."""

@@ -126,7 +126,7 @@ def fill(command, but=0):
     made = 0
     add(b"filler", PROCESS)
     # What ended processes had is collected later, and counts until then.
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     while but > 0 and free_keys() < 150 and time.monotonic() < deadline:
         pass
     while made < 1000 and (but == 0 or free_keys() > but) and add(b"filler %d" % made, PROCESS) >= 0:

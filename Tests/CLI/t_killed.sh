@@ -2,7 +2,7 @@
 export TOKENKEEP_MODULES="$WORK/modules"
 mkdir "$TOKENKEEP_MODULES" kept
 
-# A module that keeps one item. It takes three seconds for a secret that begins with "slow", by itself or in a child.
+# A module that keeps one item. For a secret that begins with "slow" it waits for a line, by itself or in a child.
 cat >"$TOKENKEEP_MODULES/slow" <<'END'
 #!/bin/bash
 while IFS= read -r line && [ -n "$line" ]; do
@@ -19,10 +19,10 @@ save)
     case $(echo "$secret" | base64 -d) in
     slow-child)
         # What the shell is killed in does not end it: the shell waits, and the child writes.
-        bash -c ': >"$1.begun"; read -r -t 3 <>"$1.pipe"; printf "secret+=%s\n" "$2" >"$1"' - "$kept" "$secret" ;;
+        bash -c 'echo $$ >"$1.new"; mv "$1.new" "$1.begun"; read -r <>"$1.pipe"; printf "secret+=%s\n" "$2" >"$1"' - "$kept" "$secret" ;;
     slow)
-        : >"$kept.begun"
-        read -r -t 3 <>"$kept.pipe"
+        echo $$ >"$kept.new" && mv "$kept.new" "$kept.begun"
+        read -r <>"$kept.pipe"
         write ;;
     *) write ;;
     esac ;;
@@ -36,20 +36,24 @@ if [ "$operation" = load ] && [ "$status" = ok ]; then cat "$kept"; fi
 echo
 END
 chmod 755 "$TOKENKEEP_MODULES/slow"
-mkfifo kept/item.pipe
 stack="any required slow $WORK/kept"
 
-# Saves a slow value, kills whoever saves it while the module is at it, and saves another one.
+# Saves a slow value, kills the program while the module works, and saves another value. A module that lives on gets its line
+# then.
 interrupted() {
     printf %s "$1" >secret
-    rm -f kept/item.begun
-    "$TOKENKEEP" save example.com ann --stack "$stack" --timeout 20s <secret &
-    until [ -e kept/item.begun ]; do sleep 0.05; done
-    kill -9 $!
-    wait $! 2>/dev/null
+    rm -f kept/item.begun kept/item.pipe
+    mkfifo kept/item.pipe
+    "$TOKENKEEP" save example.com ann --stack "$stack" --timeout 60s <secret &
+    until [ -e kept/item.begun ]; do :; done
+    {
+        kill -9 $!
+        wait $!
+    } 2>/dev/null
     echo "killed: $?"
     printf new | run save example.com ann --stack "$stack"
-    sleep 3.5
+    echo 1<>kept/item.pipe
+    while grep -qs '^State:.[^ZX]' "/proc/$(cat kept/item.begun)/status"; do :; done
     run load example.com ann --stack "$stack"
 }
 

@@ -124,8 +124,11 @@ other_login
 printf 'a password' | "$TOKENKEEP" login unlock --service sshd &
 ended=$!
 login_waits
-kill -9 $ended
-wait $ended 2>/dev/null
+# The shell tells of the end as soon as it knows.
+{
+    kill -9 $ended
+    wait $ended
+} 2>/dev/null
 status
 run login confirm --service sshd
 status --json | grep -A4 '"last"'

@@ -30,7 +30,7 @@ printf 'nameserver 127.0.0.9\noptions timeout:30 attempts:5\n' >resolv.conf
 echo 'hosts: files dns' >nsswitch.conf
 mount --bind resolv.conf /etc/resolv.conf
 mount --bind nsswitch.conf /etc/nsswitch.conf
-timeout 20 "$TOKENKEEP" session refresh api.example.com bob --timeout 1s 2>&1
+timeout 300 "$TOKENKEEP" session refresh api.example.com bob --timeout 1s 2>&1
 echo "[exit $?]"
 tail -n 1 asked
 kill "$names"

@@ -17,7 +17,7 @@ int main(int count, char **arguments) {
     if (count > 4)
         signal(SIGCHLD, SIG_IGN);
     pinentry.program = arguments[1];
-    pinentry.timeout_ms = 5000;
+    pinentry.timeout_ms = 60000;
     prompt.kind = (uint32_t)atoi(arguments[2]);
     capacity = (size_t)atoi(arguments[3]);
     char *answer = calloc(1, capacity + 1);

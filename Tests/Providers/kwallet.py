@@ -5,7 +5,11 @@ The service is kwalletd6 before KDE Frameworks 6.14, ksecretd since.
 import glob
 import os
 import socket
+import sys
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Support"))
+from patience import Waited, wait_until  # noqa: E402
 
 CONFIGURATION = """[Wallet]
 Enabled=true
@@ -66,9 +70,11 @@ class KWallet:
 
     def restart(self):
         """Ends the service once it has written its file, some seconds after the last change."""
-        now, end = time.time(), time.monotonic() + 15
-        while self.written() < now and time.monotonic() < end:
-            time.sleep(0.1)
+        now = time.time()
+        try:
+            wait_until(lambda: self.written() >= now, "a file of the wallet", patience=15)
+        except Waited:
+            pass  # nothing has changed
         self.around.stop(self.process)
         self.start()
 
@@ -81,13 +87,11 @@ class KWallet:
 
     def collection(self):
         """The path of the default collection, which this service makes after its name."""
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
-            path = (self.service("ReadAlias", "default") or "'/'").split("'")[1]
-            if path != "/":
-                return path
-            time.sleep(0.05)
-        raise RuntimeError(f"there is no default collection: {self.around.last_errors()}")
+        return wait_until(self.default, lambda: f"a default collection ({self.around.last_errors()})")
+
+    def default(self):
+        path = (self.service("ReadAlias", "default") or "'/'").split("'")[1]
+        return path if path != "/" else None
 
     def service(self, method, *arguments):
         return self.around.call("/org/freedesktop/secrets", f"org.freedesktop.Secret.Service.{method}", *arguments)

@@ -2,8 +2,11 @@
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
-import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Support"))
+from patience import wait_until  # noqa: E402
 
 CONFIGURATION = """<busconfig>
   <type>session</type>
@@ -88,15 +91,13 @@ class Surroundings:
 
     def wait_for_collection(self, locked=False):
         """Waits until the default collection is there and in this state: a service has its name before that."""
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
+        def is_so():
             answer = self.call(
                 "/org/freedesktop/secrets/aliases/default", "org.freedesktop.DBus.Properties.Get",
                 "org.freedesktop.Secret.Collection", "Locked")
-            if answer and f"<{str(locked).lower()}>" in answer:
-                return
-            time.sleep(0.05)
-        raise RuntimeError(f"the default collection is not {'locked' if locked else 'open'}: {self.last_errors()}")
+            return answer and f"<{str(locked).lower()}>" in answer
+
+        wait_until(is_so, lambda: f"a default collection that is {'locked' if locked else 'open'} ({self.last_errors()})")
 
     def wait_for_name(self, name):
         """Waits until a program on the bus has this name."""

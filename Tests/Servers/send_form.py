@@ -29,7 +29,7 @@ if os.path.exists(sys.argv[1]):
     with open(sys.argv[1], encoding="utf-8", errors="replace") as page:
         form.feed(page.read())
     if form.address:
-        answer = urllib.request.urlopen(form.address, urllib.parse.urlencode(form.fields).encode(), timeout=30).read()
+        answer = urllib.request.urlopen(form.address, urllib.parse.urlencode(form.fields).encode(), timeout=300).read()
         with open(sys.argv[1] + ".next", "wb") as page:
             page.write(answer)
         os.rename(sys.argv[1] + ".next", sys.argv[1])

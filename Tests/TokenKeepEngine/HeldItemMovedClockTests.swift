@@ -67,7 +67,8 @@ import TokenKeepRecords
             #expect(throws: TokenKeepError(.busy, "")) {
                 try TestClock.passLimits {
                     try other.save(
-                        SaveRequest(name: name, secret: SecretBytes("two"), accessLevel: .whenUnlocked), until: .patient)
+                        SaveRequest(name: name, secret: SecretBytes("two"), accessLevel: .whenUnlocked), until: .patient
+                    )
                 }
             }
             #expect(held.name == name)

@@ -85,7 +85,8 @@ static int is_moved(clockid_t clock) {
 typedef struct {
     int64_t deadline;
     int32_t rounds;
-    int was_cut; /* the last wait returned only to let its caller look again, who waits for another moment then */
+    int was_cut; /* the last wait returned only to let its caller look again, who waits for another moment
+                    then */
     test_clock_wait *place;
 } wait_state;
 
