@@ -16,7 +16,7 @@
 #   make test-agent test-tpm-short test-devices test-faults-short
 #
 # Parts of `make verify`; `make verify-part` makes the one that the commit's number chooses
-#   make verify-faults           kills and breaks the program at each moment of its changes; `make test` does at each third
+#   make verify-faults           kills and breaks the program at each moment of its changes; `make test` does at each fifth
 #   make verify-histories        long random histories of items, keyrings, desktops and devices; mutations of files; forks
 #   make verify-threads verify-threads-rest verify-memory       the Swift tests under ThreadSanitizer and AddressSanitizer
 #   make verify-systems          machines with systemd; su, sshd and pam-auth-update; each fault of a TPM and of its wire
@@ -317,8 +317,8 @@ docs: deps
 test-faults: deps stage
 	@$(MAKE) --no-print-directory -j 2 -o deps -o stage test-faults-modules test-faults-vault
 
-# The same at every third moment.
-test-faults-short: export TOKENKEEP_FAULTS_SHARE = 3
+# The same at every fifth moment.
+test-faults-short: export TOKENKEEP_FAULTS_SHARE = 5
 test-faults-short: test-faults
 
 test-faults-modules: deps stage

@@ -140,6 +140,7 @@ static void without_endpoints_a_request_is_unsupported(void) {
 }
 
 int main(void) {
+    alarm(CHECK_PATIENCE_S); /* a server that has ended is asked in vain */
     store = open_store();
     RUN(a_token_is_renewed_by_libcurl);
     RUN(neither_request_nor_answer_stays_in_memory);

@@ -6,7 +6,8 @@ work=$(mktemp -d)
 trap 'kill "$server"; rm -rf "$work"' EXIT
 providers="$work/config/tokenkeep/providers.d"
 mkdir -p "$providers" "$work/served"
-python3 "$here/../Servers/lying_server.py" "$work/served" >"$work/ports" &
+: >"$work/ports" # before the server has it
+python3 "$here/../Servers/lying_server.py" "$work/served" >>"$work/ports" &
 server=$!
 tail -n +1 -f "$work/ports" --pid="$server" | head -n 1 >/dev/null
 address="http://127.0.0.1:$(sed -E 's/.*\bhttp=([0-9]+).*/\1/' "$work/ports")"

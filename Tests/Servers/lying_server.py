@@ -226,9 +226,9 @@ def answer(connection, name, method, path, headers, body):
         return token(connection, form)
     if place.startswith("/authorize"):
         return authorize(connection, path)
-    if place == "/device":
+    if place in ("/device", "/device-briefly"):
         return respond(connection, 200, {
-            "device_code": "device-1", "user_code": "WDJB-MJHT", "interval": 1, "expires_in": 60,
+            "device_code": "device-1", "user_code": "WDJB-MJHT", "interval": 1, "expires_in": 60 if place == "/device" else 3,
             "verification_uri": "https://login.example.com/device"})
     if place == "/waits":
         wait()
