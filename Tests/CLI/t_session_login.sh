@@ -9,8 +9,7 @@ put example "$own"
 put refuses "${own}authorization_endpoint = $https/authorize-refused\n"
 put elsewhere "${own}authorization_endpoint = $https/authorize-elsewhere\n"
 put used "${own}authorization_endpoint = $https/authorize-used\n"
-# Such an answer is asked for again until the code ends.
-put wordless "${own}token_endpoint = $https/wordless\ndevice_authorization_endpoint = $https/device-briefly\n"
+put wordless "${own}token_endpoint = $https/wordless\n"
 put scant "${own}token_endpoint = $https/scant\nscope = read write\n"
 put nameless "issuer = $https\n"
 # A browser that follows the server's answer.

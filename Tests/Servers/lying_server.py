@@ -226,9 +226,9 @@ def answer(connection, name, method, path, headers, body):
         return token(connection, form)
     if place.startswith("/authorize"):
         return authorize(connection, path)
-    if place in ("/device", "/device-briefly"):
+    if place == "/device":
         return respond(connection, 200, {
-            "device_code": "device-1", "user_code": "WDJB-MJHT", "interval": 1, "expires_in": 60 if place == "/device" else 3,
+            "device_code": "device-1", "user_code": "WDJB-MJHT", "interval": 1, "expires_in": 60,
             "verification_uri": "https://login.example.com/device"})
     if place == "/waits":
         wait()
@@ -251,6 +251,9 @@ def answer(connection, name, method, path, headers, body):
     if place == "/end":
         return respond(connection, 200, b"signed out")
     if place == "/wordless":
+        # The client asks again, after pauses that grow, until its code ends.
+        if form.get("device_code") and "TOKENKEEP_TEST_CLOCK" in os.environ:
+            subprocess.run(["test-clock", "advance", "10"], check=True)
         return respond(connection, 400)
     if place == "/refuses":
         return respond(connection, 200, {"error": "bad_refresh_token"})
