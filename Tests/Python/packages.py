@@ -21,7 +21,7 @@ import run as suite
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-PACKAGES = ["keyring==25.7.0", "twine", "uv", "mypy"]
+PACKAGES = ["keyring==25.7.0", "pip>=25", "twine", "mypy", "build"]
 TOKEN = "token of the index"
 FILES = {
     "__init__", "_constants", "_errors", "_foreign", "_handles", "_http", "_items", "_library", "_login", "_other", "_sessions",
@@ -113,9 +113,11 @@ def install(directory):
     python = directory + "/python/bin/python"
     # pip builds in the folder: a copy leaves the tree as it is.
     checked(["cp", "-r", os.path.join(ROOT, "python"), directory + "/source"])
-    done = subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES, "build"], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise Missing(f"PyPI: {(done.stderr or done.stdout).strip().splitlines()[-1]}")
+    for command in ([python, "-m", "pip", "install", "-q", "uv"],
+                    [directory + "/python/bin/uv", "pip", "install", "-q", "--python", python, *PACKAGES]):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise Missing(f"PyPI: {(done.stderr or done.stdout).strip().splitlines()[-1]}")
     checked([python, "-m", "build", "--installer", "uv", "--outdir", directory + "/dist", directory + "/source"], env={
         **os.environ, "PATH": f"{directory}/python/bin:{os.environ['PATH']}"})
     (wheel,), (sdist,) = glob.glob(directory + "/dist/*.whl"), glob.glob(directory + "/dist/*.tar.gz")

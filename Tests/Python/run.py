@@ -64,13 +64,17 @@ def main():
     prefix, names = os.path.realpath(sys.argv[1]), sys.argv[2:]
     with tempfile.TemporaryDirectory() as directory:
         package = os.path.join(os.path.dirname(os.path.dirname(HERE)), "python")
-        tested = subprocess.run(
-            ["/usr/bin/python3", __file__, "--here", *(names or MODULES)], env=environment(prefix, directory, package), check=False)
-        if names:
-            return tested.returncode
-        packages = subprocess.run(
-            ["/usr/bin/python3", os.path.join(HERE, "packages.py"), prefix], check=False)
-        return tested.returncode or packages.returncode
+        # Beside each other: one half waits for PyPI, the other for locks and prompts.
+        with open(directory + "/said", "w+", encoding="utf-8") as said:
+            packages = None if names else subprocess.Popen(
+                ["/usr/bin/python3", os.path.join(HERE, "packages.py"), prefix], stdout=said, stderr=said)
+            tested = subprocess.run(
+                ["/usr/bin/python3", __file__, "--here", *(names or MODULES)], env=environment(prefix, directory, package),
+                check=False)
+            failed = tested.returncode or (packages.wait() if packages else 0)
+            said.seek(0)
+            print(said.read(), end="")
+        return failed
 
 
 if __name__ == "__main__":

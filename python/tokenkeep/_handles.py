@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any, Optional
+from typing import Any, Optional, TypeVar
 
 from . import _library
 from ._errors import Forked
+
+
+Own = TypeVar("Own", bound="Closing")
 
 
 class Handle:
@@ -75,7 +78,7 @@ class Closing:
         """Closes the object. Closing a closed object does nothing."""
         self._handle.close()
 
-    def __enter__(self):  # type: ignore[no-untyped-def]
+    def __enter__(self: Own) -> Own:
         return self
 
     def __exit__(self, *_: Any) -> None:
