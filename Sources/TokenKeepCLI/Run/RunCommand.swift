@@ -8,8 +8,18 @@ import TokenKeepKeys
 struct RunCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
-        abstract: "Run a command for which the vault is unlocked, and for no other program.",
+        abstract: "Run a command with secrets, or for which alone the vault is unlocked.",
         discussion: """
+            A reference names an item, percent-encoded: tokenkeep://[NAMESPACE@]SERVICE/ACCOUNT. Every variable of the \
+            environment or of a file whose whole value is a reference becomes the secret. Other programs of the user can \
+            read a variable, but not a descriptor (--fd). If one secret cannot be loaded, or has expired, the command \
+            does not start.
+
+              tokenkeep run --env NPM_TOKEN=tokenkeep://npm/ann -- npm publish
+              tokenkeep run --fd TOKEN_FILE=tokenkeep://example.com/ann -- sh -c 'deploy --token-file "$TOKEN_FILE"'
+
+            Without a reference, or with a password option, the vault is unlocked for the command.
+
             The command and the programs that it starts find the vault unlocked, also without the kernel's keyring. They \
             inherit the keys in a sealed memory file, whose descriptor \(InheritedKeys.variable) names. A program that \
             closes the descriptor, or that another user runs, finds the vault locked. Items of the level when-unlocked \
@@ -25,6 +35,9 @@ struct RunCommand: ParsableCommand {
         parsing: .postTerminator, help: ArgumentHelp("The command and its arguments, after --.", valueName: "command"))
     var command: [String] = []
 
+    @OptionGroup
+    var secretOptions: RunSecretOptions
+
     @Flag(help: "Read the password from standard input: one line.")
     var stdin = false
 
@@ -35,15 +48,35 @@ struct RunCommand: ParsableCommand {
         guard let program = command.first, !program.isEmpty else {
             throw TokenKeepError(.invalid, "no command is given", hint: "tokenkeep run -- COMMAND")
         }
-        let store = try storeOptions.open(residentKeys: ClassKeyStore(obstacle: "the keys are for one command"))
-        let descriptor = try store.unlockForProcessTree(storeOptions.password(inInput: stdin))
-        setenv(InheritedKeys.variable, "\(descriptor)", 1)
-        hidePassword()
+        let secrets = try RunSecrets(options: secretOptions, namespace: storeOptions.namespace)
+        if secrets.hasReferences, !stdin, storeOptions.passwordOptions.source() == nil {
+            try secrets.handOver { namespace throws(TokenKeepError) in try open(namespace) }
+        } else {
+            try unlock(handingOver: secrets)
+        }
         let code = ProgramExecution.replaceProcess(program, command)
         Terminal.report(
             TokenKeepError(
                 code == ENOENT ? .notFound : .io, "\(program) cannot be run: \(Terminal.describe(errno: code))"))
         throw ExitCode(code == ENOENT ? ExitCodes.noSuchCommand : ExitCodes.cannotRun)
+    }
+
+    /// Unlocks the vault for the command, and loads the secrets with the same keys.
+    private func unlock(handingOver secrets: RunSecrets) throws(TokenKeepError) {
+        let keys = ClassKeyStore(obstacle: "the keys are for one command")
+        let store = try open(storeOptions.namespace, keys)
+        let descriptor = try store.unlockForProcessTree(storeOptions.password(inInput: stdin))
+        try secrets.handOver { namespace throws(TokenKeepError) in
+            namespace == store.namespace ? store : try open(namespace, keys)
+        }
+        setenv(InheritedKeys.variable, "\(descriptor)", 1)
+        hidePassword()
+    }
+
+    private func open(_ namespace: String, _ keys: ClassKeyStore? = nil) throws(TokenKeepError) -> Store {
+        var options = storeOptions
+        options.namespace = namespace
+        return try options.open(residentKeys: keys)
     }
 
     /// The command gets keys, and not the password, which would open the vault for ever.
