@@ -33,6 +33,11 @@ run load pypi ann --attribute username=ann
 run load pypi --attribute username=ann --json
 run load
 
+title "an item that the vault sealed"
+run password set --stdin <<<horse
+printf 'sealed' | run save sealed.example ann --level when-unlocked --stack 'any required secret-service'
+run load --attribute tokenkeep:service=sealed.example
+
 title "a locked keyring is named, and nothing is asked"
 gdbus call --session --dest org.freedesktop.secrets --object-path /org/freedesktop/secrets \
     --method org.freedesktop.Secret.Service.Lock "['/org/freedesktop/secrets/collection/login']" >/dev/null

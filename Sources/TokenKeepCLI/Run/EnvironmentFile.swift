@@ -21,7 +21,9 @@ enum EnvironmentFile {
             of: descriptor, named: subject, tooLong: TokenKeepError(.invalid, "\(subject) is longer than 1 MiB"))
         guard let text = content.utf8String else { throw TokenKeepError(.invalid, "\(subject) is not UTF-8") }
         var variables: [(name: String, value: String)] = []
-        for (number, line) in text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
+        for (number, line) in text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            .enumerated()
+        {
             let line = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
             guard let first = line.first, first != UInt8(ascii: "#") else { continue }
             guard let variable = variable(Substring(line)) else {
@@ -40,7 +42,8 @@ enum EnvironmentFile {
         let name = text[..<sign]
         var value = text[text.index(after: sign)...]
         guard isName(name), !value.utf8.contains(0) else { return nil }
-        if let quote = value.utf8.first, quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'"), value.utf8.count > 1,
+        if let quote = value.utf8.first, quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'"),
+            value.utf8.count > 1,
             value.utf8.last == quote
         {
             value = value.dropFirst().dropLast()
@@ -50,7 +53,9 @@ enum EnvironmentFile {
 
     /// Whether a text is the name of a variable that every shell can use.
     static func isName(_ text: Substring) -> Bool {
-        guard let first = text.utf8.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) else { return false }
+        guard let first = text.utf8.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) else {
+            return false
+        }
         return text.utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

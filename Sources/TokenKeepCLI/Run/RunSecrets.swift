@@ -146,7 +146,8 @@ struct RunSecretOptions: ParsableArguments {
 
     @Option(
         parsing: .singleValue,
-        help: ArgumentHelp("Set the variables of a file, NAME=VALUE in each line, and resolve references.", valueName: "file"),
+        help: ArgumentHelp(
+            "Set the variables of a file, NAME=VALUE in each line, and resolve references.", valueName: "file"),
         completion: .file())
     var envFile: [String] = []
 

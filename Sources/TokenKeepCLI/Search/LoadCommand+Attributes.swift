@@ -7,7 +7,7 @@ extension LoadCommand {
     /// Refuses options that an item of another program cannot meet.
     func checkAttributes() throws {
         guard !attribute.isEmpty else {
-            guard service != nil else { throw ValidationError("Missing expected argument '<service>'") }
+            guard service != nil else { throw ValidationError("missing expected argument '<service>'") }
             return
         }
         guard account == nil, !json, !unexpired, freshFor == nil else {

@@ -139,7 +139,9 @@ extension ServiceCall {
             var values: [String: Variant] = [:]
             for entry in body[0].children { if let name = entry[0].text { values[name] = entry[1].content } }
             let label = values["Label"]?.text ?? ""
-            collections[path.text[...]] = (label.isEmpty ? path.text[...].lastPart : label, values["Locked"]?.boolean ?? false)
+            collections[path.text[...]] = (
+                label.isEmpty ? path.text[...].lastPart : label, values["Locked"]?.boolean ?? false
+            )
         }
         return collections
     }
