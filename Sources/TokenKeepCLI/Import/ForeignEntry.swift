@@ -14,7 +14,7 @@ struct ForeignEntry {
     var label: String?
     /// The address that the entry is for, which becomes the attribute `url`; nil for none.
     var address: String?
-    /// What the item does not keep, such as `notes`; the entry then stays in the source.
+    /// A part of the entry that the item does not keep, such as `notes`; the entry then stays in the source.
     var rest: String?
 }
 
@@ -25,7 +25,7 @@ struct MalformedEntry {
     let reason: String
 }
 
-/// What a reader found in a source.
+/// The entries of a source.
 struct ForeignEntries {
     var entries: [ForeignEntry] = []
     var malformed: [MalformedEntry] = []
@@ -71,6 +71,7 @@ struct ForeignEntries {
 
 /// The formats of other programs.
 enum ForeignFormat: String, CaseIterable {
+    case pass
     case netrc
     case gitCredentials = "git-credentials"
     case docker
@@ -81,6 +82,7 @@ enum ForeignFormat: String, CaseIterable {
     /// The place of the file below the home; nil if the user must name the file.
     var usualPath: String? {
         switch self {
+        case .pass: ".password-store"
         case .netrc: ".netrc"
         case .gitCredentials: ".git-credentials"
         case .docker: ".docker/config.json"
@@ -95,6 +97,7 @@ enum ForeignFormat: String, CaseIterable {
     func read(_ content: SecretBytes) throws(TokenKeepError) -> ForeignEntries {
         try content.withUnsafeBytes { bytes throws(TokenKeepError) in
             switch self {
+            case .pass: throw ForeignFormat.foreign("it is no folder")
             case .netrc: try NetrcReader(bytes).read()
             case .gitCredentials: GitCredentialsReader.read(bytes)
             case .docker: try DockerConfigurationReader.read(bytes)

@@ -30,7 +30,7 @@ struct ImportCommand: ParsableCommand {
             host, service or title, and the username. Without FILE the usual one in the home is read.
             """.withWholeExamples)
 
-    @Argument(help: "The file.", completion: .file())
+    @Argument(help: "The file; for pass, the folder.", completion: .file())
     var file: String?
 
     @Option(help: ArgumentHelp("The program whose file is read.", valueName: "format"))
@@ -80,8 +80,10 @@ struct ImportCommand: ParsableCommand {
     }
 
     private func importForeign(_ format: ForeignFormat) throws {
-        let source = try ForeignFile(path(of: format))
-        let found = try format.read(source.content)
+        let path = try path(of: format)
+        let source: any ForeignSource =
+            if format == .pass { try PasswordStoreFolder(path) } else { try FormattedFile(path, format) }
+        let found = source.found
         var transfer = ForeignImport(store: try storeOptions.open(), isReplacing: replace, isDryRun: dryRun)
         let bar = ProgressBar()
         try withBar(bar) { () throws(TokenKeepError) in
@@ -98,7 +100,7 @@ struct ImportCommand: ParsableCommand {
         for entry in found.malformed {
             Terminal.warn(TokenKeepError(.corrupt, "\(entry.place) cannot be imported: \(entry.reason)"))
         }
-        let removed = remove && !dryRun ? try cut(transfer.verified, found, source) : nil
+        let removed = remove && !dryRun ? try cut(transfer.verified, source) : nil
         let words = [
             "\(dryRun ? "would import" : "imported") \(transfer.imported)", "already there \(transfer.present)",
             "kept \(transfer.kept)", "not readable \(found.malformed.count)", removed.map { "removed \($0)" },
@@ -109,7 +111,7 @@ struct ImportCommand: ParsableCommand {
 
     /// Takes entries out of the source, and returns their number.
     private func cut(
-        _ verified: [ForeignEntry], _ found: ForeignEntries, _ source: ForeignFile
+        _ verified: [ForeignEntry], _ source: any ForeignSource
     ) throws(TokenKeepError) -> Int {
         for entry in verified {
             guard let rest = entry.rest else { continue }
@@ -118,12 +120,15 @@ struct ImportCommand: ParsableCommand {
         }
         let removed = verified.filter { $0.rest == nil }
         guard !removed.isEmpty else { return 0 }
-        try source.cut(found.holes(of: removed))
+        try source.remove(removed)
         return removed.count
     }
 
     private func path(of format: ForeignFormat) throws(TokenKeepError) -> String {
         if let file { return file }
+        if format == .pass, !Privileges.areRaised, let folder = getenv("PASSWORD_STORE_DIR") {
+            return String(cString: folder)
+        }
         guard let usual = format.usualPath else {
             throw TokenKeepError(
                 .invalid, "no file is named", hint: "tokenkeep import --from \(format.rawValue) FILE")

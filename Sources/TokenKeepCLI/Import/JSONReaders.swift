@@ -86,7 +86,7 @@ enum BitwardenReader {
         return found
     }
 
-    /// What a login has beside name, username, password and one address.
+    /// The first part of a login beside name, username, password and one address.
     private static func rest(of item: JSONTree, _ login: JSONTree, _ bytes: UnsafeRawBufferPointer) -> String? {
         let parts = [
             ("notes", item["notes"]), ("fields", item["fields"]), ("old passwords", item["passwordHistory"]),

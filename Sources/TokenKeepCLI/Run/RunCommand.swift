@@ -11,9 +11,9 @@ struct RunCommand: ParsableCommand {
         abstract: "Run a command with secrets, or for which alone the vault is unlocked.",
         discussion: """
             A reference names an item, percent-encoded: tokenkeep://[NAMESPACE@]SERVICE/ACCOUNT. Every variable of the \
-            environment or of a file whose whole value is a reference becomes the secret. Other programs of the user can \
-            read a variable, but not a descriptor (--fd). If one secret cannot be loaded, or has expired, the command \
-            does not start.
+            environment or of a file whose whole value is a reference becomes the secret. /proc/PID/environ and reports \
+            of crashes show variables; the secret behind a descriptor (--fd) is in neither. If one secret cannot be \
+            loaded, or has expired, the command does not start.
 
               tokenkeep run --env NPM_TOKEN=tokenkeep://npm/ann -- npm publish
               tokenkeep run --fd TOKEN_FILE=tokenkeep://example.com/ann -- sh -c 'deploy --token-file "$TOKEN_FILE"'

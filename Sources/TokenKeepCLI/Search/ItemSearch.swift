@@ -73,7 +73,7 @@ extension FoundItem {
         return schema == "org.freedesktop.Secret.Generic" ? "" : schema
     }
 
-    /// What the item is for.
+    /// The service of the item; "" if no known attribute names a service.
     var service: String {
         for name in ["service", "tokenkeep:service", "server", "Title", "profile", "app_id", "origin_url"] {
             if let value = attributes[name] { return value }
@@ -81,7 +81,7 @@ extension FoundItem {
         return ""
     }
 
-    /// Whose the item is.
+    /// The account of the item; "" if no known attribute names an account.
     var account: String {
         for name in ["username", "account", "tokenkeep:account", "user", "UserName"] {
             if let value = attributes[name] { return value }

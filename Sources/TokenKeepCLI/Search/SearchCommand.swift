@@ -63,7 +63,7 @@ struct SearchCommand: ParsableCommand {
         return table.text
     }
 
-    /// What `--json` writes.
+    /// The JSON of `--json`.
     private struct Answer: Encodable {
         private enum CodingKeys: String, CodingKey {
             case items, unreadable
