@@ -1,4 +1,4 @@
-# needs: pass
+# needs: pass strace
 # Entries of pass become items.
 from() { run import --from "$@"; ! grep -q 'sesame' "$WORK/tmp/err" "$WORK/tmp/out" || echo "A SECRET IS SHOWN"; }
 export GNUPGHOME=$WORK/gnupg
@@ -22,6 +22,7 @@ run load 'a b' 'ä'
 
 title "what was read back is removed"
 printf changed | run save web two
+refused unlink:error=EROFS "$WORK/home/.password-store/alone.gpg" import --from pass --remove
 from pass --remove
 find home/.password-store -name '*.gpg' | sort
 
