@@ -192,7 +192,9 @@ def main():
     prefix, failed = os.path.realpath(sys.argv[1]), 0
     with tempfile.TemporaryDirectory() as directory:
         try:
+            began = time.monotonic()
             python, wheel, sdist = install(directory)
+            print(f"ok   install ({time.monotonic() - began:.1f} s)", flush=True)
         except Missing as missing:
             print(f"skipped packages: {missing}")
             return 1

@@ -71,7 +71,7 @@ def main():
             tested = subprocess.run(
                 ["/usr/bin/python3", __file__, "--here", *(names or MODULES)], env=environment(prefix, directory, package),
                 check=False)
-            failed = tested.returncode or (packages.wait() if packages else 0)
+            failed = (packages.wait() if packages else 0) or tested.returncode
             said.seek(0)
             print(said.read(), end="")
         return failed
