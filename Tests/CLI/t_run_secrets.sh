@@ -64,8 +64,13 @@ run run --env 1A=tokenkeep://example.com/ann -- true
 run run --fd A=tokenkeep://example.com/ann --env A=tokenkeep://example.com/ann -- true
 (export TOKEN=tokenkeep://sesame; run run -- true)
 
-title "a vault that is locked"
+title "a password for a vault that has none"
 echo horse >"$WORK/password" && chmod 600 "$WORK/password"
+(export TOKENKEEP_PASSWORD_FILE=$WORK/password
+    run run --env TOKEN=tokenkeep://example.com/ann -- sh -c 'echo "[$TOKEN] ${TOKENKEEP_PASSWORD_FILE-unset}"')
+run run --password-file "$WORK/password" --env TOKEN=tokenkeep://example.com/ann -- true
+
+title "a vault that is locked"
 run password set --password-file "$WORK/password"
 run lock
 run run --env TOKEN=tokenkeep://example.com/ann -- touch started

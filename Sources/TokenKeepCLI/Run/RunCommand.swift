@@ -65,12 +65,25 @@ struct RunCommand: ParsableCommand {
     private func unlock(handingOver secrets: RunSecrets) throws(TokenKeepError) {
         let keys = ClassKeyStore(obstacle: "the keys are for one command")
         let store = try open(storeOptions.namespace, keys)
-        let descriptor = try store.unlockForProcessTree(storeOptions.password(inInput: stdin))
+        let descriptor = try descriptor(of: store, isNeeded: !secrets.hasReferences)
         try secrets.handOver { namespace throws(TokenKeepError) in
             namespace == store.namespace ? store : try open(namespace, keys)
         }
-        setenv(InheritedKeys.variable, "\(descriptor)", 1)
+        if let descriptor { setenv(InheritedKeys.variable, "\(descriptor)", 1) }
         hidePassword()
+    }
+
+    /// The descriptor with the keys of the unlocked vault.
+    ///
+    /// - Returns: nil if the vault has no password, the environment alone names one, and the keys are not needed.
+    private func descriptor(of store: Store, isNeeded: Bool) throws(TokenKeepError) -> Int32? {
+        do throws(TokenKeepError) {
+            return try store.unlockForProcessTree(storeOptions.password(inInput: stdin))
+        } catch {
+            let isAsked = isNeeded || stdin || storeOptions.passwordOptions.isGiven
+            guard error.status == .unsupported, !isAsked else { throw error }
+            return nil
+        }
     }
 
     private func open(_ namespace: String, _ keys: ClassKeyStore? = nil) throws(TokenKeepError) -> Store {
