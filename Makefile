@@ -50,7 +50,7 @@ SECONDS ?= 600
 
 .PHONY: help demo test verify verify-part deps deps-library deps-demo build build-tests library stage install uninstall docs format check-format clean \
         test-layout test-messages test-swift test-vectors test-abi test-cli test-login-short test-agent test-tpm-short test-devices \
-        test-examples test-consumers test-servers test-faults-short \
+        test-examples test-consumers test-python test-servers test-faults-short \
         verify-faults verify-histories verify-threads verify-threads-rest verify-memory verify-systems verify-packages \
         verify-release verify-servers verify-fuzz verify-figures verify-downloads \
         test-faults test-faults-modules test-faults-vault test-login test-tpm test-systemd test-packages test-crowd compare-builds \
@@ -65,7 +65,7 @@ demo: deps-demo stage
 
 # Lists at a time: the compilers of the release build wait for each other's modules, and most tests wait.
 INSTALLED := test-vectors+test-abi+test-cli+test-login-short+test-agent+test-tpm-short+test-devices
-USED := test-examples+test-consumers+test-servers+test-faults-short
+USED := test-examples+test-consumers+test-python+test-servers+test-faults-short
 
 test: deps
 	@scripts/goals.py check-format test-layout test-messages build-tests/stage test-swift $(INSTALLED)/$(USED)
@@ -248,6 +248,11 @@ test-consumers: deps stage build
 	Tests/Consumers/swift/run.sh .build/debug
 	Tests/Consumers/moved.sh $(STAGE)
 	Tests/Consumers/uninstalled.sh build
+
+# The Python package and its keyring backend, in its folder and as a wheel with keyring, pip, twine and uv of PyPI. Without PyPI
+# it says "skipped", and fails.
+test-python: deps stage
+	Tests/Python/run.py $(STAGE)
 
 # Swift packages that depend on ours by path and by the URL of a clone of what is committed: the tests' and the examples.
 test-packages: deps stage

@@ -233,8 +233,8 @@ if Context.environment["TOKENKEEP_PROGRAM"] == "1" {
         .executableTarget(
             name: "TokenKeepCLI",
             dependencies: [
-                "TokenKeepCore", "TokenKeepPlugin", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine",
-                "TokenKeepSession", "TokenKeepOAuth", "TokenKeepConformance",
+                "TokenKeepCore", "TokenKeepPlugin", "TokenKeepSecretService", "TokenKeepKeys", "TokenKeepRecords",
+                "TokenKeepEngine", "TokenKeepSession", "TokenKeepOAuth", "TokenKeepConformance",
                 "CSystemShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],

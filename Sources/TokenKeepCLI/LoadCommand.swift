@@ -23,13 +23,22 @@ struct LoadCommand: ParsableCommand {
             changed it meanwhile (exit code 6) with the member "version": save --if-version.
 
             Without an account the only account of the service is loaded; items that list does not show do not count.
+
+            With --attribute the only item of any program with these attributes is loaded, and nothing is asked:
+
+              tokenkeep load --attribute xdg:schema=org.git.Password --attribute server=github.com
             """.withWholeExamples)
 
     @Argument(help: "What the secret is for.")
-    var service: String
+    var service: String?
 
     @Argument(help: "Whose it is; may be left out if the service has one account.")
     var account: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Load the item of any program with this attribute. May be repeated; see search.", valueName: "name=value"))
+    var attribute: [String] = []
 
     @Flag(help: "Write a JSON object: the members of list --json, and secret or secret_base64.")
     var json = false
@@ -47,25 +56,28 @@ struct LoadCommand: ParsableCommand {
     @OptionGroup(title: "Store options")
     var storeOptions: StoreOptions
 
+    func validate() throws { try checkAttributes() }
+
     func run() throws {
+        guard attribute.isEmpty, let service else { return try writeFound() }
         let freshSeconds = try freshSeconds()
-        let item = try loadItem()
+        let item = try loadItem(of: service)
         try check(item.details, freshSeconds: freshSeconds)
         if json { return try writeJSON(item) }
         try item.secret.withUnsafeBytes { try Terminal.write($0) }
         if isatty(STDOUT_FILENO) == 1 { try Terminal.write("\n") }
     }
 
-    private func loadItem() throws(TokenKeepError) -> TokenItem {
+    private func loadItem(of service: String) throws(TokenKeepError) -> TokenItem {
         let store = try storeOptions.open(explainOptions)
         let deadline = Deadline(milliseconds: store.timeoutMilliseconds)
         let account =
-            if let account { account } else { try onlyAccount(store, deadline) }
+            if let account { account } else { try onlyAccount(of: service, store, deadline) }
         do throws(TokenKeepError) {
             return try store.load(service: service, account: account, until: deadline)
         } catch {
             guard error.status == .notFound else { throw error }
-            throw hinting(error, account: account, deadline)
+            throw hinting(error, of: service, account: account, deadline)
         }
     }
 
@@ -73,7 +85,9 @@ struct LoadCommand: ParsableCommand {
     ///
     /// - Throws: ``Status/invalid`` if the service has several accounts, ``Status/notFound`` if it has none. If the
     ///   list is incomplete, its problem: another account may exist.
-    private func onlyAccount(_ store: Store, _ deadline: Deadline) throws(TokenKeepError) -> String {
+    private func onlyAccount(
+        of service: String, _ store: Store, _ deadline: Deadline
+    ) throws(TokenKeepError) -> String {
         let listing = try store.list(service: service, until: deadline)
         let accounts = listing.items.map(\.name.account)
         if accounts.count > 1 {
@@ -88,13 +102,15 @@ struct LoadCommand: ParsableCommand {
                 hint: "name the account, or \(problem.hint ?? "try again")")
         }
         guard let account = accounts.first else {
-            throw hinting(TokenKeepError(.notFound, "no item of \(service)"), account: nil, deadline)
+            throw hinting(TokenKeepError(.notFound, "no item of \(service)"), of: service, account: nil, deadline)
         }
         return account
     }
 
     /// On a terminal, the error with a hint that names the nearest service, or the nearest account of this service.
-    private func hinting(_ error: TokenKeepError, account: String?, _ deadline: Deadline) -> TokenKeepError {
+    private func hinting(
+        _ error: TokenKeepError, of service: String, account: String?, _ deadline: Deadline
+    ) -> TokenKeepError {
         // A hint is for a person, and worth neither a prompt nor an unlock: a list of a large keyring takes seconds.
         guard Terminal.showsErrors else { return error }
         var options = storeOptions

@@ -20,7 +20,8 @@ struct TokenKeepCommand: ParsableCommand {
             """.withWholeExamples,
         version: "tokenkeep \(TokenKeepVersion.string)",
         subcommands: [
-            SaveCommand.self, LoadCommand.self, ClearCommand.self, ListCommand.self, WatchCommand.self,
+            SaveCommand.self, LoadCommand.self, ClearCommand.self, ListCommand.self, SearchCommand.self,
+            WatchCommand.self,
             StatusCommand.self, ProtectionCommand.self, UnlockCommand.self, LockCommand.self, RunCommand.self,
             PasswordCommand.self, DeviceCommand.self, LoginCommand.self, AgentCommand.self, RecoveryCommand.self,
             ExportCommand.self,

@@ -227,7 +227,7 @@ public final class SecretServiceModule: Module {
     /// Runs `body` once more with a new link if the service went away meanwhile, or if the session's key was doubted.
     ///
     /// - Parameter item: the item that `body` searches for first; nil if `body` begins with something else.
-    private func withServiceCall<Result>(
+    func withServiceCall<Result>(
         _ call: CallContext, of item: ItemName? = nil, unless isFinal: () -> Bool = { false },
         _ body: (ServiceCall) throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {

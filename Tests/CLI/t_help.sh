@@ -1,5 +1,5 @@
 run --help
-for command in save load clear list watch status sync migrate forget stack module provider; do run "$command" --help; done
+for command in save load clear list search run import watch status sync migrate forget stack module provider; do run "$command" --help; done
 for command in show check; do run stack "$command" --help; done
 for command in list check; do run module "$command" --help; done
 for command in list show check discover; do run provider "$command" --help; done

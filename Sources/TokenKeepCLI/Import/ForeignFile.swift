@@ -1,0 +1,107 @@
+import Glibc
+import TokenKeepCore
+
+/// A file of another program, which is read whole and replaced in one step.
+struct ForeignFile {
+    /// The longest file, in bytes.
+    private static let longest = 16 << 20
+
+    /// The path without symbolic links, so that a replaced file is the file itself.
+    private let path: String
+    private let status: stat
+    let content: SecretBytes
+
+    /// Reads a file.
+    ///
+    /// - Throws: ``Status/invalid`` if there is no such file, or the path is no file; ``Status/io`` if the system fails.
+    init(_ path: String) throws(TokenKeepError) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+        guard descriptor >= 0 else { throw ForeignFile.failure("opened", path) }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, let real = realpath(path, nil) else {
+            throw ForeignFile.failure("opened", path)
+        }
+        self.path = String(cString: real)
+        free(real)
+        guard status.st_mode & S_IFMT == S_IFREG else { throw TokenKeepError(.invalid, "\(path) is no file") }
+        guard status.st_size <= ForeignFile.longest else {
+            throw TokenKeepError(.invalid, "\(path) is longer than 16 MiB")
+        }
+        self.status = status
+        content = try SecretBytes(capacity: Int(status.st_size)) { buffer throws(TokenKeepError) in
+            var count = 0
+            while count < buffer.count {
+                let got = Glibc.read(descriptor, buffer.baseAddress?.advanced(by: count), buffer.count - count)
+                guard got >= 0 || errno == EINTR else { throw ForeignFile.failure("read", path) }
+                guard got != 0 else { break }
+                count += max(0, got)
+            }
+            return count
+        }
+    }
+
+    /// Replaces the file by its content without these bytes. Mode and owner stay. A killed program leaves the old or the
+    /// new file.
+    ///
+    /// - Throws: ``Status/conflict`` if another program changed the file meanwhile, ``Status/io`` if the system fails.
+    func cut(_ holes: [Range<Int>]) throws(TokenKeepError) {
+        let folder = path.lastIndex(of: "/").map { path[..<$0] } ?? "."
+        let name = path.lastIndex(of: "/").map { path[path.index(after: $0)...] } ?? path[...]
+        let temporary = "\(folder)/.\(name).tokenkeep"
+        // A killed import may have left it.
+        unlink(temporary)
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw ForeignFile.failure("written", temporary) }
+        defer { close(descriptor) }
+        do throws(TokenKeepError) {
+            try write(holes, to: descriptor)
+            guard fchown(descriptor, status.st_uid, status.st_gid) == 0 || status.st_uid == geteuid(),
+                fchmod(descriptor, status.st_mode & 0o7777) == 0, fsync(descriptor) == 0
+            else { throw ForeignFile.failure("written", temporary) }
+            try checkUnchanged()
+            guard rename(temporary, path) == 0 else { throw ForeignFile.failure("replaced", path) }
+        } catch {
+            unlink(temporary)
+            throw error
+        }
+        let directory = open(String(folder.isEmpty ? "/" : folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard directory >= 0 else { return }
+        fsync(directory)
+        close(directory)
+    }
+
+    private func write(_ holes: [Range<Int>], to descriptor: Int32) throws(TokenKeepError) {
+        let error = content.withUnsafeBytes { bytes -> Int32 in
+            var start = 0
+            for hole in holes + [bytes.count..<bytes.count] where hole.lowerBound >= start {
+                let kept = UnsafeRawBufferPointer(rebasing: bytes[start..<hole.lowerBound])
+                let error = Terminal.writeAll(kept, to: descriptor)
+                guard error == 0 else { return error }
+                start = hole.upperBound
+            }
+            return 0
+        }
+        guard error == 0 else {
+            errno = error
+            throw ForeignFile.failure("written", path)
+        }
+    }
+
+    private func checkUnchanged() throws(TokenKeepError) {
+        var now = stat()
+        guard stat(path, &now) == 0, now.st_ino == status.st_ino, now.st_dev == status.st_dev,
+            now.st_size == status.st_size, now.st_mtim.tv_sec == status.st_mtim.tv_sec,
+            now.st_mtim.tv_nsec == status.st_mtim.tv_nsec
+        else {
+            throw TokenKeepError(
+                .conflict, "\(path) was changed while its entries were imported", hint: "run the import again")
+        }
+    }
+
+    private static func failure(_ verb: String, _ path: String) -> TokenKeepError {
+        let error = errno
+        return TokenKeepError(
+            .ofNamedFile(errno: error), "\(path) cannot be \(verb): \(Terminal.describe(errno: error))")
+    }
+}

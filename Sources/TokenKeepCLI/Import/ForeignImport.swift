@@ -1,0 +1,69 @@
+import TokenKeepCore
+import TokenKeepEngine
+
+/// Saves the entries of another program's file. Each entry is saved, read back and only then counted.
+struct ForeignImport {
+    let store: Store
+    let isReplacing: Bool
+    let isDryRun: Bool
+
+    /// The numbers of entries.
+    private(set) var imported = 0
+    private(set) var present = 0
+    private(set) var kept = 0
+    /// The entries whose items have their secrets, as read back.
+    private(set) var verified: [ForeignEntry] = []
+    private var seen: Set<ItemName> = []
+
+    init(store: Store, isReplacing: Bool, isDryRun: Bool) {
+        self.store = store
+        self.isReplacing = isReplacing
+        self.isDryRun = isDryRun
+    }
+
+    /// Imports one entry.
+    ///
+    /// - Throws: the failure of a save or a load. Entries that were imported before stay imported.
+    mutating func run(_ entry: ForeignEntry) throws(TokenKeepError) {
+        // Of several entries with one name programs use the first.
+        let isFirst = seen.insert(entry.name).inserted
+        let present = try secret(of: entry.name)
+        if let present, present == entry.secret {
+            self.present += 1
+            verified.append(entry)
+        } else if present != nil, !isReplacing || !isFirst {
+            kept += 1
+            Terminal.warn(
+                TokenKeepError(
+                    .duplicate, "\(entry.place): \(entry.name) is there with another secret, and is kept",
+                    hint: isFirst ? "to replace it: --replace" : "an earlier entry has the same name"))
+        } else if isDryRun {
+            imported += 1
+        } else {
+            try save(entry, isNew: present == nil)
+            imported += 1
+            verified.append(entry)
+        }
+    }
+
+    private func save(_ entry: ForeignEntry, isNew: Bool) throws(TokenKeepError) {
+        var attributes: [(String, String)] = []
+        if let address = entry.address { attributes.append(("url", address)) }
+        let request = try SaveRequest(
+            name: entry.name, secret: entry.secret, label: entry.label, attributes: ItemAttributes(attributes),
+            precondition: isNew ? .absent : .none)
+        _ = try store.save(request)
+        guard try secret(of: entry.name) == entry.secret else {
+            throw TokenKeepError(.corrupt, "\(entry.name) was saved, and read back with another secret")
+        }
+    }
+
+    private func secret(of name: ItemName) throws(TokenKeepError) -> SecretBytes? {
+        do throws(TokenKeepError) {
+            return try store.load(service: name.service, account: name.account).secret
+        } catch {
+            guard error.status == .notFound else { throw error }
+            return nil
+        }
+    }
+}

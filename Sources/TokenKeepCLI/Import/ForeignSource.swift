@@ -1,0 +1,23 @@
+import TokenKeepCore
+
+/// A place with entries of another program.
+protocol ForeignSource {
+    var found: ForeignEntries { get }
+
+    /// Takes exactly these entries out of the place.
+    func remove(_ entries: [ForeignEntry]) throws(TokenKeepError)
+}
+
+/// A file of several entries.
+struct FormattedFile: ForeignSource {
+    private let file: ForeignFile
+    let found: ForeignEntries
+
+    init(_ path: String, _ format: ForeignFormat) throws(TokenKeepError) {
+        file = try ForeignFile(path)
+        found = try format.read(file.content)
+    }
+
+    /// See ``ForeignSource``.
+    func remove(_ entries: [ForeignEntry]) throws(TokenKeepError) { try file.cut(found.holes(of: entries)) }
+}

@@ -1,0 +1,121 @@
+import TokenKeepCore
+
+/// Texts and secrets in the bytes of a source.
+enum ForeignText {
+    /// The text of bytes; nil if the bytes are not UTF-8.
+    static func text(_ bytes: Slice<UnsafeRawBufferPointer>) -> String? { String(validating: bytes, as: UTF8.self) }
+
+    /// The secret of bytes.
+    static func secret(_ bytes: Slice<UnsafeRawBufferPointer>) throws(TokenKeepError) -> SecretBytes {
+        try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes))
+    }
+
+    /// The secret of bytes with escapes `%XX`.
+    ///
+    /// - Throws: ``Status/corrupt`` for a malformed escape.
+    static func percentDecoded(_ bytes: Slice<UnsafeRawBufferPointer>) throws(TokenKeepError) -> SecretBytes {
+        try escaped(bytes, by: UInt8(ascii: "%"))
+    }
+
+    /// The secret of bytes in which an escape is `mark` and two hexadecimal digits.
+    static func escaped(_ bytes: Slice<UnsafeRawBufferPointer>, by mark: UInt8) throws(TokenKeepError) -> SecretBytes {
+        try SecretBytes(capacity: bytes.count) { buffer throws(TokenKeepError) in
+            var count = 0
+            var rest = bytes
+            while let byte = rest.popFirst() {
+                var byte = byte
+                if byte == mark {
+                    guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else {
+                        throw TokenKeepError(.corrupt, "an escape is malformed")
+                    }
+                    byte = high << 4 | low
+                }
+                buffer[count] = byte
+                count += 1
+            }
+            return count
+        }
+    }
+
+    /// The secret of base64 with or without padding; white space does not count.
+    ///
+    /// - Throws: ``Status/corrupt`` for any other text.
+    static func base64(_ bytes: some Sequence<UInt8>, count: Int) throws(TokenKeepError) -> SecretBytes {
+        try SecretBytes(capacity: count) { buffer throws(TokenKeepError) in
+            var (bits, held, written, isEnded) = (UInt32(0), 0, 0, false)
+            for byte in bytes where byte > 0x20 {
+                if byte == UInt8(ascii: "=") {
+                    isEnded = true
+                    continue
+                }
+                guard !isEnded, let value = value(byte) else {
+                    throw TokenKeepError(.corrupt, "the base64 is malformed")
+                }
+                bits = bits << 6 | UInt32(value)
+                held += 6
+                guard held >= 8 else { continue }
+                held -= 8
+                buffer[written] = UInt8(truncatingIfNeeded: bits >> UInt32(held))
+                written += 1
+            }
+            guard held < 6 else { throw TokenKeepError(.corrupt, "the base64 is malformed") }
+            return written
+        }
+    }
+
+    /// A secret as a text, for a name.
+    ///
+    /// - Throws: ``Status/corrupt`` if the bytes are not UTF-8.
+    static func name(_ secret: SecretBytes) throws(TokenKeepError) -> String {
+        guard let text = secret.utf8String else { throw TokenKeepError(.corrupt, "a name is not UTF-8") }
+        return text
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+
+    private static func value(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte - UInt8(ascii: "A")
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): byte - UInt8(ascii: "a") + 26
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0") + 52
+        case UInt8(ascii: "+"), UInt8(ascii: "-"): 62
+        case UInt8(ascii: "/"), UInt8(ascii: "_"): 63
+        default: nil
+        }
+    }
+}
+
+/// A line of a source.
+struct ForeignLine {
+    /// The number of the line, from 1.
+    let number: Int
+    /// The bytes of the line with its end.
+    let range: Range<Int>
+    /// The line without its end.
+    let content: Slice<UnsafeRawBufferPointer>
+
+    /// The place for messages.
+    var place: String { "line \(number)" }
+
+    /// The lines of a source.
+    static func all(in bytes: UnsafeRawBufferPointer) -> [ForeignLine] {
+        var lines: [ForeignLine] = []
+        var start = 0
+        while start < bytes.count {
+            let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
+            var content = bytes[start..<end]
+            if content.last == UInt8(ascii: "\r") { content = content.dropLast() }
+            lines.append(
+                ForeignLine(number: lines.count + 1, range: start..<min(end + 1, bytes.count), content: content))
+            start = end + 1
+        }
+        return lines
+    }
+}

@@ -1,0 +1,143 @@
+import ArgumentParser
+import Glibc
+import TokenKeepCore
+import TokenKeepEngine
+
+extension ForeignFormat: ExpressibleByArgument {}
+
+/// `tokenkeep import FILE`, `tokenkeep import --from FORMAT [FILE]`.
+struct ImportCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import",
+        abstract: "Save the items of an export, or the entries of another program's file.",
+        discussion: """
+            The whole export is verified before anything is saved. Items that are there already stay as they are.
+
+              tokenkeep import backup.tokenkeep
+
+            With --from each entry of another program's file is saved, read back, and only then counted. An entry that \
+            cannot be read is named by its line or number, and the rest is imported: exit code 7. An item that is there \
+            with another secret is kept and named. An import that was interrupted is run again.
+
+              tokenkeep import --from git-credentials --dry-run
+              tokenkeep import --from git-credentials --remove
+
+            With --remove the file loses exactly the entries that were read back: it is replaced in one step, with its \
+            mode. What the file held before may still be in backups. Entries with notes or one-time codes, which no item \
+            keeps, stay.
+
+            Items get the names that the program's helper asks for: git:https://HOST and the username, docker:SERVER; else \
+            host, service or title, and the username. Without FILE the usual one in the home is read.
+            """.withWholeExamples)
+
+    @Argument(help: "The file; for pass, the folder.", completion: .file())
+    var file: String?
+
+    @Option(help: ArgumentHelp("The program whose file is read.", valueName: "format"))
+    var from: ForeignFormat?
+
+    @Flag(help: "With --from: save and remove nothing.")
+    var dryRun = false
+
+    @Flag(help: "Replace items that are there.")
+    var replace = false
+
+    @Flag(help: "With --from: take the imported entries out of the file.")
+    var remove = false
+
+    @Flag(help: "Read the passphrase from standard input: one line.")
+    var stdin = false
+
+    @OptionGroup(title: "Store options")
+    var storeOptions: StoreOptions
+
+    func validate() throws {
+        guard from != nil || file != nil else { throw ValidationError("missing expected argument '<file>'") }
+        guard from == nil || !stdin else {
+            throw ValidationError("--from excludes --stdin: these files have no passphrase")
+        }
+        guard from != nil || !dryRun && !remove else { throw ValidationError("--dry-run and --remove need --from") }
+    }
+
+    func run() throws {
+        guard let from else { return try importExport(file ?? "") }
+        try importForeign(from)
+    }
+
+    private func importExport(_ file: String) throws {
+        if stdin {
+            try storeOptions.passwordOptions.refuseStandardInput(because: "the passphrase is read from standard input")
+        }
+        let store = try storeOptions.open()
+        let passphrase = try PasswordInput.line(inInput: stdin, orAsk: PasswordInput.passphrase)
+        let bar = ProgressBar()
+        let outcome = try withBar(bar) { () throws(TokenKeepError) in
+            try store.transfer.import(from: file, passphrase: passphrase, isReplacing: replace) {
+                bar.show(done: $0, of: $1)
+            }
+        }
+        try Terminal.write("imported \(outcome.imported), kept \(outcome.kept)\n")
+    }
+
+    private func importForeign(_ format: ForeignFormat) throws {
+        let path = try path(of: format)
+        let source: any ForeignSource =
+            if format == .pass { try PasswordStoreFolder(path) } else { try FormattedFile(path, format) }
+        let found = source.found
+        var transfer = ForeignImport(store: try storeOptions.open(), isReplacing: replace, isDryRun: dryRun)
+        let bar = ProgressBar()
+        try withBar(bar) { () throws(TokenKeepError) in
+            for (index, entry) in found.entries.enumerated() {
+                do throws(TokenKeepError) {
+                    try transfer.run(entry)
+                } catch {
+                    throw TokenKeepError(
+                        error.status, "\(entry.place): \(error.message)", module: error.module, hint: error.hint)
+                }
+                bar.show(done: index + 1, of: found.entries.count)
+            }
+        }
+        for entry in found.malformed {
+            Terminal.warn(TokenKeepError(.corrupt, "\(entry.place) cannot be imported: \(entry.reason)"))
+        }
+        let removed = remove && !dryRun ? try cut(transfer.verified, source) : nil
+        let words = [
+            "\(dryRun ? "would import" : "imported") \(transfer.imported)", "already there \(transfer.present)",
+            "kept \(transfer.kept)", "not readable \(found.malformed.count)", removed.map { "removed \($0)" },
+        ]
+        try Terminal.write(words.compactMap(\.self).joined(separator: ", ") + "\n")
+        if !found.malformed.isEmpty { throw ExitCode(Status.corrupt.exitCode) }
+    }
+
+    /// Takes entries out of the source, and returns their number.
+    private func cut(
+        _ verified: [ForeignEntry], _ source: any ForeignSource
+    ) throws(TokenKeepError) -> Int {
+        for entry in verified {
+            guard let rest = entry.rest else { continue }
+            Terminal.warn(
+                TokenKeepError(.unsupported, "\(entry.place) stays in the source: the item does not keep \(rest)"))
+        }
+        let removed = verified.filter { $0.rest == nil }
+        guard !removed.isEmpty else { return 0 }
+        try source.remove(removed)
+        return removed.count
+    }
+
+    private func path(of format: ForeignFormat) throws(TokenKeepError) -> String {
+        if let file { return file }
+        if format == .pass, !Privileges.areRaised, let folder = getenv("PASSWORD_STORE_DIR") {
+            return String(cString: folder)
+        }
+        guard let usual = format.usualPath else {
+            throw TokenKeepError(
+                .invalid, "no file is named", hint: "tokenkeep import --from \(format.rawValue) FILE")
+        }
+        // Other programs go by the variable.
+        let home = Privileges.areRaised ? nil : getenv("HOME").flatMap { String(validatingCString: $0) }
+        guard let home = home ?? HomeDirectory.path() else {
+            throw TokenKeepError(.invalid, "the user has no home", hint: "name the file")
+        }
+        return "\(home)/\(usual)"
+    }
+}

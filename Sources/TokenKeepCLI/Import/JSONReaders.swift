@@ -1,0 +1,112 @@
+import TokenKeepCore
+
+/// Reads docker's `config.json`: the registries whose passwords or tokens are in the file.
+enum DockerConfigurationReader {
+    /// The username that docker gives to an identity token.
+    private static let tokenUser = "<token>"
+
+    static func read(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> ForeignEntries {
+        guard let tree = JSONTree.parse(bytes), case .object(let all, _) = tree else {
+            throw ForeignFormat.foreign("it is no JSON object")
+        }
+        guard all.count(where: { $0.key == "auths" }) <= 1 else { throw ForeignFormat.foreign("auths is there twice") }
+        var found = ForeignEntries()
+        guard case .object(let members, _) = tree["auths"] else { return found }
+        found.listed = members.map { $0.start..<$0.value.range.upperBound }
+        for (index, member) in members.enumerated() {
+            let place = "registry \(index + 1)"
+            // A registry whose password a helper keeps has none here.
+            guard member.value["auth"] != nil || member.value["identitytoken"] != nil else { continue }
+            let range = found.listed[index]
+            found.add(at: place) { () throws(TokenKeepError) in
+                try entry(member.key, member.value, bytes, place, range)
+            }
+        }
+        return found
+    }
+
+    private static func entry(
+        _ server: String, _ value: JSONTree, _ bytes: UnsafeRawBufferPointer, _ place: String, _ range: Range<Int>
+    ) throws(TokenKeepError) -> ForeignEntry {
+        let service = "docker:\(server)"
+        if let token = try value["identitytoken"]?.secret(in: bytes), token.count > 0 {
+            return ForeignEntry(
+                name: try ItemName(service: service, account: tokenUser), secret: token, place: place, range: range,
+                rest: value["registrytoken"] == nil ? nil : "the registry token")
+        }
+        guard let auth = try value["auth"]?.secret(in: bytes) else { throw malformed }
+        let pair = try auth.withUnsafeBytes { bytes throws(TokenKeepError) in
+            try ForeignText.base64(bytes, count: bytes.count)
+        }
+        return try pair.withUnsafeBytes { pair throws(TokenKeepError) in
+            guard let colon = pair.firstIndex(of: UInt8(ascii: ":")), let user = ForeignText.text(pair[..<colon]) else {
+                throw malformed
+            }
+            return ForeignEntry(
+                name: try ItemName(service: service, account: user),
+                secret: try ForeignText.secret(pair[(colon + 1)...]),
+                place: place, range: range, rest: value["registrytoken"] == nil ? nil : "the registry token")
+        }
+    }
+
+    private static let malformed = TokenKeepError(.corrupt, "auth is no base64 of a username and a password")
+}
+
+/// Reads an unencrypted export of Bitwarden in JSON: its logins.
+enum BitwardenReader {
+    static func read(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> ForeignEntries {
+        guard let tree = JSONTree.parse(bytes), let items = tree["items"]?.elements else {
+            guard let tree = JSONTree.parse(bytes), tree["encrypted"].map({ word($0, bytes) }) == "true" else {
+                throw ForeignFormat.foreign("it has no list of items")
+            }
+            throw ForeignFormat.foreign("it is encrypted; export it without a password")
+        }
+        var found = ForeignEntries()
+        found.listed = items.map(\.range)
+        for (index, item) in items.enumerated() {
+            let place = "item \(index + 1)"
+            guard let login = item["login"], case .object = login else {
+                found.refuse(place, "this is no login")
+                continue
+            }
+            found.add(at: place) { () throws(TokenKeepError) in
+                guard let service = item["name"]?.text(in: bytes) else {
+                    throw TokenKeepError(.corrupt, "the login has no name")
+                }
+                guard let secret = try login["password"]?.secret(in: bytes) else {
+                    throw TokenKeepError(.corrupt, "the login has no password")
+                }
+                return ForeignEntry(
+                    name: try ItemName(service: service, account: login["username"]?.text(in: bytes) ?? ""),
+                    secret: secret, place: place, range: item.range,
+                    address: login["uris"]?.elements?.first?["uri"]?.text(in: bytes), rest: rest(of: item, login, bytes)
+                )
+            }
+        }
+        return found
+    }
+
+    /// The first part of a login beside name, username, password and one address.
+    private static func rest(of item: JSONTree, _ login: JSONTree, _ bytes: UnsafeRawBufferPointer) -> String? {
+        let parts = [
+            ("notes", item["notes"]), ("fields", item["fields"]), ("old passwords", item["passwordHistory"]),
+            ("the TOTP", login["totp"]), ("passkeys", login["fido2Credentials"]),
+        ]
+        if let part = parts.first(where: { isFilled($0.1, bytes) }) { return part.0 }
+        return login["uris"]?.elements.map { $0.count > 1 } == true ? "more addresses" : nil
+    }
+
+    private static func isFilled(_ value: JSONTree?, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        switch value {
+        case nil: false
+        case .string(let range): !range.isEmpty
+        case .array(let elements, _): !elements.isEmpty
+        case .object(let members, _): !members.isEmpty
+        case .other(let range): !bytes[range].elementsEqual("null".utf8)
+        }
+    }
+
+    private static func word(_ value: JSONTree, _ bytes: UnsafeRawBufferPointer) -> String? {
+        ForeignText.text(bytes[value.range])
+    }
+}

@@ -1,0 +1,193 @@
+import TokenKeepCore
+
+/// JSON whose values stay in the source: RFC 8259, at most 32 levels deep. Strings are decoded when they are asked for.
+indirect enum JSONTree {
+    case object([(key: String, start: Int, value: JSONTree)], Range<Int>)
+    case array([JSONTree], Range<Int>)
+    /// The bytes between the quotation marks.
+    case string(Range<Int>)
+    case other(Range<Int>)
+
+    /// Parses a text; nil for malformed JSON.
+    static func parse(_ bytes: UnsafeRawBufferPointer) -> JSONTree? {
+        var parser = JSONTreeParser(bytes: bytes)
+        guard let tree = parser.value(depth: 0) else { return nil }
+        parser.skipSpace()
+        return parser.position == bytes.count ? tree : nil
+    }
+
+    /// The value of a member; nil if there is none, if there are several, or for a value that is no object.
+    subscript(key: String) -> JSONTree? {
+        guard case .object(let members, _) = self else { return nil }
+        let values = members.filter { $0.key == key }
+        return values.count == 1 ? values[0].value : nil
+    }
+
+    var elements: [JSONTree]? { if case .array(let elements, _) = self { elements } else { nil } }
+
+    /// The bytes of the value in the source.
+    var range: Range<Int> {
+        switch self {
+        case .object(_, let range), .array(_, let range), .other(let range): range
+        case .string(let range): range.lowerBound - 1..<range.upperBound + 1
+        }
+    }
+
+    /// A string's bytes; nil for a value that is no string, or for a malformed escape.
+    func secret(in bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> SecretBytes? {
+        guard case .string(let range) = self else { return nil }
+        var isSound = true
+        let secret = try SecretBytes(capacity: range.count) { buffer in
+            var count = 0
+            isSound = JSONTreeParser.decode(bytes[range]) { byte in
+                buffer[count] = byte
+                count += 1
+            }
+            return count
+        }
+        return isSound ? secret : nil
+    }
+
+    /// A string; nil for a value that is no string.
+    func text(in bytes: UnsafeRawBufferPointer) -> String? { (try? secret(in: bytes))?.utf8String }
+}
+
+/// Parses JSON.
+struct JSONTreeParser {
+    let bytes: UnsafeRawBufferPointer
+    fileprivate(set) var position = 0
+
+    fileprivate init(bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+    fileprivate mutating func skipSpace() {
+        while position < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[position]) { position += 1 }
+    }
+
+    private mutating func take(_ character: Unicode.Scalar) -> Bool {
+        skipSpace()
+        guard position < bytes.count, bytes[position] == UInt8(ascii: character) else { return false }
+        position += 1
+        return true
+    }
+
+    fileprivate mutating func value(depth: Int) -> JSONTree? {
+        skipSpace()
+        guard depth < 32, position < bytes.count else { return nil }
+        switch bytes[position] {
+        case UInt8(ascii: "{"): return object(depth)
+        case UInt8(ascii: "["): return array(depth)
+        case UInt8(ascii: "\""): return string().map(JSONTree.string)
+        default: return word()
+        }
+    }
+
+    private mutating func object(_ depth: Int) -> JSONTree? {
+        let start = position
+        position += 1
+        var members: [(key: String, start: Int, value: JSONTree)] = []
+        if take("}") { return .object([], start..<position) }
+        repeat {
+            skipSpace()
+            let place = position
+            guard let key = string().flatMap({ JSONTree.string($0).text(in: bytes) }), take(":"),
+                let value = value(depth: depth + 1)
+            else { return nil }
+            members.append((key, place, value))
+        } while take(",")
+        return take("}") ? .object(members, start..<position) : nil
+    }
+
+    private mutating func array(_ depth: Int) -> JSONTree? {
+        let start = position
+        position += 1
+        var elements: [JSONTree] = []
+        if take("]") { return .array([], start..<position) }
+        repeat {
+            guard let element = value(depth: depth + 1) else { return nil }
+            elements.append(element)
+        } while take(",")
+        return take("]") ? .array(elements, start..<position) : nil
+    }
+
+    /// The range between the quotation marks.
+    private mutating func string() -> Range<Int>? {
+        guard position < bytes.count, bytes[position] == UInt8(ascii: "\"") else { return nil }
+        let start = position + 1
+        position = start
+        while position < bytes.count, bytes[position] != UInt8(ascii: "\"") {
+            guard bytes[position] >= 0x20 else { return nil }
+            position += bytes[position] == UInt8(ascii: "\\") ? 2 : 1
+        }
+        guard position < bytes.count else { return nil }
+        position += 1
+        return start..<position - 1
+    }
+
+    /// A number, true, false or null. Their values are not needed.
+    private mutating func word() -> JSONTree? {
+        let start = position
+        while position < bytes.count, isPartOfWord(bytes[position]) { position += 1 }
+        return position > start ? .other(start..<position) : nil
+    }
+
+    private func isPartOfWord(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
+            UInt8(ascii: "+"), UInt8(ascii: "."), UInt8(ascii: "E"):
+            true
+        default: false
+        }
+    }
+
+    /// Passes the bytes of a string to `put`. Returns false for a malformed escape.
+    static func decode(_ text: Slice<UnsafeRawBufferPointer>, _ put: (UInt8) -> Void) -> Bool {
+        var rest = text
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "\\") else {
+                put(byte)
+                continue
+            }
+            guard let escape = rest.popFirst() else { return false }
+            if escape == UInt8(ascii: "u") {
+                guard let scalar = scalar(&rest), let encoded = UTF8.encode(scalar) else { return false }
+                for byte in encoded { put(byte) }
+            } else {
+                guard let plain = plain(escape) else { return false }
+                put(plain)
+            }
+        }
+        return true
+    }
+
+    private static func plain(_ escape: UInt8) -> UInt8? {
+        switch escape {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): escape
+        case UInt8(ascii: "b"): 0x08
+        case UInt8(ascii: "f"): 0x0C
+        case UInt8(ascii: "n"): 0x0A
+        case UInt8(ascii: "r"): 0x0D
+        case UInt8(ascii: "t"): 0x09
+        default: nil
+        }
+    }
+
+    private static func scalar(_ rest: inout Slice<UnsafeRawBufferPointer>) -> Unicode.Scalar? {
+        guard let first = unit(&rest) else { return nil }
+        guard (0xD800..<0xDC00).contains(first) else { return Unicode.Scalar(first) }
+        guard rest.popFirst() == UInt8(ascii: "\\"), rest.popFirst() == UInt8(ascii: "u"), let second = unit(&rest),
+            (0xDC00..<0xE000).contains(second)
+        else { return nil }
+        return Unicode.Scalar(0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00))
+    }
+
+    private static func unit(_ rest: inout Slice<UnsafeRawBufferPointer>) -> UInt32? {
+        var unit: UInt32 = 0
+        for _ in 0..<4 {
+            guard let byte = rest.popFirst(), let digit = Character(Unicode.Scalar(byte)).hexDigitValue else {
+                return nil
+            }
+            unit = unit << 4 | UInt32(digit)
+        }
+        return unit
+    }
+}

@@ -1,0 +1,224 @@
+import TokenKeepCore
+
+/// Reads `~/.git-credentials`: an address in each line, with username and password.
+enum GitCredentialsReader {
+    static func read(_ bytes: UnsafeRawBufferPointer) -> ForeignEntries {
+        var found = ForeignEntries()
+        for line in ForeignLine.all(in: bytes) where !line.content.isEmpty && line.content.first != UInt8(ascii: "#") {
+            found.add(at: line.place) { () throws(TokenKeepError) in try entry(line) }
+        }
+        return found
+    }
+
+    private static func entry(_ line: ForeignLine) throws(TokenKeepError) -> ForeignEntry {
+        let content = line.content
+        guard let colon = content.firstIndex(of: UInt8(ascii: ":")),
+            content[colon...].starts(with: "://".utf8), colon > content.startIndex
+        else { throw malformed }
+        let rest = content[(colon + 3)...]
+        let hostEnd = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
+        guard let at = rest[..<hostEnd].lastIndex(of: UInt8(ascii: "@")),
+            let separator = rest[..<at].firstIndex(of: UInt8(ascii: ":")), at + 1 < hostEnd || hostEnd < rest.endIndex
+        else { throw malformed }
+        let username = try ForeignText.name(ForeignText.percentDecoded(rest[..<separator]))
+        let host = try ForeignText.name(ForeignText.percentDecoded(rest[(at + 1)..<hostEnd]))
+        let path = try ForeignText.name(ForeignText.percentDecoded(rest[hostEnd...]))
+        let scheme = try ForeignText.name(ForeignText.secret(content[..<colon]))
+        return ForeignEntry(
+            name: try ItemName(service: "git:\(scheme)://\(host)\(path == "/" ? "" : path)", account: username),
+            secret: try ForeignText.percentDecoded(rest[(separator + 1)..<at]), place: line.place, range: line.range)
+    }
+
+    private static let malformed = TokenKeepError(.corrupt, "this is no address with username and password")
+}
+
+/// Reads `~/.netrc`: words in any number of lines, an entry from each `machine` on.
+struct NetrcReader {
+    private struct Word {
+        let range: Range<Int>
+        let line: Int
+        let content: Slice<UnsafeRawBufferPointer>
+
+        func means(_ text: StaticString) -> Bool {
+            content.elementsEqual(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+        }
+    }
+
+    private let bytes: UnsafeRawBufferPointer
+    private var words: [Word] = []
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        self.bytes = bytes
+        words = NetrcReader.words(of: bytes)
+    }
+
+    func read() throws(TokenKeepError) -> ForeignEntries {
+        var found = ForeignEntries()
+        var index = 0
+        while index < words.count {
+            let first = words[index]
+            let place = "line \(first.line)"
+            guard first.means("machine") || first.means("default") else {
+                found.refuse(place, "no entry begins here")
+                index = nextEntry(after: index)
+                continue
+            }
+            let end = nextEntry(after: index)
+            let fields = Array(words[(index + 1)..<end])
+            // Macros and comments behind the entry are not its own.
+            let lastLine = lineEnd(words[end - 1].range.upperBound)
+            let range =
+                first.range.lowerBound..<(end < words.count ? min(lastLine, words[end].range.lowerBound) : lastLine)
+            if first.means("default") {
+                found.refuse(place, "an entry for all machines has no name")
+            } else {
+                found.add(at: place) { () throws(TokenKeepError) in try entry(fields, place, range) }
+            }
+            index = end
+        }
+        return found
+    }
+
+    private func entry(_ fields: [Word], _ place: String, _ range: Range<Int>) throws(TokenKeepError) -> ForeignEntry {
+        guard let machine = fields.first else { throw TokenKeepError(.corrupt, "the machine has no name") }
+        let host = try ForeignText.name(NetrcReader.unquoted(machine.content))
+        var (login, secret, rest) = ("", SecretBytes?.none, String?.none)
+        var index = 1
+        while index < fields.count {
+            let field = fields[index]
+            guard index + 1 < fields.count else { throw TokenKeepError(.corrupt, "a word has no value") }
+            let value = fields[index + 1].content
+            if field.means("login") {
+                login = try ForeignText.name(NetrcReader.unquoted(value))
+            } else if field.means("password") {
+                secret = try NetrcReader.unquoted(value)
+            } else if field.means("account") {
+                rest = "the account"
+            } else {
+                throw TokenKeepError(.corrupt, "a word is unknown")
+            }
+            index += 2
+        }
+        guard let secret else { throw TokenKeepError(.corrupt, "the machine has no password") }
+        return ForeignEntry(
+            name: try ItemName(service: host, account: login), secret: secret, place: place, range: range, rest: rest)
+    }
+
+    /// The index of the word with which the next entry begins.
+    private func nextEntry(after index: Int) -> Int {
+        // The values of words do not begin an entry, whatever they are.
+        var next = index + (words[index].means("machine") ? 2 : 1)
+        while next < words.count {
+            if words[next].means("machine") || words[next].means("default") { return next }
+            let hasValue = ["login", "password", "account"].contains { (name: StaticString) in words[next].means(name) }
+            next += hasValue ? 2 : 1
+        }
+        return words.count
+    }
+
+    private func lineEnd(_ position: Int) -> Int {
+        (bytes[position...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count - 1) + 1
+    }
+
+    /// The words. Comments, and macros up to the next empty line, have none.
+    private static func words(of bytes: UnsafeRawBufferPointer) -> [Word] {
+        var words: [Word] = []
+        var isMacro = false
+        for line in ForeignLine.all(in: bytes) {
+            if line.content.allSatisfy(isSpace) { isMacro = false }
+            var rest = line.content
+            while !isMacro {
+                rest = rest.drop(while: isSpace)
+                guard let first = rest.first, first != UInt8(ascii: "#") else { break }
+                let end = wordEnd(rest, isQuoted: first == UInt8(ascii: "\""))
+                let word = Word(range: rest.startIndex..<end, line: line.number, content: rest[..<end])
+                if word.means("macdef") {
+                    isMacro = true
+                } else {
+                    words.append(word)
+                }
+                rest = rest[end...]
+            }
+        }
+        return words
+    }
+
+    private static func wordEnd(_ rest: Slice<UnsafeRawBufferPointer>, isQuoted: Bool) -> Int {
+        guard isQuoted else { return rest.firstIndex(where: isSpace) ?? rest.endIndex }
+        var isEscaped = false
+        for index in rest.indices.dropFirst() {
+            if isEscaped {
+                isEscaped = false
+            } else if rest[index] == UInt8(ascii: "\\") {
+                isEscaped = true
+            } else if rest[index] == UInt8(ascii: "\"") {
+                return index + 1
+            }
+        }
+        return rest.endIndex
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D }
+
+    private static func unquoted(_ bytes: Slice<UnsafeRawBufferPointer>) throws(TokenKeepError) -> SecretBytes {
+        guard bytes.first == UInt8(ascii: "\"") else { return try ForeignText.secret(bytes) }
+        guard bytes.count > 1, bytes.last == UInt8(ascii: "\"") else {
+            throw TokenKeepError(.corrupt, "a quotation does not end")
+        }
+        return try SecretBytes(capacity: bytes.count) { buffer throws(TokenKeepError) in
+            var (count, isEscaped) = (0, false)
+            for byte in bytes.dropFirst().dropLast() {
+                if byte == UInt8(ascii: "\\"), !isEscaped {
+                    isEscaped = true
+                    continue
+                }
+                isEscaped = false
+                buffer[count] = byte
+                count += 1
+            }
+            return count
+        }
+    }
+}
+
+/// Reads the file of keyrings.alt's PlaintextKeyring: sections of services, with a password in base64 for each username.
+enum PythonKeyringReader {
+    static func read(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> ForeignEntries {
+        let lines = ForeignLine.all(in: bytes)
+        var found = ForeignEntries()
+        var service: String?
+        var index = 0
+        while index < lines.count {
+            let line = lines[index]
+            var end = index + 1
+            while end < lines.count, lines[end].content.first == 0x20 || lines[end].content.first == 0x09 { end += 1 }
+            let more = lines[(index + 1)..<end]
+            index = end
+            guard let first = line.content.first, first != UInt8(ascii: "#"), first != UInt8(ascii: ";") else {
+                continue
+            }
+            if first == UInt8(ascii: "[") {
+                guard line.content.last == UInt8(ascii: "]") else {
+                    throw ForeignFormat.foreign("\(line.place) is no section")
+                }
+                service = try? ForeignText.name(
+                    ForeignText.escaped(line.content.dropFirst().dropLast(), by: UInt8(ascii: "_")))
+                continue
+            }
+            found.add(at: line.place) { () throws(TokenKeepError) in
+                guard let service, let sign = line.content.firstIndex(of: UInt8(ascii: "=")) else {
+                    throw TokenKeepError(.corrupt, "this is no username with a password")
+                }
+                var name = line.content[..<sign]
+                while let last = name.last, last <= 0x20 { name = name.dropLast() }
+                let username = try ForeignText.name(ForeignText.escaped(name, by: UInt8(ascii: "_")))
+                let parts = [line.content[(sign + 1)...]] + more.map(\.content)
+                return ForeignEntry(
+                    name: try ItemName(service: service, account: username),
+                    secret: try ForeignText.base64(parts.joined(), count: parts.reduce(0) { $0 + $1.count }),
+                    place: line.place, range: line.range.lowerBound..<(more.last ?? line).range.upperBound)
+            }
+        }
+        return found
+    }
+}

@@ -1,0 +1,89 @@
+import Glibc
+import TokenKeepCore
+
+/// The folder of the program `pass`: a file that gpg encrypted for each entry.
+///
+/// The item of `a/b/c.gpg` is ("a/b", "c"), that of `c.gpg` is ("c", ""). Its secret is the whole text without the newline
+/// at its end.
+struct PasswordStoreFolder: ForeignSource {
+    /// The longest time for one entry, in which gpg may ask for a passphrase.
+    private static let milliseconds: UInt32 = 120_000
+    /// The deepest folder that is read.
+    private static let deepest = 32
+
+    private let root: String
+    private(set) var found = ForeignEntries()
+
+    /// Decrypts every entry of a folder.
+    ///
+    /// - Throws: ``Status/invalid`` if there is no such folder, ``Status/unavailable`` if gpg is not installed.
+    init(_ path: String) throws(TokenKeepError) {
+        root = path
+        var names: [String] = []
+        try collect("", depth: 0, into: &names)
+        var entries = ForeignEntries()
+        for name in names.sorted() {
+            let outcome = try decrypt(name)
+            entries.add(at: "\(name).gpg") { () throws(TokenKeepError) in try entry(name, outcome) }
+        }
+        found = entries
+    }
+
+    /// Removes the files of entries.
+    ///
+    /// - Throws: ``Status/io`` if a file cannot be removed.
+    func remove(_ entries: [ForeignEntry]) throws(TokenKeepError) {
+        for entry in entries {
+            let path = "\(root)/\(entry.place)"
+            guard unlink(path) == 0 || errno == ENOENT else {
+                throw TokenKeepError(.io, "\(path) cannot be removed: \(Terminal.describe(errno: errno))")
+            }
+        }
+    }
+
+    /// Adds the names of the entries below a folder. Links to folders, and names that begin with a dot, do not count.
+    private func collect(_ folder: String, depth: Int, into names: inout [String]) throws(TokenKeepError) {
+        guard let directory = opendir("\(root)/\(folder)") else {
+            let error = errno
+            throw TokenKeepError(
+                .ofNamedFile(errno: error), "\(root)/\(folder) cannot be opened: \(Terminal.describe(errno: error))")
+        }
+        defer { closedir(directory) }
+        while let entry = readdir(directory) {
+            let bytes = withUnsafeBytes(of: entry.pointee.d_name) { $0.prefix { $0 != 0 }.map(\.self) }
+            guard let name = String(validating: bytes, as: UTF8.self), !name.hasPrefix(".") else { continue }
+            let path = folder.isEmpty ? name : "\(folder)/\(name)"
+            var status = stat()
+            guard lstat("\(root)/\(path)", &status) == 0 else { continue }
+            if status.st_mode & S_IFMT == S_IFDIR, depth < PasswordStoreFolder.deepest {
+                try collect(path, depth: depth + 1, into: &names)
+            } else if name.hasSuffix(".gpg"), status.st_mode & S_IFMT == S_IFREG {
+                names.append(String(path.dropLast(4)))
+            }
+        }
+    }
+
+    private func decrypt(_ name: String) throws(TokenKeepError) -> SessionProgram.Outcome {
+        let program = SessionProgram(
+            arguments: ["/usr/bin/env", "gpg", "--quiet", "--batch", "--decrypt", "--", "\(root)/\(name).gpg"],
+            variables: [])
+        let outcome = try program.run(
+            input: nil, until: Deadline(milliseconds: PasswordStoreFolder.milliseconds), showsErrors: false)
+        guard outcome.exitCode != ExitCodes.noSuchCommand else {
+            throw TokenKeepError(.unavailable, "gpg is not installed, which decrypts the entries of pass")
+        }
+        return outcome
+    }
+
+    private func entry(_ name: String, _ outcome: SessionProgram.Outcome) throws(TokenKeepError) -> ForeignEntry {
+        let slash = name.lastIndex(of: "/")
+        let service = slash.map { String(name[..<$0]) } ?? name
+        let account = slash.map { String(name[name.index(after: $0)...]) } ?? ""
+        guard outcome.exitCode == 0 else {
+            throw TokenKeepError(.corrupt, "gpg cannot decrypt it (exit code \(outcome.exitCode))")
+        }
+        return ForeignEntry(
+            name: try ItemName(service: service, account: account),
+            secret: try SecretInput.withoutNewline(outcome.output), place: "\(name).gpg", range: 0..<0)
+    }
+}

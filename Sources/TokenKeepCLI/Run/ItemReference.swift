@@ -1,0 +1,65 @@
+import TokenKeepCore
+
+/// A reference to an item: `tokenkeep://[NAMESPACE@]SERVICE/ACCOUNT`, each part percent-encoded.
+struct ItemReference {
+    /// The beginning of every reference.
+    static let scheme = "tokenkeep://"
+
+    let name: ItemName
+
+    /// Whether a value is meant as a reference.
+    static func isMeant(by value: String) -> Bool { value.hasPrefix(scheme) }
+
+    /// Reads a reference.
+    ///
+    /// - Parameters:
+    ///   - subject: names the reference in errors, which do not quote the text: it may be a secret.
+    ///   - namespace: the namespace of a reference without a namespace.
+    /// - Throws: ``Status/invalid`` for any other text.
+    init(_ text: String, of subject: String, namespace: String) throws(TokenKeepError) {
+        let parts = text.dropFirst(ItemReference.scheme.count)
+            .split(separator: "/" as Character, omittingEmptySubsequences: false)
+        guard ItemReference.isMeant(by: text), parts.count == 2, let place = parts.first, let last = parts.last else {
+            throw ItemReference.malformed(subject)
+        }
+        let names = place.split(separator: "@" as Character, omittingEmptySubsequences: false)
+        guard (1...2).contains(names.count), let service = names.last.flatMap(ItemReference.decoded),
+            let account = ItemReference.decoded(last),
+            let named = names.count == 2 ? names.first.flatMap(ItemReference.decoded) : namespace
+        else { throw ItemReference.malformed(subject) }
+        name = try ItemName(namespace: named, service: service, account: account)
+    }
+
+    private static func malformed(_ subject: String) -> TokenKeepError {
+        TokenKeepError(
+            .invalid, "\(subject) is no reference to an item",
+            hint: "tokenkeep://SERVICE/ACCOUNT, with %40 for @, %2F for / and %25 for %")
+    }
+
+    /// The text of percent-encoded UTF-8; nil if an escape is malformed, or for characters that separate parts.
+    private static func decoded(_ text: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                if byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { return nil }
+                bytes.append(byte)
+                continue
+            }
+            guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else {
+                return nil
+            }
+            bytes.append(high << 4 | low)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}

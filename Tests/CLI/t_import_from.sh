@@ -1,0 +1,186 @@
+# Entries of other programs' files become items, and go from the files when asked.
+secrets() {
+    "$TOKENKEEP" list --json | python3 -c '
+import json, subprocess, sys
+for item in json.load(sys.stdin)["items"]:
+    secret = subprocess.run([sys.argv[1], "load", item["service"], item["account"]], check=True, capture_output=True).stdout
+    print(item["service"], "|", item["account"], "|", secret, "|", item["attributes"].get("url", ""))' "$TOKENKEEP"
+}
+empty() { "$TOKENKEEP" list --json | python3 -c 'import json, sys
+for item in json.load(sys.stdin)["items"]: print(item["service"] + "\t" + item["account"])' | while IFS=$'\t' read -r service account; do
+    "$TOKENKEEP" clear "$service" "$account"
+done; }
+# Standard error too: no secret may be there.
+from() { run import --from "$@"; ! grep -q 'sesame' "$WORK/tmp/err" "$WORK/tmp/out" || echo "A SECRET IS SHOWN"; }
+
+title "git-credentials"
+cat >home/.git-credentials <<'END'
+https://ann:sesame%401%25@github.com
+# a comment
+https://bob:sesame2@git.example:8443/group/repo.git
+http://:sesame3@local.example
+
+https://sesame.example
+https://carl:sesame%zz@bad.example
+ftp://dora:sesame:4@ftp.example/
+END
+chmod 640 home/.git-credentials
+from git-credentials --dry-run
+run list
+from git-credentials
+secrets
+from git-credentials
+printf 'another' | run save git:https://github.com ann
+from git-credentials
+from git-credentials --replace
+printf 'another' | run save git:https://github.com ann
+from git-credentials --remove
+cat home/.git-credentials; stat -c %a home/.git-credentials
+printf 'https://%%ff:sesame@github.com\n' >odd
+from git-credentials odd
+empty
+
+title "netrc: an entry over several lines, quotations, macros, comments"
+cat >home/.netrc <<'END'
+# sesame in a comment
+machine one.example login ann password sesame1
+machine two.example
+    login "bob"
+    password "sesame \"2\" \\"
+
+macdef init
+machine macro.example login x password sesame3
+
+machine three.example password machine login default
+machine four.example login x
+machine five.example login ann account team password sesame5
+default login anonymous password sesame6
+sesame
+END
+chmod 600 home/.netrc
+from netrc
+secrets
+from netrc --remove
+cat home/.netrc; stat -c %a home/.netrc
+for text in 'sesame machine a.example password sesame machine b.example user sesame machine' 'machine c.example login' \
+    'machine d.example password "sesame' 'macdef x'; do
+    echo "$text" >odd
+    from netrc odd
+done
+empty
+
+title "docker"
+mkdir -p home/.docker
+cat >home/.docker/config.json <<END
+{
+  "auths": {
+    "https://index.docker.io/v1/": { "auth": "$(printf 'ann:sesame:1' | base64)", "email": "a@b" },
+    "registry.example": {"auth":"","identitytoken":"sesame\u00e92"},
+    "helped.example": {},
+    "bad.example": {"auth": "sesame3!"},
+    "last.example": {"auth": "$(printf 'bob:sesame4' | base64)"}
+  },
+  "psFormat": "table"
+}
+END
+from docker
+secrets
+from docker --remove
+cat home/.docker/config.json
+printf '{"auths":{"one.example":{"auth":"%s"}},"x":1}' "$(printf ann:sesame | base64)" >one.json
+from docker one.json --remove
+cat one.json && echo
+for text in 'sesame' '{"auths":{}' '[]' '{"auths":{},"auths":{"a":{}}}' '{"auths":{"a":{"auth":"c2VzYW1l"},"b":{"auth":1},"c":{"auth":"\u12"}}}'; do
+    printf '%s' "$text" >bad.json
+    from docker bad.json
+done
+python3 -c 'print("[" * 100000)' >bad.json
+from docker bad.json
+empty
+
+title "Python's plain file"
+mkdir -p home/.local/share/python_keyring
+cat >home/.local/share/python_keyring/keyring_pass.cfg <<END
+before = sesame
+[example_2Ecom]
+ann = 
+	$(printf sesame1 | base64)
+a_20b = $(printf sesame2 | base64)
+bad = sesame!
+[_C3_A4]
+x = 
+	c2Vz
+	YW1lMw==
+END
+from python-keyring
+secrets
+from python-keyring --remove
+cat home/.local/share/python_keyring/keyring_pass.cfg
+empty
+
+title "keepassxc-csv"
+cat >export.csv <<'END'
+"Group","Title","Username","Password","URL","Notes","TOTP","Icon","Last Modified","Created"
+"Root","One","ann","sesame ""1"", with
+a line","https://one.example","","","0","2024-01-01","2024-01-01"
+"Root","Two","","sesame2","","notes","","0","2024-01-01","2024-01-01"
+"Root","","bob","sesame3","","","","0","2024-01-01","2024-01-01"
+"Root","Four"
+"Root","Five","eve","sesame5","","","","0","2024-01-01","2024-01-01"
+END
+from keepassxc-csv
+from keepassxc-csv export.csv --remove
+secrets
+cat export.csv
+printf 'a,b\n' >bad.csv
+from keepassxc-csv bad.csv
+printf '"sesame' >bad.csv
+from keepassxc-csv bad.csv
+empty
+
+title "bitwarden-json"
+cat >export.json <<'END'
+{"encrypted": false, "folders": [], "items": [
+  {"type": 1, "name": "One", "notes": null, "login": {"username": "ann", "password": "sesame\ud83d\ude001", "totp": null, "uris": [{"match": null, "uri": "https://one.example"}]}},
+  {"type": 2, "name": "Note", "notes": "sesame"},
+  {"type": 1, "name": "Three", "notes": "sesame", "login": {"username": null, "password": "sesame3", "totp": null}},
+  {"type": 1, "login": {"username": "x", "password": "sesame"}},
+  {"type": 1, "name": "Four", "login": {"username": "x", "password": null}},
+  {"type": 1, "name": "Five", "login": {"username": "eve", "password": "sesame5"}}
+]}
+END
+from bitwarden-json export.json --remove
+secrets
+cat export.json
+printf '{"encrypted": true, "data": "sesame"}' >bad.json
+from bitwarden-json bad.json
+from bitwarden-json one.json
+empty
+
+title "arguments and files"
+run import
+run import --dry-run backup
+run import --from sesame file
+run import --from docker --stdin
+from netrc none
+from netrc home
+ln -s home/.git-credentials link
+printf 'https://ann:sesame@link.example\n' >home/.git-credentials
+from git-credentials link --remove
+stat -c %F link home/.git-credentials
+head -c 17000000 /dev/zero >long
+from netrc long
+(unset HOME; run import --from netrc "$WORK/none")
+
+title "of two entries with one name the first counts"
+printf 'machine a.example login ann password sesame1\nmachine a.example login ann password sesame2\n' >twice
+from netrc twice --replace --remove
+cat twice
+run load a.example ann
+
+title "a locked vault: nothing is counted, nothing is removed"
+printf 'https://ann:sesame@locked.example\n' >home/.git-credentials
+run password set --stdin <<<horse
+run lock
+from git-credentials --remove
+cat home/.git-credentials

@@ -1,0 +1,35 @@
+# needs: pass strace
+# Entries of pass become items.
+from() { run import --from "$@"; ! grep -q 'sesame' "$WORK/tmp/err" "$WORK/tmp/out" || echo "A SECRET IS SHOWN"; }
+export GNUPGHOME=$WORK/gnupg
+mkdir -m 700 gnupg
+gpg --batch --quiet --passphrase "" --quick-generate-key test@example.com default default never 2>/dev/null
+pass init test@example.com >/dev/null
+printf 'sesame1\n' | pass insert -m web/example.com/ann >/dev/null
+printf 'sesame2\nurl: x\n' | pass insert -m web/two >/dev/null
+printf 'sesame3' | pass insert -m alone >/dev/null
+echo sesame >home/.password-store/web/broken.gpg
+printf 'sesame4' | pass insert -m 'a b/ä' >/dev/null
+ln -s web home/.password-store/link
+
+title "each entry is decrypted, saved and read back"
+from pass --dry-run
+from pass
+run load web/example.com ann
+run load web two
+run load alone ''
+run load 'a b' 'ä'
+
+title "what was read back is removed"
+printf changed | run save web two
+refused unlink:error=EROFS "$WORK/home/.password-store/alone.gpg" import --from pass --remove
+from pass --remove
+find home/.password-store -name '*.gpg' | sort
+
+title "a folder that is not there, gpg that is not there, a file in the folder's place"
+from pass none
+mkdir empty
+printf '#!/bin/sh\nPATH=%s exec %s "$@"\n' "$WORK/empty" "$TOKENKEEP" >"$WORK/tmp/without-gpg" && chmod 755 "$WORK/tmp/without-gpg"
+(TOKENKEEP=$WORK/tmp/without-gpg; from pass)
+(export PASSWORD_STORE_DIR=$WORK/empty; from pass)
+from netrc home/.password-store/web/two.gpg

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The backend for Python's `keyring`. Importing this module touches neither the library nor bus nor vault.
+
+(service, username) is the item (service, account). A name with control characters, or one that begins with "%:", is kept as
+"%:" and the percent-encoded name, for names of items have no control characters.
+"""
+from __future__ import annotations
+
+import os
+import re
+import urllib.parse
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple
+
+import keyring.backend
+from keyring import credentials, errors
+
+from . import _errors, _foreign
+
+if TYPE_CHECKING:
+    from ._items import Item
+    from ._store import Store
+
+ESCAPE = "%:"
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+# Older versions of keyring have no class for a credential without a username.
+ANONYMOUS = getattr(credentials, "AnonymousCredential", None)
+
+
+def escaped(name: str) -> str:
+    """The name of an item for a name of keyring."""
+    if not CONTROL.search(name) and not name.startswith(ESCAPE):
+        return name
+    return ESCAPE + urllib.parse.quote(name, safe="", errors="surrogatepass")
+
+
+def unescaped(name: str) -> str:
+    """The name of keyring for the name of an item. A text that `escaped` never makes is itself."""
+    if not name.startswith(ESCAPE):
+        return name
+    try:
+        found = urllib.parse.unquote(name[len(ESCAPE):], errors="strict")
+    except UnicodeDecodeError:
+        return name
+    return found if escaped(found) == name else name
+
+
+class _ClassProperty:
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self.function(owner)
+
+
+class Keyring(keyring.backend.KeyringBackend):
+    """Keeps passwords in TokenKeep's store.
+
+    The properties, also as KEYRING_PROPERTY_NAME in the environment: stack, namespace, timeout (seconds for each call) and
+    interactive (1: the desktop's keyring may ask to be unlocked).
+    """
+
+    stack: Optional[str] = None
+    namespace: str = ""
+    timeout: Any = None
+    interactive: Any = False
+    _opened: Optional[Tuple[Any, Store]] = None
+
+    def _priority(cls: Any) -> float:  # pylint: disable=no-self-argument
+        """Above SecretService (5) and KWallet (5.1), below the chainer (10)."""
+        from . import _library
+        try:
+            _library.library()
+        except ImportError as error:
+            raise RuntimeError(str(error)) from None
+        return 5.5
+
+    priority = _ClassProperty(_priority)  # type: ignore[assignment]
+
+    def get_password(self, service: str, username: str) -> Optional[str]:
+        """The password; None if there is none, or if the item has expired. `KeyringLocked` if a place is locked."""
+        try:
+            return _password(self._store().load(escaped(service), escaped(username or "")))
+        except _errors.NotFound:
+            return None
+        except _errors.Error as error:
+            raise _raised(error, errors.KeyringError) from error
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        """Saves the password, replacing an existing one."""
+        try:
+            self._store().save(escaped(service), escaped(username or ""), password)
+        except _errors.Error as error:
+            raise _raised(error, errors.PasswordSetError) from error
+
+    def delete_password(self, service: str, username: str) -> None:
+        """Deletes the password. `PasswordDeleteError` if there is none. Nothing is deleted while a place is locked."""
+        names = escaped(service), escaped(username or "")
+        try:
+            store = self._store()
+            store.load(*names).close()
+            store.clear(*names)
+        except _errors.NotFound as error:
+            raise errors.PasswordDeleteError("No such password!") from error
+        except _errors.Error as error:
+            raise _raised(error, errors.PasswordDeleteError) from error
+
+    def get_credential(self, service: str, username: Optional[str]) -> Optional[credentials.Credential]:
+        """The credential of the username; without a username, the newest of the service."""
+        try:
+            if username is not None:
+                password = self.get_password(service, username)
+                return None if password is None else _credential(username, password)
+            return self._newest(escaped(service))
+        except _errors.NotFound:
+            return None
+        except _errors.Error as error:
+            raise _raised(error, errors.KeyringError) from error
+
+    def _newest(self, service: str) -> Optional[credentials.Credential]:
+        store = self._store()
+        items = store.list(service)
+        own = sorted(items, key=lambda item: item.modified_at or 0, reverse=True)
+        found = self._first(store, service, [item.account for item in own])
+        if found is None and items.problem is not None:
+            raise items.problem
+        if found is None:
+            accounts, is_locked = _foreign.usernames(service, self._seconds() or 5)
+            found = self._first(store, service, accounts)
+            # The store says whether the locked item is in one of its places.
+            if found is None and is_locked:
+                store.load(service, "").close()
+        return found
+
+    def _first(self, store: Store, service: str, accounts: List[str]) -> Optional[credentials.Credential]:
+        for account in accounts:
+            try:
+                password = _password(store.load(service, account))
+            except _errors.NotFound:
+                continue  # cleared since the list, or in no place of the stack
+            if password is not None:
+                return _credential(unescaped(account), password)
+        return None
+
+    def _store(self) -> Store:
+        """The store of the present properties and of this process: a child made by fork() opens its own."""
+        timeout, interactive = self._seconds(), self.interactive
+        if isinstance(interactive, str):
+            interactive = interactive.strip().lower() not in ("", "0", "no", "false")
+        key = (os.getpid(), self.stack, self.namespace, timeout, bool(interactive))
+        if self._opened is None or self._opened[0] != key:
+            from ._store import Store
+            self._opened = key, Store(self.stack, self.namespace, timeout, bool(interactive))
+        return self._opened[1]
+
+    def _seconds(self) -> Optional[float]:
+        if not isinstance(self.timeout, str):
+            return self.timeout  # type: ignore[no-any-return]
+        try:
+            return float(self.timeout)
+        except ValueError:
+            raise _errors.Invalid(f"the property timeout is no number of seconds: {self.timeout!r}") from None
+
+
+def _password(item: Item) -> Optional[str]:
+    with item:
+        if item.is_expired:
+            return None
+        try:
+            return item.secret.decode("utf-8")
+        except UnicodeDecodeError:
+            raise _errors.Unsupported(f"the secret of {item.service} ({item.account}) is not text in UTF-8") from None
+
+
+def _credential(username: str, password: str) -> credentials.Credential:
+    if not username and ANONYMOUS is not None:
+        return ANONYMOUS(password)
+    return credentials.SimpleCredential(username, password)
+
+
+def _raised(error: _errors.Error, otherwise: Any) -> errors.KeyringError:
+    return (errors.KeyringLocked if isinstance(error, _errors.Locked) else otherwise)(str(error))
