@@ -118,6 +118,10 @@ let package = Package(
                 "CSystemShims",
             ],
             swiftSettings: strict),
+        // What the programs share: terminal, passwords, exit codes. The library does not link it.
+        .target(
+            name: "TokenKeepTerminal", dependencies: ["TokenKeepCore", "TokenKeepKeys", "CSystemShims"],
+            swiftSettings: strict),
         // What every module must do: for the program and the tests, not for the library.
         .target(name: "TokenKeepConformance", dependencies: ["TokenKeepCore"], swiftSettings: strict),
 
@@ -234,9 +238,20 @@ if Context.environment["TOKENKEEP_PROGRAM"] == "1" {
             name: "TokenKeepCLI",
             dependencies: [
                 "TokenKeepCore", "TokenKeepPlugin", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine",
-                "TokenKeepSession", "TokenKeepOAuth", "TokenKeepConformance",
+                "TokenKeepSession", "TokenKeepOAuth", "TokenKeepConformance", "TokenKeepTerminal",
                 "CSystemShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict))
+
+    // Speaks the protocols of git, docker, cargo and others: starts fast, without swift-argument-parser and Foundation.
+    package.products.append(.executable(name: "tokenkeep-credential", targets: ["TokenKeepCredential"]))
+    package.targets.append(
+        .executableTarget(
+            name: "TokenKeepCredential",
+            dependencies: [
+                "TokenKeepCore", "TokenKeepEngine", "TokenKeepSession", "TokenKeepOAuth", "TokenKeepTerminal",
+                "CSodium",
             ],
             swiftSettings: strict))
 
