@@ -32,7 +32,7 @@ enum CredentialProtocol: String, CaseIterable {
     /// Where the protocol's caller looks for a failure.
     func failureReport(_ invocation: Invocation) -> FailureReport {
         switch self {
-        case .git: FailureReport(isSilent: !GitSettings.isInteractive)
+        case .git: FailureReport(isSilent: GitSettings.isQuiet)
         case .docker: FailureReport(isOutput: true, exitCode: 1)
         default: FailureReport()
         }

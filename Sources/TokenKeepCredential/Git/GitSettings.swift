@@ -3,11 +3,14 @@ import TokenKeepCore
 
 /// What git's configuration on the command line says, which git passes on in the environment.
 enum GitSettings {
-    /// Whether git's user may be asked and told something: false in git's background maintenance.
-    static var isInteractive: Bool {
+    /// Whether git's user may be asked: neither in background maintenance nor with `GIT_TERMINAL_PROMPT=0`.
+    static var mayPrompt: Bool {
         if let terminal = text("GIT_TERMINAL_PROMPT"), isFalse(terminal) { return false }
-        return !isFalse(lastValue ?? "true")
+        return !isQuiet
     }
+
+    /// Whether nothing is to be written to the terminal: in background maintenance, `credential.interactive` is false.
+    static var isQuiet: Bool { isFalse(lastValue ?? "true") }
 
     /// The last value of `credential.interactive`; nil if it is not given. A key without a value is true.
     private static var lastValue: String? {
