@@ -253,7 +253,16 @@ if Context.environment["TOKENKEEP_PROGRAM"] == "1" {
                 "TokenKeepCore", "TokenKeepEngine", "TokenKeepSession", "TokenKeepOAuth", "TokenKeepTerminal",
                 "CSodium",
             ],
-            swiftSettings: strict))
+            swiftSettings: strict,
+            // Two megabytes less: nothing is exported, no tables for unwinding, no names of characters.
+            linkerSettings: [
+                .unsafeFlags(
+                    [
+                        "-Xlinker", "--no-export-dynamic", "-Xlinker", "--no-eh-frame-hdr", "-Xlinker", "-T",
+                        "-Xlinker", "\(Context.packageDirectory)/cmake/no-unwinding.lds",
+                        "-Xlinker", "--defsym=_swift_stdlib_getScalarName=tokenkeep_no_scalar_name",
+                    ], .when(configuration: .release))
+            ]))
 
     // Programs of the tests and the benchmarks.
     package.targets += [

@@ -40,7 +40,7 @@ struct GitSecret {
         do throws(TokenKeepError) {
             return try GitSecret(GitMessage(found.secret), knowsTypes: true)
         } catch {
-            throw TokenKeepError(.corrupt, "the item \(found.details.name) does not have git's lines")
+            throw TokenKeepError(.corrupt, "the item \(found.title) does not have git's lines")
         }
     }
 

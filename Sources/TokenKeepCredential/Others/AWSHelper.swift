@@ -36,7 +36,7 @@ enum AWSHelper {
         guard !found.account.isEmpty, 1...2 ~= lines.count, lines.allSatisfy({ $0.count > 0 && !$0.hasControlByte })
         else {
             throw TokenKeepError(
-                .invalid, "the item \(found.details.name) is no access key",
+                .invalid, "the item \(found.title) is no access key",
                 hint: "its account is the key's id; line 1 is the secret key, line 2 the session token if there is one")
         }
         return lines

@@ -48,7 +48,7 @@ enum BazelHelper {
             text.append(try base64(pair.joined()))
         default:
             throw TokenKeepError(
-                .invalid, "the attribute \(attribute) of \(found.details.name) is neither basic nor bearer")
+                .invalid, "the attribute \(attribute) of \(found.title) is neither basic nor bearer")
         }
         return try text.joined()
     }

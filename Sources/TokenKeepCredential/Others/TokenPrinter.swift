@@ -9,8 +9,10 @@ enum TokenPrinter {
         // pnpm and others add arguments of their own, which are not for us.
         let namespace = reference.name.namespace
         let items = try CredentialStore(invocation, namespace: namespace.isEmpty ? nil : namespace)
-        guard let found = try items.credential(of: reference.name.service, reference.name.account) else {
-            throw TokenKeepError(.notFound, "\(reference.name) is not there", hint: "tokenkeep save keeps one")
+        let (service, account) = (reference.name.service, reference.name.account)
+        guard let found = try items.credential(of: service, account) else {
+            let title = account.isEmpty ? service : reference.name.description
+            throw TokenKeepError(.notFound, "\(title) is not there", hint: "tokenkeep save keeps one")
         }
         try found.checkNotExpired(hint: "save a new one: tokenkeep save")
         try found.checkOneLine()

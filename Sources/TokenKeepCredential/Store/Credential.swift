@@ -12,16 +12,19 @@ struct Credential {
 
     var account: String { details.name.account }
 
+    /// The item's name for people: without an empty account.
+    var title: String { account.isEmpty ? details.name.service : details.name.description }
+
     /// Refuses a secret that is over, for a protocol without a word for it.
     func checkNotExpired(hint: String) throws(TokenKeepError) {
         guard let expiresAt, expiresAt <= .now else { return }
-        throw TokenKeepError(.expired, "\(details.name) expired at \(expiresAt.iso8601)", hint: hint)
+        throw TokenKeepError(.expired, "\(title) expired at \(expiresAt.iso8601)", hint: hint)
     }
 
     /// Refuses a secret with a line break or another control character, which the protocol's lines and headers do not carry.
     func checkOneLine() throws(TokenKeepError) {
         guard !secret.hasControlByte else {
-            throw TokenKeepError(.invalid, "the secret of \(details.name) is not one line of text")
+            throw TokenKeepError(.invalid, "the secret of \(title) is not one line of text")
         }
     }
 }
