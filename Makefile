@@ -12,6 +12,7 @@
 #
 # Goals of `make test` that one may want alone
 #   make test-swift test-vectors test-abi test-cli test-examples test-consumers test-servers
+#   make test-tools              the helpers of git, docker, cargo and others, by these programs
 #   make test-login-short        signs a test's user in through PAM, as root
 #   make test-agent test-tpm-short test-devices test-faults-short
 #
@@ -50,7 +51,7 @@ SECONDS ?= 600
 
 .PHONY: help demo test verify verify-part deps deps-library deps-demo build build-tests library stage install uninstall docs format check-format clean \
         test-layout test-messages test-swift test-vectors test-abi test-cli test-login-short test-agent test-tpm-short test-devices \
-        test-examples test-consumers test-servers test-faults-short \
+        test-examples test-consumers test-servers test-tools test-faults-short \
         verify-faults verify-histories verify-threads verify-threads-rest verify-memory verify-systems verify-packages \
         verify-release verify-servers verify-fuzz verify-figures verify-downloads \
         test-faults test-faults-modules test-faults-vault test-login test-tpm test-systemd test-packages test-crowd compare-builds \
@@ -65,7 +66,7 @@ demo: deps-demo stage
 
 # Lists at a time: the compilers of the release build wait for each other's modules, and most tests wait.
 INSTALLED := test-vectors+test-abi+test-cli+test-login-short+test-agent+test-tpm-short+test-devices
-USED := test-examples+test-consumers+test-servers+test-faults-short
+USED := test-examples+test-consumers+test-servers+test-tools+test-faults-short
 
 test: deps
 	@scripts/goals.py check-format test-layout test-messages build-tests/stage test-swift $(INSTALLED)/$(USED)
@@ -246,6 +247,10 @@ test-cli: deps stage
 test-examples: deps stage build
 	Tests/Examples/run.sh $(STAGE) .build/debug
 	Tests/Examples/login_helper.py $(STAGE)
+
+# The credential helpers and `tokenkeep setup`, by git, docker, cargo and others: what apt does not have is left out, and said.
+test-tools: deps stage
+	Tests/Tools/run.py $(STAGE)/bin
 
 # What a Swift package that depends on ours fetches; programs in other languages beside an installation that was moved.
 test-consumers: deps stage build

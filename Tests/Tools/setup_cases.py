@@ -170,5 +170,4 @@ def a_killed_setup_leaves_whole_files(world):
     same({path: world.read(path) for path in old}, old)
 
 
-an_undo_restores_every_byte.needs = ["git", "docker", "cargo"]
 CASES = cases(globals(), setup, files, has, same)
