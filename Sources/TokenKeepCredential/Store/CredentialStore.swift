@@ -67,16 +67,24 @@ struct CredentialStore {
         }
     }
 
-    /// Lists items; asks for a locked vault's password if prompts are allowed, as a load does.
+    /// Lists items; asks for a locked vault's password or a locked keyring if prompts are allowed, as a load does.
     private func listing(_ service: String?) throws(TokenKeepError) -> ItemListing {
         let deadline = store.deadline
         do throws(TokenKeepError) {
-            return try store.list(service: service, until: deadline)
+            let listing = try store.list(service: service, until: deadline)
+            guard let found = listing.problems.first(where: { $0.status == .locked }) else { return listing }
+            guard try asksToOpen(service, after: found, deadline) else { return listing }
         } catch {
-            let name = try ItemName(namespace: store.namespace, service: service ?? "tokenkeep", account: "")
-            guard error.status == .locked, try store.askToOpen(name, after: error, until: deadline) else { throw error }
-            return try store.list(service: service, until: deadline)
+            guard error.status == .locked, try asksToOpen(service, after: error, deadline) else { throw error }
         }
+        return try store.list(service: service, until: deadline)
+    }
+
+    private func asksToOpen(
+        _ service: String?, after error: TokenKeepError, _ deadline: Deadline
+    ) throws(TokenKeepError) -> Bool {
+        let name = try ItemName(namespace: store.namespace, service: service ?? "tokenkeep", account: "")
+        return try store.askToOpen(name, after: error, until: deadline)
     }
 
     // MARK: Keeping
