@@ -3,10 +3,9 @@ from the vault."""
 import os
 import shutil
 import subprocess
-import time
 from statistics import median
 
-from harness import PREFIX, WORK, pkg_config, table
+from harness import PREFIX, WORK, build, pkg_config, table
 from private_keyring import PrivateKeyring, missing
 
 ROUNDS = 60
@@ -17,25 +16,22 @@ STORED = GIT + b"username=ann\npassword=s3cret\n"
 DOCKER = b'{"ServerURL":"' + SERVER.encode() + b'","Username":"ann","Secret":"s3cret"}'
 
 
-def start(command, data, environment):
-    """(milliseconds, KiB) of one run, whose output must have the secret."""
-    reading, writing = os.pipe()
-    begun = time.perf_counter()
-    process = subprocess.Popen(command, env=environment, stdin=reading, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    os.close(reading)
-    os.write(writing, data)
-    os.close(writing)
-    output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    ended = time.perf_counter()
-    process.stdout.close()
-    process.returncode = status
-    assert b"s3cret" in output, (command, output)
-    return (ended - begun) * 1000, usage.ru_maxrss
+def start(program, command, request, environment):
+    """(milliseconds, KiB) of one run."""
+    output = subprocess.run([program, request, *command], env=environment, check=True, capture_output=True, text=True).stdout
+    time, size = output.split()
+    return float(time) / 1000, int(size)
+
+
+def file(name, data):
+    path = f"{WORK}/{name}"
+    with open(path, "wb") as out:
+        out.write(data)
+    return path
 
 
 def peers():
-    """Names with commands of what is there: [(name, store, get, stored, request)]."""
+    """The peers that are there: [(name, command, what to store, request)]."""
     found = []
     if os.path.exists(LIBSECRET):
         program = f"{WORK}/git-credential-libsecret"
@@ -57,14 +53,18 @@ def measure():
             for program, data in ((helper, (STORED, GIT)), (docker, (DOCKER, SERVER.encode())))
             for place, stack in places.items()]
     runs += peers()
+    program = build("helper")
+    requests = {GIT: file("git-request", GIT), SERVER.encode(): file("docker-request", SERVER.encode())}
     with PrivateKeyring(f"{WORK}/keyring-tools") as keyring:
         environment = {**keyring.environment, "TOKENKEEP_VAULT": f"{WORK}/vault-tools"}
-        for _, command, stored, _ in runs:
+        for name, command, stored, request in runs:
             subprocess.run([*command, "store"], env=environment, input=stored, check=True, capture_output=True)
+            got = subprocess.run([*command, "get"], env=environment, input=request, check=True, capture_output=True)
+            assert b"s3cret" in got.stdout, (name, got.stdout)
         figures = {name: [] for name, *_ in runs}
         for _ in range(ROUNDS):  # in turns: what the machine does meanwhile hits all
             for name, command, _, request in runs:
-                figures[name].append(start([*command, "get"], request, environment))
+                figures[name].append(start(program, [*command, "get"], requests[request], environment))
     rows = [[name, f"{median(time for time, _ in seen):.1f}", f"{min(time for time, _ in seen):.1f}",
              f"{median(size for _, size in seen) / 1024:.1f}"] for name, seen in figures.items()]
     table(f"`get` of a helper, {ROUNDS} starts each", ["helper", "median ms", "least ms", "MiB"], rows)

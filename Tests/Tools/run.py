@@ -21,7 +21,7 @@ SUITES = ["git_cases", "git_server_cases", "docker_cases", "cargo_cases", "other
           "terminal_cases", "keyring_cases", "recipe_cases"]
 ELSEWHERE = ["docker", "cargo", "terraform", "kubectl", "aws", "ansible-vault"]
 # At a time: most of a case's time goes into starts of programs.
-JOBS = 2
+JOBS = 3
 
 
 def run(case, bin_folder):
