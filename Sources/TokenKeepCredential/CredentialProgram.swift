@@ -9,14 +9,15 @@ enum CredentialProgram {
         ProcessStart.occupyStandardDescriptors()
         ProcessStart.dieSilently()
         refuseCoreDumps()
-        signal(SIGPIPE, SIG_IGN)
         var failure = FailureReport()
         do {
+            let program = ProcessStart.rawArguments().first.map { String(cString: $0) }
+            let linked = CredentialProtocol.named(byProgram: program)
+            failure = linked?.failureReport ?? failure
             var invocation = try Invocation(arguments: ProcessStart.arguments())
-            let name = CredentialProtocol.name(ofProgram: ProcessStart.rawArguments().first.map { String(cString: $0) })
-            let speech = try CredentialProtocol.named(name ?? invocation.nextWord())
-            failure = speech.failureReport(invocation)
-            try speech.run(&invocation)
+            let spoken = if let linked { linked } else { try CredentialProtocol.named(invocation.nextWord()) }
+            failure = spoken.failureReport
+            try spoken.run(&invocation)
             return Status.ok.exitCode
         } catch let error as TokenKeepError {
             return failure.tell(error)
@@ -32,7 +33,7 @@ enum CredentialProgram {
     }
 }
 
-/// How a protocol hears of failures.
+/// The form in which a protocol reports failures.
 struct FailureReport {
     /// Whether nothing is written: the caller asked for silence.
     var isSilent = false

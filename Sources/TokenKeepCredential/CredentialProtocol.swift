@@ -13,10 +13,8 @@ enum CredentialProtocol: String, CaseIterable {
     ]
 
     /// The protocol in the name of a link; nil for the program's own name.
-    static func name(ofProgram path: String?) -> String? {
-        guard let path else { return nil }
-        let name = path.split(separator: "/" as Character).last.map(String.init) ?? path
-        return links[name]?.rawValue
+    static func named(byProgram path: String?) -> CredentialProtocol? {
+        path?.split(separator: "/" as Character).last.flatMap { links[String($0)] }
     }
 
     /// The protocol of that name.
@@ -29,8 +27,8 @@ enum CredentialProtocol: String, CaseIterable {
         return found
     }
 
-    /// Where the protocol's caller looks for a failure.
-    func failureReport(_ invocation: Invocation) -> FailureReport {
+    /// The form in which the protocol's caller expects a failure.
+    var failureReport: FailureReport {
         switch self {
         case .git: FailureReport(isSilent: GitSettings.isQuiet)
         case .docker: FailureReport(isOutput: true, exitCode: 1)

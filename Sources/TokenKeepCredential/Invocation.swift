@@ -77,7 +77,7 @@ struct Invocation {
         switch name {
         case "--interactive": configuration.isInteractive = true
         case "--quit-when-locked": quitsWhenLocked = true
-        // How cargo starts every provider.
+        // cargo starts every provider with this option.
         case "--cargo-plugin": break
         default:
             guard ["--namespace", "--stack", "--timeout", "--password-file", "--password-fd"].contains(name) else {

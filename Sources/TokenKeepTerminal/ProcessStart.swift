@@ -2,7 +2,7 @@ import CSystemShims
 import Glibc
 package import TokenKeepCore
 
-/// What a program of ours does before anything else: its arguments as they are, safe descriptors, and no dump of secrets.
+/// The first steps of each program: reads its arguments as they are, occupies descriptors, and prevents dumps of secrets.
 package enum ProcessStart {
     /// The arguments as the caller gave them.
     ///

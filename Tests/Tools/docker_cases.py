@@ -65,6 +65,7 @@ def docker_reads_these_texts(world):
         told = helper(world, operation, text, code=1)
         same((told.out, told.err), (message + "\n", ""))
     has(world.run("docker-credential-tokenkeep", code=1).out, "the operation is missing")
+    has(helper(world, "get", SERVER, "--frob", code=1).out, "there is no option --frob")
     has(helper(world, "version", "").out, "docker-credential-tokenkeep (tokenkeep) v")
 
 

@@ -137,6 +137,8 @@ def what_cannot_be_a_request_is_refused(world):
         (HOST + "host=evil.example\n", "the request has two lines host"),
         (HOST + "username=ann", "the request ends within a line"),
         ("protocol=https\nusername=ann\n", "the request names no host"),
+        ("protocol=https\nhost=example.com/org\n", "the request's host has a character that no host has"),
+        ("protocol=https://evil\nhost=example.com\n", "the request's protocol is not a word"),
         ("host=example.com\n", "the request names no protocol"),
         ("protocol=https\nhost=\n", "the request names no host"),
         (HOST + "path=a\tb\n", "the service contains a control character"),

@@ -34,7 +34,7 @@ struct GitSettingsFile: ToolSettings {
         return !ToolPlaces.exists(usual) && ToolPlaces.exists(other) ? other : usual
     }
 
-    /// What becomes of the helpers in a configuration.
+    /// A line for each helper in a configuration: displaced, or kept for its address.
     private static func notes(_ text: String) -> [String] {
         var notes: [String] = []
         var place: String?

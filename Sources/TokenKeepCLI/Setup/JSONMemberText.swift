@@ -6,7 +6,7 @@ struct JSONMemberText {
     private let name: String
     /// From the quote of the name to the end of the value; nil if there is no such member.
     private let place: Range<Int>?
-    /// Where the value begins.
+    /// The index of the value's first byte.
     private let valueStart: Int
     /// After the object's opening brace.
     private let start: Int

@@ -1,13 +1,13 @@
 import TokenKeepCore
 
-/// What setup would write for one tool.
+/// A change of the settings of one tool.
 struct SettingsChange {
     let file: SettingsFile
     /// The new text of the file; nil to remove it.
     let text: String?
     /// The lines that come or go, for the user.
     let lines: [String]
-    /// What the change means for settings that are there already.
+    /// The consequences for settings that are there already, for the user.
     var notes: [String] = []
     /// Called before the file is written, and after it: keeps what an undo needs.
     var before: (() throws(TokenKeepError) -> Void)?
@@ -37,7 +37,7 @@ protocol ToolSettings {
 struct SettingsBlock {
     private static let begin = "# tokenkeep setup begin"
     private static let end = "# tokenkeep setup end"
-    /// What the first comment says of the text before the block, which an undo restores to the byte.
+    /// The endings of the first comment. They describe the text before the block, which an undo restores to the byte.
     private static let inNewFile = ", in a new file"
     private static let afterCutLine = ", after a line without its end"
 

@@ -1,7 +1,7 @@
 import Glibc
 import TokenKeepCore
 
-/// Where the tools and their files are.
+/// Finds the tools and their files.
 enum ToolPlaces {
     /// The user's home as the tools know it.
     static func home() throws(TokenKeepError) -> String {
@@ -38,7 +38,7 @@ enum ToolPlaces {
             .unsupported, "\(program) is not installed beside this program", hint: "install TokenKeep with cmake")
     }
 
-    /// How a tool's settings name a helper: its short name if the helper is on the PATH, else its path.
+    /// The name of a helper in a tool's settings: its short name if the helper is on the PATH, else its path.
     static func name(of helper: String, short: String) throws(TokenKeepError) -> String {
         if isOnPath(helper) { return short }
         let path = try beside(helper)

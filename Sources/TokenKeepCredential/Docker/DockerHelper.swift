@@ -49,7 +49,8 @@ enum DockerHelper {
             throw TokenKeepError(.invalid, "the request has no Secret")
         }
         try items.save(secret, of: prefix + server, username)
-        _ = try items.signOut(prefix + server, except: username)
+        // The secret is kept: a place that does not answer now does not make the store fail.
+        _ = try? items.signOut(prefix + server, except: username)
     }
 
     private static func get(_ server: String, _ items: CredentialStore) throws {

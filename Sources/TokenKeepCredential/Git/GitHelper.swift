@@ -48,10 +48,17 @@ struct GitHelper {
         guard let scheme = try request.text("protocol"), !scheme.isEmpty else {
             throw TokenKeepError(.invalid, "the request names no protocol")
         }
+        guard scheme.utf8.allSatisfy(WebOrigin.isSchemeByte) else {
+            throw TokenKeepError(.invalid, "the request's protocol is not a word")
+        }
         let path = try request.text("path") ?? ""
         // The password of a client's certificate has a path and an empty host.
         guard let host = try request.text("host"), !(host.isEmpty && path.isEmpty) else {
             throw TokenKeepError(.invalid, "the request names no host")
+        }
+        // Such a host would name the item of another host with a path.
+        guard !host.utf8.contains(where: { "/?#@\\ ".utf8.contains($0) }) else {
+            throw TokenKeepError(.invalid, "the request's host has a character that no host has")
         }
         let end = path.isEmpty ? "" : path.hasPrefix("/") ? path : "/\(path)"
         return "git:\(scheme)://\(host)\(end)"

@@ -1,7 +1,7 @@
 import Glibc
 import TokenKeepCore
 
-/// What git's configuration on the command line says, which git passes on in the environment.
+/// git's configuration on the command line, which git passes on in the environment.
 enum GitSettings {
     /// Whether git's user may be asked: neither in background maintenance nor with `GIT_TERMINAL_PROMPT=0`.
     static var mayPrompt: Bool {

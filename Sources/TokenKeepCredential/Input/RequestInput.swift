@@ -7,7 +7,7 @@ struct RequestInput {
     /// The longest request in bytes: a secret of 1 MiB with its escapes.
     static let longest = 2 << 20
 
-    /// What was read beyond the last line.
+    /// The bytes that were read beyond the last line.
     private var rest: SecretBytes?
 
     /// Reads standard input to its end.

@@ -15,7 +15,7 @@ enum KubernetesHelper {
     /// Answers one call.
     static func run(_ invocation: inout Invocation) throws {
         let info = try request()
-        // What the client gives the plugin for questions.
+        // The client says whether the plugin may use standard input for questions.
         if let interactive = info?["spec"]?["interactive"], !interactive.isTrue { invocation.mayPrompt = false }
         let server = info?["spec"]?["cluster"]?["server"]?.text
         guard let name = try invocation.nextWord() ?? server else {

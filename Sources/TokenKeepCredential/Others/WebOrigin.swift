@@ -31,7 +31,8 @@ struct WebOrigin {
         text = String(decoding: utf8[..<colon] + Array("://".utf8) + host, as: UTF8.self).lowercased()
     }
 
-    private static func isSchemeByte(_ byte: UInt8) -> Bool {
+    /// Whether the scheme of an address may have this byte.
+    static func isSchemeByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."):

@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepTerminal
 
-/// What a protocol hands out for an account: the item's secret, or the access token of its session.
+/// The credential of an account: the item's secret, or the access token of its session.
 struct Credential {
     /// The details of the item; those of the session's record for a session.
     let details: ItemDetails
