@@ -14,7 +14,9 @@ enum CredentialProgram {
             let program = ProcessStart.rawArguments().first.map { String(cString: $0) }
             let linked = CredentialProtocol.named(byProgram: program)
             failure = linked?.failureReport ?? failure
-            var invocation = try Invocation(arguments: ProcessStart.arguments())
+            let arguments = try ProcessStart.arguments()
+            if try CredentialHelp.answers(arguments) { return Status.ok.exitCode }
+            var invocation = try Invocation(arguments: arguments)
             let spoken = if let linked { linked } else { try CredentialProtocol.named(invocation.nextWord()) }
             failure = spoken.failureReport
             try spoken.run(&invocation)

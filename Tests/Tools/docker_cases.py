@@ -84,6 +84,23 @@ def an_expired_secret_is_not_handed_out(world):
     has(helper(world, "get", SERVER, code=1).out, f"docker:{SERVER} (ann) expired at 2001-01-01T00:00:00Z")
 
 
+def a_session_answers_and_a_logout_ends_it(world):
+    with container_registry() as server:
+        world.write("home/.config/tokenkeep/providers.d/registry.conf",
+                    f"token_endpoint = {server.address}/token\nclient_id = app\nrotation = strict\n")
+        begun = '{"access_token":"access-1","token_type":"Bearer","expires_in":0,"refresh_token":"refresh-1"}'
+        world.run("tokenkeep", "session", "begin", f"docker:{SERVER}", "ann", "--provider", "registry", input=begun)
+        same(json.loads(helper(world, "get", SERVER).out)["Secret"], "access-2")
+        same(server.requests, ["renewed"])
+        # docker stores what it was given: the session stays.
+        store(world, "ann", "access-2")
+        has(store(world, "ann", "other", code=1).out, f"docker:{SERVER} (ann) has a session, which stays")
+        same(json.loads(helper(world, "get", SERVER).out)["Secret"], "access-2")
+        helper(world, "erase", SERVER)
+        has(helper(world, "get", SERVER, code=1).out, "credentials not found in native keychain")
+        has(world.run("tokenkeep", "session", "show", f"docker:{SERVER}", "ann", code=None).out, "signed-out")
+
+
 def docker_signs_in_and_out(world):
     world.write("home/.docker/config.json", '{"credsStore":"tokenkeep"}')
     with container_registry() as registry:

@@ -27,6 +27,8 @@ def run(world, protocol, *words, **more):
 
 def a_protocol_must_be_named(world):
     has(world.run("tokenkeep-credential", code=2).err, "no protocol is named; one of git, docker, cargo, terraform")
+    has(world.run("tokenkeep-credential", "--help").out, "usage: tokenkeep-credential [OPTIONS] PROTOCOL")
+    has(world.run("git-credential-tokenkeep", "--version").out, "tokenkeep-credential ")
     has(run(world, "frob", code=2).err, "there is no protocol frob; one of git, docker")
 
 
