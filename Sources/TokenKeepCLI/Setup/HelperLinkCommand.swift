@@ -24,7 +24,7 @@ struct HelperLinkCommand: ParsableCommand {
     var reference: String
 
     func run() throws {
-        _ = try ItemReference(reference)
+        _ = try TokenKeepCore.ItemReference(reference)
         let program = try ToolPlaces.beside("tokenkeep-credential")
         let script = """
             #!/bin/sh
