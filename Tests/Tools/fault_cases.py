@@ -156,4 +156,5 @@ def a_killed_store_keeps_the_old_or_the_new(world):
 no_secret_is_in_arguments_environment_or_trace.needs = ["strace"]
 a_killed_store_keeps_the_old_or_the_new.needs = ["strace"]
 helpers_work_without_proc.needs = ["unshare"]
+helpers_work_without_proc.as_root = True
 CASES = cases(globals(), feed, has, same)

@@ -145,7 +145,7 @@ def aws_itself_asks(world):
     world.save("aws:default", "AKIDEXAMPLE", "secret")
     world.write("home/.aws/config", "[profile p]\ncredential_process = tokenkeep-credential aws default\n")
     told = world.run("aws", "configure", "list", "--profile", "p", env={
-        "AWS_CONFIG_FILE": world.path("home/.aws/config"), "PYENV_ROOT": os.environ.get("PYENV_ROOT", "/root/.pyenv")})
+        "AWS_CONFIG_FILE": world.path("home/.aws/config"), "PYENV_ROOT": os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))})
     has(told.out, "custom-process", "MPLE")
 
 

@@ -32,6 +32,8 @@ def run(case, bin_folder):
     if lacking:
         word = "left out" if all(program in ELSEWHERE for program in lacking) else "skipped"
         return f"{word}: {', '.join(lacking)} is not installed"
+    if getattr(case, "as_root", False) and os.geteuid() != 0:
+        return "skipped: it needs root"
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         try:
             case(World(folder, bin_folder))

@@ -170,5 +170,6 @@ def a_killed_setup_leaves_whole_files(world):
     same({path: world.read(path) for path in old}, old)
 
 
+a_file_of_another_user_is_refused.as_root = True
 a_killed_setup_leaves_whole_files.needs = ["strace"]
 CASES = cases(globals(), setup, files, has, same)
