@@ -144,8 +144,9 @@ def aws_gets_its_keys(world):
 def aws_itself_asks(world):
     world.save("aws:default", "AKIDEXAMPLE", "secret")
     world.write("home/.aws/config", "[profile p]\ncredential_process = tokenkeep-credential aws default\n")
-    told = world.run("aws", "configure", "list", "--profile", "p", env={
-        "AWS_CONFIG_FILE": world.path("home/.aws/config"), "PYENV_ROOT": os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))})
+    pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
+    told = world.run("aws", "configure", "list", "--profile", "p",
+                     env={"AWS_CONFIG_FILE": world.path("home/.aws/config"), "PYENV_ROOT": pyenv})
     has(told.out, "custom-process", "MPLE")
 
 
