@@ -12,6 +12,7 @@
 #
 # Goals of `make test` that one may want alone
 #   make test-swift test-vectors test-abi test-cli test-examples test-consumers test-servers
+#   make test-tools              the helpers of git, docker, cargo and others, by these programs
 #   make test-login-short        signs a test's user in through PAM, as root
 #   make test-agent test-tpm-short test-devices test-faults-short
 #
@@ -25,7 +26,7 @@
 #   make verify-servers          eight terminals share a session for ten minutes, while all around them is disturbed; sign-ins by Chromium
 #   make verify-fuzz             each reader of foreign bytes
 #   make verify-figures          a short form of make bench
-#   make verify-downloads        keyrings, lockers and systemd of other Debians (3 GB from a mirror, root)
+#   make verify-downloads        keyrings, lockers, git and systemd of other Debians (3 GB from a mirror, root)
 #
 # As long as you say
 #   make bench                   figures beside those of peers, and docs/figures.svg; nothing is asserted
@@ -50,12 +51,12 @@ SECONDS ?= 600
 
 .PHONY: help demo test verify verify-part deps deps-library deps-demo build build-tests library stage install uninstall docs format check-format clean \
         test-layout test-messages test-swift test-vectors test-abi test-cli test-login-short test-agent test-tpm-short test-devices \
-        test-examples test-consumers test-python test-servers test-faults-short \
+        test-examples test-consumers test-python test-servers test-tools test-faults-short \
         verify-faults verify-histories verify-threads verify-threads-rest verify-memory verify-systems verify-packages \
         verify-release verify-servers verify-fuzz verify-figures verify-downloads \
         test-faults test-faults-modules test-faults-vault test-login test-tpm test-systemd test-packages test-crowd compare-builds \
         test-release test-keyring-histories test-model test-mutations test-histories test-agent-model test-device-histories \
-        test-forks test-browser test-providers test-desktops test-systemd-credentials sanitize soak fuzz fuzz-agent fuzz-tpm bench bench-short bench-login
+        test-forks test-browser test-newer-git test-providers test-desktops test-systemd-credentials sanitize soak fuzz fuzz-agent fuzz-tpm bench bench-short bench-login
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
@@ -65,7 +66,7 @@ demo: deps-demo stage
 
 # Lists at a time: the compilers of the release build wait for each other's modules, and most tests wait.
 INSTALLED := test-vectors+test-abi+test-cli+test-login-short+test-agent+test-tpm-short+test-devices
-USED := test-examples+test-consumers+test-python+test-servers+test-faults-short
+USED := test-examples+test-consumers+test-python+test-servers+test-tools+test-faults-short
 
 test: deps
 	@scripts/goals.py check-format test-layout test-messages build-tests/stage test-swift $(INSTALLED)/$(USED)
@@ -120,7 +121,7 @@ verify-fuzz: deps stage
 verify-figures: bench-short
 
 # Their first runs fetch systems of their own, into /var/cache.
-verify-downloads: test-providers test-systemd-credentials test-desktops
+verify-downloads: test-providers test-systemd-credentials test-desktops test-newer-git
 
 sanitize: verify-threads verify-threads-rest verify-memory
 
@@ -242,6 +243,14 @@ test-cli: deps stage
 test-examples: deps stage build
 	Tests/Examples/run.sh $(STAGE) .build/debug
 	Tests/Examples/login_helper.py $(STAGE)
+
+# The credential helpers and `tokenkeep setup`, by git, docker, cargo and others: what apt does not have is left out, and said.
+test-tools: deps stage
+	Tests/Tools/run.py $(STAGE)/bin
+
+# git's helper with the git of Debian 13: the first run makes a root with mmdebstrap, as root.
+test-newer-git: deps stage
+	Tests/Tools/newer_git.py $(STAGE)/bin
 
 # What a Swift package that depends on ours fetches; programs in other languages beside an installation that was moved.
 test-consumers: deps stage build

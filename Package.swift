@@ -118,6 +118,10 @@ let package = Package(
                 "CSystemShims",
             ],
             swiftSettings: strict),
+        // What the programs share: terminal, passwords, exit codes. The library does not link it.
+        .target(
+            name: "TokenKeepTerminal", dependencies: ["TokenKeepCore", "TokenKeepKeys", "CSystemShims"],
+            swiftSettings: strict),
         // What every module must do: for the program and the tests, not for the library.
         .target(name: "TokenKeepConformance", dependencies: ["TokenKeepCore"], swiftSettings: strict),
 
@@ -234,11 +238,31 @@ if Context.environment["TOKENKEEP_PROGRAM"] == "1" {
             name: "TokenKeepCLI",
             dependencies: [
                 "TokenKeepCore", "TokenKeepPlugin", "TokenKeepSecretService", "TokenKeepKeys", "TokenKeepRecords",
-                "TokenKeepEngine", "TokenKeepSession", "TokenKeepOAuth", "TokenKeepConformance",
+                "TokenKeepEngine", "TokenKeepSession", "TokenKeepOAuth", "TokenKeepConformance", "TokenKeepTerminal",
                 "CSystemShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict))
+
+    // Speaks the protocols of git, docker, cargo and others: starts fast, without swift-argument-parser and Foundation.
+    package.products.append(.executable(name: "tokenkeep-credential", targets: ["TokenKeepCredential"]))
+    package.targets.append(
+        .executableTarget(
+            name: "TokenKeepCredential",
+            dependencies: [
+                "TokenKeepCore", "TokenKeepEngine", "TokenKeepSession", "TokenKeepOAuth", "TokenKeepTerminal",
+                "CSodium",
+            ],
+            swiftSettings: strict,
+            // Two megabytes less: nothing is exported, no tables for unwinding, no names of characters.
+            linkerSettings: [
+                .unsafeFlags(
+                    [
+                        "-Xlinker", "--no-export-dynamic", "-Xlinker", "--no-eh-frame-hdr", "-Xlinker", "-T",
+                        "-Xlinker", "\(Context.packageDirectory)/cmake/no-unwinding.lds",
+                        "-Xlinker", "--defsym=_swift_stdlib_getScalarName=tokenkeep_no_scalar_name",
+                    ], .when(configuration: .release))
+            ]))
 
     // Programs of the tests and the benchmarks.
     package.targets += [

@@ -61,6 +61,18 @@ tokenkeep_json *tokenkeep_json_object(void) {
     return outer(json_object());
 }
 
+tokenkeep_json *tokenkeep_json_array(void) {
+    return outer(json_array());
+}
+
+tokenkeep_json *tokenkeep_json_true(void) {
+    return outer(json_true());
+}
+
+int tokenkeep_json_append(tokenkeep_json *array, tokenkeep_json *value) {
+    return json_array_append_new(inner(array), inner(value)) == 0;
+}
+
 tokenkeep_json *tokenkeep_json_string(const char *text, size_t length) {
     return outer(json_stringn(text, length));
 }

@@ -66,8 +66,5 @@ enum PasswordInput {
     }
 
     /// Answers the vault's prompts while a command runs.
-    static let handler: PromptHandler = { prompt throws(TokenKeepError) in
-        if prompt.attempt > 1 { Terminal.explain("the password is wrong") }
-        return try HiddenInput.ask(prompt.message + ": ", .passwordMeanwhile)
-    }
+    static let handler: PromptHandler = HiddenInput.passwordPrompt
 }

@@ -17,7 +17,7 @@ struct PasswordOptions: ParsableArguments {
     var passwordDescriptor: Int32?
 
     /// The environment variable that names a file like `--password-file`.
-    static let variable = "TOKENKEEP_PASSWORD_FILE"
+    static let variable = PasswordSource.variable
 
     func validate() throws {
         guard passwordFile == nil || passwordDescriptor == nil else {
@@ -41,10 +41,7 @@ struct PasswordOptions: ParsableArguments {
     func source() -> PasswordSource? {
         if let passwordDescriptor { return .descriptor(passwordDescriptor) }
         if let passwordFile { return .file(passwordFile, named: "the password file") }
-        guard !Privileges.areRaised, let value = getenv(PasswordOptions.variable), value.pointee != 0 else {
-            return nil
-        }
-        return .file(String(cString: value), named: PasswordOptions.variable)
+        return PasswordSource.fromEnvironment()
     }
 }
 

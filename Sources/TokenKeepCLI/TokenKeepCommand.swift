@@ -26,7 +26,8 @@ struct TokenKeepCommand: ParsableCommand {
             PasswordCommand.self, DeviceCommand.self, LoginCommand.self, AgentCommand.self, RecoveryCommand.self,
             ExportCommand.self,
             ImportCommand.self, SyncCommand.self, MigrateCommand.self,
-            ForgetCommand.self, VaultCommand.self, SessionCommand.self, ProviderCommand.self, StackCommand.self,
+            ForgetCommand.self, SetupCommand.self, HelperLinkCommand.self, VaultCommand.self, SessionCommand.self,
+            ProviderCommand.self, StackCommand.self,
             ModuleCommand.self,
         ])
 

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """Figures beside those of peers, from one run: the instructions of a load and of a save, the vault's beside the disk's floor and libsecret's file backend, what a
 password, a watch and a change of all keys cost, the Secret Service's beside libsecret's own API, the sessions' beside
-what programs write for themselves, refreshes beside scripts with curl, requests beside URLSession's, and
-sealing with the TPM beside tpm2-tools and clevis. Nothing is asserted.
+what programs write for themselves, refreshes beside scripts with curl, requests beside URLSession's,
+credential helpers beside git-credential-libsecret and docker-credential-secretservice, and sealing with the TPM beside tpm2-tools
+and clevis. Nothing is asserted.
 
 Usage: run.py PREFIX [--short] [--plot FILE] [NAME...]
 PREFIX: where the package was installed. NAME: session for session_figures.
@@ -22,15 +23,16 @@ import refresh_figures
 import requests_figures
 import service_figures
 import session_figures
+import tool_figures
 import tpm_figures
 import vault_figures
 import watch_figures
 from harness import SHORT, WORK
 
-SHORT_TABLES = [instruction_figures, vault_figures, password_figures, service_figures, module_figures]
+SHORT_TABLES = [instruction_figures, vault_figures, password_figures, service_figures, module_figures, tool_figures]
 TABLES = [
     instruction_figures, vault_figures, watch_figures, password_figures, era_figures, service_figures, drain_figures,
-    module_figures, session_figures, refresh_figures, requests_figures, tpm_figures, device_figures]
+    module_figures, tool_figures, session_figures, refresh_figures, requests_figures, tpm_figures, device_figures]
 words = [word for word in sys.argv[2:] if word != "--short"]
 picture = None
 if "--plot" in words:

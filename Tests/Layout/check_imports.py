@@ -15,10 +15,10 @@ FLOORS = [
     ["TokenKeepKeys", "TokenKeepSecretService", "TokenKeepPlugin"],
     ["TokenKeepRecords"],
     ["TokenKeepEngine"],
-    ["TokenKeepSession"],
+    ["TokenKeepSession", "TokenKeepTerminal"],
     ["TokenKeepOAuth"],
     ["TokenKeep", "TokenKeepConformance"],
-    ["TokenKeepC", "TokenKeepFoundation", "TokenKeepCLI"],
+    ["TokenKeepC", "TokenKeepFoundation", "TokenKeepCLI", "TokenKeepCredential"],
 ]
 FLOOR = {target: number for number, targets in enumerate(FLOORS) for target in targets}
 

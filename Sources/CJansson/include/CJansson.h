@@ -29,6 +29,10 @@ tokenkeep_json *tokenkeep_json_parse_answer(const void *bytes, size_t length);
 /// Whether the text is a number that fits, true, false or null.
 int tokenkeep_json_is_scalar(const void *bytes, size_t length);
 tokenkeep_json *tokenkeep_json_object(void);
+tokenkeep_json *tokenkeep_json_array(void);
+tokenkeep_json *tokenkeep_json_true(void);
+/// Appends to an array, and takes over `value`. 0 if memory was short, or `value` is NULL.
+int tokenkeep_json_append(tokenkeep_json *array, tokenkeep_json *value);
 tokenkeep_json *tokenkeep_json_string(const char *text, size_t length);
 tokenkeep_json *tokenkeep_json_integer(int64_t number);
 void tokenkeep_json_free(tokenkeep_json *value);

@@ -341,4 +341,9 @@ typedef struct tokenkeep_fork_handlers {
 /* Makes fork() call the handlers of the secrets' pool. Called once. */
 void tokenkeep_fork_set_pool_handlers(const tokenkeep_fork_handlers *handlers);
 
+/* Stands in for the function of Swift's standard library behind Unicode.Scalar.Properties.name in programs
+that do not call it: the linker then drops the names of all characters, half a megabyte. Returns 0: no name.
+*/
+intptr_t tokenkeep_no_scalar_name(uint32_t scalar, uint8_t *buffer, intptr_t capacity);
+
 #endif

@@ -13,8 +13,8 @@ package final class JSONValue {
     deinit { tokenkeep_json_free(pointer) }
 
     /// Parses one JSON object; nil if the text is anything else, has a duplicate member, or is too long.
-    package init?(parsing bytes: UnsafeRawBufferPointer) {
-        guard bytes.count <= JSONValue.maximumLength, let base = bytes.baseAddress,
+    package init?(parsing bytes: UnsafeRawBufferPointer, atMost longest: Int = JSONValue.maximumLength) {
+        guard bytes.count <= longest, let base = bytes.baseAddress,
             let pointer = tokenkeep_json_parse(base, bytes.count)
         else { return nil }
         self.pointer = pointer
@@ -43,6 +43,27 @@ package final class JSONValue {
     package static func object() throws(TokenKeepError) -> JSONValue {
         guard let pointer = tokenkeep_json_object() else { throw JSONValue.noMemory }
         return JSONValue(owning: pointer)
+    }
+
+    /// An array without elements.
+    package static func array() throws(TokenKeepError) -> JSONValue {
+        guard let pointer = tokenkeep_json_array() else { throw JSONValue.noMemory }
+        return JSONValue(owning: pointer)
+    }
+
+    /// The value `true`.
+    package static func `true`() throws(TokenKeepError) -> JSONValue {
+        guard let pointer = tokenkeep_json_true() else { throw JSONValue.noMemory }
+        return JSONValue(owning: pointer)
+    }
+
+    /// Appends a string to an array.
+    package func append(_ secret: SecretBytes) throws(TokenKeepError) {
+        let made = secret.withUnsafeBytes { bytes in
+            bytes.withMemoryRebound(to: CChar.self) { tokenkeep_json_string($0.baseAddress, $0.count) }
+        }
+        guard let made else { throw TokenKeepError(.invalid, "a string of JSON is not UTF-8") }
+        guard tokenkeep_json_append(pointer, made) != 0 else { throw JSONValue.noMemory }
     }
 
     package var isObject: Bool { tokenkeep_json_type(pointer) == Int32(TOKENKEEP_JSON_OBJECT) }

@@ -84,6 +84,13 @@ package struct SessionRecord {
         life = TokenLife(json)
     }
 
+    /// Whether the secret of an item is the record of a session, of whatever version.
+    package static func isRecord(_ secret: SecretBytes) -> Bool {
+        secret.withUnsafeBytes { bytes in
+            bytes.first == UInt8(ascii: "{") && JSONValue(parsing: bytes)?[versionMember] != nil
+        }
+    }
+
     /// Takes over the answer to a refresh. A missing refresh token leaves the old one in force (RFC 6749 section 6).
     package mutating func apply(
         _ response: TokenResponse, generation: UInt64, now: SessionTime, offset: Int64

@@ -1,5 +1,5 @@
 import Glibc
-import TokenKeepCore
+package import TokenKeepCore
 import TokenKeepKeys
 
 // The rules of the interface:
@@ -14,18 +14,20 @@ import TokenKeepKeys
 // - Secrets are written unchanged, and only to standard output.
 
 /// Writes to standard output and standard error by the rules above.
-enum Terminal {
+package enum Terminal {
     /// The error if the reader of standard output is gone. The program prints no message for this error.
-    struct OutputClosed: Error {}
+    package struct OutputClosed: Error {
+        package init() {}
+    }
 
     /// Writes a whole text to standard output.
-    static func write(_ text: String) throws {
+    package static func write(_ text: String) throws {
         var text = text
         try text.withUTF8 { try write(UnsafeRawBufferPointer($0)) }
     }
 
     /// Writes all bytes to standard output.
-    static func write(_ bytes: UnsafeRawBufferPointer) throws {
+    package static func write(_ bytes: UnsafeRawBufferPointer) throws {
         let error = writeAll(bytes, to: STDOUT_FILENO)
         if error == EPIPE { throw OutputClosed() }
         guard error == 0 else {
@@ -35,12 +37,18 @@ enum Terminal {
     }
 
     /// Prints the error that ends the program.
-    static func report(_ error: TokenKeepError) {
+    package static func report(_ error: TokenKeepError) {
         say("tokenkeep: \(words(of: error))", hint: hint(of: error))
     }
 
+    /// An error in one line: the failure, and after a semicolon what the user can do.
+    package static func line(of error: TokenKeepError) -> String {
+        let hint = hint(of: error).map { "; \($0)" } ?? ""
+        return printable(words(of: error) + hint)
+    }
+
     /// Prints an error that does not end the program.
-    static func warn(_ error: TokenKeepError) {
+    package static func warn(_ error: TokenKeepError) {
         say("tokenkeep: warning: \(words(of: error))", hint: hint(of: error))
     }
 
@@ -52,38 +60,38 @@ enum Terminal {
     }
 
     /// Prints a note about an event or an unexpected outcome that is no error.
-    static func explain(_ text: String, hint: String? = nil) {
+    package static func explain(_ text: String, hint: String? = nil) {
         say("tokenkeep: \(text)", hint: hint)
     }
 
     /// Prints a question without a line break: the user answers on the same line.
-    static func ask(_ question: String) { writeError(printable(question)) }
+    package static func ask(_ question: String) { writeError(printable(question)) }
 
     /// Reads the answer to a question that `ask(_:)` printed. The end of the input is no.
-    static func agrees() -> Bool {
+    package static func agrees() -> Bool {
         let answer = readLine()
         if answer == nil { writeError("\n") }
         return ["y", "yes"].contains(answer?.lowercased() ?? "")
     }
 
     /// Whether somebody reads standard error on a terminal.
-    static var showsErrors: Bool { isatty(STDERR_FILENO) == 1 }
+    package static var showsErrors: Bool { isatty(STDERR_FILENO) == 1 }
 
     /// The width of the terminal that is standard output; nil if it is no terminal or tells no width.
-    static var columns: Int? {
+    package static var columns: Int? {
         var size = winsize()
         guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
         return Int(size.ws_col)
     }
 
     /// Writes text to standard error unchanged. Errors are ignored, because no other output is left.
-    static func writeError(_ text: String) {
+    package static func writeError(_ text: String) {
         var text = text
         text.withUTF8 { _ = writeAll(UnsafeRawBufferPointer($0), to: STDERR_FILENO) }
     }
 
     /// Escapes every character that could deceive a reader as `\u{…}`. The result is always one line.
-    static func printable(_ text: String) -> String {
+    package static func printable(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: mustBeEscaped) else { return text }
         var result = ""
         for scalar in text.unicodeScalars {
@@ -100,7 +108,7 @@ enum Terminal {
     ///
     /// True for control characters, line breaks and format characters, among which some reorder text. False for the two
     /// joiners, which are a part of ordinary words and emoji.
-    static func mustBeEscaped(_ scalar: Unicode.Scalar) -> Bool {
+    package static func mustBeEscaped(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: true
         case .format: scalar != "\u{200C}" && scalar != "\u{200D}"
@@ -109,13 +117,13 @@ enum Terminal {
     }
 
     /// The operating system's text for an error number.
-    static func describe(errno number: Int32) -> String {
+    package static func describe(errno number: Int32) -> String {
         guard let words = strerror(number) else { return "error \(number)" }
         return String(cString: words)
     }
 
     /// Writes all bytes, in as many writes as the kernel needs. Returns 0 or the error number.
-    static func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
+    package static func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
         var rest = bytes[...]
         while !rest.isEmpty {
             let written = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)

@@ -1,8 +1,8 @@
 import Glibc
-import TokenKeepCore
+package import TokenKeepCore
 
 /// Where a password comes from if nobody types it: the first line of a file or of a descriptor.
-struct PasswordSource: Sendable {
+package struct PasswordSource: Sendable {
     private enum Place: Sendable {
         case file(String, named: String)
         case descriptor(Int32)
@@ -13,21 +13,30 @@ struct PasswordSource: Sendable {
     private let known = MutexGuarded<SecretBytes?>(nil)
 
     /// A file; `name` tells in errors who named the file.
-    static func file(_ path: String, named name: String) -> PasswordSource {
+    package static func file(_ path: String, named name: String) -> PasswordSource {
         PasswordSource(place: .file(path, named: name))
     }
 
     /// An open descriptor, which stays open.
-    static func descriptor(_ number: Int32) -> PasswordSource { PasswordSource(place: .descriptor(number)) }
+    package static func descriptor(_ number: Int32) -> PasswordSource { PasswordSource(place: .descriptor(number)) }
 
     private init(place: Place) { self.place = place }
 
+    /// The environment variable that names a file like `--password-file`.
+    package static let variable = "TOKENKEEP_PASSWORD_FILE"
+
+    /// The file that ``variable`` names; nil for none, and if the process has raised privileges.
+    package static func fromEnvironment() -> PasswordSource? {
+        guard !Privileges.areRaised, let value = getenv(variable), value.pointee != 0 else { return nil }
+        return .file(String(cString: value), named: variable)
+    }
+
     /// Whether standard input is the source.
-    var isStandardInput: Bool { if case .descriptor(STDIN_FILENO) = place { true } else { false } }
+    package var isStandardInput: Bool { if case .descriptor(STDIN_FILENO) = place { true } else { false } }
 
     /// Keeps the password out of a program that this process executes: closes the descriptor then, and puts nothing in
     /// the place of standard input.
-    func hide() {
+    package func hide() {
         guard case .descriptor(let number) = place else { return }
         if number > STDERR_FILENO {
             _ = fcntl(number, F_SETFD, FD_CLOEXEC)
@@ -37,7 +46,7 @@ struct PasswordSource: Sendable {
     }
 
     /// Puts nothing in the place of standard input, which was read to its end.
-    static func hideStandardInput() {
+    package static func hideStandardInput() {
         let nothing = open("/dev/null", O_RDONLY | O_CLOEXEC)
         guard nothing >= 0 else { return }
         dup2(nothing, STDIN_FILENO)
@@ -48,7 +57,7 @@ struct PasswordSource: Sendable {
     ///
     /// - Throws: ``Status/denied`` if other users may read or change the file, ``Status/invalid`` if there is no such file
     ///   or descriptor or the line is empty, ``Status/io`` if the system fails to read the source.
-    func read() throws(TokenKeepError) -> SecretBytes {
+    package func read() throws(TokenKeepError) -> SecretBytes {
         try known.withLock { known throws(TokenKeepError) in
             if let known { return known }
             let line: SecretBytes

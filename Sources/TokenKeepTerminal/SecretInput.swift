@@ -1,18 +1,18 @@
 import Glibc
-import TokenKeepCore
+package import TokenKeepCore
 
 /// Reads a secret from standard input, straight into guarded memory.
-enum SecretInput {
+package enum SecretInput {
     /// Reads standard input to its end.
     ///
     /// If standard input is a terminal, the user is asked for one line without echo.
-    static func read(for name: ItemName) throws(TokenKeepError) -> SecretBytes {
+    package static func read(for name: ItemName) throws(TokenKeepError) -> SecretBytes {
         if isatty(STDIN_FILENO) == 1 { return try HiddenInput.ask("secret for \(name): ") }
         return try readToEnd(of: STDIN_FILENO)
     }
 
     /// The secret without one LF or CR LF at its end.
-    static func withoutNewline(_ secret: SecretBytes) throws(TokenKeepError) -> SecretBytes {
+    package static func withoutNewline(_ secret: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         let count = secret.withUnsafeBytes { bytes in
             guard bytes.last == UInt8(ascii: "\n") else { return bytes.count }
             return bytes.dropLast().last == UInt8(ascii: "\r") ? bytes.count - 2 : bytes.count - 1
@@ -21,14 +21,14 @@ enum SecretInput {
     }
 
     /// Whether the secret ends with a newline and has no other: it is one line, as `echo` writes it.
-    static func endsWithTheOnlyNewline(_ secret: SecretBytes) -> Bool {
+    package static func endsWithTheOnlyNewline(_ secret: SecretBytes) -> Bool {
         secret.withUnsafeBytes { bytes in
             bytes.firstIndex(of: UInt8(ascii: "\n")).map { $0 == bytes.endIndex - 1 } ?? false
         }
     }
 
     /// The error for a secret over the limit. Such a secret is refused, never truncated.
-    static func tooLong() -> TokenKeepError {
+    package static func tooLong() -> TokenKeepError {
         TokenKeepError(
             .invalid, "the secret is longer than \(Limits.secret) bytes",
             hint: "keep large data encrypted in a file, and its key here")
@@ -42,7 +42,7 @@ enum SecretInput {
     /// - Parameters:
     ///   - name: the name of the descriptor in errors.
     ///   - tooLong: the error for an input longer than the limit.
-    static func readToEnd(
+    package static func readToEnd(
         of descriptor: Int32, named name: String = "standard input", tooLong: TokenKeepError = SecretInput.tooLong()
     ) throws(TokenKeepError) -> SecretBytes {
         var count = 0

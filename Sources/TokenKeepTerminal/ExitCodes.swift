@@ -1,11 +1,11 @@
 import Glibc
-import TokenKeepCore
+package import TokenKeepCore
 
 extension Status {
     /// The program's exit code for this status.
     ///
     /// Statuses share an exit code if a script reacts to these statuses in the same way.
-    var exitCode: Int32 {
+    package var exitCode: Int32 {
         switch self {
         case .ok: 0
         case .notFound: 1
@@ -25,7 +25,7 @@ extension TokenKeepError {
     ///
     /// 7 tells of the vault and of this machine's disk. Exit code 4 tells that another module fails, or that the machine
     /// lacks memory, threads or descriptors: both may be over later.
-    var exitCode: Int32 {
+    package var exitCode: Int32 {
         let isElsewhere = isShortage || (module ?? "vault") != "vault"
         if status == .io, isElsewhere { return Status.unavailable.exitCode }
         return status.exitCode
@@ -33,11 +33,11 @@ extension TokenKeepError {
 }
 
 /// The program's exit codes that no status has.
-enum ExitCodes {
+package enum ExitCodes {
     /// The reader of standard output is gone: the code that a shell shows for a program that SIGPIPE ended.
-    static let readerIsGone: Int32 = 128 + SIGPIPE
+    package static let readerIsGone: Int32 = 128 + SIGPIPE
     /// A command cannot be run.
-    static let cannotRun: Int32 = 126
+    package static let cannotRun: Int32 = 126
     /// There is no such command.
-    static let noSuchCommand: Int32 = 127
+    package static let noSuchCommand: Int32 = 127
 }

@@ -1,17 +1,17 @@
 import CSystemShims
 import Glibc
-import TokenKeepCore
+package import TokenKeepCore
 
 /// Reads a secret from the terminal without echo.
 ///
 /// The program edits the line itself: a terminal that edits cuts a line at 4095 bytes, and tokens are longer. Before a
 /// signal ends or stops the program, the settings of the terminal are restored.
-enum HiddenInput {
+package enum HiddenInput {
     /// Asks for one line on the process's terminal.
     ///
     /// - Throws: ``Status/cancelled`` if the user ends the input, ``Status/invalid`` for an empty line, several lines
     ///   or control characters, ``Status/locked`` if no terminal can be used.
-    static func ask(_ question: String, _ words: HiddenWords = .secret) throws(TokenKeepError) -> SecretBytes {
+    package static func ask(_ question: String, _ words: HiddenWords = .secret) throws(TokenKeepError) -> SecretBytes {
         let opened = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
         defer { if opened >= 0 { close(opened) } }
         let quiet: QuietTerminal
@@ -36,25 +36,37 @@ enum HiddenInput {
     }
 }
 
-/// The words for the errors of a hidden question.
-struct HiddenWords {
-    let what: String
-    /// A hint that names another way to give the secret.
-    let otherwise: String
-    /// A hint that names the way to give an empty secret; nil for no hint.
-    let empty: String?
+extension HiddenInput {
+    /// Answers the vault's prompts on the terminal, while a command runs.
+    package static let passwordPrompt: PromptHandler = { prompt throws(TokenKeepError) in
+        if prompt.attempt > 1 { Terminal.explain("the password is wrong") }
+        return try ask(prompt.message + ": ", .passwordMeanwhile)
+    }
+}
 
-    static let secret = HiddenWords(
+/// The words for the errors of a hidden question.
+package struct HiddenWords {
+    package let what: String
+    /// A hint that names another way to give the secret.
+    package let otherwise: String
+    /// A hint that names the way to give an empty secret; nil for no hint.
+    package let empty: String?
+
+    package static let secret = HiddenWords(
         what: "secret", otherwise: "give such a secret on standard input: tokenkeep save SERVICE ACCOUNT < FILE",
         empty: "to save an empty one: tokenkeep save SERVICE ACCOUNT --allow-empty < /dev/null")
-    static let password = HiddenWords(
+    package static let password = HiddenWords(
         what: "password", otherwise: "give it in a file or a descriptor: --password-file FILE, --password-fd NUMBER",
         empty: nil)
-    static let passwordMeanwhile = HiddenWords(
+    package static let passwordMeanwhile = HiddenWords(
         what: "password", otherwise: "run it on a terminal, or give the password in a file: --password-file FILE",
         empty: nil)
-    static let passphrase = HiddenWords(what: "passphrase", otherwise: "give it on standard input: --stdin", empty: nil)
-    static let code = HiddenWords(what: "recovery code", otherwise: "give it on standard input: --stdin", empty: nil)
+    package static let passphrase = HiddenWords(
+        what: "passphrase", otherwise: "give it on standard input: --stdin", empty: nil)
+    package static let code = HiddenWords(
+        what: "recovery code", otherwise: "give it on standard input: --stdin", empty: nil)
+    package static let token = HiddenWords(
+        what: "token", otherwise: "give it on standard input", empty: nil)
 }
 
 /// The line that the user types. The bytes of the line lie in the caller's guarded buffer.

@@ -1,9 +1,9 @@
-import TokenKeepCore
+package import TokenKeepCore
 
 /// Reads durations: a whole number and its unit, `500ms`, `5s`, `2m`, `1h`, `30d`.
-enum Durations {
+package enum Durations {
     /// Reads a timeout in milliseconds, at least 1.
-    static func timeout(_ text: String) throws(TokenKeepError) -> UInt32 {
+    package static func timeout(_ text: String) throws(TokenKeepError) -> UInt32 {
         guard let milliseconds = milliseconds(text) else {
             throw TokenKeepError(
                 .invalid, "the timeout is not a duration", hint: "a number and its unit: 500ms, 5s, 2m")
@@ -15,7 +15,7 @@ enum Durations {
     }
 
     /// Reads a duration in milliseconds; nil if the text is no duration or the number is too large.
-    static func milliseconds(_ text: String) -> Int64? {
+    package static func milliseconds(_ text: String) -> Int64? {
         let digits = text.prefix { ("0"..."9").contains($0) }
         guard let number = Int64(digits), let factor = factors[String(text.dropFirst(digits.count))] else { return nil }
         let (product, overflow) = number.multipliedReportingOverflow(by: factor)
@@ -23,12 +23,12 @@ enum Durations {
     }
 
     /// Reads the duration of an option in milliseconds.
-    static func milliseconds(_ text: String, of option: String) throws(TokenKeepError) -> Int64 {
+    package static func milliseconds(_ text: String, of option: String) throws(TokenKeepError) -> Int64 {
         guard let milliseconds = milliseconds(text) else { throw refusal(of: option) }
         return milliseconds
     }
 
-    static func refusal(of option: String) -> TokenKeepError {
+    package static func refusal(of option: String) -> TokenKeepError {
         TokenKeepError(
             .invalid, "the time of \(option) is not a duration", hint: "a number and its unit: 60s, 5m, 1h")
     }

@@ -6,7 +6,7 @@ nonisolated(unsafe) private var arrivedSignal: sig_atomic_t = 0
 
 /// Holds back the signals that end the program while an answer of the server is under way: it would be lost, and with
 /// it the session. Safe from several threads: the last one ends the holding.
-enum HeldSignals {
+package enum HeldSignals {
     private struct State {
         var holders = 0
         var held: [Int32] = []
@@ -16,7 +16,7 @@ enum HeldSignals {
     private static let state = MutexGuarded(State())
 
     /// From now on, a signal is noted alone. An ignored signal stays ignored.
-    static func hold() {
+    package static func hold() {
         state.withLock { state in
             state.holders += 1
             guard state.holders == 1 else { return }
@@ -36,7 +36,7 @@ enum HeldSignals {
 
     /// Ends the program by the signal that arrived meanwhile, if one did and nobody else holds it back. Does nothing if
     /// nobody does.
-    static func release() {
+    package static func release() {
         state.withLock { state in
             guard state.holders > 0 else { return }
             state.holders -= 1

@@ -1,0 +1,70 @@
+import TokenKeepCore
+
+/// cargo's provider in its configuration. cargo asks the last one of the list first, then the file of plain tokens.
+struct CargoSettingsFile: ToolSettings {
+    let name = "cargo"
+    private static let key = "global-credential-providers"
+
+    var isUsed: Bool { ToolPlaces.isOnPath("cargo") }
+
+    func setUp() throws(TokenKeepError) -> SettingsChange? {
+        let folder = try CargoSettingsFile.folder()
+        let file = try SettingsFile(CargoSettingsFile.path(folder))
+        guard try SettingsBlock.removed(from: file, where: { _ in true }) == nil else { return nil }
+        let provider = "cargo-credential-tokenkeep"
+        let setting =
+            "\(CargoSettingsFile.key) = [\"cargo:token\", \"\(try ToolPlaces.name(of: provider, short: provider))\"]"
+        var change: SettingsChange
+        if let header = try CargoSettingsFile.header(of: file) {
+            let text = SettingsBlock(lines: [setting]).inserted(into: file.text ?? "", after: header + 1)
+            change = SettingsChange(file: file, text: text, lines: [setting])
+        } else {
+            let lines = ["[registry]", setting]
+            change = SettingsChange(file: file, text: SettingsBlock(lines: lines).appended(to: file.text), lines: lines)
+        }
+        let plain = "\(folder)/credentials.toml"
+        if ToolPlaces.exists(plain) {
+            change.notes = ["\(plain) keeps its plain tokens until cargo login and cargo logout replace them"]
+        }
+        return change
+    }
+
+    func undo() throws(TokenKeepError) -> SettingsChange? {
+        let file = try SettingsFile(CargoSettingsFile.path(CargoSettingsFile.folder()))
+        let removed = try SettingsBlock.removed(from: file) { lines in
+            let settings = lines.first == "[registry]" ? lines.dropFirst() : lines[...]
+            return settings.count == 1 && settings.last?.hasPrefix("\(CargoSettingsFile.key) = ") == true
+        }
+        return removed.map { SettingsChange(file: file, text: $0.text, lines: $0.lines) }
+    }
+
+    private static func folder() throws(TokenKeepError) -> String {
+        if let folder = ToolPlaces.variable("CARGO_HOME") { return folder }
+        return try ToolPlaces.home() + "/.cargo"
+    }
+
+    /// The configuration: the old name if only a file of that name is there.
+    private static func path(_ folder: String) -> String {
+        let old = "\(folder)/config"
+        let new = "\(folder)/config.toml"
+        return ToolPlaces.exists(old) && !ToolPlaces.exists(new) ? old : new
+    }
+
+    /// The index of the line `[registry]`; nil if there is none.
+    ///
+    /// - Throws: ``Status/conflict`` if the file has settings that the new ones would collide with.
+    private static func header(of file: SettingsFile) throws(TokenKeepError) -> Int? {
+        var header: Int?
+        let lines = (file.text ?? "").split(separator: "\n" as Character, omittingEmptySubsequences: false)
+        for (index, line) in lines.enumerated() {
+            let words = line.filter { !$0.isWhitespace && $0 != "\"" && $0 != "'" }
+            if words == "[registry]" || words.hasPrefix("[registry]#") { header = index }
+            guard !words.hasPrefix("\(key)="), !words.hasPrefix("registry."), !words.hasPrefix("registry=") else {
+                throw TokenKeepError(
+                    .conflict, "\(file.path) sets the providers already, or the registry in another form",
+                    hint: "add \"cargo-credential-tokenkeep\" at the end of \(key) yourself")
+            }
+        }
+        return header
+    }
+}

@@ -1,0 +1,94 @@
+import TokenKeepCore
+import TokenKeepSession
+
+/// docker's helper in its configuration, which is JSON and so has no place for a comment: a note of setup's keeps what an undo
+/// needs.
+struct DockerSettingsFile: ToolSettings {
+    let name = "docker"
+    private static let member = "credsStore"
+    private static let ours = "tokenkeep"
+
+    var isUsed: Bool { ToolPlaces.isOnPath("docker") || (try? ToolPlaces.exists(DockerSettingsFile.path())) == true }
+
+    func setUp() throws(TokenKeepError) -> SettingsChange? {
+        guard ToolPlaces.isOnPath("docker-credential-tokenkeep") else {
+            throw TokenKeepError(
+                .unsupported, "docker-credential-tokenkeep is not on the PATH, where docker looks for it")
+        }
+        let file = try SettingsFile(DockerSettingsFile.path())
+        let text = file.text ?? "{\n}\n"
+        let settings = try DockerSettingsFile.settings(text, file.path)
+        let present = try settings.string(DockerSettingsFile.member)
+        guard present != DockerSettingsFile.ours else { return nil }
+        let note = try DockerSettingsFile.note()
+        let kept = file.text == nil ? "new" : present.map { "helper \($0)" } ?? "none"
+        var change = SettingsChange(
+            file: file, text: JSONMemberText(text, DockerSettingsFile.member).setting(DockerSettingsFile.ours),
+            lines: ["\"\(DockerSettingsFile.member)\": \"\(DockerSettingsFile.ours)\""],
+            notes: DockerSettingsFile.notes(settings, displaced: present))
+        change.before = { () throws(TokenKeepError) in try note.replace(with: "\(kept)\n") }
+        return change
+    }
+
+    func undo() throws(TokenKeepError) -> SettingsChange? {
+        let file = try SettingsFile(DockerSettingsFile.path())
+        let note = try DockerSettingsFile.note()
+        guard let text = file.text, let kept = note.text else { return nil }
+        let settings = try DockerSettingsFile.settings(text, file.path)
+        guard try settings.string(DockerSettingsFile.member) == DockerSettingsFile.ours else { return nil }
+        let place = JSONMemberText(text, DockerSettingsFile.member)
+        let words = kept.split(whereSeparator: \.isWhitespace)
+        var restored: String?
+        if words.count == 2, words[0] == "helper" {
+            restored = place.setting(String(words[1]))
+        } else {
+            restored = place.removing()
+            if words.first == "new", restored == "{\n}\n" { restored = nil }
+        }
+        var change = SettingsChange(
+            file: file, text: restored, lines: ["\"\(DockerSettingsFile.member)\": \"\(DockerSettingsFile.ours)\""])
+        change.after = { () throws(TokenKeepError) in try note.replace(with: nil) }
+        return change
+    }
+
+    private static func path() throws(TokenKeepError) -> String {
+        if let folder = ToolPlaces.variable("DOCKER_CONFIG") { return "\(folder)/config.json" }
+        return try ToolPlaces.home() + "/.docker/config.json"
+    }
+
+    /// Setup's own note of what was there before.
+    private static func note() throws(TokenKeepError) -> SettingsFile {
+        let home = try ToolPlaces.home()
+        let state = ToolPlaces.variable("XDG_STATE_HOME") ?? "\(home)/.local/state"
+        return try SettingsFile("\(state)/tokenkeep/setup-docker")
+    }
+
+    private static func settings(_ text: String, _ path: String) throws(TokenKeepError) -> JSONValue {
+        let bytes = try SecretBytes(text)
+        guard let value = bytes.withUnsafeBytes({ JSONValue(parsing: $0, atMost: SettingsFile.longest) }) else {
+            throw TokenKeepError(.invalid, "\(path) is not one JSON object with each member once")
+        }
+        return value
+    }
+
+    private static func notes(_ settings: JSONValue, displaced: String?) -> [String] {
+        var notes = displaced.map { ["displaces the helper \($0)"] } ?? []
+        for name in settings["credHelpers"]?.names ?? [] {
+            notes.append("\(name) keeps the helper \(settings["credHelpers"]?[name]?.text ?? "") of its own")
+        }
+        let plain = (settings["auths"]?.names ?? []).filter { settings["auths"]?[$0]?["auth"]?.isBlank == false }
+        for name in plain { notes.append("\(name) stays in plain text in the file: docker login \(name)") }
+        return notes
+    }
+}
+
+extension JSONValue {
+    /// A member that is a string; nil if it is absent.
+    fileprivate func string(_ name: String) throws(TokenKeepError) -> String? {
+        guard let member = self[name] else { return nil }
+        guard let text = member.text else {
+            throw TokenKeepError(.invalid, "the member \(name) of docker's configuration is no string")
+        }
+        return text
+    }
+}

@@ -1,0 +1,100 @@
+import Glibc
+import TokenKeepCore
+
+/// A file with settings of another program: read whole, and replaced whole.
+struct SettingsFile {
+    /// Longer files are refused.
+    static let longest = 1 << 20
+
+    /// The path as the other program names it.
+    let path: String
+    /// The text; nil if there is no file.
+    let text: String?
+
+    /// Reads the file.
+    ///
+    /// - Throws: ``Status/invalid`` if the file is too long or not UTF-8, ``Status/denied`` if another user owns it,
+    ///   ``Status/io`` if it cannot be read.
+    init(_ path: String) throws(TokenKeepError) {
+        self.path = path
+        text = try SettingsFile.read(path)
+    }
+
+    /// Writes another text; nil removes the file. A crash leaves the old text or the new one.
+    ///
+    /// - Throws: ``Status/conflict`` if the file changed since it was read, ``Status/io`` if it cannot be written.
+    func replace(with new: String?) throws(TokenKeepError) {
+        guard try SettingsFile.read(path) == text else {
+            throw TokenKeepError(.conflict, "\(path) changed meanwhile", hint: "run it again")
+        }
+        // A link of the user's to another place stays a link.
+        let target = SettingsFile.resolved(path)
+        guard let new else {
+            guard unlink(target) == 0 || errno == ENOENT else { throw SettingsFile.failure("removed", path) }
+            return
+        }
+        try SettingsFile.makeFolder(of: target)
+        try SettingsFile.write(new, to: target, named: path)
+    }
+
+    private static func resolved(_ path: String) -> String {
+        guard let target = realpath(path, nil) else { return path }
+        defer { free(target) }
+        return String(cString: target)
+    }
+
+    private static func read(_ path: String) throws(TokenKeepError) -> String? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            if errno == ENOENT || errno == ENOTDIR { return nil }
+            throw failure("read", path)
+        }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw TokenKeepError(.invalid, "\(path) is not a file")
+        }
+        guard status.st_uid == geteuid() else {
+            throw TokenKeepError(.denied, "\(path) belongs to user \(status.st_uid)")
+        }
+        let tooLong = TokenKeepError(.invalid, "\(path) is longer than \(longest) bytes")
+        let bytes = try SecretInput.readToEnd(of: descriptor, named: path, tooLong: tooLong)
+        guard let text = bytes.utf8String else { throw TokenKeepError(.invalid, "\(path) is not UTF-8") }
+        return text
+    }
+
+    private static func makeFolder(of path: String) throws(TokenKeepError) {
+        let parts = path.split(separator: "/" as Character).dropLast()
+        var folder = ""
+        for part in parts {
+            folder += "/\(part)"
+            guard mkdir(folder, 0o700) == 0 || errno == EEXIST || access(folder, X_OK) == 0 else {
+                throw failure("written", path)
+            }
+        }
+    }
+
+    private static func write(_ text: String, to target: String, named path: String) throws(TokenKeepError) {
+        var status = stat()
+        let mode = stat(target, &status) == 0 ? status.st_mode & 0o777 : 0o600
+        let temporary = "\(target).tokenkeep-\(getpid())"
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw failure("written", path) }
+        defer { close(descriptor) }
+        var text = text
+        let error = text.withUTF8 { Terminal.writeAll(UnsafeRawBufferPointer($0), to: descriptor) }
+        guard error == 0, fchmod(descriptor, mode) == 0, fsync(descriptor) == 0, rename(temporary, target) == 0 else {
+            if error != 0 { errno = error }
+            let failure = failure("written", path)
+            unlink(temporary)
+            throw failure
+        }
+    }
+
+    /// The error for the present errno.
+    static func failure(_ verb: String, _ path: String) -> TokenKeepError {
+        let number = errno
+        return TokenKeepError(
+            .ofNamedFile(errno: number), "\(path) cannot be \(verb): \(Terminal.describe(errno: number))")
+    }
+}

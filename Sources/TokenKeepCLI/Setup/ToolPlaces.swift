@@ -1,0 +1,54 @@
+import Glibc
+import TokenKeepCore
+
+/// Finds the tools and their files.
+enum ToolPlaces {
+    /// The user's home as the tools know it.
+    static func home() throws(TokenKeepError) -> String {
+        if let home = variable("HOME"), home.hasPrefix("/") { return home }
+        guard let home = HomeDirectory.path() else { throw TokenKeepError(.unsupported, "the user has no home") }
+        return home
+    }
+
+    /// A variable of the environment; nil if it is not set, empty or not UTF-8.
+    static func variable(_ name: String) -> String? {
+        guard let value = getenv(name), value.pointee != 0 else { return nil }
+        return String(validatingCString: value)
+    }
+
+    /// Whether a program of that name is on the PATH.
+    static func isOnPath(_ program: String) -> Bool {
+        (variable("PATH") ?? "").split(separator: ":" as Character).contains { access("\($0)/\(program)", X_OK) == 0 }
+    }
+
+    static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+    /// A program that is installed beside this one.
+    ///
+    /// - Throws: ``Status/unsupported`` if it is not there.
+    static func beside(_ program: String) throws(TokenKeepError) -> String {
+        var own = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let length = readlink("/proc/self/exe", &own, own.count)
+        if length > 0 {
+            let folder = String(decoding: own[..<length].map(UInt8.init(bitPattern:)), as: UTF8.self)
+                .split(separator: "/" as Character).dropLast().joined(separator: "/")
+            if exists("/\(folder)/\(program)") { return "/\(folder)/\(program)" }
+        }
+        throw TokenKeepError(
+            .unsupported, "\(program) is not installed beside this program", hint: "install TokenKeep with cmake")
+    }
+
+    /// The name of a helper in a tool's settings: its short name if the helper is on the PATH, else its path.
+    static func name(of helper: String, short: String) throws(TokenKeepError) -> String {
+        if isOnPath(helper) { return short }
+        let path = try beside(helper)
+        let isPlain = path.utf8.allSatisfy { byte in
+            ItemAttributes.isNameByte(byte) || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
+                || byte == UInt8(ascii: "/") || byte == UInt8(ascii: "+")
+        }
+        guard isPlain else {
+            throw TokenKeepError(.unsupported, "\(path) is not a plain path", hint: "put \(helper) on the PATH")
+        }
+        return path
+    }
+}

@@ -1,0 +1,89 @@
+import TokenKeepCore
+import TokenKeepTerminal
+
+/// A message of git's credential protocol: lines KEY=VALUE up to an empty line or the end.
+///
+/// Unknown keys are passed over. The values stay in guarded memory until they are read.
+struct GitMessage {
+    /// The longest line in bytes, with its line feed: git cuts longer ones.
+    static let longestLine = 65_535
+    /// The keys that occur once.
+    private static let single: Set<String> = [
+        "protocol", "host", "path", "username", "password", "password_expiry_utc", "oauth_refresh_token", "authtype",
+        "credential", "ephemeral",
+    ]
+    /// The keys that occur several times. An empty value drops what came before.
+    private static let several: Set<String> = ["capability[]", "state[]"]
+
+    private let bytes: SecretBytes
+    private var places: [String: Range<Int>] = [:]
+    private var lists: [String: [Range<Int>]] = [:]
+
+    /// Reads a message.
+    ///
+    /// - Throws: ``Status/invalid`` if a line is too long, has no key, a NUL or a carriage return, or is cut; if a key
+    ///   that we know occurs twice.
+    init(_ bytes: SecretBytes) throws(TokenKeepError) {
+        self.bytes = bytes
+        var start = 0
+        while start < bytes.count {
+            let end = bytes.withUnsafeBytes { $0[start...].firstIndex(of: UInt8(ascii: "\n")) }
+            guard let end else { throw RequestInput.cut }
+            if end == start { return }
+            try read(start..<end)
+            start = end + 1
+        }
+    }
+
+    private mutating func read(_ line: Range<Int>) throws(TokenKeepError) {
+        guard line.count < GitMessage.longestLine else {
+            throw TokenKeepError(.invalid, "a line of the request is longer than \(GitMessage.longestLine) bytes")
+        }
+        let (key, start) = try bytes.withUnsafeBytes { bytes throws(TokenKeepError) -> (String?, Int) in
+            let text = bytes[line]
+            guard !text.contains(0), !text.contains(UInt8(ascii: "\r")) else {
+                throw TokenKeepError(.invalid, "a line of the request has a NUL or a carriage return")
+            }
+            guard let equals = text.firstIndex(of: UInt8(ascii: "=")), equals > line.lowerBound else {
+                throw TokenKeepError(.invalid, "a line of the request has no key")
+            }
+            return (String(checking: UnsafeRawBufferPointer(rebasing: text[..<equals])), equals + 1)
+        }
+        guard let key else { return }
+        let value = start..<line.upperBound
+        if GitMessage.several.contains(key) {
+            lists[key] = value.isEmpty ? [] : (lists[key] ?? []) + [value]
+        } else if GitMessage.single.contains(key) {
+            guard places.updateValue(value, forKey: key) == nil else {
+                throw TokenKeepError(.invalid, "the request has two lines \(key)")
+            }
+        }
+    }
+
+    /// The value of a key in guarded memory; nil if there is none, or an empty one.
+    func secret(_ key: String) throws(TokenKeepError) -> SecretBytes? {
+        guard let place = places[key], !place.isEmpty else { return nil }
+        return try bytes.withUnsafeBytes { bytes throws(TokenKeepError) in
+            try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[place]))
+        }
+    }
+
+    /// The value of a key that is no secret; nil if there is none.
+    func text(_ key: String) throws(TokenKeepError) -> String? {
+        try places[key].map { place throws(TokenKeepError) in try text(at: place, of: key) }
+    }
+
+    /// The values of a key that occurs several times.
+    func texts(_ key: String) throws(TokenKeepError) -> [String] {
+        var texts: [String] = []
+        for place in lists[key] ?? [] { texts.append(try text(at: place, of: key)) }
+        return texts
+    }
+
+    private func text(at place: Range<Int>, of key: String) throws(TokenKeepError) -> String {
+        guard let text = bytes.withUnsafeBytes({ String(checking: UnsafeRawBufferPointer(rebasing: $0[place])) }) else {
+            throw TokenKeepError(.invalid, "the request's \(key) is not UTF-8")
+        }
+        return text
+    }
+}

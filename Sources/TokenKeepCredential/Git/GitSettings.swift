@@ -1,0 +1,71 @@
+import Glibc
+import TokenKeepCore
+
+/// git's configuration on the command line, which git passes on in the environment.
+enum GitSettings {
+    /// Whether git's user may be asked: neither in background maintenance nor with `GIT_TERMINAL_PROMPT=0`.
+    static var mayPrompt: Bool {
+        if let terminal = text("GIT_TERMINAL_PROMPT"), isFalse(terminal) { return false }
+        return !isQuiet
+    }
+
+    /// Whether nothing is to be written to the terminal: in background maintenance, `credential.interactive` is false.
+    static var isQuiet: Bool { isFalse(lastValue ?? "true") }
+
+    /// The last value of `credential.interactive`; nil if it is not given. A key without a value is true.
+    private static var lastValue: String? {
+        var found: String?
+        for (key, value) in parameters + counted where key.lowercased() == "credential.interactive" { found = value }
+        return found
+    }
+
+    private static func isFalse(_ value: String) -> Bool {
+        ["false", "no", "off", "0", "never", ""].contains(value.lowercased())
+    }
+
+    private static func text(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+
+    /// The pairs of `GIT_CONFIG_COUNT`, `GIT_CONFIG_KEY_0`, `GIT_CONFIG_VALUE_0` and so on.
+    private static var counted: [(String, String)] {
+        guard let count = text("GIT_CONFIG_COUNT").flatMap({ Int($0) }), 0...10_000 ~= count else { return [] }
+        return (0..<count).compactMap { index in
+            guard let key = text("GIT_CONFIG_KEY_\(index)"), let value = text("GIT_CONFIG_VALUE_\(index)") else {
+                return nil
+            }
+            return (key, value)
+        }
+    }
+
+    /// The pairs of `GIT_CONFIG_PARAMETERS`: `'KEY'='VALUE'`, before git 2.31 `'KEY=VALUE'`.
+    private static var parameters: [(String, String)] {
+        guard let text = text("GIT_CONFIG_PARAMETERS") else { return [] }
+        return words(of: text).map { word in
+            guard let equals = word.firstIndex(of: "=") else { return (word, "true") }
+            return (String(word[..<equals]), String(word[word.index(after: equals)...]))
+        }
+    }
+
+    /// The words of a text in the shell's single quotes, without the quotes.
+    private static func words(of text: String) -> [String] {
+        var words: [String] = []
+        var word: [UInt8] = []
+        var isQuoted = false
+        var isEscaped = false
+        for byte in text.utf8 {
+            if isEscaped {
+                word.append(byte)
+                isEscaped = false
+            } else if byte == UInt8(ascii: "'") {
+                isQuoted.toggle()
+            } else if !isQuoted, byte == UInt8(ascii: "\\") {
+                isEscaped = true
+            } else if !isQuoted, byte == UInt8(ascii: " ") {
+                words.append(String(decoding: word, as: UTF8.self))
+                word = []
+            } else {
+                word.append(byte)
+            }
+        }
+        return words + [String(decoding: word, as: UTF8.self)]
+    }
+}

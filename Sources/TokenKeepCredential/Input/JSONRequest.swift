@@ -1,0 +1,44 @@
+import TokenKeepCore
+import TokenKeepSession
+import TokenKeepTerminal
+
+/// Reads and writes the JSON objects of the protocols.
+enum JSONRequest {
+    /// Reads one JSON object. Unknown members are passed over; a member that occurs twice is refused.
+    ///
+    /// - Parameter what: the place of the text, for errors.
+    static func read(_ bytes: SecretBytes, from what: String = "standard input") throws(TokenKeepError) -> JSONValue {
+        guard let value = bytes.withUnsafeBytes({ JSONValue(parsing: $0, atMost: RequestInput.longest) }) else {
+            throw TokenKeepError(.invalid, "\(what) is not one JSON object with each member once")
+        }
+        return value
+    }
+
+    /// Writes an object as one line.
+    static func write(_ value: JSONValue) throws {
+        var text = SecretText()
+        text.append(try value.serialized())
+        text.append("\n")
+        try text.write()
+    }
+}
+
+extension JSONValue {
+    /// A member that must be a string; nil if it is absent or null.
+    func string(_ name: String) throws(TokenKeepError) -> String? {
+        guard let member = self[name], !(member.isBlank && member.text == nil) else { return nil }
+        guard let text = member.text else { throw JSONValue.noString(name) }
+        return text
+    }
+
+    /// A secret member that must be a string; nil if it is absent or null.
+    func secretString(_ name: String) throws(TokenKeepError) -> SecretBytes? {
+        guard let member = self[name], !(member.isBlank && member.text == nil) else { return nil }
+        guard let secret = try member.secret() else { throw JSONValue.noString(name) }
+        return secret
+    }
+
+    private static func noString(_ name: String) -> TokenKeepError {
+        TokenKeepError(.invalid, "the member \(name) is no string")
+    }
+}

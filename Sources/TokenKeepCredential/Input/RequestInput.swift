@@ -1,0 +1,101 @@
+import Glibc
+import TokenKeepCore
+import TokenKeepTerminal
+
+/// Reads the requests on standard input into guarded memory. No request may be longer than ``longest`` bytes.
+struct RequestInput {
+    /// The longest request in bytes: a secret of 1 MiB with its escapes.
+    static let longest = 2 << 20
+
+    /// The bytes that were read beyond the last line.
+    private var rest: SecretBytes?
+
+    /// Reads standard input to its end.
+    ///
+    /// - Throws: ``Status/invalid`` for a request that is too long, ``Status/io`` if it cannot be read.
+    static func all(atMost longest: Int = RequestInput.longest) throws(TokenKeepError) -> SecretBytes {
+        var input = try SecretBytes(count: 0) { _ in }
+        while true {
+            let (longer, isEnd) = try more(after: input, atMost: longest) { _ in false }
+            input = longer
+            if isEnd { return input }
+        }
+    }
+
+    /// Reads the next line of standard input, without its line feed; nil at the end.
+    ///
+    /// - Throws: also ``Status/invalid`` if the input ends within a line.
+    mutating func line() throws(TokenKeepError) -> SecretBytes? {
+        var input = if let rest { rest } else { try SecretBytes(count: 0) { _ in } }
+        rest = nil
+        let newline = UInt8(ascii: "\n")
+        while true {
+            if let end = input.withUnsafeBytes({ $0.firstIndex(of: newline) }) {
+                rest = try input.suffix(from: end + 1)
+                return try input.prefix(end)
+            }
+            let (longer, isEnd) = try RequestInput.more(after: input, atMost: RequestInput.longest) {
+                $0.contains(newline)
+            }
+            input = longer
+            guard isEnd else { continue }
+            guard input.count == 0 else { throw RequestInput.cut }
+            return nil
+        }
+    }
+
+    static let cut = TokenKeepError(.invalid, "the request ends within a line")
+
+    /// `input` and what follows: until the buffer is full, `isEnough` is true of what was just read, or the input ends.
+    private static func more(
+        after input: SecretBytes, atMost longest: Int, until isEnough: (UnsafeRawBufferPointer) -> Bool
+    ) throws(TokenKeepError) -> (SecretBytes, isEnd: Bool) {
+        guard input.count <= longest else {
+            throw TokenKeepError(.invalid, "the request is longer than \(longest) bytes")
+        }
+        var isEnd = false
+        // One byte more than the longest request shows that it is too long.
+        let capacity = min(max(8192, input.count * 2), longest + 1)
+        let longer = try SecretBytes(capacity: capacity) { bytes throws(TokenKeepError) in
+            input.withUnsafeBytes { bytes.copyMemory(from: $0) }
+            var count = input.count
+            while count < capacity {
+                let part = UnsafeMutableRawBufferPointer(rebasing: bytes[count...])
+                let received = try read(into: part)
+                isEnd = received == 0
+                count += received
+                if isEnd || isEnough(UnsafeRawBufferPointer(rebasing: part[..<received])) { break }
+            }
+            return count
+        }
+        return (longer, isEnd)
+    }
+
+    private static func read(into bytes: UnsafeMutableRawBufferPointer) throws(TokenKeepError) -> Int {
+        while true {
+            let received = Glibc.read(STDIN_FILENO, bytes.baseAddress, bytes.count)
+            if received >= 0 { return received }
+            if errno == EAGAIN {
+                var poller = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+                poll(&poller, 1, -1)
+            } else if errno != EINTR {
+                throw TokenKeepError(.io, "standard input cannot be read: \(Terminal.describe(errno: errno))")
+            }
+        }
+    }
+}
+
+extension SecretBytes {
+    /// Copies the bytes from `start` on into guarded memory of their own.
+    func suffix(from start: Int) throws(TokenKeepError) -> SecretBytes {
+        try withUnsafeBytes { bytes throws(TokenKeepError) in
+            try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[start...]))
+        }
+    }
+
+    /// Whether the bytes are `text`.
+    func hasBytes(of text: String) -> Bool { withUnsafeBytes { $0.elementsEqual(text.utf8) } }
+
+    /// Whether a byte is a control character of ASCII, which lines and headers do not carry.
+    var hasControlByte: Bool { withUnsafeBytes { $0.contains { $0 < 0x20 || $0 == 0x7F } } }
+}

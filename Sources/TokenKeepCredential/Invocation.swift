@@ -1,0 +1,112 @@
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepTerminal
+
+/// The command line: options, then the operation with its arguments.
+struct Invocation {
+    private var configuration = StoreConfiguration()
+    private var password: PasswordSource?
+    /// Whether git shall stop asking other helpers and people while a place is locked.
+    private(set) var quitsWhenLocked = false
+    private var words: ArraySlice<String>
+
+    /// Whether the store may ask its user. Off unless `--interactive` is given and the protocol's caller agrees.
+    var mayPrompt: Bool {
+        get { configuration.isInteractive }
+        set { configuration.isInteractive = newValue }
+    }
+
+    /// Reads the options before the first word that is none.
+    ///
+    /// - Throws: ``Status/invalid`` for an unknown option or a wrong value.
+    init(arguments: [String]) throws(TokenKeepError) {
+        words = arguments[...]
+        try readOptions()
+    }
+
+    /// Reads options that the protocol's caller gives in its request.
+    mutating func read(options: [String]) throws(TokenKeepError) {
+        let rest = words
+        words = options[...]
+        try readOptions()
+        guard words.isEmpty else { throw TokenKeepError(.invalid, "an argument is no option") }
+        words = rest
+    }
+
+    /// The next argument; nil after the last one. The options after it are read.
+    mutating func nextWord() throws(TokenKeepError) -> String? {
+        guard let word = words.popFirst() else { return nil }
+        try readOptions()
+        return word
+    }
+
+    /// The next argument, which must be there.
+    mutating func requiredWord(_ what: String) throws(TokenKeepError) -> String {
+        guard let word = try nextWord() else { throw TokenKeepError(.invalid, "\(what) is missing") }
+        return word
+    }
+
+    /// Opens the store. Calls no module.
+    ///
+    /// - Parameter namespace: the namespace that a request names; nil for that of the options.
+    func store(namespace: String? = nil) throws(TokenKeepError) -> Store {
+        var configuration = configuration
+        if let namespace { configuration.namespace = namespace }
+        configuration.prompt = HiddenInput.passwordPrompt
+        if let source = password ?? PasswordSource.fromEnvironment() {
+            configuration.password = { () throws(TokenKeepError) in try source.read() }
+        }
+        return try Store(configuration)
+    }
+
+    /// The time limit of a call that asks a server; nil for the usual one.
+    var timeoutMilliseconds: UInt32? {
+        configuration.timeoutMilliseconds == 0 ? nil : configuration.timeoutMilliseconds
+    }
+
+    private mutating func readOptions() throws(TokenKeepError) {
+        while let word = words.first, word.hasPrefix("-"), word != "-" {
+            words.removeFirst()
+            if word == "--" { return }
+            let parts = word.split(separator: "=" as Character, maxSplits: 1, omittingEmptySubsequences: false)
+            try readOption(String(parts[0]), value: parts.count == 2 ? String(parts[1]) : nil)
+        }
+    }
+
+    private mutating func readOption(_ name: String, value: String?) throws(TokenKeepError) {
+        switch name {
+        case "--interactive": configuration.isInteractive = true
+        case "--quit-when-locked": quitsWhenLocked = true
+        // cargo starts every provider with this option.
+        case "--cargo-plugin": break
+        default:
+            guard ["--namespace", "--stack", "--timeout", "--password-file", "--password-fd"].contains(name) else {
+                throw TokenKeepError(
+                    .invalid, "there is no option \(name)",
+                    hint: "the options are --namespace, --stack, --timeout, --interactive, --password-file, "
+                        + "--password-fd, --quit-when-locked")
+            }
+            guard let value = value ?? words.popFirst() else {
+                throw TokenKeepError(.invalid, "the option \(name) has no value")
+            }
+            try readOption(name, value)
+        }
+    }
+
+    private mutating func readOption(_ name: String, _ value: String) throws(TokenKeepError) {
+        switch name {
+        case "--namespace": configuration.namespace = value
+        case "--stack":
+            // A stack's name has no white space; a stack in place has white space between its words.
+            let isText = value.contains(where: \.isWhitespace)
+            (configuration.stack, configuration.stackText) = isText ? (nil, value) : (value, nil)
+        case "--timeout": configuration.timeoutMilliseconds = try Durations.timeout(value)
+        case "--password-file": password = .file(value, named: "the password file")
+        default:
+            guard let number = Int32(value), number >= 0 else {
+                throw TokenKeepError(.invalid, "--password-fd is not the number of a descriptor")
+            }
+            password = .descriptor(number)
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import CSodium
+import TokenKeepCore
+import TokenKeepSession
+
+/// Bazel's credential helper, which uv and others speak, too: `get` answers headers for an address, and their end.
+enum BazelHelper {
+    /// The attribute that says how the secret is sent: `basic` or `bearer`. Without it, an account means basic.
+    private static let attribute = "authorization"
+
+    /// Answers one call.
+    static func run(_ invocation: inout Invocation) throws {
+        let operation = try invocation.requiredWord("the operation")
+        guard operation == "get" else {
+            throw TokenKeepError(.invalid, "Bazel's helper has no operation \(operation)")
+        }
+        guard let uri = try JSONRequest.read(RequestInput.all()).string("uri") else {
+            throw TokenKeepError(.invalid, "the request has no uri")
+        }
+        let origin = try WebOrigin(uri)
+        let answer = try JSONValue.object()
+        let headers = try JSONValue.object()
+        if let found = try CredentialStore(invocation).credential(of: origin.text, origin.username) {
+            try found.checkNotExpired(hint: "save a new one: tokenkeep save \(origin.text)")
+            let values = try JSONValue.array()
+            try values.append(authorization(found))
+            try headers.set("Authorization", values)
+            if let expiresAt = found.expiresAt { try answer.set("expires", expiresAt.iso8601) }
+        }
+        try answer.set("headers", headers)
+        try JSONRequest.write(answer)
+    }
+
+    /// The value of the header.
+    private static func authorization(_ found: Credential) throws(TokenKeepError) -> SecretBytes {
+        try found.checkOneLine()
+        var text = SecretText()
+        let words =
+            found.details.attributes[attribute] ?? (found.account.isEmpty || found.isSession ? "bearer" : "basic")
+        switch words {
+        case "bearer":
+            text.append("Bearer ")
+            text.append(found.secret)
+        case "basic":
+            var pair = SecretText()
+            pair.append("\(found.account):")
+            pair.append(found.secret)
+            text.append("Basic ")
+            text.append(try base64(pair.joined()))
+        default:
+            throw TokenKeepError(
+                .invalid, "the attribute \(attribute) of \(found.title) is neither basic nor bearer")
+        }
+        return try text.joined()
+    }
+
+    private static func base64(_ bytes: SecretBytes) throws(TokenKeepError) -> SecretBytes {
+        let variant = sodium_base64_VARIANT_ORIGINAL
+        let capacity = sodium_base64_encoded_len(bytes.count, variant)
+        return try SecretBytes(capacity: capacity) { text in
+            bytes.withUnsafeBytes { bytes in
+                guard let target = text.baseAddress?.assumingMemoryBound(to: CChar.self),
+                    let source = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+                else { return 0 }
+                sodium_bin2base64(target, capacity, source, bytes.count, variant)
+                return capacity - 1  // without the NUL
+            }
+        }
+    }
+}

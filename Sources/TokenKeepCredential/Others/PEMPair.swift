@@ -1,0 +1,58 @@
+import TokenKeepCore
+
+/// A certificate with its key, from one text of PEM blocks.
+struct PEMPair {
+    /// The blocks that are no private key, in their order: the certificate, and those of its issuers.
+    let certificates: SecretBytes
+    /// The block of the private key.
+    let key: SecretBytes
+
+    /// Takes the blocks apart; nil if the secret is no PEM.
+    ///
+    /// - Throws: ``Status/corrupt`` if the text does not have one key and at least one certificate.
+    init?(_ secret: SecretBytes) throws(TokenKeepError) {
+        let beginning = "-----BEGIN "
+        guard secret.withUnsafeBytes({ $0.starts(with: beginning.utf8) }) else { return nil }
+        var keys: [Range<Int>] = []
+        var others: [Range<Int>] = []
+        secret.withUnsafeBytes { bytes in
+            var start: Int?
+            var isKey = false
+            var position = 0
+            while position < bytes.count {
+                let end = bytes[position...].firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? bytes.count
+                let line = UnsafeRawBufferPointer(rebasing: bytes[position..<end])
+                if line.starts(with: beginning.utf8) {
+                    start = position
+                    isKey = PEMPair.namesKey(line)
+                } else if line.starts(with: "-----END ".utf8), let begun = start {
+                    if isKey { keys.append(begun..<end) } else { others.append(begun..<end) }
+                    start = nil
+                }
+                position = end
+            }
+        }
+        guard keys.count == 1, !others.isEmpty else {
+            throw TokenKeepError(.corrupt, "the PEM text does not have one private key and a certificate")
+        }
+        key = try PEMPair.joined(keys, of: secret)
+        certificates = try PEMPair.joined(others, of: secret)
+    }
+
+    /// Whether the line that begins a block names a private key, of whatever kind.
+    private static func namesKey(_ line: UnsafeRawBufferPointer) -> Bool {
+        String(decoding: line, as: UTF8.self).split(whereSeparator: { $0 == "-" || $0.isWhitespace }).suffix(2)
+            == ["PRIVATE", "KEY"]
+    }
+
+    private static func joined(_ ranges: [Range<Int>], of secret: SecretBytes) throws(TokenKeepError) -> SecretBytes {
+        var text = SecretText()
+        for range in ranges {
+            text.append(
+                try secret.withUnsafeBytes { bytes throws(TokenKeepError) in
+                    try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[range]))
+                })
+        }
+        return try text.joined()
+    }
+}

@@ -1,0 +1,30 @@
+import TokenKeepCore
+import TokenKeepTerminal
+
+/// The credential of an account: the item's secret, or the access token of its session.
+struct Credential {
+    /// The details of the item; those of the session's record for a session.
+    let details: ItemDetails
+    let secret: SecretBytes
+    /// When the secret expires; nil if unknown.
+    let expiresAt: UnixTime?
+    let isSession: Bool
+
+    var account: String { details.name.account }
+
+    /// The item's name for people: without an empty account.
+    var title: String { account.isEmpty ? details.name.service : details.name.description }
+
+    /// Refuses a secret that is over, for a protocol without a word for it.
+    func checkNotExpired(hint: String) throws(TokenKeepError) {
+        guard let expiresAt, expiresAt <= .now else { return }
+        throw TokenKeepError(.expired, "\(title) expired at \(expiresAt.iso8601)", hint: hint)
+    }
+
+    /// Refuses a secret with a line break or another control character, which the protocol's lines and headers do not carry.
+    func checkOneLine() throws(TokenKeepError) {
+        guard !secret.hasControlByte else {
+            throw TokenKeepError(.invalid, "the secret of \(title) is not one line of text")
+        }
+    }
+}

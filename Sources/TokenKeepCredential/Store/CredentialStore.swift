@@ -1,0 +1,189 @@
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepOAuth
+import TokenKeepSession
+import TokenKeepTerminal
+
+/// The credentials of a store, as the protocols find, keep and erase them.
+struct CredentialStore {
+    private let store: Store
+    private let sessionTimeout: UInt32?
+
+    /// Opens the store that the command line names.
+    init(_ invocation: Invocation, namespace: String? = nil) throws(TokenKeepError) {
+        store = try invocation.store(namespace: namespace)
+        sessionTimeout = invocation.timeoutMilliseconds
+    }
+
+    // MARK: Finding
+
+    /// The credential of an account; without an account that of the account that was saved last. nil if there is none.
+    ///
+    /// - Throws: ``Status/locked``, ``Status/unavailable`` and others if a place that may have it did not answer;
+    ///   ``Status/needsLogin`` if the account's session is over.
+    func credential(of service: String, _ account: String?) throws(TokenKeepError) -> Credential? {
+        guard let item = try item(of: service, account) else { return nil }
+        guard SessionRecord.isRecord(item.secret) else {
+            return Credential(
+                details: item.details, secret: item.secret, expiresAt: item.details.expiresAt, isSession: false)
+        }
+        let token = try session(of: item.details.name).token()
+        let end = token.secondsLeft.map { UnixTime(UnixTime.now.rawValue + $0) }
+        return Credential(details: item.details, secret: token.value, expiresAt: end, isSession: true)
+    }
+
+    /// The items of services that begin with `prefix`, without their secrets.
+    ///
+    /// - Throws: the reason why a place could not be asked, even if another place answered.
+    func details(ofServicesWith prefix: String) throws(TokenKeepError) -> [ItemDetails] {
+        let listing = try listing(nil)
+        if let problem = listing.problem { throw problem }
+        return listing.items.filter { $0.name.service.hasPrefix(prefix) }
+    }
+
+    private func item(of service: String, _ account: String?) throws(TokenKeepError) -> TokenItem? {
+        if let account { return try load(service, account) }
+        let listing = try listing(service)
+        for details in listing.items.sorted(by: CredentialStore.isNewer) {
+            // Another process may have cleared the newest meanwhile.
+            if let item = try load(service, details.name.account) { return item }
+        }
+        if let problem = listing.problem { throw problem }
+        return nil
+    }
+
+    /// Whether an item was saved after another; of the same second, in the order of names.
+    static func isNewer(_ left: ItemDetails, _ right: ItemDetails) -> Bool {
+        let times = (left.modifiedAt?.rawValue ?? 0, right.modifiedAt?.rawValue ?? 0)
+        return times.0 == times.1 ? left.name < right.name : times.0 > times.1
+    }
+
+    private func load(_ service: String, _ account: String) throws(TokenKeepError) -> TokenItem? {
+        do throws(TokenKeepError) {
+            return try store.load(service: service, account: account)
+        } catch {
+            guard error.status == .notFound else { throw error }
+            return nil
+        }
+    }
+
+    /// Lists items; asks for a locked vault's password or a locked keyring if prompts are allowed, as a load does.
+    private func listing(_ service: String?) throws(TokenKeepError) -> ItemListing {
+        let deadline = store.deadline
+        do throws(TokenKeepError) {
+            let listing = try store.list(service: service, until: deadline)
+            guard let found = listing.problems.first(where: { $0.status == .locked }) else { return listing }
+            guard try asksToOpen(service, after: found, deadline) else { return listing }
+        } catch {
+            guard error.status == .locked, try asksToOpen(service, after: error, deadline) else { throw error }
+        }
+        return try store.list(service: service, until: deadline)
+    }
+
+    private func asksToOpen(
+        _ service: String?, after error: TokenKeepError, _ deadline: Deadline
+    ) throws(TokenKeepError) -> Bool {
+        let name = try ItemName(namespace: store.namespace, service: service ?? "tokenkeep", account: "")
+        return try store.askToOpen(name, after: error, until: deadline)
+    }
+
+    // MARK: Keeping
+
+    /// Saves a credential, unless the same one is there.
+    ///
+    /// - Throws: ``Status/duplicate`` if the account has a session whose token is another one.
+    func save(
+        _ secret: SecretBytes, of service: String, _ account: String, attributes: ItemAttributes = .none,
+        expiresAt: UnixTime? = nil
+    ) throws(TokenKeepError) {
+        let name = try ItemName(namespace: store.namespace, service: service, account: account)
+        if let present = try? store.load(service: service, account: account) {
+            if SessionRecord.isRecord(present.secret) { return try keepSession(of: name, given: secret) }
+            let details = present.details
+            if present.secret == secret, details.attributes == attributes, details.expiresAt == expiresAt { return }
+        }
+        _ = try store.save(
+            SaveRequest(name: name, secret: secret, attributes: attributes, expiresAt: expiresAt))
+    }
+
+    /// Leaves a session as it is: what its caller stores is the token that we have handed out.
+    private func keepSession(of name: ItemName, given secret: SecretBytes) throws(TokenKeepError) {
+        if try session(of: name).token().value == secret { return }
+        throw TokenKeepError(
+            .duplicate, "\(name) has a session, which stays", hint: "end it first: tokenkeep session logout")
+    }
+
+    // MARK: Erasing
+
+    /// Erases the credentials of an account, or of all accounts, that `isRefused` is true of.
+    ///
+    /// A session is not erased: its token is renewed. What another process has saved meanwhile stays.
+    func erase(
+        _ service: String, _ account: String?, where isRefused: (Credential) throws(TokenKeepError) -> Bool
+    ) throws(TokenKeepError) {
+        for name in try names(of: service, account) {
+            guard let item = try load(name.service, name.account) else { continue }
+            if SessionRecord.isRecord(item.secret) {
+                try renew(name, where: isRefused)
+            } else {
+                let credential = Credential(
+                    details: item.details, secret: item.secret, expiresAt: item.details.expiresAt, isSession: false)
+                if try isRefused(credential) { try clear(item.details) }
+            }
+        }
+    }
+
+    /// Clears the credentials of a service, all accounts or one, and ends their sessions: the user signs out.
+    ///
+    /// - Returns: whether there was one.
+    func signOut(_ service: String, except kept: String? = nil) throws(TokenKeepError) -> Bool {
+        var found = false
+        for name in try names(of: service, nil) where name.account != kept {
+            guard let item = try load(name.service, name.account) else { continue }
+            found = true
+            if SessionRecord.isRecord(item.secret) {
+                _ = try session(of: name).end()
+            } else {
+                try clear(item.details)
+            }
+        }
+        return found
+    }
+
+    private func names(of service: String, _ account: String?) throws(TokenKeepError) -> [ItemName] {
+        if let account { return [try ItemName(namespace: store.namespace, service: service, account: account)] }
+        let listing = try listing(service)
+        if let problem = listing.problem { throw problem }
+        return listing.items.map(\.name)
+    }
+
+    private func clear(_ details: ItemDetails) throws(TokenKeepError) {
+        let name = details.name
+        do throws(TokenKeepError) {
+            try store.clear(service: name.service, account: name.account, ifVersion: details.version)
+        } catch {
+            // Another process has saved a new one, or cleared it.
+            guard error.status == .conflict else { throw error }
+        }
+    }
+
+    // MARK: Sessions
+
+    private func session(of name: ItemName) throws(TokenKeepError) -> Session {
+        var options = SessionOptions()
+        try options.useProviders()
+        if let sessionTimeout { options.timeoutMilliseconds = sessionTimeout }
+        options.whileSending = { isSending in isSending ? HeldSignals.hold() : HeldSignals.release() }
+        return try Session(store, service: name.service, account: name.account, options)
+    }
+
+    private func renew(
+        _ name: ItemName, where isRefused: (Credential) throws(TokenKeepError) -> Bool
+    ) throws(TokenKeepError) {
+        let session = try session(of: name)
+        let token = try session.token()
+        let details = ItemDetails(name: name, label: "", module: "")
+        let credential = Credential(details: details, secret: token.value, expiresAt: nil, isSession: true)
+        if try isRefused(credential) { _ = try session.rejected(token.value) }
+    }
+}

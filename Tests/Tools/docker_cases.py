@@ -1,0 +1,133 @@
+"""docker's helper: the protocol, docker itself and skopeo against a small registry."""
+import json
+
+from servers import container_registry
+from world import cases, has, same
+
+SERVER = "https://registry.example.com"
+
+
+def helper(world, operation, text, *options, **more):
+    return world.run("docker-credential-tokenkeep", *options, operation, input=text, **more)
+
+
+def store(world, username, secret, server=SERVER, **more):
+    return helper(world, "store", json.dumps({"ServerURL": server, "Username": username, "Secret": secret}), **more)
+
+
+def what_is_stored_is_got(world):
+    same(store(world, "ann", "p<&>\n\u00e9\"").out, "")
+    for text in (SERVER, f"  {SERVER}\r\n"):
+        same(json.loads(helper(world, "get", text).out),
+             {"ServerURL": SERVER, "Username": "ann", "Secret": "p<&>\n\u00e9\""})
+    same(world.services(), {(f"docker:{SERVER}", "ann")})
+    helper(world, "erase", SERVER)
+    helper(world, "erase", SERVER)
+    same(world.services(), set())
+
+
+def large_secrets_and_identity_tokens(world):
+    for secret in ("t" * 65_536, "t" * 1_000_000):
+        store(world, "<token>", secret)
+        same(json.loads(helper(world, "get", SERVER).out)["Secret"], secret)
+    same(store(world, "<token>", "t" * 1_048_577, code=1).out, "the secret is longer than 1048576 bytes\n")
+
+
+def another_account_replaces_the_first(world):
+    store(world, "ann", "a")
+    store(world, "bob", "b")
+    same(world.services(), {(f"docker:{SERVER}", "bob")})
+
+
+def the_list_has_items_of_docker_alone(world):
+    same(helper(world, "list", "").out, "{}\n")
+    store(world, "ann", "a")
+    store(world, "bob", "b", "localhost:5000")
+    world.save("git:https://example.com", "ann", "p")
+    same(json.loads(helper(world, "list", "").out), {SERVER: "ann", "localhost:5000": "bob"})
+
+
+def docker_reads_these_texts(world):
+    for operation, text, message in [
+        ("get", SERVER, "credentials not found in native keychain"), ("get", "", "no credentials server URL"),
+        ("erase", " \n", "no credentials server URL"),
+        ("store", '{"ServerURL":"","Username":"ann","Secret":"p"}', "no credentials server URL"),
+        ("store", '{"ServerURL":"x","Username":"","Secret":"p"}', "no credentials username"),
+        ("store", '{"ServerURL":"x","Username":"ann"}', "the request has no Secret"),
+        ("store", '{"ServerURL":5}', "the member ServerURL is no string"),
+        ("store", '{"ServerURL":"x","Username":"ann","Secret":5}', "the member Secret is no string"),
+        ("store", '{"ServerURL":"x","ServerURL":"y"}', "standard input is not one JSON object with each member once"),
+        ("store", "[" * 100_000, "standard input is not one JSON object with each member once"),
+        ("store", b'{"ServerURL":"\xff"}', "standard input is not one JSON object with each member once"),
+        ("get", b"\xff", "the server's address is not UTF-8"),
+        ("frob", "", "docker's helper has no operation frob"),
+    ]:
+        told = helper(world, operation, text, code=1)
+        same((told.out, told.err), (message + "\n", ""))
+    has(world.run("docker-credential-tokenkeep", code=1).out, "the operation is missing")
+    has(helper(world, "get", SERVER, "--frob", code=1).out, "there is no option --frob")
+    has(helper(world, "version", "").out, "docker-credential-tokenkeep (tokenkeep) v")
+
+
+def a_locked_vault_is_not_signed_out(world):
+    store(world, "ann", "p")
+    world.lock()
+    for operation, text in (("get", SERVER), ("list", ""), ("erase", SERVER)):
+        told = helper(world, operation, text, code=1)
+        has(told.out, "locked")
+        assert "not found" not in told.out
+    same(json.loads(helper(world, "get", SERVER, "--password-file", world.password).out)["Secret"], "p")
+
+
+def an_expired_secret_is_not_handed_out(world):
+    world.save(f"docker:{SERVER}", "ann", "p", "--expires", "2001-01-01")
+    has(helper(world, "get", SERVER, code=1).out, f"docker:{SERVER} (ann) expired at 2001-01-01T00:00:00Z")
+
+
+def a_session_answers_and_a_logout_ends_it(world):
+    with container_registry() as server:
+        world.write("home/.config/tokenkeep/providers.d/registry.conf",
+                    f"token_endpoint = {server.address}/token\nclient_id = app\nrotation = strict\n")
+        begun = '{"access_token":"access-1","token_type":"Bearer","expires_in":0,"refresh_token":"refresh-1"}'
+        world.run("tokenkeep", "session", "begin", f"docker:{SERVER}", "ann", "--provider", "registry", input=begun)
+        same(json.loads(helper(world, "get", SERVER).out)["Secret"], "access-2")
+        same(server.requests, ["renewed"])
+        # docker stores what it was given: the session stays.
+        store(world, "ann", "access-2")
+        has(store(world, "ann", "other", code=1).out, f"docker:{SERVER} (ann) has a session, which stays")
+        same(json.loads(helper(world, "get", SERVER).out)["Secret"], "access-2")
+        helper(world, "erase", SERVER)
+        has(helper(world, "get", SERVER, code=1).out, "credentials not found in native keychain")
+        has(world.run("tokenkeep", "session", "show", f"docker:{SERVER}", "ann", code=None).out, "signed-out")
+
+
+def docker_signs_in_and_out(world):
+    world.write("home/.docker/config.json", '{"credsStore":"tokenkeep"}')
+    with container_registry() as registry:
+        registry.passwords["ann"] = "s3cret"
+        address = f"127.0.0.1:{registry.port}"
+        environment = {"DOCKER_HOST": "unix:///nonexistent.sock"}
+        world.run("docker", "login", "-u", "ann", "--password-stdin", address, input="s3cret", env=environment)
+        same(world.load(f"docker:{address}", "ann"), "s3cret")
+        assert "s3cret" not in world.read("home/.docker/config.json")
+        world.run("docker", "logout", address, env=environment)
+        same(world.services(), set())
+
+
+def skopeo_signs_in_and_out(world):
+    with container_registry() as registry:
+        registry.passwords["ann"] = "s3cret"
+        address = f"127.0.0.1:{registry.port}"
+        world.write("home/auth.json", json.dumps({"credHelpers": {address: "tokenkeep"}}))
+        options = ["--authfile", f"{world.home}/auth.json"]
+        world.run("skopeo", "login", "--tls-verify=false", *options, "-u", "ann", "--password-stdin", address,
+                  input="s3cret")
+        same(world.load(f"docker:{address}", "ann"), "s3cret")
+        same(world.run("skopeo", "login", *options, "--get-login", address).out, "ann\n")
+        world.run("skopeo", "logout", *options, address)
+        same(world.services(), set())
+
+
+docker_signs_in_and_out.needs = ["docker"]
+skopeo_signs_in_and_out.needs = ["skopeo"]
+CASES = cases(globals(), helper, store, container_registry, has, same)

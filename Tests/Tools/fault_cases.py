@@ -1,0 +1,160 @@
+"""Foreign bytes in every protocol, places that are away, and secrets where nobody looks for them."""
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+
+import tests_clock
+from patience import PATIENCE
+from world import cases, has, same
+
+GIT = "protocol=https\nhost=example.com\nusername=ann\npassword=s3cret-word\n"
+DOCKER = '{"ServerURL":"https://r.example.com","Username":"ann","Secret":"s3cret-word"}'
+CARGO = json.dumps({"v": 1, "registry": {"index-url": "sparse+https://c.example.com/"}, "kind": "login",
+                    "token": "s3cret-word", "args": []}) + "\n"
+TERRAFORM = '{"token":"s3cret-word"}'
+BAZEL = '{"uri":"https://b.example.com/"}'
+# Each protocol's arguments with a request that it understands.
+REQUESTS = {
+    ("git", "store"): GIT, ("docker", "store"): DOCKER, ("cargo", "--cargo-plugin"): CARGO,
+    ("terraform", "store", "t.example.com"): TERRAFORM, ("bazel", "get"): BAZEL,
+    ("git", "get"): GIT, ("git", "erase"): GIT, ("docker", "get"): "https://r.example.com",
+}
+
+
+def feed(world, words, data):
+    """Runs a protocol; it must end by itself, without a crash, and print neither a secret nor an escape."""
+    program = subprocess.Popen(["tokenkeep-credential", *words], env=world.environment, stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    out, err = program.communicate(data, timeout=PATIENCE)
+    assert 0 <= program.returncode <= 7, f"{words} {data[:200]!r}: {program.returncode}: {err!r}"
+    assert b"s3cret-word" not in err, f"{words} {data[:200]!r}: {err!r}"
+    assert not set(err) & {0x1B, 0x07, 0x00}, err
+    return program.returncode, out
+
+
+def a_request_that_is_cut_keeps_nothing(world):
+    for words, text in REQUESTS.items():
+        if "store" not in words and "cargo" not in words:
+            continue
+        data = text.encode()
+        for end in range(0, len(data) - 1, 1 if len(data) < 90 else 3):
+            feed(world, words, data[:end])
+        # A line of git's that is whole counts: git ends its requests by the end of its output.
+        same(world.services(), set())
+
+
+def random_bytes_are_refused(world):
+    numbers = random.Random(34)
+    for words, text in REQUESTS.items():
+        for _ in range(12):
+            feed(world, words, numbers.randbytes(numbers.randrange(200)))
+            data = bytearray(text.encode())
+            for _ in range(numbers.randrange(1, 4)):
+                data[numbers.randrange(len(data))] = numbers.randrange(256)
+            feed(world, words, bytes(data))
+
+
+def a_hundred_mebibytes_are_refused(world):
+    part = b"x" * (1 << 20)
+    for words in REQUESTS:
+        with subprocess.Popen(["tokenkeep-credential", *words], env=world.environment, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+            sent = 0
+            try:
+                while sent < 100:
+                    program.stdin.write(part)
+                    sent += 1
+            except BrokenPipeError:
+                pass
+            out, err = program.communicate()
+            assert sent < 10, sent
+            has((out + err).decode(), "the request is longer than 2097152 bytes")
+
+
+def a_hung_keyring_is_told_after_the_limit(world):
+    world.stack("any required secret-service\n")
+    with socket.socket(socket.AF_UNIX) as bus:
+        bus.bind(world.path("bus"))
+        bus.listen()
+        environment = {**world.environment, "DBUS_SESSION_BUS_ADDRESS": f"unix:path={world.path('bus')}"}
+        for words, text, code in ((("git", "get"), GIT, 4), (("docker", "get"), "https://r.example.com", 1),
+                                  (("terraform", "get", "t"), "", 4), (("kubernetes", "k"), "", 4), (("aws",), "", 4)):
+            with subprocess.Popen(["tokenkeep-credential", *words], env=environment, stdin=subprocess.PIPE, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+                program.stdin.write(text)
+                program.stdin.close()
+                program.stdin = None
+                tests_clock.pass_limits(program)
+                out, err = program.communicate()
+                same(program.returncode, code)
+                has(out + err, "secret-service: ")
+                assert "not found" not in out + err
+
+
+def a_machine_without_a_bus_gets_no_warning(world):
+    world.stack("any sufficient secret-service\nany required vault\n")
+    for words, text in REQUESTS.items():
+        told = world.run("tokenkeep-credential", *words, input=text, code=None)
+        same(told.err, "")
+    has(world.run("tokenkeep", "status").out, "vault")
+    assert "pending" not in world.run("tokenkeep", "status").out
+
+
+def an_item_of_a_damaged_record_is_not_signed_out(world):
+    world.save("docker:https://r.example.com", "ann", "p")
+    for folder, _, files in os.walk(world.vault):
+        for name in files:
+            if len(name) == 32 and folder.endswith("/records"):
+                with open(os.path.join(folder, name), "r+b") as file:
+                    file.seek(-1, os.SEEK_END)
+                    file.write(b"!")
+    told = world.run("docker-credential-tokenkeep", "get", input="https://r.example.com", code=1)
+    assert "not found" not in told.out, told.out
+
+
+def no_secret_is_in_arguments_environment_or_trace(world):
+    told = world.run("strace", "-f", "-v", "-s", "9999", "-e", "trace=execve,openat,rename,mkdir", "git-credential-tokenkeep",
+                     "store", input=GIT, env={"TOKENKEEP_DEBUG": "1"})
+    assert "s3cret-word" not in told.err, told.err
+    has(told.err, "journal: OK, the vault keeps it")
+
+
+def a_closed_output_is_no_crash(world):
+    world.run("git-credential-tokenkeep", "store", input=GIT)
+    with subprocess.Popen(["git-credential-tokenkeep", "get"], env=world.environment, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+        program.stdout.close()
+        program.stdout = None
+        _, err = program.communicate(b"protocol=https\nhost=example.com\n")
+        same((program.returncode, err), (-signal.SIGPIPE, b""))
+
+
+def helpers_work_without_proc(world):
+    world.run("unshare", "-m", "sh", "-c", "umount -l /proc && git-credential-tokenkeep store", input=GIT)
+    has(world.run("unshare", "-m", "sh", "-c", "umount -l /proc && git-credential-tokenkeep get",
+                  input=GIT.replace("password=s3cret-word\n", "")).out, "password=s3cret-word\n")
+
+
+def a_killed_store_keeps_the_old_or_the_new(world):
+    world.run("git-credential-tokenkeep", "store", input=GIT.replace("s3cret-word", "old"))
+    for number in range(1, 100):
+        inject = f"write,pwrite64,rename,renameat,fsync,fdatasync,unlinkat:signal=SIGKILL:when={number}"
+        ended = world.run("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=" + inject.split(":")[0],
+                          "-e", "inject=" + inject, "git-credential-tokenkeep", "store",
+                          input=GIT.replace("s3cret-word", f"new{number}"), code=None)
+        found = world.run("git-credential-tokenkeep", "get", input="protocol=https\nhost=example.com\n").out
+        has(found, "username=ann\npassword=")
+        assert found.endswith("=old\n") or "=new" in found, found
+        if ended.returncode == 0:
+            break
+    assert number > 3, number
+
+
+no_secret_is_in_arguments_environment_or_trace.needs = ["strace"]
+a_killed_store_keeps_the_old_or_the_new.needs = ["strace"]
+helpers_work_without_proc.needs = ["unshare"]
+helpers_work_without_proc.as_root = True
+CASES = cases(globals(), feed, has, same)

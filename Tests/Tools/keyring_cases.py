@@ -1,0 +1,88 @@
+"""Each helper with a real gnome-keyring: unlocked, locked, and gone."""
+import json
+import os
+import subprocess
+import sys
+
+from world import HERE, cases, has, same
+
+sys.path.insert(0, os.path.join(HERE, "..", "Benchmarks"))
+from private_keyring import PrivateKeyring  # noqa: E402: its folder must be on the path first
+
+GIT = "protocol=https\nhost=example.com\n"
+SERVER = "https://registry.example.com"
+CARGO = {"v": 1, "registry": {"index-url": "sparse+https://c.example.com/"}, "kind": "get", "operation": "read", "args": []}
+# Each protocol's request: arguments, standard input, exit code if the place is locked, and if it is away.
+GETS = [
+    (("git", "get"), GIT, 3, 4), (("docker", "get"), SERVER, 1, 1), (("docker", "list"), "", 1, 1),
+    (("terraform", "get", "t.example.com"), "", 3, 4), (("kubernetes", "k"), "", 3, 4), (("aws", "a"), "", 3, 4),
+    (("bazel", "get"), '{"uri":"https://b.example.com/"}', 3, 4), (("token", "tokenkeep://s/"), "", 3, 4),
+]
+
+
+def with_keyring(world, body):
+    world.stack("any required secret-service\n")
+    with PrivateKeyring(world.path("keyring")) as keyring:
+        world.environment["DBUS_SESSION_BUS_ADDRESS"] = keyring.environment["DBUS_SESSION_BUS_ADDRESS"]
+        body(keyring)
+
+
+def fill(world):
+    world.run("git-credential-tokenkeep", "store", input=GIT + "username=ann\npassword=p\n")
+    world.run("docker-credential-tokenkeep", "store", input=json.dumps({"ServerURL": SERVER, "Username": "a", "Secret": "p"}))
+    for service in ("terraform:t.example.com", "kubernetes:k", "https://b.example.com", "s"):
+        world.save(service, "", "p")
+    world.save("aws:a", "AKID", "p")
+    world.run("cargo-credential-tokenkeep", input=json.dumps({**CARGO, "kind": "login", "token": "p"}) + "\n")
+
+
+def lock(keyring):
+    subprocess.run(["gdbus", "call", "--session", "--dest", "org.freedesktop.secrets", "--object-path",
+                    "/org/freedesktop/secrets", "--method", "org.freedesktop.Secret.Service.Lock",
+                    "['/org/freedesktop/secrets/aliases/default']"], env=keyring.environment, check=True, capture_output=True)
+
+
+def a_keyring_keeps_what_helpers_store(world):
+    def body(_):
+        fill(world)
+        for words, text, *_codes in GETS:
+            has(world.run("tokenkeep-credential", *words, input=text).out, "a" if "list" in words else "p")
+        has(world.run("cargo-credential-tokenkeep", input=json.dumps(CARGO) + "\n").out, '"token":"p"')
+        world.run("git-credential-tokenkeep", "erase", input=GIT + "username=ann\npassword=p\n")
+        same(world.run("git-credential-tokenkeep", "get", input=GIT).out, "")
+
+    with_keyring(world, body)
+
+
+def a_locked_keyring_is_not_signed_out(world):
+    def body(keyring):
+        fill(world)
+        lock(keyring)
+        for words, text, code, _ in GETS:
+            told = world.run("tokenkeep-credential", *words, input=text, code=code)
+            has(told.out + told.err, "locked")
+            assert "not found" not in told.out + told.err and '"p"' not in told.out, told.out
+        has(world.run("cargo-credential-tokenkeep", input=json.dumps(CARGO) + "\n").out, '{"Err":{"kind":"other"', "locked")
+        world.run("git-credential-tokenkeep", "erase", input=GIT + "username=ann\npassword=p\n", code=3)
+        world.run("docker-credential-tokenkeep", "erase", input=SERVER, code=1)
+
+    with_keyring(world, body)
+
+
+def a_keyring_that_is_gone_is_not_signed_out(world):
+    def body(keyring):
+        fill(world)
+        keyring.processes[-1].kill()
+        keyring.processes[-1].wait()
+        for words, text, _, code in GETS:
+            told = world.run("tokenkeep-credential", *words, input=text, code=code)
+            has(told.out + told.err, "secret-service: ")
+            assert "not found" not in told.out + told.err
+
+    with_keyring(world, body)
+
+
+for case in (a_keyring_keeps_what_helpers_store, a_locked_keyring_is_not_signed_out, a_keyring_that_is_gone_is_not_signed_out):
+    case.needs = ["gnome-keyring-daemon", "dbus-daemon", "gdbus"]
+del case
+CASES = cases(globals(), with_keyring, fill, lock, has, same)

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""The credential helpers, by the real programs that call them. Cases of programs that apt does not have are left out without
+them, and said; without the others they are skipped.
+
+Usage: run.py BIN [WORD…]      BIN is the folder of tokenkeep and tokenkeep-credential; cases whose names have a WORD run
+"""
+import concurrent.futures
+import importlib
+import os
+import shutil
+import sys
+import tempfile
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.join(HERE, "..", "Support"))
+import tests_clock  # noqa: E402: its folder must be on the path first
+
+SUITES = ["git_cases", "git_server_cases", "docker_cases", "cargo_cases", "other_cases", "fault_cases", "setup_cases",
+          "terminal_cases", "keyring_cases", "recipe_cases"]
+ELSEWHERE = ["docker", "cargo", "terraform", "kubectl", "aws", "ansible-vault"]
+# At a time: most of a case's time goes into starts of programs.
+JOBS = 3
+
+
+def run(case, bin_folder):
+    """None if the case passed, else why not."""
+    from world import World
+
+    lacking = [program for program in getattr(case, "needs", []) if shutil.which(program) is None]
+    if lacking:
+        word = "left out" if all(program in ELSEWHERE for program in lacking) else "skipped"
+        return f"{word}: {', '.join(lacking)} is not installed"
+    if getattr(case, "as_root", False) and os.geteuid() != 0:
+        return "skipped: it needs root"
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        try:
+            case(World(folder, bin_folder))
+        except Exception:  # noqa: BLE001: whatever a case fails with is told
+            return traceback.format_exc()
+    return None
+
+
+def main():
+    tests_clock.require()
+    bin_folder, words = os.path.realpath(sys.argv[1]), sys.argv[2:]
+    cases = []
+    for suite in SUITES:
+        cases += importlib.import_module(suite).CASES
+    cases = [case for case in cases if not words or any(word in case.__name__ for word in words)]
+    failed = skipped = 0
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        for case, reason in zip(cases, pool.map(lambda case: run(case, bin_folder), cases)):
+            name = case.__name__.replace("_", " ")
+            if reason is None:
+                print(f"ok   {name}")
+            elif reason.startswith(("skipped: ", "left out: ")):
+                skipped += 1
+                print(f"{reason}: {name}")
+            else:
+                failed += 1
+                print(f"FAIL {name}\n{reason}")
+    print(f"{len(cases) - failed - skipped} passed, {failed} failed, {skipped} without their program")
+    return 1 if failed or not cases else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+"""`tokenkeep setup`: what it writes, that the tools then use it, and that --undo restores every byte."""
+import json
+import os
+import shutil
+import stat
+
+from world import cases, has, same
+
+GIT = ("home/.gitconfig", "git")
+DOCKER = ("home/.docker/config.json", "docker")
+CARGO = ("home/.cargo/config.toml", "cargo")
+
+
+def setup(world, *words, code=0, **more):
+    return world.run("tokenkeep", "setup", *words, code=code, **more)
+
+
+def files(world):
+    found = {}
+    for folder, _, names in os.walk(world.home):
+        for name in names:
+            path = os.path.join(folder, name)
+            with open(path, "rb") as file:
+                found[path] = (file.read(), stat.S_IMODE(os.stat(path).st_mode))
+    return found
+
+
+def an_undo_restores_every_byte(world):
+    texts = {
+        GIT: [None, "", "[user]\n\tname = ann\n", "[credential]\n\thelper = store", "# end"],
+        DOCKER: [None, "{}", "{ }\n", '{"credsStore":"pass"}', '{\n\t"auths": {"r": {"credsStore": "x"}},\n\t"z": 1\n}\n',
+                 '{"credsStore" : "secretservice" ,"a":"{\\"credsStore\\":\\"no\\"}"}'],
+        CARGO: [None, "", "[net]\noffline = true", "[registry]\ndefault = \"x\"\n", "[registry]"],
+    }
+    for (path, tool), candidates in texts.items():
+        for text in candidates:
+            if text is not None:
+                world.write(path, text, 0o640)
+                os.chmod(world.path(path), 0o640)
+            before = files(world)
+            has(setup(world, tool, "--yes").out, f"{tool}: {world.path(path)} gets\n", "tokenkeep")
+            assert files(world) != before, text
+            has(setup(world, tool, "--yes").out, f"{tool}: is set up already\n")
+            has(setup(world, tool, "--undo", "--yes").out, f"{tool}: {world.path(path)} loses\n")
+            same(files(world), before)
+            same(setup(world, tool, "--undo", "--yes").out, f"{tool}: nothing of setup is there\n")
+            if text is not None:
+                os.remove(world.path(path))
+
+
+def git_uses_what_setup_wrote(world):
+    world.write("home/.gitconfig", "[credential]\n\thelper = store\n")
+    has(setup(world, "git", "--yes").out, "displaces the helper store")
+    world.run("git", "credential", "approve", input="protocol=https\nhost=h\nusername=ann\npassword=p\n\n")
+    same(world.load("git:https://h", "ann"), "p")
+    assert not os.path.exists(world.path("home/.git-credentials"))
+
+
+def helpers_of_single_addresses_are_named(world):
+    world.write("home/.gitconfig", '[credential "https://github.com"]\n\thelper =\n\thelper = !gh auth git-credential\n')
+    has(setup(world, "git", "--yes").out, "https://github.com keeps the helper !gh auth git-credential of its own")
+    world.write("home/.docker/config.json", json.dumps({
+        "auths": {"r.example.com": {"auth": "YTpi"}, "empty.example.com": {}}, "credHelpers": {"gcr.io": "gcloud"}}))
+    told = setup(world, "docker", "--yes").out
+    has(told, "gcr.io keeps the helper gcloud of its own", "r.example.com stays in plain text in the file")
+    assert "empty.example.com" not in told and "YTpi" not in told
+    world.write("home/.cargo/credentials.toml", "")
+    has(setup(world, "cargo", "--yes").out, "credentials.toml keeps its plain tokens")
+
+
+def docker_is_configured_for_its_helper(world):
+    world.write("home/.docker/config.json", '{"auths":{}}')
+    setup(world, "docker", "--yes")
+    same(json.loads(world.read("home/.docker/config.json")), {"auths": {}, "credsStore": "tokenkeep"})
+
+
+def nothing_is_written_without_a_yes(world):
+    before = files(world)
+    told = setup(world, "git", code=5)
+    has(told.out, "helper = tokenkeep")
+    has(told.err, "setup asks before it writes, and there is no terminal")
+    same(files(world), before)
+
+
+def what_setup_cannot_change_is_said(world):
+    has(setup(world, "frob", code=2).err, "setup does not know the tool frob")
+    world.write("home/.docker/config.json", "[")
+    has(setup(world, "docker", "--yes", code=2).err, "config.json is not one JSON object with each member once")
+    world.write("home/.docker/config.json", '{"credsStore":5}')
+    has(setup(world, "docker", "--yes", code=2).err, "the member credsStore of docker's configuration is no string")
+    for text in ('[registry]\nglobal-credential-providers = ["x"]\n', 'registry.default = "x"\n'):
+        world.write("home/.cargo/config.toml", text)
+        has(setup(world, "cargo", "--yes", code=6).err, "sets the providers already, or the registry in another form")
+        same(world.read("home/.cargo/config.toml"), text)
+    world.write("home/.gitconfig", b"\xff")
+    has(setup(world, "git", "--yes", code=2).err, ".gitconfig is not UTF-8")
+    world.write("home/.gitconfig", "#" * (1 << 20) + "#")
+    has(setup(world, "git", "--yes", code=2).err, ".gitconfig is longer than 1048576 bytes")
+    os.remove(world.path("home/.gitconfig"))
+    os.mkdir(world.path("home/.gitconfig"))
+    has(setup(world, "git", "--yes", code=2).err, ".gitconfig is not a file")
+    # The other tools are set up all the same.
+    os.remove(world.path("home/.cargo/config.toml"))
+    has(setup(world, "git", "cargo", "--yes", code=2).out, "cargo: ")
+    assert os.path.exists(world.path("home/.cargo/config.toml"))
+
+
+def changed_lines_are_left_alone(world):
+    setup(world, "git", "--yes")
+    text = world.read("home/.gitconfig").replace("helper = tokenkeep", "helper = tokenkeep\n\tuseHttpPath = true")
+    world.write("home/.gitconfig", text)
+    path = world.path("home/.gitconfig")
+    has(setup(world, "git", "--undo", "--yes", code=6).err, f"the lines of setup in {path} were changed")
+    same(world.read("home/.gitconfig"), text)
+
+
+def a_file_of_another_user_is_refused(world):
+    world.write("home/.gitconfig", "")
+    os.chown(world.path("home/.gitconfig"), 65534, 65534)
+    has(setup(world, "git", "--yes", code=5).err, "belongs to user 65534")
+
+
+def a_link_stays_a_link(world):
+    world.write("dotfiles/gitconfig", "[user]\n")
+    os.symlink(world.path("dotfiles/gitconfig"), world.path("home/.gitconfig"))
+    setup(world, "git", "--yes")
+    assert os.path.islink(world.path("home/.gitconfig"))
+    has(world.read("dotfiles/gitconfig"), "[user]\n", "helper = tokenkeep")
+
+
+def a_helper_beside_the_program_is_named_by_its_path(world):
+    told = world.run(f"{world.bin}/tokenkeep", "setup", "git", "--yes", code=None, env={"PATH": "/usr/bin:/bin"})
+    beside = os.path.join(os.path.dirname(os.path.realpath(f"{world.bin}/tokenkeep")), "git-credential-tokenkeep")
+    if os.path.exists(beside):
+        has(told.out, f"helper = {beside}")
+    else:
+        has(told.err, "git-credential-tokenkeep is not installed beside this program")
+    told = world.run(f"{world.bin}/tokenkeep", "setup", "docker", "--yes", code=4, env={"PATH": "/usr/bin:/bin"})
+    has(told.err, "docker-credential-tokenkeep is not on the PATH, where docker looks for it")
+
+
+def a_path_that_settings_cannot_name_is_refused(world):
+    folder = world.path("a b")
+    os.mkdir(folder)
+    shutil.copy(os.path.realpath(f"{world.bin}/tokenkeep"), folder)
+    world.write("a b/git-credential-tokenkeep", "", 0o755)
+    told = world.run(f"{folder}/tokenkeep", "setup", "git", "--yes", code=4, env={"PATH": "/usr/bin:/bin"})
+    has(told.err, f"{folder}/git-credential-tokenkeep is not a plain path")
+
+
+def a_killed_setup_leaves_whole_files(world):
+    old = {GIT[0]: "[user]\n\tname = ann\n", DOCKER[0]: '{"credsStore":"pass"}', CARGO[0]: "[net]\n"}
+    for path, text in old.items():
+        world.write(path, text)
+    moments = 0
+    for words in (["--yes"], ["--undo", "--yes"]):
+        for number in range(1, 100):
+            # Killed at its next call that changes something, until it ends by itself.
+            inject = f"write,rename,fsync,unlink,mkdir,fchmod:signal=SIGKILL:when={number}"
+            ended = world.run("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=" + inject.split(":")[0],
+                              "-e", "inject=" + inject, "tokenkeep", "setup", "git", "docker", "cargo", *words, code=None)
+            for path, text in old.items():
+                found = world.read(path)
+                assert found == text or "tokenkeep" in found, found
+            if ended.returncode == 0:
+                break
+            moments += 1
+    assert moments > 10, moments
+    setup(world, "--undo", "--yes")
+    same({path: world.read(path) for path in old}, old)
+
+
+a_file_of_another_user_is_refused.as_root = True
+a_killed_setup_leaves_whole_files.needs = ["strace"]
+CASES = cases(globals(), setup, files, has, same)
