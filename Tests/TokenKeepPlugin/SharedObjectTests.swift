@@ -249,7 +249,7 @@ import TokenKeepRecords
         let module = try module(Self.good.get().path, ["hang=" + pipe])
         let start = Deadline(milliseconds: Patience.milliseconds)
         #expect(throws: TokenKeepError(.timedOut, "")) {
-            try module.load(name(), CallContext(deadline: Deadline(milliseconds: 50)))
+            try module.load(name(), CallContext(deadline: Deadline(milliseconds: 600)))
         }
         #expect(!start.hasPassed)
         #expect(!module.mayAnswer)
@@ -279,12 +279,29 @@ import TokenKeepRecords
         #expect(!soon.hasPassed)
         #expect(module.mayAnswer)
         #expect(throws: TokenKeepError(.timedOut, "")) {
-            try module.load(name(), CallContext(deadline: Deadline(milliseconds: 50)))
+            try module.load(name(), CallContext(deadline: Deadline(milliseconds: 600)))
         }
         #expect(!module.mayAnswer)
         release(pipe)
         wait { module.mayAnswer }
         #expect(module.mayAnswer)
+    }
+
+    /// A module that did not answer a hasty call may be healthy: the next call asks it, and waits for its turn.
+    @Test func aHastyCallIsNoReasonToLeaveTheModuleAlone() throws {
+        let directory = TemporaryDirectory()
+        let pipe = directory.path + "/pipe"
+        mkfifo(pipe, 0o600)
+        let module = try module(Self.good.get().path, ["hang=" + pipe])
+        #expect(throws: TokenKeepError(.timedOut, "")) {
+            try module.load(name(), CallContext(deadline: Deadline(milliseconds: 50)))
+        }
+        #expect(module.mayAnswer)
+        rename(pipe, pipe + "-gone")
+        directory.write([], to: "pipe")  // the next call does not wait
+        let thread = TestThread { self.release(pipe + "-gone") }
+        #expect(throws: TokenKeepError(.notFound, "")) { try module.load(name(), call) }
+        thread.join()
     }
 
     /// What was given up while the item was looked for is not sent when the module goes on.
@@ -348,7 +365,7 @@ import TokenKeepRecords
         mkfifo(pipe, 0o600)
         let path = try Self.good.get().path
         directory.write(
-            Array("any sufficient \(path) timeout=100ms hang=\(pipe)\nany required vault\n".utf8),
+            Array("any sufficient \(path) timeout=600ms hang=\(pipe)\nany required vault\n".utf8),
             to: "stack.d/default.conf")
         var configuration = StoreConfiguration()
         configuration.vaultPath = directory.path + "/vault"
