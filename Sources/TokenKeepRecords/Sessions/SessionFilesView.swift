@@ -39,8 +39,9 @@ package struct SessionFileName: Hashable, Sendable {
 
 /// The state files of all sessions, of which each look reads the changed ones alone.
 ///
-/// Every change replaces a file, which gives it another inode number. A later change may give it an earlier number again:
-/// then the session's bytes in the file `slots` have changed. See docs/format.md, "Sessions".
+/// Every change of a session replaces its file, and then changes its bytes in the file `slots`. If a known session's file
+/// was replaced for each place of changed bytes, the look reads these files alone. Else a session may be new: the look
+/// lists the directory, and reads the files whose inode numbers are new. See docs/format.md, "Sessions".
 package struct SessionFilesView {
     /// A session's file that was read.
     package struct Note {
@@ -67,21 +68,27 @@ package struct SessionFilesView {
 
     private struct Entry {
         var inode: UInt64
+        /// The time of the file's last change when it was read, in nanoseconds.
+        var changed: Int64 = 0
         /// Changed by each look that finds the file.
         var look: UInt64
-        /// Whether the file's names are there and were locked.
-        var isLocked = false
     }
+
+    /// A session whose process died between the two changes is found so late, in milliseconds.
+    private static let longestPause: UInt32 = 60_000
 
     private let records: Records
     private var notes: [SessionFileName: Entry] = [:]
     private var actives: [SessionFileName: Entry] = [:]
     /// The sessions by their place in the file `slots`.
     private var places: [Int: [SessionFileName]] = [:]
+    /// The sessions' files whose names were locked.
+    private var locked: Set<SessionFileName> = []
     private var slots = SlotsImage()
     /// Identifies the directory that was read last.
     private var folder: FileStatus.Identity?
     private var look: UInt64 = 0
+    private var listAgainAt: Deadline?
 
     package init(_ records: Records) { self.records = records }
 
@@ -98,26 +105,66 @@ package struct SessionFilesView {
         }
     }
 
-    /// Lets the next look read every file.
-    private mutating func forget() {
+    /// Lets the next look read every file, for a caller that could not use the changes.
+    package mutating func forget() {
         // No file has the inode number 0.
         notes = notes.mapValues { Entry(inode: 0, look: $0.look) }
         actives = actives.mapValues { Entry(inode: 0, look: $0.look) }
-        places = [:]
+        (places, locked, listAgainAt) = ([:], [], nil)
     }
 
     private mutating func update(_ vault: OpenVault?) throws(TokenKeepError) -> Changes {
         let opened = try vault.flatMap { vault throws(TokenKeepError) in
             try EraFolder(name: SessionFiles.folder, era: vault.era).open()
         }
-        let status = opened.flatMap { try? SystemCall.status(of: $0) }
+        let before = folder
+        folder = opened.flatMap { try? SystemCall.status(of: $0) }?.identity
         // The slots before the files: a change beside this look is found by the next one.
         let (isSame, changed) = vault.map { slots.update($0) } ?? (false, [])
-        if !isSame || status?.identity.inode != folder?.inode || status?.identity.device != folder?.device { forget() }
-        folder = status?.identity
-        look &+= 1
-        var stale = Set(changed.flatMap { places[$0] ?? [] })
+        if !isSame || folder?.inode != before?.inode || folder?.device != before?.device { forget() }
         var changes = Changes()
+        var stale = Set(changed.flatMap { places[$0] ?? [] })
+        if let vault, opened != nil, listAgainAt?.hasPassed == false, !changed.isEmpty || folder == before {
+            let read = try readReplaced(stale, in: vault, &changes)
+            guard !changed.allSatisfy({ places[$0]?.contains(where: read.contains) == true }) else {
+                try readLocked(in: vault, &changes)
+                return changes
+            }
+            stale.subtract(read)
+        }
+        try list(opened, &stale, &changes)
+        if let vault {
+            try readLocked(in: vault, &changes)
+            for name in stale { try read(name, in: vault, &changes) }
+        }
+        return changes
+    }
+
+    /// Reads those of the files that were replaced since they were read. Returns their names.
+    private mutating func readReplaced(
+        _ names: Set<SessionFileName>, in vault: OpenVault, _ changes: inout Changes
+    ) throws(TokenKeepError) -> Set<SessionFileName> {
+        var read: Set<SessionFileName> = []
+        for name in names {
+            guard let entry = notes[name], let status = SessionFilesView.status(name, in: vault),
+                status.inode != entry.inode || status.changed != entry.changed
+            else { continue }
+            try self.read(name, in: vault, &changes)
+            read.insert(name)
+        }
+        return read
+    }
+
+    private static func status(_ name: SessionFileName, in vault: OpenVault) -> FileStatus.Identity? {
+        let path = "\(SessionFiles.folder)/\(Hexadecimal.text(name.bytes))"
+        return (try? SystemCall.status(of: path, in: vault.era.descriptor.number))??.identity
+    }
+
+    private mutating func list(
+        _ opened: OwnedDescriptor?, _ stale: inout Set<SessionFileName>, _ changes: inout Changes
+    ) throws(TokenKeepError) {
+        look &+= 1
+        listAgainAt = Deadline(milliseconds: SessionFilesView.longestPause)
         if let opened {
             try VaultFiles.forEachEntry(in: opened) { name, inode in
                 see(name, inode, &stale, &changes)
@@ -125,8 +172,6 @@ package struct SessionFilesView {
             }
         }
         removeUnseen(&changes)
-        if let vault { try read(stale, in: vault, &changes) }
-        return changes
     }
 
     /// Compares an entry of the directory with the last look.
@@ -136,7 +181,7 @@ package struct SessionFilesView {
         guard let file = SessionFileName(digits: name) else { return }
         if name[32] == 0 {
             if notes[file]?.inode != inode { stale.insert(file) }
-            notes[file] = Entry(inode: inode, look: look, isLocked: notes[file]?.isLocked ?? false)
+            notes[file, default: Entry(inode: inode, look: look)].look = look
         } else if SessionFiles.isActive(suffix: name + 32) {
             if actives[file]?.inode != inode { changes.active.insert(file) }
             actives[file] = Entry(inode: inode, look: look)
@@ -146,26 +191,27 @@ package struct SessionFilesView {
     private mutating func removeUnseen(_ changes: inout Changes) {
         for (name, entry) in notes where entry.look != look { changes.gone.append(name) }
         for name in changes.gone { notes[name] = nil }
+        locked.subtract(changes.gone)
         for (name, entry) in actives where entry.look != look { changes.active.insert(name) }
         for name in changes.active where actives[name]?.look != look { actives[name] = nil }
     }
 
-    /// Reads the files that may have changed, and those whose names were locked, if one of their names is open now.
-    private mutating func read(
-        _ stale: Set<SessionFileName>, in vault: OpenVault, _ changes: inout Changes
-    ) throws(TokenKeepError) {
-        var locked = notes.filter { $0.value.isLocked && !stale.contains($0.key) }.map(\.key)
-        if let sample = locked.popLast() {
-            try read(sample, in: vault, &changes)
-            changes.hasLocked = notes[sample]?.isLocked == true
-            if !changes.hasLocked { for name in locked { try read(name, in: vault, &changes) } }
-        }
-        for name in stale { try read(name, in: vault, &changes) }
+    /// Reads the files whose names were locked, if one of their names is open now.
+    private mutating func readLocked(in vault: OpenVault, _ changes: inout Changes) throws(TokenKeepError) {
+        guard let sample = locked.first else { return }
+        try read(sample, in: vault, &changes)
+        guard !locked.contains(sample) else { return changes.hasLocked = true }
+        for name in locked { try read(name, in: vault, &changes) }
     }
 
     private mutating func read(
         _ name: SessionFileName, in vault: OpenVault, _ changes: inout Changes
     ) throws(TokenKeepError) {
+        // The number before the content: a file that is replaced meanwhile is read again.
+        if let status = SessionFilesView.status(name, in: vault) {
+            notes[name]?.inode = status.inode
+            notes[name]?.changed = status.changed
+        }
         let file: SessionFile?
         do throws(TokenKeepError) {
             file = try SessionFiles.note(name.bytes, in: vault)
@@ -173,7 +219,7 @@ package struct SessionFilesView {
             guard error.status == .corrupt else { throw error }
             file = nil
         }
-        notes[name]?.isLocked = file?.name == nil && file?.hasNames == true
+        if file?.name == nil, file?.hasNames == true { locked.insert(name) } else { locked.remove(name) }
         guard let file, let item = file.name else {
             changes.hasLocked = changes.hasLocked || file != nil
             return

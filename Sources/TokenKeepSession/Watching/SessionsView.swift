@@ -49,6 +49,15 @@ struct SessionsView {
     ///
     /// - Throws: the reason why the vault cannot be read.
     mutating func update() throws(TokenKeepError) -> SessionChanges {
+        do throws(TokenKeepError) {
+            return try changes()
+        } catch {
+            files.forget()
+            throw error
+        }
+    }
+
+    private mutating func changes() throws(TokenKeepError) -> SessionChanges {
         let read = try files.update()
         var changes = SessionChanges(hasLocked: read.hasLocked)
         for name in read.gone {
