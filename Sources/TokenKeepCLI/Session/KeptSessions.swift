@@ -1,4 +1,3 @@
-import Dispatch
 import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepSession
@@ -7,29 +6,43 @@ import TokenKeepSession
 ///
 /// A look takes the steps of the changed sessions and of those that are due, whatever the number of the others.
 final class KeptSessions: Sendable {
-    private struct Kept {
-        var info: SessionInfo
-        /// The next step, in seconds of the boot clock.
-        var dueAt: Int64
-        /// Whether the last step failed.
-        var hasFailed = false
+    /// The times of a session's next step.
+    private struct Due {
+        /// In seconds of the boot clock.
+        var at: Int64
+        /// The time, in seconds of the wall clock, from which a keyring that opens, or a network that is back, may help.
+        var waitsFrom: Int64
 
-        /// Whether a keyring that opens, or a network that is back, may help.
-        func isWaiting(at now: Int64) -> Bool {
-            let isOver = [info.refreshAt, info.expiresAt].contains { $0.map { $0.rawValue <= now } ?? false }
-            return hasFailed || isOver || info.isStashed || info.coolDownUntil != nil || info.state == .unknown
+        init(_ info: SessionInfo, at time: Int64) {
+            at = time
+            let isWaiting = info.isStashed || info.coolDownUntil != nil || info.state == .unknown
+            let ends = [info.refreshAt, info.expiresAt].compactMap { $0?.rawValue }
+            waitsFrom = isWaiting ? 0 : ends.min() ?? Int64.max
         }
     }
 
     private struct State {
-        var kept: [String: Kept] = [:]
-        var waiting: [SessionInfo] = []
+        var infos: [String: SessionInfo] = [:]
+        /// Apart from the rest, because each look reads them all.
+        var due: [String: Due] = [:]
         /// The sessions whose end was reported. Each is reported once until its user has signed in again.
         var reported: Set<String> = []
 
         mutating func note(_ pause: UInt32, of name: String, hasFailed: Bool) {
-            kept[name]?.dueAt = SessionTime.now.boottime + Int64(pause + 999) / 1000
-            kept[name]?.hasFailed = hasFailed
+            guard let info = infos[name] else { return }
+            var next = Due(info, at: SessionTime.now.boottime + Int64(pause + 999) / 1000)
+            if hasFailed { next.waitsFrom = 0 }
+            due[name] = next
+        }
+
+        mutating func forget(_ info: SessionInfo) {
+            infos[KeptSessions.name(info)] = nil
+            due[KeptSessions.name(info)] = nil
+        }
+
+        mutating func remember(_ info: SessionInfo, dueAt time: Int64) {
+            infos[KeptSessions.name(info)] = info
+            due[KeptSessions.name(info)] = Due(info, at: time)
         }
     }
 
@@ -46,41 +59,30 @@ final class KeptSessions: Sendable {
 
     /// Does what is due for each session, as the one process that keeps them. Returns milliseconds until the next time.
     func keep(_ wake: KeeperWakes.Wake, _ keeper: borrowing SessionKeeper) -> UInt32 {
-        let threads = max(1, min(KeptSessions.mostAtOnce, choose(wake)))
-        let isDone = DispatchSemaphore(value: 0)
-        var started = 0
-        for _ in 1..<threads {
-            let error = DetachedThread.start { [self] in
-                work()
-                isDone.signal()
-            }
-            started += error == 0 ? 1 : 0
-        }
-        work()
-        for _ in 0..<started { isDone.wait() }
+        let due = choose(wake)
+        SideBySide.run(due.count, threads: KeptSessions.mostAtOnce) { [self] in step(due[$0]) }
         return pause()
     }
 
-    /// Notes the changes, and chooses the sessions whose turn it is. Returns their number.
-    private func choose(_ wake: KeeperWakes.Wake) -> Int {
+    /// Notes the changes, and returns the sessions whose turn it is.
+    private func choose(_ wake: KeeperWakes.Wake) -> [SessionInfo] {
         let now = SessionTime.now
         return state.withLock { state in
-            for info in wake.changes.gone { state.kept[KeptSessions.name(info)] = nil }
+            for info in wake.changes.gone { state.forget(info) }
             for info in wake.changes.present {
-                let name = KeptSessions.name(info)
-                state.kept[name] = info.state == .signedOut ? nil : Kept(info: info, dueAt: now.boottime)
+                if info.state == .signedOut { state.forget(info) } else { state.remember(info, dueAt: now.boottime) }
             }
-            let due = state.kept.values.filter {
-                $0.dueAt <= now.boottime || wake.mayHelp && $0.isWaiting(at: now.wall)
+            return state.due.indices.compactMap { index in
+                let due = state.due.values[index]
+                guard due.at <= now.boottime || wake.mayHelp && due.waitsFrom <= now.wall else { return nil }
+                return state.infos[state.due.keys[index]]
             }
-            state.waiting = due.map(\.info)
-            return due.count
         }
     }
 
     /// Milliseconds until the next step of any session.
     private func pause() -> UInt32 {
-        let next = state.withLock { state in state.kept.values.lazy.map(\.dueAt).min() }
+        let next = state.withLock { state in state.due.values.lazy.map(\.at).min() }
         guard let next else { return KeptSessions.longestPause }
         let seconds = max(0, next - SessionTime.now.boottime)
         return min(KeptSessions.longestPause, UInt32(clamping: seconds * 1000))
@@ -88,11 +90,7 @@ final class KeptSessions: Sendable {
 
     private static func name(_ info: SessionInfo) -> String { "\(info.service)\0\(info.account)" }
 
-    private func work() {
-        while let info = state.withLock({ $0.waiting.popLast() }) { keep(info) }
-    }
-
-    private func keep(_ info: SessionInfo) {
+    private func step(_ info: SessionInfo) {
         let name = KeptSessions.name(info)
         do throws(TokenKeepError) {
             let session = try Session(store, service: info.service, account: info.account, options)

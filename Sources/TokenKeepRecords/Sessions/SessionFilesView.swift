@@ -41,7 +41,7 @@ package struct SessionFileName: Hashable, Sendable {
 ///
 /// Every change of a session replaces its file, and then changes its bytes in the file `slots`. If a known session's file
 /// was replaced for each place of changed bytes, the look reads these files alone. Else a session may be new: the look
-/// lists the directory, and reads the files whose inode numbers are new. See docs/format.md, "Sessions".
+/// lists the directory, and reads the files whose inode numbers are new. A look before the second change finds nothing. See docs/format.md, "Sessions".
 package struct SessionFilesView {
     /// A session's file that was read.
     package struct Note {
@@ -124,7 +124,7 @@ package struct SessionFilesView {
         if !isSame || folder?.inode != before?.inode || folder?.device != before?.device { forget() }
         var changes = Changes()
         var stale = Set(changed.flatMap { places[$0] ?? [] })
-        if let vault, opened != nil, listAgainAt?.hasPassed == false, !changed.isEmpty || folder == before {
+        if let vault, opened != nil, listAgainAt?.hasPassed == false {
             let read = try readReplaced(stale, in: vault, &changes)
             guard !changed.allSatisfy({ places[$0]?.contains(where: read.contains) == true }) else {
                 try readLocked(in: vault, &changes)
