@@ -7,7 +7,7 @@ import TokenKeepSession
 /// The events after which `session keep` looks at its sessions: changes of sessions, of places (an unlocked keyring), and
 /// of the machine's network.
 struct KeeperWakes: ~Copyable {
-    /// What a wait has ended for.
+    /// The events that ended a wait.
     struct Wake {
         let changes: SessionChanges
         /// Whether a place may have opened, or a network may be back.
