@@ -6,9 +6,12 @@ import TokenKeepCore
 /// The only thread on which a module's functions run, one after the other.
 ///
 /// A caller waits until its deadline. A function that still runs then is left alone, and every other call fails at once
-/// until it returns. A function that has not begun by the deadline never runs. All signals except those of faults are
-/// blocked on the thread.
+/// until it returns, unless it has run for less than ``hasty``. A function that has not begun by the deadline never runs.
+/// All signals except those of faults are blocked on the thread.
 final class PluginWorker: Sendable {
+    /// A module that did not answer within this many milliseconds may be healthy, on a busy machine.
+    static let hasty: UInt32 = 500
+
     private let shared: Shared
 
     /// - Parameters:
@@ -40,7 +43,7 @@ final class PluginWorker: Sendable {
         }
         if case .failure(let error) = result, error.status == .timedOut {
             try call.deadline.checkCancellation()  // a cancelled call says nothing of the module
-            shared.leaveAlone()
+            if job.isSilent { shared.leaveAlone() }
         }
         return try result.get()
     }
@@ -63,10 +66,20 @@ final class PluginWorker: Sendable {
         let call: PluginCall
         let body: @Sendable () -> Void
         var state = State.queued  // guarded by the mutex
+        /// The end of the time in which no answer says nothing of the module; nil before the job has begun.
+        private var patience: Deadline?
+
+        /// Whether the module has worked, or did work, on the job for longer than ``hasty``.
+        var isSilent: Bool { patience?.hasPassed ?? false }
 
         init(call: PluginCall, _ body: @escaping @Sendable () -> Void) {
             self.call = call
             self.body = body
+        }
+
+        func begin() {
+            state = .running
+            patience = Deadline(milliseconds: PluginWorker.hasty)
         }
     }
 
@@ -154,7 +167,7 @@ final class PluginWorker: Sendable {
             let hasBegun = job.state == .running
             if hasBegun { job.state = .abandoned } else { jobs.removeAll { $0 === job } }
             let deadline = job.call.deadline
-            if !deadline.isCancelled, let running, running.state == .abandoned {
+            if !deadline.isCancelled, let running, running.state == .abandoned, running.isSilent {
                 abandoned = running
                 if rest > 0 { leftAloneUntil = Deadline(milliseconds: rest) }
             }
@@ -206,7 +219,7 @@ final class PluginWorker: Sendable {
                 }
                 isIdle = false
                 let job = jobs.removeFirst()
-                job.state = .running
+                job.begin()
                 running = job
                 pthread_mutex_unlock(mutex)
                 job.body()

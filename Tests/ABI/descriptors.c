@@ -17,7 +17,8 @@ enum moment {
     after_gio,
     before_a_thread,
     after_a_thread,
-    at_the_socket
+    at_the_socket,
+    at_a_wakeup
 };
 
 /* The thread that connects and two probes, then GLib's own two. */
@@ -53,6 +54,15 @@ int socket(int domain, int type, int protocol) {
     if (moment == at_the_socket)
         take_all();
     return real(domain, type, protocol);
+}
+
+/* The descriptor of a main context, without which GLib ends the process. */
+int eventfd(unsigned int count, int flags) {
+    int (*real)(unsigned int, int);
+    *(void **)&real = dlsym(RTLD_NEXT, "eventfd");
+    if (moment == at_a_wakeup)
+        take_all();
+    return real(count, flags);
 }
 
 void *dlopen(const char *name, int flags) {
@@ -142,6 +152,39 @@ static void check_moment(enum moment wanted, int thread) {
         printf("     moment %d, thread %d\n", wanted, thread);
 }
 
+/* Whoever has talked to the bus needs no further descriptor for a call: 0, or what was wrong. */
+static int call_at_the_limit(void) {
+    struct rlimit limit = {64, 64};
+    tokenkeep_error *error = NULL;
+    tokenkeep_item *item = NULL;
+    alarm(60);
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return 2;
+    tokenkeep_store *service = open_service();
+    (void)!tokenkeep_load(service, "descriptors", "a", &item, NULL);
+    moment = at_a_wakeup;
+    for (int i = 0; i < 20; i++) {
+        tokenkeep_status status = tokenkeep_load(service, "descriptors", "a", &item, &error);
+        if (!is_usual(status, error))
+            return 4;
+        tokenkeep_error_free(error);
+        error = NULL;
+    }
+    give_back();
+    tokenkeep_close(service);
+    return 0;
+}
+
+static void descriptors_used_up_during_later_calls_end_no_process(void) {
+    int status = 0;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(call_at_the_limit());
+    CHECK_NUMBER(child, waitpid(child, &status, 0));
+    CHECK_NUMBER(0, status);
+}
+
 static void a_first_call_is_answered(void) {
     check_moment(never, 0);
 }
@@ -201,6 +244,7 @@ int main(void) {
     RUN(a_shortage_that_is_over_is_not_remembered);
     RUN(descriptors_used_up_while_connecting_end_no_process);
     RUN(a_bus_without_a_descriptor_for_its_socket_is_not_said_to_refuse);
+    RUN(descriptors_used_up_during_later_calls_end_no_process);
     RUN(a_child_is_refused_the_bus_of_its_parent);
     return check_result();
 }

@@ -1,7 +1,7 @@
 """Saves in a vault that processes watch, beside saves that nobody watches."""
 from harness import WORK, build, run, table
 
-SIZES = [100, 10000]
+SIZES = [100, 10000, 40000]
 WATCHERS = [0, 1, 20]
 CHANGES = 5000
 

@@ -23,7 +23,7 @@ from vault_header import open_typed_slots  # noqa: E402
 
 ANN = ItemPlan("s", "ann", b"a token of the attacker's", level=1)
 LATER = "a token that is saved after the attack"
-OK, NOT_FOUND, LOCKED, DENIED, CORRUPT = 0, 1, 3, 5, 7
+OK, NOT_FOUND, LOCKED, NO_PASSWORD, DENIED, CORRUPT = 0, 1, 3, 4, 5, 7
 # What the user changes to when he hears that somebody may know his password.
 NEXT = "the next one"
 SCENARIOS = []
@@ -149,6 +149,21 @@ def a_later_era_of_his_own(world, right):
 def a_later_era_of_his_own_with_a_password(world, right):
     world.attacker.make_later_era(password=b"his")
     world.expect_no_gain(LOCKED, DENIED)
+    world.attacker.put_back(right)
+    assert world.opens(world.password), "the right files do not heal the vault"
+    world.check_items("with the right files")
+
+
+@scenario("started")
+def a_later_era_of_his_own_after_a_restart(world, right):
+    """Not stopped: it is a vault of his own, in which nothing of the user's is. An unlock tells, and the right files heal."""
+    world.attacker.make_later_era()
+    for words, code in world.calls():
+        assert code in (OK, NOT_FOUND, NO_PASSWORD), f"{words}: exit code {code}"
+    told = world.run("unlock", "--stdin", input=world.password + "\n")
+    assert told.returncode == NO_PASSWORD and "no password" in told.stderr, told.stderr
+    for secret in passwords.ITEMS.values():
+        assert not world.attacker.sees(secret.encode()), f"the attacker reads {secret!r}"
     world.attacker.put_back(right)
     assert world.opens(world.password), "the right files do not heal the vault"
     world.check_items("with the right files")

@@ -19,11 +19,12 @@ import TokenKeepCore
     }
 
     /// Passes the limit of a call once a function of the module hangs.
-    private func passLimit<Answer>(of call: () throws -> Answer) throws -> Answer {
+    private func passLimit<Answer>(
+        milliseconds: UInt32 = Patience.milliseconds, of call: () throws -> Answer
+    ) throws -> Answer {
         let mark = pipe + "-waits"
-        let outcome = try TestClock.passLimits(
-            when: { access(mark, F_OK) == 0 }, by: Double(Patience.milliseconds) / 1000, of: call)
-        #expect(outcome.took(milliseconds: Patience.milliseconds), "\(outcome.duration)")
+        let outcome = try TestClock.passLimits(when: { access(mark, F_OK) == 0 }, of: call)
+        #expect(outcome.took(milliseconds: milliseconds), "\(outcome.duration)")
         return outcome.answer
     }
 
@@ -76,6 +77,25 @@ import TokenKeepCore
         release(pipe)
         wait { module.mayAnswer }
         #expect(module.mayAnswer)
+    }
+
+    /// A module that did not answer a hasty call may be healthy: the next call asks it, and waits for its turn.
+    @Test func aHastyCallIsNoReasonToLeaveTheModuleAlone() throws {
+        let module = try hangingModule()
+        try TestClock.standing {
+            let call = CallContext(deadline: Deadline(milliseconds: PluginWorker.hasty - 1))
+            let answer = try passLimit(milliseconds: PluginWorker.hasty - 1) {
+                status { _ = try module.load(world.name(), call) }
+            }
+            #expect(answer == .timedOut)
+        }
+        #expect(module.mayAnswer)
+        rename(pipe, pipe + "-gone")
+        directory.write([], to: "pipe")  // the next call does not wait
+        let waiting = pipe + "-gone"
+        let thread = TestThread { close(open(waiting, O_WRONLY)) }
+        #expect(throws: TokenKeepError(.notFound, "")) { try module.load(world.name(), .patient) }
+        thread.join()
     }
 
     /// What was given up while the item was looked for is not sent when the module goes on.

@@ -123,6 +123,27 @@ import TokenKeepCore
         expectSound("an unlock after keys were replaced elsewhere")
     }
 
+    /// The password of the era in force is enough. Nobody has unlocked the era between here, whether it had a password or
+    /// none.
+    @Test(arguments: [true, false]) func anEraBetweenNeedsNoUnlock(hadPassword: Bool) throws {
+        try prepare()
+        let elsewhere = world.elsewhere()
+        if hadPassword {
+            try world.changePassword(to: "between", isCompromised: true, elsewhere)
+            try world.changePassword(from: "between", isCompromised: true, elsewhere)
+        } else {
+            try world.removePassword("old", elsewhere)
+            _ = try elsewhere.passwords.set(SecretBytes("new"))
+        }
+        #expect(world.loading("a") == .locked)
+        for password in ["old", "between"] {
+            #expect(LockedVault.status { try world.unlock(password, world.other()) } == .denied)
+        }
+        #expect(world.loading("a") == .locked)
+        try world.unlock("new", world.other())
+        expectSound("an unlock after two changes elsewhere")
+    }
+
     @Test(arguments: Change.allCases.filter { $0 != .removal })
     func aChangeOfKeysThatWereReplacedElsewhereNeedsNoUnlock(change: Change) throws {
         try prepare()

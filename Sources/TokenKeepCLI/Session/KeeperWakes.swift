@@ -7,6 +7,13 @@ import TokenKeepSession
 /// The events after which `session keep` looks at its sessions: changes of sessions, of places (an unlocked keyring), and
 /// of the machine's network.
 struct KeeperWakes: ~Copyable {
+    /// The events that ended a wait.
+    struct Wake {
+        let changes: SessionChanges
+        /// Whether a place may have opened, or a network may be back.
+        let mayHelp: Bool
+    }
+
     /// A network that comes back has no route at its first event, in milliseconds.
     private static let settling: UInt32 = 1000
 
@@ -34,16 +41,21 @@ struct KeeperWakes: ~Copyable {
         if either >= 0 { close(either) }
     }
 
-    /// Forgets the events so far.
-    func drain() throws(TokenKeepError) {
-        while try sessions.next() != nil {}
-        while (try? places?.next()) != nil {}
-        _ = NetworkWatch.drain(network)
+    /// Waits for an event, or so long, and takes the events so far. The clock goes on during a suspension.
+    func next(within milliseconds: UInt32) throws(TokenKeepError) -> Wake {
+        _ = tokenkeep_wait_readable(sessions.descriptor, either, milliseconds)
+        let hasNetwork = NetworkWatch.drain(network)
+        if hasNetwork { _ = tokenkeep_wait_readable(-1, -1, KeeperWakes.settling) }
+        let hasPlace = takePlaces()
+        return Wake(changes: try sessions.changes(), mayHelp: hasNetwork || hasPlace)
     }
 
-    /// Waits for an event, or so long. The clock goes on during a suspension.
-    func wait(milliseconds: UInt32) {
-        _ = tokenkeep_wait_readable(sessions.descriptor, either, milliseconds)
-        if NetworkWatch.drain(network) { _ = tokenkeep_wait_readable(-1, -1, KeeperWakes.settling) }
+    /// Returns whether a place told of a change.
+    private func takePlaces() -> Bool {
+        guard let places else { return false }
+        var poller = pollfd(fd: places.descriptor, events: Int16(POLLIN), revents: 0)
+        let isReadable = poll(&poller, 1, 0) > 0
+        while (try? places.next()) != nil {}
+        return isReadable
     }
 }

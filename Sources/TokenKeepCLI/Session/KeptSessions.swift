@@ -1,66 +1,106 @@
-import Dispatch
 import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepSession
 
 /// The sessions that `session keep` renews, several at a time: a server that does not answer keeps no other one waiting.
+///
+/// A look takes the steps of the changed sessions and of those that are due, whatever the number of the others.
 final class KeptSessions: Sendable {
+    /// The times of a session's next step.
+    private struct Due {
+        /// In seconds of the boot clock.
+        var at: Int64
+        /// The time, in seconds of the wall clock, from which a keyring that opens, or a network that is back, may help.
+        var waitsFrom: Int64
+
+        init(_ info: SessionInfo, at time: Int64) {
+            at = time
+            let isWaiting = info.isStashed || info.coolDownUntil != nil || info.state == .unknown
+            let ends = [info.refreshAt, info.expiresAt].compactMap { $0?.rawValue }
+            waitsFrom = isWaiting ? 0 : ends.min() ?? Int64.max
+        }
+    }
+
     private struct State {
-        var waiting: [SessionInfo] = []
-        var pause = KeptSessions.longestPause
+        var infos: [String: SessionInfo] = [:]
+        /// Apart from the rest, because each look reads them all.
+        var due: [String: Due] = [:]
         /// The sessions whose end was reported. Each is reported once until its user has signed in again.
         var reported: Set<String> = []
+
+        mutating func note(_ pause: UInt32, of name: String, hasFailed: Bool) {
+            guard let info = infos[name] else { return }
+            var next = Due(info, at: SessionTime.now.boottime + Int64(pause + 999) / 1000)
+            if hasFailed { next.waitsFrom = 0 }
+            due[name] = next
+        }
+
+        mutating func forget(_ info: SessionInfo) {
+            infos[KeptSessions.name(info)] = nil
+            due[KeptSessions.name(info)] = nil
+        }
+
+        mutating func remember(_ info: SessionInfo, dueAt time: Int64) {
+            infos[KeptSessions.name(info)] = info
+            due[KeptSessions.name(info)] = Due(info, at: time)
+        }
     }
 
     private static let mostAtOnce = 8
-    /// The longest time between two looks at the list of sessions, in milliseconds.
+    /// The longest time between two steps of a session, in milliseconds.
     private static let longestPause: UInt32 = 180_000
     private static let shortestPause: UInt32 = 1000
 
     private let store: Store
-    private let service: String?
     private let options: SessionOptions
     private let state = MutexGuarded(State())
 
-    init(_ store: Store, service: String?, _ options: SessionOptions) {
-        (self.store, self.service, self.options) = (store, service, options)
-    }
+    init(_ store: Store, _ options: SessionOptions) { (self.store, self.options) = (store, options) }
 
     /// Does what is due for each session, as the one process that keeps them. Returns milliseconds until the next time.
-    func keep(_ keeper: borrowing SessionKeeper) throws(TokenKeepError) -> UInt32 {
-        let sessions = try Sessions(store).list(service: service).sessions.filter { $0.state != .signedOut }
-        state.withLock { state in
-            state.waiting = sessions.reversed()
-            state.pause = KeptSessions.longestPause
-        }
-        let isDone = DispatchSemaphore(value: 0)
-        var threads = 0
-        for _ in 1..<max(1, min(KeptSessions.mostAtOnce, sessions.count)) {
-            let error = DetachedThread.start { [self] in
-                work()
-                isDone.signal()
+    func keep(_ wake: KeeperWakes.Wake, _ keeper: borrowing SessionKeeper) -> UInt32 {
+        let due = choose(wake)
+        SideBySide.run(due.count, threads: KeptSessions.mostAtOnce) { [self] in step(due[$0]) }
+        return pause()
+    }
+
+    /// Notes the changes, and returns the sessions whose turn it is.
+    private func choose(_ wake: KeeperWakes.Wake) -> [SessionInfo] {
+        let now = SessionTime.now
+        return state.withLock { state in
+            for info in wake.changes.gone { state.forget(info) }
+            for info in wake.changes.present {
+                if info.state == .signedOut { state.forget(info) } else { state.remember(info, dueAt: now.boottime) }
             }
-            threads += error == 0 ? 1 : 0
+            return state.due.indices.compactMap { index in
+                let due = state.due.values[index]
+                guard due.at <= now.boottime || wake.mayHelp && due.waitsFrom <= now.wall else { return nil }
+                return state.infos[state.due.keys[index]]
+            }
         }
-        work()
-        for _ in 0..<threads { isDone.wait() }
-        return state.withLock { $0.pause }
     }
 
-    private func work() {
-        while let info = state.withLock({ $0.waiting.popLast() }) { keep(info) }
+    /// Milliseconds until the next step of any session.
+    private func pause() -> UInt32 {
+        let next = state.withLock { state in state.due.values.lazy.map(\.at).min() }
+        guard let next else { return KeptSessions.longestPause }
+        let seconds = max(0, next - SessionTime.now.boottime)
+        return min(KeptSessions.longestPause, UInt32(clamping: seconds * 1000))
     }
 
-    private func keep(_ info: SessionInfo) {
-        let name = "\(info.service)\0\(info.account)"
+    private static func name(_ info: SessionInfo) -> String { "\(info.service)\0\(info.account)" }
+
+    private func step(_ info: SessionInfo) {
+        let name = KeptSessions.name(info)
         do throws(TokenKeepError) {
             let session = try Session(store, service: info.service, account: info.account, options)
             let pause = max(KeptSessions.shortestPause, try session.stepAlone())
             state.withLock { state in
-                state.pause = min(state.pause, pause)
+                state.note(pause, of: name, hasFailed: false)
                 state.reported.remove(name)
             }
         } catch {
+            state.withLock { $0.note(KeptSessions.longestPause, of: name, hasFailed: true) }
             // A sign-in is being written: its end is a change.
             guard error.status != .notFound || info.state != .unknown else { return }
             guard state.withLock({ $0.reported.insert(name).inserted }) else { return }

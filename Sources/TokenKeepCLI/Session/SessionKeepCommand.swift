@@ -47,20 +47,22 @@ struct SessionKeepCommand: ParsableCommand {
         let store = try storeOptions.open(server.explainOptions)
         let keeper = try SessionKeeper(store)
         let wakes = try KeeperWakes(store, service: service)
-        let sessions = KeptSessions(store, service: service, options)
+        let sessions = KeptSessions(store, options)
         var outboxIsPaused: Deadline?
+        var pause: UInt32 = 0
         while true {
-            try wakes.drain()
-            var pause = try sessions.keep(keeper)
-            if outboxIsPaused?.hasPassed ?? true {
-                let flushed = try? Outbox(store, options).flush(service: service)
-                outboxIsPaused =
-                    (flushed?.left ?? 1) == 0 ? nil : Deadline(milliseconds: SessionKeepCommand.outboxPause)
-            }
+            let wake = try wakes.next(within: pause)
+            pause = sessions.keep(wake, keeper)
+            if outboxIsPaused?.hasPassed ?? true { outboxIsPaused = flush(store, options, wake.changes) }
             if let outboxIsPaused { pause = min(pause, outboxIsPaused.remainingMilliseconds + 1) }
-            // A change since the list was read is not drained here: the steps' own changes cost another look, which finds
-            // nothing to do.
-            wakes.wait(milliseconds: pause)
         }
+    }
+
+    /// Revokes tokens of ended sessions. Returns until when the outbox rests, if tokens are left.
+    private func flush(_ store: Store, _ options: SessionOptions, _ changes: SessionChanges) -> Deadline? {
+        let outbox = Outbox(store, options)
+        guard outbox.mayHaveTokens || changes.hasEnds || changes.hasLocked else { return nil }
+        let flushed = try? outbox.flush(service: service)
+        return (flushed?.left ?? 1) == 0 ? nil : Deadline(milliseconds: SessionKeepCommand.outboxPause)
     }
 }

@@ -54,23 +54,38 @@ struct SessionLogoutCommand: ParsableCommand {
         let store = try session.storeOptions.open()
         let options = try session.server.options(session.storeOptions, isForMany: true)
         let listing = try Sessions(store).list(service: session.service)
-        var ended: [(session: Session, report: EndReport)] = []
-        var problem = listing.problem
-        for info in listing.sessions where info.state != .signedOut {
-            do throws(TokenKeepError) {
-                let session = try Session(store, service: info.service, account: info.account, options)
-                ended.append((session, try withHooks(session).endHere(isLocalOnly: local)))
-            } catch {
-                problem = error
-                break
-            }
-        }
+        var (ended, problem) = end(listing.sessions.filter { $0.state != .signedOut }, store, options)
+        problem = problem ?? listing.problem
         let limit = session.storeOptions.timeout == nil ? UInt32.max : options.timeoutMilliseconds
         if !local { Outbox(store, options).revoke(&ended, until: Deadline(milliseconds: limit)) }
         for (session, report) in ended { try show(report, of: session) }
         if let problem { throw problem }
     }
 
+    /// Ends sessions, several at a time unless hooks run, until one cannot be ended.
+    private func end(
+        _ infos: [SessionInfo], _ store: Store, _ options: SessionOptions
+    ) -> (ended: [(session: Session, report: EndReport)], problem: TokenKeepError?) {
+        typealias Ended = (session: Session, report: EndReport)
+        let outcomes = MutexGuarded([Ended?](repeating: nil, count: infos.count))
+        let problem = MutexGuarded<TokenKeepError?>(nil)
+        let (hooks, isLocalOnly) = (LogoutHooks.programs(), local)
+        SideBySide.run(infos.count, threads: hooks.isEmpty ? SessionLogoutCommand.mostAtOnce : 1) { number in
+            guard problem.withLock({ $0 == nil }) else { return }
+            do throws(TokenKeepError) {
+                let (service, account) = (infos[number].service, infos[number].account)
+                let session = try Session(store, service: service, account: account, options)
+                for hook in hooks { hook.register(in: session) }
+                let report = try session.endHere(isLocalOnly: isLocalOnly)
+                outcomes.withLock { $0[number] = (session, report) }
+            } catch {
+                problem.withLock { $0 = $0 ?? error }
+            }
+        }
+        return (outcomes.withLock { $0.compactMap { $0 } }, problem.withLock { $0 })
+    }
+
+    private static let mostAtOnce = 4
     private static let browserTimeout: UInt32 = 60_000
 
     /// Ends the session in any case, and signs the browser out afterwards.
@@ -141,7 +156,7 @@ struct SessionFlushCommand: ParsableCommand {
 }
 
 /// The programs that run at a logout.
-struct LogoutHooks {
+struct LogoutHooks: Sendable {
     let name: String
     private let path: String
     /// The reason why the program may not run; nil if it may.

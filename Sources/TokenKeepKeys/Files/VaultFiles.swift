@@ -175,6 +175,16 @@ package enum VaultFiles {
 
     /// Calls `body` with each name in a directory, until `body` returns false.
     package static func forEachName(in directory: OwnedDescriptor, _ body: (String) -> Bool) throws(TokenKeepError) {
+        try forEachEntry(in: directory) { name, _ in
+            guard let name = String(validatingCString: name), name != ".", name != ".." else { return true }
+            return body(name)
+        }
+    }
+
+    /// Calls `body` with the name and the inode number of each entry in a directory, until `body` returns false.
+    package static func forEachEntry(
+        in directory: OwnedDescriptor, _ body: (_ name: UnsafePointer<CChar>, _ inode: UInt64) -> Bool
+    ) throws(TokenKeepError) {
         // A directory stream moves the offset of its descriptor and closes the descriptor, so the stream gets its own
         // descriptor.
         let own = tokenkeep_openat(directory.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
@@ -196,10 +206,11 @@ package enum VaultFiles {
                 if errno == EINTR { continue }
                 break
             }
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
+            let inode = UInt64(entry.pointee.d_ino)
+            let goesOn = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { body($0, inode) }
             }
-            if let name, name != ".", name != "..", !body(name) { return }
+            if !goesOn { return }
         }
         // ENOENT: the directory was removed while it was open, because the vault's keys were replaced. A removed
         // directory lists no names.

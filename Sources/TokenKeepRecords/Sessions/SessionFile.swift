@@ -28,6 +28,8 @@ package struct SessionFile: Sendable {
     package var name: ItemName?
     /// The encrypted names as read from the file. While the key of the names is locked, these bytes are written again.
     private var namesBox: [UInt8] = []
+    /// Whether the file holds the names, readable or not.
+    var hasNames: Bool { !namesBox.isEmpty }
 
     package init(kind: Kind, state: [UInt8], name: ItemName) {
         self.kind = kind

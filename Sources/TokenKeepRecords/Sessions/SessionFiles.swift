@@ -94,6 +94,16 @@ package struct SessionFiles: Sendable {
         Hexadecimal.text(fileName) + (kind == .active ? activeSuffix : "")
     }
 
+    /// Whether the rest of a file's name, after the digits, is that of a file about an active account.
+    static func isActive(suffix: UnsafePointer<CChar>) -> Bool { strcmp(suffix, activeSuffix) == 0 }
+
+    /// Reads the file about a session; nil if it is missing.
+    ///
+    /// - Throws: ``Status/corrupt`` if the file is damaged.
+    static func note(_ fileName: [UInt8], in vault: OpenVault) throws(TokenKeepError) -> SessionFile? {
+        try read(.note, fileName, in: vault)
+    }
+
     private static func read(
         _ kind: SessionFile.Kind, _ fileName: [UInt8], in vault: OpenVault
     ) throws(TokenKeepError) -> SessionFile? {

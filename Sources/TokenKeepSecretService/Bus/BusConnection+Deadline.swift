@@ -22,7 +22,7 @@ extension BusConnection {
         _ calls: [MethodCall], until deadline: Deadline, patience: UInt32 = BusConnection.hasty
     ) throws(TokenKeepError) -> [Reply] {
         guard !deadline.hasPassed else { throw BusConnection.late(deadline) }
-        let context = try MainContext()
+        let context = try MainContext.forExchange()
         return try replies(to: start(calls, patience: patience), in: context, until: deadline)
     }
 

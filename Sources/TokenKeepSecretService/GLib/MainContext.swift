@@ -7,6 +7,8 @@ import TokenKeepCore
 /// keeps the program's main loop out of the call, and needs no thread that could outlive the caller.
 struct MainContext: ~Copyable {
     private let context: OpaquePointer?
+    /// Whether later exchanges use the context again.
+    private let isReused: Bool
 
     /// Makes a context, and makes it the thread's default.
     ///
@@ -16,11 +18,23 @@ struct MainContext: ~Copyable {
         self.init(taking: glib.pointee.g_main_context_new())
     }
 
+    /// Makes the context of an earlier exchange the thread's default, or a new one. Nothing may hold the context afterwards.
+    ///
+    /// - Throws: ``Status/unavailable`` if too few descriptors are free.
+    static func forExchange() throws(TokenKeepError) -> MainContext {
+        guard let spare = SpareContexts.take() else {
+            try DescriptorSupply.check(DescriptorSupply.forExchange)
+            return MainContext(taking: glib.pointee.g_main_context_new(), isReused: true)
+        }
+        return MainContext(taking: spare, isReused: true)
+    }
+
     /// Makes an existing context the thread's default again.
     init(entering other: OpaquePointer?) { self.init(taking: glib.pointee.g_main_context_ref(other)) }
 
-    private init(taking context: OpaquePointer?) {
+    private init(taking context: OpaquePointer?, isReused: Bool = false) {
         self.context = context
+        self.isReused = isReused
         glib.pointee.g_main_context_push_thread_default(context)
     }
 
@@ -29,7 +43,7 @@ struct MainContext: ~Copyable {
 
     deinit {
         glib.pointee.g_main_context_pop_thread_default(context)
-        glib.pointee.g_main_context_unref(context)
+        if !isReused || !SpareContexts.keep(context) { glib.pointee.g_main_context_unref(context) }
     }
 
     /// Delivers answers until `isDone` is true, the deadline passes or the call is cancelled. Returns `isDone`.
@@ -62,6 +76,29 @@ struct MainContext: ~Copyable {
     borrowing func deliver(atMost limit: Int, until isDone: () -> Bool) {
         for _ in 0..<limit where !isDone() {
             _ = glib.pointee.g_main_context_iteration(context, 0)
+        }
+    }
+}
+
+/// The contexts of earlier exchanges.
+///
+/// A context gets its descriptor when it is made. If another thread takes the last descriptor just then, GLib ends the
+/// program. A program that has talked to the service once needs no further context for its calls, unless more of them run
+/// at once than did before.
+private enum SpareContexts {
+    private static let most = 4
+    private static let addresses = MutexGuarded<[UInt]>([])
+
+    static func take() -> OpaquePointer? {
+        addresses.withLock { $0.popLast() }.flatMap { OpaquePointer(bitPattern: $0) }
+    }
+
+    /// Returns false if there are enough.
+    static func keep(_ context: OpaquePointer?) -> Bool {
+        addresses.withLock { addresses in
+            guard addresses.count < most else { return false }
+            addresses.append(UInt(bitPattern: context))
+            return true
         }
     }
 }

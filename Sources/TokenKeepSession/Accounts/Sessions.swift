@@ -22,8 +22,8 @@ public struct Sessions: Sendable {
         public let problem: TokenKeepError?
     }
 
-    private let store: Store
-    private let files: SessionFiles
+    let store: Store
+    let files: SessionFiles
 
     /// The sessions of a store.
     public init(_ store: Store) {
@@ -182,7 +182,7 @@ public struct Sessions: Sendable {
     }
 
     /// The name of the pointer to the active account of a service.
-    private func place(of service: String) throws(TokenKeepError) -> ItemName {
+    func place(of service: String) throws(TokenKeepError) -> ItemName {
         try ItemName(namespace: store.namespace, service: service, account: "")
     }
 
@@ -210,7 +210,7 @@ public struct Sessions: Sendable {
     }
 
     /// The ID of the active account; nil if no account is active, or if the pointer is damaged.
-    private func pointer(_ place: ItemName) throws(TokenKeepError) -> [UInt8]? {
+    func pointer(_ place: ItemName) throws(TokenKeepError) -> [UInt8]? {
         do throws(TokenKeepError) {
             guard let state = try files.read(.active, of: place)?.state, state.count == 16 else { return nil }
             return state

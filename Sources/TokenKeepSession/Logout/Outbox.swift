@@ -116,6 +116,9 @@ public struct Outbox: Sendable {
         return try flush { service == nil || $0["service"]?.text == service }
     }
 
+    /// Whether tokens may wait. False costs no listing.
+    package var mayHaveTokens: Bool { mark.isSet }
+
     /// Sends what is due, if anything may wait.
     func flushIfMarked(service: String) throws(TokenKeepError) -> Flushed {
         guard mark.isSet else { return Flushed() }

@@ -5,21 +5,23 @@ import TokenKeepRecords
 /// Waits for changes of all sessions of a service, or of all services. Safe from several threads.
 public final class SessionsWatch: Sendable {
     private struct State {
+        var view: SessionsView
         var known: [String: SessionInfo] = [:]
         var waiting: [SessionInfo] = []
     }
 
-    private let sessions: Sessions
-    private let service: String?
+    private let store: Store
     private let signal: SessionSignal
-    private let state = MutexGuarded(State())
+    private let state: MutexGuarded<State>
 
     /// Begins to watch.
     ///
     /// - Throws: ``Status/io`` if the system allows no more watches.
     public init(_ store: Store, service: String? = nil) throws(TokenKeepError) {
-        sessions = Sessions(store)
-        self.service = service
+        let sessions = Sessions(store)
+        if let service { _ = try sessions.place(of: service) }
+        self.store = store
+        state = MutexGuarded(State(view: SessionsView(sessions, service: service)))
         signal = try SessionSignal(store.records, Session.call(store))
     }
 
@@ -30,8 +32,7 @@ public final class SessionsWatch: Sendable {
     /// whose names are locked is reported when they open. A first sign-in that is being written is not reported yet.
     public func next() throws(TokenKeepError) -> SessionInfo? {
         if let waiting = state.withLock({ $0.waiting.popLast() }) { return waiting }
-        signal.drain()
-        let present = try sessions.list(service: service).sessions
+        let present = try changes().present
         return state.withLock { state in
             for info in present.reversed() {
                 let name = "\(info.service)\0\(info.account)"
@@ -41,5 +42,27 @@ public final class SessionsWatch: Sendable {
             }
             return state.waiting.popLast()
         }
+    }
+
+    /// The changes since the last call, among them first sign-ins that are being written; at first each session. Costs as
+    /// much as the changed sessions do. For callers that do not call ``next()``.
+    ///
+    /// If names are locked, and the program gives the vault's password, the vault is unlocked.
+    ///
+    /// - Throws: the reason why the vault cannot be read.
+    package func changes() throws(TokenKeepError) -> SessionChanges {
+        signal.drain()
+        var changes = try update()
+        guard changes.hasLocked else { return changes }
+        try store.unlocking.withGivenPassword(Session.call(store))
+        let opened = try update()
+        changes.present += opened.present
+        changes.gone += opened.gone
+        (changes.hasLocked, changes.hasEnds) = (opened.hasLocked, opened.hasEnds)
+        return changes
+    }
+
+    private func update() throws(TokenKeepError) -> SessionChanges {
+        try state.withLock { state throws(TokenKeepError) in try state.view.update() }
     }
 }
