@@ -124,13 +124,14 @@ extension Session {
             view.sealingKey = keys.residentKey(for: .level(item.details.accessLevel))
             view.isKeepable = view.isKeepable && view.sealingKey != nil
         }
-        // A sign-in that was cut short has written its record, and not the second note.
-        let isNext = record.epoch != nil && record.epoch == view.note.nextEpoch
-        guard record.epoch == view.note.epoch else {
-            let isUnknown = view.note.epoch.isEmpty && view.note.nextEpoch.isEmpty
-            let isOfAnotherVault = try self.isOfAnotherVault(record, view.note)
-            if isNext || isUnknown || record.epoch == nil || isOfAnotherVault { view.foreign = (record, item.details) }
+        switch RepairRules.belonging(
+            ofEpoch: record.epoch, vault: record.vault, to: view.note, in: try vaultID())
+        {
+        case .live: break
+        case .next, .foreign:
+            view.foreign = (record, item.details)
             return
+        case .dead: return
         }
         if let stashed, stashed.generation > record.generation {
             try record.take(stashed)
@@ -172,16 +173,8 @@ extension Session {
         }
     }
 
-    /// Whether a session began with another vault above the same keyring, after the session of the note. The record of an
-    /// earlier session of this vault is dead.
-    private func isOfAnotherVault(_ record: SessionRecord, _ note: SessionNote) throws(TokenKeepError) -> Bool {
-        Session.isOfAnotherVault(record, note, than: try store.records.open().map { Session.text(of: $0) })
-    }
-
-    private static func isOfAnotherVault(_ record: SessionRecord, _ note: SessionNote, than vault: String?) -> Bool {
-        guard let other = record.vault, let vault else { return false }
-        return other != vault && note.state != .signedOut && record.epoch != note.endedEpoch
-    }
+    /// The id of the store's vault, as it stands in records; nil if there is no vault.
+    private func vaultID() throws(TokenKeepError) -> String? { try store.records.open().map { Session.text(of: $0) } }
 
     /// The id of a vault, as it stands in records.
     static func text(of vault: OpenVault) -> String { Hexadecimal.text(vault.keys.vaultID) }
@@ -195,26 +188,33 @@ extension Session {
         let lock = try changeLock(call)
         let present = try readFiles(call)
         if let (record, details) = present.foreign {
-            if let epoch = record.epoch {
-                let now = options.clock()
-                let vault = try store.records.open().map { Session.text(of: $0) }
-                try changeNote(call) { note in
-                    guard
-                        note.nextEpoch == epoch || note.epoch.isEmpty && note.nextEpoch.isEmpty
-                            || Session.isOfAnotherVault(record, note, than: vault)
-                    else { return false }
-                    note = self.note(of: record, epoch: epoch, details, after: note, now: now)
-                    return true
-                }
-                slots.change(id)
-            } else if present.note.state != .signedOut {
+            let vault = try vaultID()
+            let belonging = RepairRules.belonging(
+                ofEpoch: record.epoch, vault: record.vault, to: present.note, in: vault)
+            switch RepairRules.takeOver(belonging, present.note) {
+            case .note: try noteTakenOver(record, details, in: vault, call)
+            case .begin:
                 options.explain?("took over a record of another program")
                 try write(record, epoch: SessionEpoch.make(), level: nil, call)
+            case .leave: break
             }
         }
         let taken = try readFiles(call)
         _ = consume lock
         return taken
+    }
+
+    private func noteTakenOver(
+        _ record: SessionRecord, _ details: ItemDetails, in vault: String?, _ call: CallContext
+    ) throws(TokenKeepError) {
+        let now = options.clock()
+        try changeNote(call) { note in
+            let belonging = RepairRules.belonging(ofEpoch: record.epoch, vault: record.vault, to: note, in: vault)
+            guard let epoch = record.epoch, belonging == .next else { return false }
+            note = self.note(of: record, epoch: epoch, details, after: note, now: now)
+            return true
+        }
+        slots.change(id)
     }
 
     /// Saves the answer that waits in the stash. The answer for a session that ended is queued for revocation.
@@ -224,16 +224,13 @@ extension Session {
         let lock = try changeLock(CallContext(deadline: call.deadline.within(milliseconds: 1000)))
         // A damaged note is rebuilt first: without it, nobody knows which session the stash belongs to.
         guard let note = try note(), let stashed = try stashedRecord() else { return }
-        // finishEnd() queues the tokens of a logout.
-        if note.state == .signedOut, stashed.epoch == note.endedEpoch { return }
-        if stashed.epoch == note.epoch {
-            try saveStashed(stashed, note, call)
-        } else if stashed.epoch != note.nextEpoch {
+        switch RepairRules.stashed(epoch: stashed.epoch, note) {
+        case .save: try saveStashed(stashed, note, call)
+        case .queue:
             let live = try note.state == .signedOut ? nil : item(call)
             let record = live.flatMap { try? SessionRecord($0.secret, now: options.clock()) }
             try queue(stashed, live?.details.accessLevel, note, unlessOf: record)
-        } else {
-            return
+        case .leave: return
         }
         try stash.drop()
         _ = consume lock

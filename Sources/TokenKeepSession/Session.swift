@@ -114,31 +114,34 @@ public final class Session: Sendable {
     ) throws(TokenKeepError) -> SessionToken {
         let view = try read(call)
         let record = try live(view)
-        let now = options.clock()
         let present = try record.access(for: target)
-        if let present, present.life.isGood(at: now, minTTL: Int64(minTTL)) {
-            return try keep(view, record, target, minTTL)
+        switch TokenRules.asked(facts(record, present, target, minTTL: Int64(minTTL))) {
+        case .use: return try keep(view, record, target, minTTL)
+        case .clearGuest:
+            guard try clearGuest(view, call) else { return try token(minTTL: minTTL, for: nil, call) }
+            throw Session.guestIsOver(name)
+        case .ended: throw Session.ended(name, .expired)
+        case .isGuest: throw guestCannotRenew
+        case .hasNoRefreshToken: throw cannotRenewWithoutRefreshToken
+        case .renew: break
         }
-        guard record.kind == .user else {
-            guard target == nil else { throw cannotRenew("it is a guest's") }
-            return try guestToken(view, record, minTTL, call)
-        }
-        let isValid = present.map { $0.life.left(at: now) != 0 } ?? false
-        guard record.canRenew else {
-            if isValid { return try keep(view, record, target, minTTL) }
-            guard record.life.left(at: now) != 0 else { throw Session.ended(name, .expired) }
-            throw cannotRenew("it has no refresh token")
-        }
-        if let present, isValid, present.life.isYoung(at: now) { return try keep(view, record, target, minTTL) }
         do throws(TokenKeepError) {
             let renewed = try Renewal(self, for: target, call).run(view, stale: present?.value)
             return try keep(renewed.view, renewed.record, target, minTTL)
         } catch {
             guard error.status != .needsLogin, error.status != .notFound else { throw error }
-            let token = try stillValid(record, target, call, orThrow: error)
-            options.explain?("the refresh failed: \(error.message); the present token is still valid")
-            return made(token, target, minTTL)
+            return try made(afterFailure(error, record, target, call), target, minTTL)
         }
+    }
+
+    /// The facts for ``TokenRules``.
+    private func facts(
+        _ record: SessionRecord, _ access: AccessToken?, _ target: TokenTarget?, minTTL: Int64 = 0
+    ) -> TokenRules.Facts {
+        let now = options.clock()
+        return TokenRules.Facts(
+            kind: record.kind, access: TokenRules.Access(access?.life, at: now, minTTL: minTTL),
+            isForTarget: target != nil, canRenew: record.canRenew, isSignInOver: record.life.left(at: now) == 0)
     }
 
     /// ``token(minTTL:for:)`` as a part of a call.
@@ -149,24 +152,31 @@ public final class Session: Sendable {
 
     /// The token in hand after a refresh that failed, or the one that another process saved meanwhile. A logout during
     /// the request ends the use of both.
-    private func stillValid(
-        _ record: SessionRecord, _ target: TokenTarget?, _ call: CallContext, orThrow failure: TokenKeepError
+    private func afterFailure(
+        _ failure: TokenKeepError, _ record: SessionRecord, _ target: TokenTarget?, _ call: CallContext
     ) throws(TokenKeepError) -> KeptToken {
-        var present = record
+        let (present, state, problem) = try reread(record, call)
+        guard let access = try present.access(for: target) else { throw problem ?? failure }
+        switch TokenRules.failed(state, TokenRules.Access(access.life, at: options.clock(), minTTL: 0)) {
+        case .end: throw problem ?? failure
+        case .failure: throw failure
+        case .use: break
+        }
+        options.explain?("the refresh failed: \(failure.message); the present token is still valid")
+        return KeptToken(access, generation: present.generation, sealingKey: nil)
+    }
+
+    /// The session after a renewal that failed. If the record cannot be read, the note says whether the session goes on.
+    private func reread(
+        _ record: SessionRecord, _ call: CallContext
+    ) throws(TokenKeepError) -> (SessionRecord, TokenRules.Reread, TokenKeepError?) {
         do throws(TokenKeepError) {
-            present = try live(read(call))
+            return (try live(read(call)), .live, nil)
         } catch {
-            // The record cannot be read now. The note says whether the session ended during the request.
-            let noted = try note()
-            let epoch = noted?.epoch ?? record.epoch
-            guard ![.notFound, .needsLogin, .expired].contains(error.status), epoch == record.epoch else {
-                throw error
-            }
+            let epoch = try note()?.epoch ?? record.epoch
+            let isOver = [.notFound, .needsLogin, .expired].contains(error.status) || epoch != record.epoch
+            return (record, isOver ? .ended : .unreadable, error)
         }
-        guard let token = try present.access(for: target), token.life.left(at: options.clock()) != 0 else {
-            throw failure
-        }
-        return KeptToken(token, generation: present.generation, sealingKey: nil)
     }
 
     /// Renews the token now, whatever its age. A renewal by another process meanwhile counts.
@@ -177,16 +187,18 @@ public final class Session: Sendable {
         let call = try begin()
         let view = try read(call)
         let record = try live(view)
-        guard record.kind == .user else {
-            _ = try guestToken(view, record, 0, call)
-            throw cannotRenew("it is a guest's")
+        switch try TokenRules.refreshAsked(facts(record, record.access(for: nil), nil)) {
+        case .renew, .use: return try renewed(view, record.accessToken, nil, isRejected: false, call)
+        case .clearGuest:
+            throw try clearGuest(view, call) ? Session.guestIsOver(name) : guestCannotRenew
+        case .isGuest: throw guestCannotRenew
+        case .ended: throw Session.ended(name, .expired)
+        case .hasNoRefreshToken: throw cannotRenewWithoutRefreshToken
         }
-        guard record.canRenew else {
-            guard record.life.left(at: options.clock()) != 0 else { throw Session.ended(name, .expired) }
-            throw cannotRenew("it has no refresh token")
-        }
-        return try renewed(view, record.accessToken, nil, isRejected: false, call)
     }
+
+    private var guestCannotRenew: TokenKeepError { cannotRenew("it is a guest's") }
+    private var cannotRenewWithoutRefreshToken: TokenKeepError { cannotRenew("it has no refresh token") }
 
     private func cannotRenew(_ reason: String) -> TokenKeepError {
         TokenKeepError(
@@ -218,15 +230,15 @@ public final class Session: Sendable {
             // Not the kept token: until the slot is changed, after the record, it may be the refused one.
             return try token(minTTL: 0, for: target, call)
         }
-        guard record.kind == .user else {
+        switch TokenRules.refused(facts(record, present, target)) {
+        case .renew, .use: return try renewed(view, refused, target, isRejected: true, call)
+        case .clearGuest:
             guard try clearGuest(view, call) else { return try token(minTTL: 0, for: nil, call) }
             throw Session.guestIsOver(name)
+        case .ended: throw try expire(view, call)
+        case .isGuest: throw guestCannotRenew
+        case .hasNoRefreshToken: throw cannotRenewWithoutRefreshToken
         }
-        guard record.canRenew else {
-            guard target == nil else { throw cannotRenew("it has no refresh token") }
-            throw try expire(view, call)
-        }
-        return try renewed(view, refused, target, isRejected: true, call)
     }
 
     /// The state of the session, without its tokens. Asks no server.
@@ -268,14 +280,6 @@ public final class Session: Sendable {
     ) throws(TokenKeepError) -> SessionToken {
         let renewed = try Renewal(self, for: target, call).run(view, stale: stale, isRejected: isRejected)
         return try keep(renewed.view, renewed.record, target, 0)
-    }
-
-    private func guestToken(
-        _ view: SessionView, _ record: SessionRecord, _ minTTL: UInt32, _ call: CallContext
-    ) throws(TokenKeepError) -> SessionToken {
-        guard record.life.left(at: options.clock()) == 0 else { return try keep(view, record, nil, minTTL) }
-        guard try clearGuest(view, call) else { return try token(minTTL: minTTL, for: nil, call) }
-        throw Session.guestIsOver(name)
     }
 
     /// Notes that the server refused a token that cannot be renewed. The record stays.

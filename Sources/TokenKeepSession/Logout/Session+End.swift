@@ -93,17 +93,15 @@ extension Session {
     ) throws(TokenKeepError) -> EndReport.Revocation {
         let lock = try changeLock(call)
         // A sign-in meanwhile has a note of its own.
-        guard let note = try note(), note.state == .signedOut, let ended = note.endedEpoch else { return .none }
-        let isBlind = note.endsLocally && !isLater && note.nextEpoch.isEmpty && !ended.isEmpty
-        let (record, level) = try isBlind ? (nil, nil) : endedRecord(call)
-        // The record of a sign-in that was cut short before its second note.
-        if let epoch = record?.epoch, epoch == note.nextEpoch { return .none }
-        // A secret without a session before or in it is another program's.
-        let isForeign = ended.isEmpty && record == nil
-        let isEnded = !isForeign && (!isLater || (record?.epoch ?? "") == ended)
-        let isQueued = try note.endsLocally ? false : queueTokens(of: isEnded ? record : nil, level, note, call)
-        if isEnded { try store.withoutPrompts.clear(name) }
-        let items = Set(refreshAccounts(note) + (isEnded ? [record?.refreshItem].compactMap { $0 } : []))
+        guard let note = try note(), note.state == .signedOut, note.endedEpoch != nil else { return .none }
+        let isUnread = RepairRules.clearsUnread(note, isLater: isLater)
+        let (record, level) = try isUnread ? (nil, nil) : endedRecord(call)
+        let found = record.map { RepairRules.EndedRecord.record(epoch: $0.epoch) } ?? .none
+        guard let ending = RepairRules.ended(found, note, isLater: isLater) else { return .none }
+        let isQueued =
+            try ending.queues ? queueTokens(of: ending.clears ? record : nil, level, note, call) : false
+        if ending.clears { try store.withoutPrompts.clear(name) }
+        let items = Set(refreshAccounts(note) + (ending.clears ? [record?.refreshItem].compactMap { $0 } : []))
         if !items.isEmpty { try dropRefreshItems(items.sorted(), call) }
         try stash.drop()
         try changeNote(call) { note in

@@ -108,8 +108,10 @@ extension Session {
     }
 
     /// The accounts whose items may be there.
-    func refreshAccounts(_ note: SessionNote) -> [String] {
-        refreshAccounts.enumerated().filter { note.refreshItems & 1 << $0.offset != 0 }.map(\.element)
+    func refreshAccounts(_ note: SessionNote) -> [String] { refreshAccounts(note.refreshItems) }
+
+    private func refreshAccounts(_ bits: UInt8) -> [String] {
+        refreshAccounts.enumerated().filter { bits & 1 << $0.offset != 0 }.map(\.element)
     }
 
     /// The bit of an account in ``SessionNote/refreshItems``; 0 for another item's account.
@@ -234,11 +236,9 @@ extension Session {
 
     /// The accounts whose items may have a refresh token that no record needs. Only under the change lock it is certain.
     func orphanedRefreshItems(_ view: SessionView) -> [String] {
-        let note = view.note
-        guard note.refreshItems != 0, view.foreign == nil else { return [] }
-        if let record = view.record { return refreshAccounts(note).filter { $0 != record.refreshItem } }
-        let isOver = note.epoch.isEmpty || note.state == .signedOut
-        return !note.nextEpoch.isEmpty && note.endedEpoch == nil && isOver ? refreshAccounts(note) : []
+        refreshAccounts(
+            RepairRules.orphans(
+                view.note, live: view.record.map { refreshItemBit($0.refreshItem) }, hasForeign: view.foreign != nil))
     }
 }
 

@@ -19,12 +19,15 @@ extension Renewal {
         let answer = try orFault { () throws(TokenKeepError) in
             try RefreshAnswer.judge(response, to: record.refreshToken, serverTime: serverTime)
         }
-        if case .coolDown(let seconds, let mayHaveRotated) = answer {
-            throw try coolDown(response.status, seconds, mayHaveRotated: mayHaveRotated, view)
-        }
+        let action = AnswerRules.answered(
+            answer,
+            AnswerRules.Facts(
+                isRepetition: view.note.refreshing?.fingerprint == sending.fingerprint, rotation: rotation(of: view),
+                isForTarget: target != nil, isOfAnother: isOfAnother(answer, record)))
+        if case .coolDown = answer { throw try coolDown(response.status, action, view) }
         if case .unknown = answer, (200..<300).contains(response.status) { keepUnread(response.body, view) }
         let result = try orFault { () throws(TokenKeepError) in
-            try follow(answer, sent: sent, offset: offset, view, record, sending)
+            try follow(answer, action, sent: sent, offset: offset, view, record)
         }
         guard let result else { throw .changed }
         return result
@@ -32,15 +35,12 @@ extension Renewal {
 
     /// Notes that the server asks to wait. This call waits itself if the wait is short.
     private func coolDown(
-        _ status: Int, _ seconds: Int64?, mayHaveRotated: Bool, _ view: SessionView
+        _ status: Int, _ action: AnswerRules.Action, _ view: SessionView
     ) throws(Fault) -> Fault {
-        let withdraws = !(mayHaveRotated && rotation(of: view) == .strict)
         let problem = "it asks to wait (\(status))"
-        let wait = try orFault { () throws(TokenKeepError) in
-            try noteFailure(.asksToWait(seconds), problem, withdraws: withdraws, view)
-        }
+        let wait = try orFault { () throws(TokenKeepError) in try note(action, problem, view) }
         options.explain?("the server's answer: \(problem)")
-        guard isShort(wait) else {
+        guard AnswerRules.isShort(wait, left: call.deadline.remainingMilliseconds) else {
             return .failed(Renewal.unknown("the server asks to wait (\(status))", "try again later"))
         }
         return .coolingDown(wait)
@@ -50,12 +50,12 @@ extension Renewal {
     ///
     /// - Returns: nil if the session ended meanwhile, or another one began.
     private func follow(
-        _ answer: RefreshAnswer, sent: SessionTime, offset: Int64, _ view: SessionView, _ record: SessionRecord,
-        _ sending: SessionNote.Refreshing
+        _ answer: RefreshAnswer, _ action: AnswerRules.Action, sent: SessionTime, offset: Int64,
+        _ view: SessionView, _ record: SessionRecord
     ) throws(TokenKeepError) -> Result? {
         switch answer {
         case .tokens(let tokens):
-            guard !isOfAnother(tokens, record) else { return try endForAnother(tokens, view, record) }
+            if action == .endForAnother { return try endForAnother(tokens, view, record) }
             var renewed = record
             let generation = max(record.generation, record.refreshGeneration) &+ 1
             if let target {
@@ -64,32 +64,34 @@ extension Renewal {
                 try renewed.apply(tokens, generation: generation, now: sent, offset: offset)
             }
             return try save(renewed, of: view, hasToken: tokens.accessToken != nil)
-        case .refused(let words):
-            let wasUnknown = view.note.refreshing?.fingerprint == sending.fingerprint && rotation(of: view) != .none
-            return try ended(wasUnknown ? .rotationLost : .refused, words, view, record)
-        case .interaction(let words): return try ended(.interaction, words, view, record)
-        case .denied(let words, let isAboutClient): throw try denied(words, isAboutClient: isAboutClient, view)
+        case .refused(let words), .interaction(let words):
+            guard case .end(let reason) = action else { return nil }
+            return try ended(reason, words, view, record)
+        case .denied(let words, _):
+            let problem = "it refuses the client: \(words)"
+            options.explain?("the server's answer: \(problem)")
+            _ = try note(action, problem, view)
+            throw TokenKeepError(
+                .denied, "the server refuses the client: \(words)", hint: "check client id, secret and scope")
         case .coolDown: return nil
         case .unknown(let reason):
-            _ = try noteFailure(.unknown, reason, view)
+            _ = try note(action, reason, view)
             options.explain?("the server's answer: \(reason)")
             throw Renewal.unknown(reason, nil)
         }
     }
 
-    private func denied(
-        _ words: String, isAboutClient: Bool, _ view: SessionView
-    ) throws(TokenKeepError) -> TokenKeepError {
-        let problem = "it refuses the client: \(words)"
-        options.explain?("the server's answer: \(problem)")
-        // A resource that the server refuses says nothing about the session's other tokens.
-        if isAboutClient || target == nil {
-            _ = try noteFailure(.refusesClient, problem, withdraws: true, view)
-        } else {
-            try withdraw(view)
+    /// Notes an answer that gave no tokens. Returns the seconds for which no process asks again.
+    private func note(
+        _ action: AnswerRules.Action, _ problem: String, _ view: SessionView
+    ) throws(TokenKeepError) -> Int64 {
+        switch action {
+        case .pause(let failure, let withdraws):
+            return try noteFailure(failure, problem, withdraws: withdraws, view)
+        case .withdraw: try withdraw(view)
+        case .save, .endForAnother, .end: break
         }
-        return TokenKeepError(
-            .denied, "the server refuses the client: \(words)", hint: "check client id, secret and scope")
+        return 0
     }
 
     /// The server's time, by its header Date, and its difference to the wall clock; 0 if that is not believed.

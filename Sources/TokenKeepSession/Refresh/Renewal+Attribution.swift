@@ -4,6 +4,11 @@ import TokenKeepCore
 extension Renewal {
     /// Whether the ID token of an answer certainly names another person than that of the sign-in (OpenID Connect Core section
     /// 12.2).
+    func isOfAnother(_ answer: RefreshAnswer, _ record: SessionRecord) -> Bool {
+        guard case .tokens(let tokens) = answer else { return false }
+        return isOfAnother(tokens, record)
+    }
+
     func isOfAnother(_ tokens: TokenResponse, _ record: SessionRecord) -> Bool {
         guard let known = record.identity, let found = tokens.identity else { return false }
         return known.differs(from: found)

@@ -131,15 +131,16 @@ extension Renewal {
     private func unanswered(
         _ fingerprint: [UInt8], _ view: SessionView, _ record: SessionRecord
     ) -> SessionNote.Refreshing? {
-        if max(record.generation, record.refreshGeneration) < view.note.generation {
-            // The stash had later tokens, and is gone: this one was used.
-            let since = view.note.refreshing?.since ?? options.clock()
-            return SessionNote.Refreshing(fingerprint: fingerprint, since: since, process: 0, isAnswered: true)
+        let noted = view.note.refreshing
+        let generations = SendingRules.Generations(
+            record: record.generation, refreshItem: record.refreshGeneration, note: view.note.generation)
+        switch SendingRules.unanswered(generations, isNoted: noted?.fingerprint == fingerprint) {
+        case .none: return nil
+        case .noted: return noted
+        case .isAnswered:
+            return SessionNote.Refreshing(
+                fingerprint: fingerprint, since: noted?.since ?? options.clock(), process: 0, isAnswered: true)
         }
-        guard let earlier = view.note.refreshing, earlier.fingerprint == fingerprint else { return nil }
-        // The answer had no new refresh token, and was saved; the process died before it changed the note.
-        guard record.generation <= view.note.generation else { return nil }
-        return earlier
     }
 
     /// - Throws: ``Status/unavailable`` if the access token is to be used to its end, ``Status/needsLogin`` if the newer

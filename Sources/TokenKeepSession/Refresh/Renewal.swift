@@ -87,7 +87,8 @@ struct Renewal {
                     pause(milliseconds: UInt32(clamping: max(1, seconds)) * 1000)
                 case .renewedMeanwhile:
                     let view = try session.read(call)
-                    if let adopted = try adopted(view, session.live(view), stale) { return adopted }
+                    let record = try session.live(view)
+                    if try decide(view, record, stale) == .adopt { return adopted(view, record) }
                     // Once is enough: the next attempt reads under the lock.
                     slot = nil
                 case .changed:
@@ -136,12 +137,14 @@ struct Renewal {
         do throws(TokenKeepError) {
             view = try session.read(call)
             record = try session.live(view)
-            if let present = try adopted(view, record, stale) { return present }
         } catch {
             throw error.status == .locked ? .locked(error) : .failed(error)
         }
-        if let wait = view.note.coolDown(at: options.clock()) {
-            throw isShort(wait) ? .coolingDown(wait) : .failed(view.note.coolingDown(wait))
+        switch try orFault({ () throws(TokenKeepError) in try decide(view, record, stale) }) {
+        case .adopt: return adopted(view, record)
+        case .wait(let seconds): throw .coolingDown(seconds)
+        case .fail(let seconds): throw .failed(view.note.coolingDown(seconds))
+        case .renew: break
         }
         do throws(TokenKeepError) {
             record = try session.joined(record, call)
@@ -153,18 +156,18 @@ struct Renewal {
         return result
     }
 
-    /// Whether a call waits for the end of a cool-down itself.
-    func isShort(_ wait: Int64) -> Bool {
-        wait <= AnswerRules.shortWait && UInt32(clamping: wait) * 1000 < call.deadline.remainingMilliseconds
+    /// Whether the token that another process saved since `stale` was read is returned, or the server asked.
+    private func decide(
+        _ view: SessionView, _ record: SessionRecord, _ stale: SecretBytes?
+    ) throws(TokenKeepError) -> TokenRules.LockedDecision {
+        let access = try record.access(for: target)
+        let now = options.clock()
+        return TokenRules.locked(
+            TokenRules.Access(access?.life, at: now, minTTL: 0), isStale: access?.value == stale,
+            coolDown: view.note.coolDown(at: now), left: call.deadline.remainingMilliseconds)
     }
 
-    /// The token that another process saved since `stale` was read; nil if there is none, or if it is over.
-    private func adopted(
-        _ view: SessionView, _ record: SessionRecord, _ stale: SecretBytes?
-    ) throws(TokenKeepError) -> Result? {
-        guard let token = try record.access(for: target), token.value != stale,
-            token.life.left(at: options.clock()) != 0
-        else { return nil }
+    private func adopted(_ view: SessionView, _ record: SessionRecord) -> Result {
         options.explain?("adopted the token of another process, generation \(record.generation)")
         return Result(view: view, record: record)
     }
