@@ -25,7 +25,7 @@ extension Session {
     package func stepAlone(isValidating: Bool = false) throws(TokenKeepError) -> UInt32 {
         do throws(TokenKeepError) {
             _ = try token()
-            if isValidating || options.validates { try validateIfDue(after: Session.heartbeat) }
+            if isValidating || options.validates { try newCall().validateIfDue(after: Session.heartbeat) }
         } catch {
             guard [.locked, .unavailable, .timedOut, .busy, .denied].contains(error.status) else { throw error }
             options.explain?("nothing was renewed: \(error.message)")
@@ -36,7 +36,7 @@ extension Session {
     private func nextStep() throws(TokenKeepError) -> UInt32 {
         let jitter = Int64.random(in: -Session.heartbeat * 100...Session.heartbeat * 100)
         let heartbeat = Session.heartbeat * 1000 + jitter
-        guard let note = try note() else { return UInt32(clamping: heartbeat) }
+        guard let note = try storage.note() else { return UInt32(clamping: heartbeat) }
         let times = TokenRules.Times(
             refreshAt: note.canRenew && options.transport != nil ? note.refreshAt : 0, expiresAt: note.expiresAt,
             coolDownUntil: note.coolDownUntil)

@@ -30,7 +30,7 @@ struct ForgedNoteTests {
 
     private func forge(_ body: (inout SessionNote) -> Void) throws {
         let session = try session(provider: nil)
-        try session.changeNote(session.begin()) { note in
+        try session.storage.changeNote(session.begin()) { note in
             body(&note)
             return true
         }

@@ -48,11 +48,11 @@ struct SignInTests {
 
     @Test func aLevelThatCannotBeHadLeavesThePresentSession() throws {
         let session = try world.signedIn()
-        let note = try session.note()
+        let note = try session.storage.note()
         #expect(throws: TokenKeepError(.unsupported, ""), "the vault is bound to no device") {
             try world.session(refreshLevel: .whenUnlockedThisDeviceOnly).begin(.user, response: signIn(1))
         }
-        #expect(try session.note() == note)
+        #expect(try session.storage.note() == note)
         #expect(try world.session().token().text == "access-1")
         world.move(seconds: 3400)
         #expect(try session.token().text == "access-2")

@@ -111,7 +111,7 @@ struct StashTests {
         let session = try world.session(prompt: { _ throws(TokenKeepError) in try SecretBytes("") })
         try session.setProfile(SecretBytes("{}"))
         world.keys.stashes.withLock { #expect($0.isEmpty) }
-        let note = try #require(try session.note())
+        let note = try #require(try session.storage.note())
         #expect(!note.isStashed && note.refreshing == nil)
         #expect(try session.token().text == "access-2")
     }

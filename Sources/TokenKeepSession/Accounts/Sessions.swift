@@ -143,7 +143,7 @@ public struct Sessions: Sendable {
                 let note = try? SessionNote(file.state), note.state == .signedOut, note.endedEpoch != nil
             else { continue }
             // A record that is still locked waits.
-            try? Session(store, service: name.service, account: name.account, options).finishEnd()
+            try? SessionStorage(store, name, options, call).finishEnd(Session.call(store, options))
         }
     }
 
