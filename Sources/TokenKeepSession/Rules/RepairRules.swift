@@ -3,6 +3,37 @@
 ///
 /// docs/sessions.md has the tables of these rules; `RepairRulesTests` compares them.
 enum RepairRules {
+    // MARK: A session is read
+
+    /// A repair, in the order in which a reading carries them out. Under the change lock, the rules below decide again.
+    enum Repair: CaseIterable {
+        /// Save the tokens of the stash, or queue them for revocation. Comes before the record is read.
+        case stash
+        /// Let a record that the note does not describe be the session.
+        case takeOver
+        /// Queue the tokens of an ended session, and clear its record.
+        case ended
+        /// Clear items of refresh tokens that no record needs.
+        case orphans
+    }
+
+    /// Whether a reading found a reason for a repair.
+    ///
+    /// - Parameters:
+    ///   - stashed: nil if the stash has no record.
+    ///   - belonging: nil without a record that is not the session's.
+    ///   - orphans: the items of ``orphans(_:live:hasForeign:)``.
+    static func isDue(
+        _ repair: Repair, _ note: SessionNote, stashed: Stashed?, belonging: Belonging?, orphans: UInt8
+    ) -> Bool {
+        switch repair {
+        case .stash: stashed == .save || stashed == .queue
+        case .takeOver: belonging.map { takeOver($0, note) != .leave } ?? false
+        case .ended: note.state == .signedOut && note.endedEpoch != nil
+        case .orphans: orphans != 0
+        }
+    }
+
     // MARK: A record is read
 
     /// The relation of a record to the note.

@@ -2,7 +2,7 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// What one reading of a session found.
+/// The findings of one reading of a session.
 struct SessionFacts {
     /// The note; an empty one if there is none that can be read.
     var note: SessionNote

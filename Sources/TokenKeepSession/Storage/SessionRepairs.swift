@@ -11,7 +11,7 @@ extension SessionStorage {
     /// - Throws: the reason why the record cannot be read: ``Status/locked``, ``Status/unavailable`` and others.
     func read(_ call: CallContext) throws(TokenKeepError) -> SessionFacts {
         var facts = try factsWithoutRecord()
-        if facts.stashed != nil {
+        if isDue(.stash, facts) {
             do throws(TokenKeepError) {
                 try SessionTransaction(self, call, lockWithin: SessionStorage.repairLimit).saveStash()
             } catch {
@@ -20,12 +20,18 @@ extension SessionStorage {
             facts = try factsWithoutRecord()
         }
         try readRecord(into: &facts, call)
-        if facts.foreign != nil { facts = try SessionTransaction(self, call).takeOver() }
-        if facts.note.state == .signedOut, facts.note.endedEpoch != nil { try? finishEnd(call) }
-        if !orphanedRefreshItems(facts).isEmpty {
+        if isDue(.takeOver, facts) { facts = try SessionTransaction(self, call).takeOver() }
+        if isDue(.ended, facts) { try? finishEnd(call) }
+        if isDue(.orphans, facts) {
             try? SessionTransaction(self, call, lockWithin: SessionStorage.repairLimit).dropOrphans()
         }
         return facts
+    }
+
+    private func isDue(_ repair: RepairRules.Repair, _ facts: SessionFacts) -> Bool {
+        RepairRules.isDue(
+            repair, facts.note, stashed: facts.stashed.map { RepairRules.stashed(epoch: $0.epoch, facts.note) },
+            belonging: facts.foreign?.belonging, orphans: orphans(facts))
     }
 
     /// Queues and clears the record of a session that ended while it was locked; does nothing if it is still locked.
@@ -34,12 +40,10 @@ extension SessionStorage {
         _ = try SessionTransaction(self, call).clearEnded(isLater: true)
     }
 
-    /// The accounts whose items may have a refresh token that no record needs. Only under the change lock it is certain.
-    func orphanedRefreshItems(_ facts: SessionFacts) -> [String] {
-        refreshAccounts(
-            RepairRules.orphans(
-                facts.note, live: facts.record.map { refreshItemBit($0.refreshItem) },
-                hasForeign: facts.foreign != nil))
+    /// The items that may have a refresh token that no record needs. Only under the change lock it is certain.
+    fileprivate func orphans(_ facts: SessionFacts) -> UInt8 {
+        RepairRules.orphans(
+            facts.note, live: facts.record.map { refreshItemBit($0.refreshItem) }, hasForeign: facts.foreign != nil)
     }
 }
 
@@ -103,9 +107,9 @@ extension SessionTransaction {
 
     /// Clears the items of a sign-in that was cut short before its record, and those that a sign-in has replaced.
     func dropOrphans() throws(TokenKeepError) {
-        let orphans = try storage.orphanedRefreshItems(facts())
-        guard !orphans.isEmpty else { return }
+        let orphans = try storage.orphans(facts())
+        guard orphans != 0 else { return }
         storage.options.explain?("cleared the refresh token of a sign-in that was cut short or replaced")
-        try dropRefreshItems(orphans)
+        try dropRefreshItems(storage.refreshAccounts(orphans))
     }
 }

@@ -27,6 +27,55 @@ struct RepairRulesTests {
     ]
     private static let epochs = [nil, "a", "b", "c"]
 
+    private struct Due {
+        var repair: RepairRules.Repair
+        var note: SessionNote
+        var stashed: RepairRules.Stashed?
+        var belonging: RepairRules.Belonging?
+        var orphans: UInt8
+
+        var isTakenOver: Bool { belonging == .next || belonging == .foreign && note.state != .signedOut }
+        var hasEnded: Bool { note.state == .signedOut && note.endedEpoch != nil }
+    }
+
+    @Test func aRepairIsDue() {
+        var all: [Due] = []
+        for note in Self.notes {
+            for repair in RepairRules.Repair.allCases {
+                for stashed in [nil, RepairRules.Stashed.save, .queue, .leave] {
+                    for belonging in [nil, RepairRules.Belonging.live, .next, .foreign, .dead] {
+                        all += [UInt8(0), 2].map {
+                            Due(repair: repair, note: note, stashed: stashed, belonging: belonging, orphans: $0)
+                        }
+                    }
+                }
+            }
+        }
+        RuleTable<Due, Bool>([
+            (
+                "the stash's tokens are to be saved or queued", true,
+                {
+                    $0.repair == .stash && ($0.stashed == .save || $0.stashed == .queue)
+                }
+            ),
+            (
+                "nothing is in the stash, or it stays", false,
+                {
+                    $0.repair == .stash && ($0.stashed == nil || $0.stashed == .leave)
+                }
+            ),
+            ("a record is to be taken over", true, { $0.repair == .takeOver && $0.isTakenOver }),
+            ("the record is the session's, or dead", false, { $0.repair == .takeOver && !$0.isTakenOver }),
+            ("an ended session's record is to be cleared", true, { $0.repair == .ended && $0.hasEnded }),
+            ("no session has ended", false, { $0.repair == .ended && !$0.hasEnded }),
+            ("an item that no record needs", true, { $0.repair == .orphans && $0.orphans != 0 }),
+            ("no such item", false, { $0.repair == .orphans && $0.orphans == 0 }),
+        ]).check(all) {
+            RepairRules.isDue(
+                $0.repair, $0.note, stashed: $0.stashed, belonging: $0.belonging, orphans: $0.orphans)
+        }
+    }
+
     private struct Read {
         var epoch: String?
         var vault: String?
