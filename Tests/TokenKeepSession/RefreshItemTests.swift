@@ -14,7 +14,7 @@ struct RefreshItemTests {
     private let refreshService = "org.tokenkeep.session.refresh"
 
     /// A session whose refresh token is of level when-unlocked, in a vault with a password.
-    private func separated() throws -> Session {
+    private func separated() throws -> SessionEngine {
         _ = try world.store().passwords.set(SecretBytes("horse"))
         return try world.signedIn(refreshLevel: .whenUnlocked)
     }

@@ -12,7 +12,7 @@ struct StashTests {
     private let service = "api.example.com"
 
     /// A session whose keyring was locked while the server answered, and which has the new token.
-    private func stashed(rotation: RotationProfile = .strict) throws -> (session: Session, store: Store) {
+    private func stashed(rotation: RotationProfile = .strict) throws -> (session: SessionEngine, store: Store) {
         let session = try world.signedIn(rotation: rotation)
         let store = try world.store()
         world.move(seconds: 3400)

@@ -54,11 +54,11 @@ struct SessionLogoutCommand: ParsableCommand {
         let store = try session.storeOptions.open()
         let options = try session.server.options(session.storeOptions, isForMany: true)
         let listing = try Sessions(store).list(service: session.service)
-        var ended: [(session: Session, report: EndReport)] = []
+        var ended: [(session: SessionEngine, report: EndReport)] = []
         var problem = listing.problem
         for info in listing.sessions where info.state != .signedOut {
             do throws(TokenKeepError) {
-                let session = try Session(store, service: info.service, account: info.account, options)
+                let session = try SessionEngine(store, service: info.service, account: info.account, options)
                 ended.append((session, try withHooks(session).endHere(isLocalOnly: local)))
             } catch {
                 problem = error
@@ -74,7 +74,7 @@ struct SessionLogoutCommand: ParsableCommand {
     private static let browserTimeout: UInt32 = 60_000
 
     /// Ends the session in any case, and signs the browser out afterwards.
-    private func endWithBrowser(_ opened: Session) throws {
+    private func endWithBrowser(_ opened: SessionEngine) throws {
         let timeout = try session.storeOptions.timeout.map { try Durations.timeout($0) } ?? Self.browserTimeout
         let deadline = Deadline(milliseconds: timeout)
         // The ID token ends with the session.
@@ -85,16 +85,16 @@ struct SessionLogoutCommand: ParsableCommand {
         try browser.run(until: deadline)
     }
 
-    private func end(_ session: Session) throws {
+    private func end(_ session: SessionEngine) throws {
         try show(withHooks(session).end(isLocalOnly: local), of: session)
     }
 
-    private func withHooks(_ session: Session) -> Session {
+    private func withHooks(_ session: SessionEngine) -> SessionEngine {
         for hook in LogoutHooks.programs() { hook.register(in: session) }
         return session
     }
 
-    private func show(_ report: EndReport, of session: Session) throws {
+    private func show(_ report: EndReport, of session: SessionEngine) throws {
         if json { return try Terminal.write(JSONOutput.line(SessionJSON.Ended(report))) }
         for hook in report.hooks where hook.result == .failed {
             let refusal = LogoutHooks.programs().first { $0.name == hook.name }?.refusal
@@ -182,7 +182,7 @@ struct LogoutHooks {
             .denied, "other users can change the hook \(path)", hint: "chmod go-w '\(path)', and check its owner")
     }
 
-    func register(in session: Session) {
+    func register(in session: SessionEngine) {
         let (path, refusal) = (path, refusal)
         session.onEnd(name, order: 1000) { service, account, _ throws(TokenKeepError) in
             if let refusal { throw refusal }

@@ -28,7 +28,7 @@ extension SessionCall {
 
     /// ``token(minTTL:for:)``, or the kept token.
     func presentToken() throws(TokenKeepError) -> SessionToken {
-        if let token = session.keptToken(nil, minTTL: 0) { return token }
+        if let token = engine.tokenInHand(minTTL: 0) { return token }
         return try token()
     }
 
@@ -135,7 +135,7 @@ extension SessionCall {
         try storage.requireBearer(access.type)
         let token = KeptToken(access, generation: record.generation, sealingKey: facts.sealingKey)
         if let mark = facts.mark, facts.isKeepable {
-            session.kept.withLock { $0[target] = KeptTokens.Entry(token: token, mark: mark) }
+            engine.kept.withLock { $0[target] = KeptTokens.Entry(token: token, mark: mark) }
         }
         return token.token(at: options.clock(), for: target, minTTL: minTTL)
     }

@@ -3,11 +3,11 @@ import TokenKeepEngine
 
 /// One call of a program on a session.
 struct SessionCall {
-    let session: Session
+    let engine: SessionEngine
     /// The deadline, and whether loads may prompt.
     let context: CallContext
 
-    var storage: SessionStorage { session.storage }
+    var storage: SessionStorage { engine.storage }
     var options: SessionOptions { storage.options }
     var name: ItemName { storage.name }
 

@@ -133,7 +133,7 @@ extension Renewal {
         }
         // The profile may have been replaced meanwhile.
         var record = present ?? renewed
-        if present != nil { try record.take(renewed) }
+        if present != nil { try record.replaceTokens(by: renewed) }
         try transaction.apply(
             .renewed(
                 record, level: present == nil ? AccessLevel(rawValue: note.level) : nil,

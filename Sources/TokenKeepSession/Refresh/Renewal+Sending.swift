@@ -20,10 +20,10 @@ extension Renewal {
             try call.deadline.checkCancellation()
             return (sending, space)
         }
-        let note = sendingNote(sending.note, facts.note, generation: record.generation)
+        let note = permit(sending.note, facts.note, generation: record.generation)
         defer { if case .notBegun = note.outcome {} else { options.whileSending?(false) } }
         var request = sending.request
-        request.sendingNote = note
+        request.permit = note
         request.sendBy = call.deadline
         let sent = options.clock()
         let response: SessionResponse
@@ -48,10 +48,10 @@ extension Renewal {
     }
 
     /// The note that a refresh token is about to be sent. Signals that would end the program are held back from then on.
-    private func sendingNote(
+    private func permit(
         _ refreshing: SessionNote.Refreshing, _ known: SessionNote, generation: UInt64
-    ) -> SendingNote {
-        SendingNote { [storage, call, options] () throws(TokenKeepError) in
+    ) -> SendingPermit {
+        SendingPermit { [storage, call, options] () throws(TokenKeepError) in
             options.whileSending?(true)
             let noted = try SessionTransaction(storage, call).apply(.sending(refreshing), to: known)
             guard noted != nil else { return false }
@@ -62,7 +62,7 @@ extension Renewal {
     }
 
     /// The meaning of a transport's error.
-    private func fault(_ error: TokenKeepError, _ note: SendingNote, _ facts: SessionFacts) throws(Fault) -> Fault {
+    private func fault(_ error: TokenKeepError, _ note: SendingPermit, _ facts: SessionFacts) throws(Fault) -> Fault {
         switch note.outcome {
         case .sessionChanged: return .changed
         case .failed(let error): return .failed(error)

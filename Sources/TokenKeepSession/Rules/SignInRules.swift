@@ -65,7 +65,7 @@ package struct SignInStart: Sendable, Equatable {
         self.init(
             options.clock(),
             epoch: account.flatMap {
-                try? Session(store, service: service, account: $0, options).storage.note()?.epoch ?? ""
+                try? SessionEngine(store, service: service, account: $0, options).storage.note()?.epoch ?? ""
             })
     }
 }

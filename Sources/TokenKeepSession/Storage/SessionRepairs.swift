@@ -79,7 +79,7 @@ extension SessionTransaction {
             try apply(.stashSaved(nil))
             return
         }
-        try record.take(stashed)
+        try record.replaceTokens(by: stashed)
         try apply(.stashSaved(record))
         storage.options.explain?("the tokens of the stash are saved")
     }

@@ -132,7 +132,7 @@ struct SessionStorage: Sendable {
         case .dead: return
         }
         if let stashed, stashed.generation > record.generation {
-            try record.take(stashed)
+            try record.replaceTokens(by: stashed)
             facts.isKeepable = false
         }
         facts.record = record

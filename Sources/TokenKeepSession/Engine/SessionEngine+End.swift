@@ -1,6 +1,6 @@
 public import TokenKeepCore
 
-extension Session {
+extension SessionEngine {
     /// Runs `body` when this handle ends the session: hooks of a lower order first, hooks of the same order by name.
     ///
     /// The orders of the seeds' plan: 100 caches, 200 cookies, 300 preferences of the account. Device id and settings
@@ -38,14 +38,16 @@ extension Session {
         var report = EndReport()
         let before = try call.signOut(isLocalOnly: isLocalOnly)
         try? Sessions(store).deactivate(name, call.context)
-        if before.state != .signedOut { runHooks(.logout, &report) }
+        if before.state != .signedOut { call.runHooks(.logout, &report) }
         // The hooks have limits of their own.
         report.revocation = ((try? newCall()) ?? call).clearRecord()
         return report
     }
+}
 
-    private func runHooks(_ reason: SessionReason, _ report: inout EndReport) {
-        for hook in hooks.withLock({ $0 }) {
+extension SessionCall {
+    fileprivate func runHooks(_ reason: SessionReason, _ report: inout EndReport) {
+        for hook in engine.hooks.withLock({ $0 }) {
             do throws(TokenKeepError) {
                 try hook.body(name.service, name.account, reason)
                 report.hooks.append((hook.name, .done))
@@ -55,9 +57,7 @@ extension Session {
             }
         }
     }
-}
 
-extension SessionCall {
     /// Ends the session's state. Returns the note before.
     fileprivate func signOut(isLocalOnly: Bool) throws(TokenKeepError) -> SessionNote {
         let transaction = try SessionTransaction(storage, context)

@@ -1,6 +1,6 @@
 public import TokenKeepCore
 
-extension Session {
+extension SessionEngine {
     /// Begins a session with the server's token response, as it came. A present session of the account is replaced by
     /// one write; a guest so becomes a user.
     ///

@@ -13,7 +13,7 @@ package struct SessionIDToken: Sendable {
     }
 }
 
-extension Session {
+extension SessionEngine {
     /// The ID token of the session; nil if nobody is signed in, or if the server sent none.
     ///
     /// - Throws: the reason why the record cannot be read.

@@ -1,6 +1,6 @@
 public import TokenKeepCore
 
-extension Session {
+extension SessionEngine {
     private static let extensions: ClosedRange<UInt32> = 300...31_536_000
 
     /// Asks the server whether it still accepts the access token. A token that it refuses with 401 is renewed, once.
@@ -17,11 +17,11 @@ extension Session {
     /// - Parameter seconds: 300 to 31 536 000, five minutes to a year.
     /// - Throws: ``Status/invalid`` for another time; nothing was sent then. Else as ``validate()``.
     public func extend(by seconds: UInt32) throws(TokenKeepError) {
-        guard Session.extensions.contains(seconds) else {
+        guard SessionEngine.extensions.contains(seconds) else {
             throw TokenKeepError(
                 .invalid,
-                "a session is extended by \(Session.extensions.lowerBound) to "
-                    + "\(Session.extensions.upperBound) seconds",
+                "a session is extended by \(SessionEngine.extensions.lowerBound) to "
+                    + "\(SessionEngine.extensions.upperBound) seconds",
                 hint: "five minutes to a year")
         }
         _ = try storage.requiredTransport()

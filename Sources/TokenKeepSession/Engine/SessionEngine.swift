@@ -3,11 +3,14 @@ public import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
 
+/// The short name of ``SessionEngine``.
+public typealias Session = SessionEngine
+
 /// The session of one account: its tokens and their life.
 ///
 /// Every call runs on the caller's thread and returns by the session's timeout. Several threads and processes may use
 /// the same session at once: one of them renews the token, the others get the new one.
-public final class Session: Sendable {
+public final class SessionEngine: Sendable {
     let storage: SessionStorage
     let kept: MutexGuarded<KeptTokens>
     let hooks: MutexGuarded<[EndHook]>
@@ -29,7 +32,7 @@ public final class Session: Sendable {
     public init(
         _ store: Store, service: String, account: String?, _ options: SessionOptions = SessionOptions()
     ) throws(TokenKeepError) {
-        let call = try Session.call(store, options)
+        let call = try SessionEngine.call(store, options)
         let account =
             if let account { account } else { try Sessions(store).activeAccount(of: service, call) }
         let name = try ItemName(namespace: store.namespace, service: service, account: account)
@@ -41,7 +44,7 @@ public final class Session: Sendable {
         if options.transport != nil { store.openSessions.add(self) }
     }
 
-    private init(_ other: Session, _ cancellation: Cancellation, watched: MutexGuarded<Watched?>) {
+    private init(_ other: SessionEngine, _ cancellation: Cancellation, watched: MutexGuarded<Watched?>) {
         storage = other.storage
         kept = other.kept
         hooks = other.hooks
@@ -49,14 +52,14 @@ public final class Session: Sendable {
         self.cancellation = cancellation
     }
 
-    /// The same handle, for calls that `cancellation` cancels.
-    package func cancelled(by cancellation: Cancellation) -> Session {
-        Session(self, cancellation, watched: watched)
+    /// A handle of the same session, for calls that `cancellation` cancels.
+    package func cancelled(by cancellation: Cancellation) -> SessionEngine {
+        SessionEngine(self, cancellation, watched: watched)
     }
 
-    /// The same handle with a watch of its own, for calls that `cancellation` cancels.
-    package func watching(until cancellation: Cancellation) -> Session {
-        Session(self, cancellation, watched: MutexGuarded(nil))
+    /// A handle of the same session with a watch of its own, for calls that `cancellation` cancels.
+    package func watching(until cancellation: Cancellation) -> SessionEngine {
+        SessionEngine(self, cancellation, watched: MutexGuarded(nil))
     }
 
     // MARK: Tokens
@@ -71,12 +74,9 @@ public final class Session: Sendable {
     ///   ``Status/busy`` if another process holds the refresh past the deadline, ``Status/unavailable``;
     ///   ``Status/unsupported`` for the first token of a target if the session has no refresh token.
     public func token(minTTL: UInt32 = 0, for target: TokenTarget? = nil) throws(TokenKeepError) -> SessionToken {
-        if let token = keptToken(target, minTTL: Int64(minTTL)) { return token }
+        if let token = tokenInHand(for: target, minTTL: minTTL) { return token }
         return try newCall().token(minTTL: minTTL, for: target)
     }
-
-    /// The token if it is good and this object has it in memory. Two system calls, no lock of other processes, no request.
-    package func tokenInHand(minTTL: UInt32) -> SessionToken? { keptToken(nil, minTTL: Int64(minTTL)) }
 
     /// Renews the token now, whatever its age. A renewal by another process meanwhile counts.
     ///
@@ -124,12 +124,12 @@ public final class Session: Sendable {
 
     /// A call that begins now, and may prompt.
     func newCall() throws(TokenKeepError) -> SessionCall {
-        SessionCall(session: self, context: try begin().allowingPrompts(true))
+        SessionCall(engine: self, context: try begin().allowingPrompts(true))
     }
 
     /// The context of a call that begins now, and never prompts.
     package func begin() throws(TokenKeepError) -> CallContext {
-        let call = try Session.call(store, options)
+        let call = try SessionEngine.call(store, options)
         guard let cancellation else { return call }
         let deadline = call.deadline.cancelled(by: cancellation)
         try deadline.checkCancellation()

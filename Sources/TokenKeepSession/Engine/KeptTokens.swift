@@ -54,16 +54,17 @@ struct KeptTokens {
     }
 }
 
-extension Session {
-    /// The kept token, if no other process changed the session since and the token is good.
-    func keptToken(_ target: TokenTarget?, minTTL: Int64) -> SessionToken? {
+extension SessionEngine {
+    /// The token if it is good, this object has it in memory, and no process has changed the session since. Two system
+    /// calls, no lock of other processes, no request.
+    package func tokenInHand(for target: TokenTarget? = nil, minTTL: UInt32) -> SessionToken? {
         guard store.isUsable, let kept = kept.withLock({ $0[target] }), kept.mark == storage.mark else {
             return nil
         }
         let token = kept.token
         // A lock must end the token's use in every process.
         let isReadable = token.sealingKey?.isOpen ?? true
-        guard isReadable, token.life.isGood(at: options.clock(), minTTL: minTTL) else { return nil }
-        return token.token(at: options.clock(), for: target, minTTL: UInt32(clamping: minTTL))
+        guard isReadable, token.life.isGood(at: options.clock(), minTTL: Int64(minTTL)) else { return nil }
+        return token.token(at: options.clock(), for: target, minTTL: minTTL)
     }
 }
