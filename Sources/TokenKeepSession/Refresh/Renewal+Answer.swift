@@ -4,11 +4,6 @@ import TokenKeepRecords
 
 /// The steps after the request.
 extension Renewal {
-    /// Takes back the note of a refresh that the server did not carry out.
-    func withdraw(_ facts: SessionFacts) throws(TokenKeepError) {
-        try note(.withdrawn(SessionChange.Earlier(refreshing: facts.note.refreshing)), facts)
-    }
-
     /// Judges the server's answer, and saves its tokens.
     func follow(
         _ response: SessionResponse, sent: SessionTime, _ facts: SessionFacts, _ record: SessionRecord,
@@ -69,28 +64,33 @@ extension Renewal {
         case .denied(let words, _):
             let problem = "it refuses the client: \(words)"
             options.explain?("the server's answer: \(problem)")
-            _ = try note(action, problem, facts)
+            try note(action, problem, facts)
             throw TokenKeepError(
                 .denied, "the server refuses the client: \(words)", hint: "check client id, secret and scope")
         case .coolDown: return nil
         case .unknown(let reason):
-            _ = try note(action, reason, facts)
+            try note(action, reason, facts)
             options.explain?("the server's answer: \(reason)")
             throw Renewal.unknown(reason, nil)
         }
     }
 
-    /// Notes an answer that gave no tokens. Returns the seconds for which no process asks again.
-    private func note(
+    /// Notes an answer that gave no tokens, or a request that was not carried out.
+    ///
+    /// - Returns: the seconds for which no process asks again.
+    @discardableResult
+    func note(
         _ action: AnswerRules.Action, _ problem: String, _ facts: SessionFacts
     ) throws(TokenKeepError) -> Int64 {
+        let change: SessionChange
         switch action {
         case .pause(let failure, let withdraws):
-            return try noteFailure(failure, problem, withdraws: withdraws, facts)
-        case .withdraw: try withdraw(facts)
-        case .save, .endForAnother, .end: break
+            change = .failed(failure, problem, withdrawnTo: withdraws ? facts.note : nil)
+        case .withdraw: change = .withdrawn(to: facts.note)
+        case .save, .endForAnother, .end: return 0
         }
-        return 0
+        let noted = try SessionTransaction(storage, Renewal.saving).apply(change, to: facts.note)
+        return noted.map { $0.coolDownUntil - options.clock().wall } ?? 0
     }
 
     /// The server's time, by its header Date, and its difference to the wall clock; 0 if that is not believed.
@@ -189,26 +189,9 @@ extension Renewal {
     ///
     /// - Returns: false if it ended meanwhile, or another one began.
     func end(_ reason: SessionReason, _ facts: SessionFacts, words: String = "") throws(TokenKeepError) -> Bool {
-        guard try note(.over(reason, words), facts) != nil else { return false }
+        let noted = try SessionTransaction(storage, Renewal.saving).apply(.over(reason, words), to: facts.note)
+        guard noted != nil else { return false }
         options.explain?("the session is over: \(reason.word ?? "")\(words.isEmpty ? "" : ": \(words)")")
         return true
-    }
-
-    /// Notes an answer that gave no tokens, and how long no process asks again.
-    ///
-    /// - Parameter withdraws: whether the server certainly did not use the refresh token.
-    /// - Returns: the seconds.
-    func noteFailure(
-        _ failure: AnswerRules.Failure, _ problem: String, withdraws: Bool = false, _ facts: SessionFacts
-    ) throws(TokenKeepError) -> Int64 {
-        let withdrawn = withdraws ? SessionChange.Earlier(refreshing: facts.note.refreshing) : nil
-        let noted = try note(.failed(failure, problem, withdrawn: withdrawn), facts)
-        return noted.map { $0.coolDownUntil - options.clock().wall } ?? 0
-    }
-
-    /// Notes a change of the session that was read.
-    @discardableResult
-    private func note(_ change: SessionChange, _ facts: SessionFacts) throws(TokenKeepError) -> SessionNote? {
-        try SessionTransaction(storage, Renewal.saving).apply(change, to: facts.note)
     }
 }

@@ -20,18 +20,18 @@ extension Renewal {
             try call.deadline.checkCancellation()
             return (sending, space)
         }
-        let note = permit(sending.note, facts.note, generation: record.generation)
-        defer { if case .notBegun = note.outcome {} else { options.whileSending?(false) } }
+        let permit = makePermit(sending.note, facts.note, generation: record.generation)
+        defer { if case .notBegun = permit.outcome {} else { options.whileSending?(false) } }
         var request = sending.request
-        request.permit = note
+        request.permit = permit
         request.sendBy = call.deadline
         let sent = options.clock()
         let response: SessionResponse
         do throws(TokenKeepError) {
-            if !options.transportNotesSending { try note.begin() }
+            if !options.transportNotesSending { try permit.begin() }
             response = try sending.transport(request)
         } catch {
-            throw try fault(error, note, facts)
+            throw try fault(error, permit, facts)
         }
         space.release()
         return try follow(response, sent: sent, facts, record, sending.note)
@@ -47,8 +47,8 @@ extension Renewal {
         return facts
     }
 
-    /// The note that a refresh token is about to be sent. Signals that would end the program are held back from then on.
-    private func permit(
+    /// The permit that notes that a refresh token is about to be sent. Signals that would end the program are held back from then on.
+    private func makePermit(
         _ refreshing: SessionNote.Refreshing, _ known: SessionNote, generation: UInt64
     ) -> SendingPermit {
         SendingPermit { [storage, call, options] () throws(TokenKeepError) in
@@ -62,8 +62,8 @@ extension Renewal {
     }
 
     /// The meaning of a transport's error.
-    private func fault(_ error: TokenKeepError, _ note: SendingPermit, _ facts: SessionFacts) throws(Fault) -> Fault {
-        switch note.outcome {
+    private func fault(_ error: TokenKeepError, _ permit: SendingPermit, _ facts: SessionFacts) throws(Fault) -> Fault {
+        switch permit.outcome {
         case .sessionChanged: return .changed
         case .failed(let error): return .failed(error)
         case .notBegun:
@@ -74,14 +74,10 @@ extension Renewal {
             default: return .failed(error)
             }
         case .noted:
-            guard error.status == .unavailable else {
-                try orFault { () throws(TokenKeepError) in
-                    _ = try noteFailure(.unknown, "its answer was lost", facts)
-                }
-                return .failed(Renewal.unknown(error.message, error.hint))
-            }
-            try orFault { () throws(TokenKeepError) in try withdraw(facts) }
-            return .notSent(error)
+            let isUnsent = error.status == .unavailable
+            let action: AnswerRules.Action = isUnsent ? .withdraw : .pause(.unknown, withdraws: false)
+            _ = try orFault { () throws(TokenKeepError) in try note(action, "its answer was lost", facts) }
+            return isUnsent ? .notSent(error) : .failed(Renewal.unknown(error.message, error.hint))
         }
     }
 

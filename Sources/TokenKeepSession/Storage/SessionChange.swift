@@ -2,17 +2,12 @@ import TokenKeepCore
 
 /// A change of a session. ``SessionTransaction/apply(_:to:)`` writes it.
 enum SessionChange {
-    /// The earlier refresh that the note named, when the present one began; nil for none.
-    struct Earlier {
-        let refreshing: SessionNote.Refreshing?
-    }
-
     /// A refresh token is about to be sent.
     case sending(SessionNote.Refreshing)
-    /// The server certainly did not use the refresh token.
-    case withdrawn(Earlier)
-    /// An answer gave no tokens. With `withdrawn`, the server certainly did not use the refresh token.
-    case failed(AnswerRules.Failure, String, withdrawn: Earlier?)
+    /// The server certainly did not use the refresh token: the note before it was sent.
+    case withdrawn(to: SessionNote)
+    /// An answer gave no tokens. With `withdrawnTo`, the server certainly did not use the refresh token.
+    case failed(AnswerRules.Failure, String, withdrawnTo: SessionNote?)
     /// The server asks to wait, in an answer to another request.
     case coolDown(AnswerRules.Failure, String)
     /// The server accepts the token.
