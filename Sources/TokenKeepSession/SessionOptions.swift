@@ -7,7 +7,7 @@ public struct SessionOptions: Sendable {
     /// Whether the transport calls ``SessionRequest/willSend()`` before the first byte of a request. Else the engine notes
     /// a refresh before it calls the transport.
     package var transportNotesSending = false
-    /// Whether ``Session/step()`` asks the server every 3 minutes whether it still accepts the token.
+    /// Whether ``SessionEngine/step()`` asks the server every 3 minutes whether it still accepts the token.
     public var validates = false
     /// The name of the provider, for outputs.
     public var provider: String?

@@ -73,3 +73,28 @@ public struct SessionInfo: Sendable, Equatable {
         return one == other
     }
 }
+
+extension SessionInfo {
+    init(name: ItemName, _ note: SessionNote, state: SessionState, isActive: Bool) {
+        service = name.service
+        account = name.account
+        self.state = state
+        reason = note.reason
+        kind = note.kind
+        self.isActive = isActive && state != .signedOut
+        canRenew = note.canRenew
+        provider = note.provider.isEmpty ? nil : note.provider
+        scope = note.scope.isEmpty ? nil : note.scope
+        level = AccessLevel(rawValue: note.level)
+        refreshLevel = AccessLevel(rawValue: note.refreshLevel)
+        expiresAt = note.expiresAt == 0 ? nil : UnixTime(note.expiresAt)
+        refreshAt = note.refreshAt == 0 ? nil : UnixTime(note.refreshAt)
+        validatedAt = note.validatedAt == 0 ? nil : UnixTime(note.validatedAt)
+        problem = note.problem.isEmpty ? nil : note.problem
+        coolDownUntil = note.coolDownUntil <= UnixTime.now.rawValue ? nil : UnixTime(note.coolDownUntil)
+        generation = note.generation
+        rotation = note.rotation
+        isStashed = note.isStashed
+        refreshingProcess = note.isStashed ? nil : note.refreshing?.process
+    }
+}

@@ -40,7 +40,7 @@ import TokenKeepSession
 
     func login(
         _ account: String?, scope: String? = nil, more: String = "", _ change: (inout SessionOptions) -> Void = { _ in }
-    ) throws -> Session {
+    ) throws -> SessionEngine {
         var options = SessionOptions(timeoutMilliseconds: Patience.milliseconds)
         change(&options)
         let login = try SessionLogin(
@@ -106,7 +106,7 @@ import TokenKeepSession
         configuration.residentKeys = ClassKeyStore(simulatingKernelAt: { 0 })
         var options = SessionOptions()
         options.provider = "example"
-        let other = try Session(Store(configuration), service: "api.example.com", account: "ann", options)
+        let other = try SessionEngine(Store(configuration), service: "api.example.com", account: "ann", options)
         try other.begin(.user, response: SecretBytes(#"{"access_token":"a","refresh_token":"r"}"#))
         let error = try fault { _ = try login(nil, scope: "openid") }
         #expect(error.message.contains("still valid at the server"))
@@ -118,7 +118,7 @@ import TokenKeepSession
     /// Signs in as an account, while the browser is signed in as a person `SUB/EMAIL`; an email "-" is none.
     private func login(
         _ account: String?, as person: String, service: String = "api.example.com", takesAnyone: Bool = false
-    ) throws -> (session: Session, signedIn: SignedIn) {
+    ) throws -> (session: SessionEngine, signedIn: SignedIn) {
         var login = try SessionLogin(
             store, service: service, account: account, at: provider(token: "/token-as/\(person)"),
             .test(.device, scope: "openid"), SessionOptions())
@@ -221,7 +221,7 @@ import TokenKeepSession
         #expect(missing.status == .notFound && missing.message.hasPrefix("nobody is signed in as "))
         var options = SessionOptions()
         options.provider = "other"
-        let other = try Session(store, service: "api.example.com", account: "ann", options)
+        let other = try SessionEngine(store, service: "api.example.com", account: "ann", options)
         try other.begin(.user, response: SecretBytes(#"{"access_token":"a","refresh_token":"r"}"#))
         let error = try fault { _ = try add("write", to: "ann") }
         #expect(error.message == "the session of \(other.name) is not one of the provider example")
@@ -256,7 +256,7 @@ import TokenKeepSession
         options.transport = { _ throws(TokenKeepError) in
             SessionResponse(status: 200, headers: [], body: try SecretBytes(#"{"access_token":"b"\#(member)}"#))
         }
-        let session = try Session(store, service: "api.example.com", account: "ann", options)
+        let session = try SessionEngine(store, service: "api.example.com", account: "ann", options)
         try session.begin(
             .user,
             response: SecretBytes(

@@ -29,7 +29,7 @@ import TokenKeepSession
     /// A session whose token is over.
     private func session(
         on name: String = "https", _ lines: String..., lifetime: Int = 0
-    ) throws -> Session {
+    ) throws -> SessionEngine {
         let provider = try provider(name, lines)
         var options = SessionOptions(transport: { request throws(TokenKeepError) in
             try SessionServer.send(request, to: provider)
@@ -37,7 +37,7 @@ import TokenKeepSession
         options.transportNotesSending = true
         options.provider = "example"
         options.pause = { _, _ in }
-        let session = try Session(store, service: "api.example.com", account: "ann", options)
+        let session = try SessionEngine(store, service: "api.example.com", account: "ann", options)
         try session.begin(
             .user,
             response: SecretBytes(

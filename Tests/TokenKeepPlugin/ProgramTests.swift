@@ -9,7 +9,7 @@ import TokenKeepCore
 @Suite struct ProgramTests {
     let directory = TemporaryDirectory()
     private var call: CallContext { .patient }
-    private static let readRequest = "while IFS= read -r line && [ -n \"$line\" ]; do :; done\n"
+    static let readRequest = "while IFS= read -r line && [ -n \"$line\" ]; do :; done\n"
 
     /// A module whose program is a shell script.
     func module(

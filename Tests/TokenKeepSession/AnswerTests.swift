@@ -102,7 +102,7 @@ struct AnswerTests {
         }
         #expect(try session.token().text == "access-1")
         let requests = world.server.requests.count
-        #expect(try session.note()?.coolDownUntil == 1_800_003_400 + header.wait)
+        #expect(try session.storage.note()?.coolDownUntil == 1_800_003_400 + header.wait)
         #expect(try world.session(rotation: .none).token().text == "access-1")
         #expect(world.server.requests.count == requests, "it was asked again")
     }

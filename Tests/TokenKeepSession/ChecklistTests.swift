@@ -14,7 +14,7 @@ struct ChecklistTests {
     private let service = "api.example.com"
     private let mark = "planted-token-7f3a"
 
-    private func begin(_ session: Session, refresh: String? = "refresh-1", lifetime: Int = 3600) throws {
+    private func begin(_ session: SessionEngine, refresh: String? = "refresh-1", lifetime: Int = 3600) throws {
         let refresh = refresh.map { #","refresh_token":"\#($0)""# } ?? ""
         try session.begin(
             .user, response: SecretBytes(#"{"access_token":"\#(mark)","expires_in":\#(lifetime)\#(refresh)}"#))

@@ -14,14 +14,14 @@ struct ForgedNoteTests {
     /// The providers that requests named, by the word of their purpose.
     private let asked = MutexGuarded<[String: String]>([:])
 
-    private func session(provider: String? = "right", refreshLevel: AccessLevel? = nil) throws -> Session {
+    private func session(provider: String? = "right", refreshLevel: AccessLevel? = nil) throws -> SessionEngine {
         let transport: SessionTransport = { [asked, server = world.server] request throws(TokenKeepError) in
             asked.withLock { $0[request.purpose.word] = request.provider ?? "none" }
             return try server.transport(request)
         }
         var options = try world.session(refreshLevel: refreshLevel, transport).options
         options.provider = provider
-        return try Session(world.store(), service: "api.example.com", account: "ann", options)
+        return try SessionEngine(world.store(), service: "api.example.com", account: "ann", options)
     }
 
     private func signIn(refreshLevel: AccessLevel? = nil) throws {
@@ -30,7 +30,7 @@ struct ForgedNoteTests {
 
     private func forge(_ body: (inout SessionNote) -> Void) throws {
         let session = try session(provider: nil)
-        try session.changeNote(session.begin()) { note in
+        try session.storage.changeNote(session.begin()) { note in
             body(&note)
             return true
         }
@@ -67,7 +67,7 @@ struct ForgedNoteTests {
         world.server.become(.isAway)
         var options = try session().options
         options.level = .whenUnlocked
-        let strict = try Session(world.store(), service: "api.example.com", account: "ann", options)
+        let strict = try SessionEngine(world.store(), service: "api.example.com", account: "ann", options)
         try strict.begin(.user, response: SecretBytes(world.server.signIn))
         try forge { $0.level = AccessLevel.afterFirstUnlock.rawValue }
         _ = try strict.end()

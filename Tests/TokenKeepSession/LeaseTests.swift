@@ -12,7 +12,9 @@ struct LeaseTests {
     private static let both = "any sufficient secret-service\nany required vault"
     private let service = "api.example.com"
 
-    private func refreshed(_ world: SessionWorld, _ meanwhile: @escaping @Sendable (Store) -> Void) throws -> Session {
+    private func refreshed(_ world: SessionWorld, _ meanwhile: @escaping @Sendable (Store) -> Void) throws
+        -> SessionEngine
+    {
         let session = try world.signedIn()
         let store = try world.store()
         if try store.records.open()?.keys.header.hasPassword != true {
@@ -46,7 +48,7 @@ struct LeaseTests {
     @Test func aProfileThatIsReplacedMeanwhileIsNotLost() throws {
         let world = SessionWorld()
         _ = try refreshed(world) { store in
-            let session = try? Session(store, service: "api.example.com", account: "ann")
+            let session = try? SessionEngine(store, service: "api.example.com", account: "ann")
             try? session?.setProfile(SecretBytes(#"{"name":"Ann"}"#))
         }
         #expect(try record(world).contains(#""name":"Ann""#))

@@ -132,7 +132,7 @@ struct LifeCycleTests {
             let text =
                 #"{"tokenkeep_session":1,"kind":"user","access_token":"fresh","refresh_token":"r","generation":1,"#
                 + #""epoch":"\#(epoch)"}"#
-            try? session.changeNote(.patient) { note in
+            try? session.storage.changeNote(.patient) { note in
                 note.nextEpoch = epoch
                 return true
             }

@@ -12,7 +12,7 @@ struct LogoutTests {
     private let service = "api.example.com"
 
     /// A session that ended while its vault was locked, which is open again.
-    private func endedWhileLocked() throws -> (session: Session, store: Store) {
+    private func endedWhileLocked() throws -> (session: SessionEngine, store: Store) {
         let session = try world.signedIn()
         let store = try world.store()
         _ = try store.passwords.set(SecretBytes("horse"))
@@ -191,12 +191,12 @@ struct LogoutTests {
         world.server.become(.isAway)
         _ = try world.signedIn().end()
         var options = SessionOptions(transport: world.server.transport)
-        let other = try Session(store, service: "other.example.com", account: "ann", options)
+        let other = try SessionEngine(store, service: "other.example.com", account: "ann", options)
         #expect(try Outbox(openSessionsOf: store).flush().left == 1, "no session of the token's service is open")
         withExtendedLifetime(other) {}
         world.server.become(.answers)
         options.clientID = "app"
-        let bob = try Session(store, service: service, account: "bob", options)
+        let bob = try SessionEngine(store, service: service, account: "bob", options)
         let flushed = try Outbox(openSessionsOf: store).flush()
         #expect(flushed.sent == 1)
         #expect(flushed.left == 0)

@@ -77,7 +77,7 @@ struct OddAnswerTests {
     }
 
     /// A handle whose server gives this answer to each request.
-    private func session(answering body: [UInt8]) throws -> Session {
+    private func session(answering body: [UInt8]) throws -> SessionEngine {
         _ = try world.signedIn()
         return try world.session { _ throws(TokenKeepError) in
             SessionResponse(status: 200, body: try SecretBytes(bytes: body))

@@ -11,7 +11,7 @@ struct PromptTests {
     private let world = SessionWorld()
 
     /// Whether no process has a lock of the session now.
-    private func isFree(_ session: Session) throws -> Bool {
+    private func isFree(_ session: SessionEngine) throws -> Bool {
         for purpose in [SessionLock.Purpose.refresh, .change] {
             guard try SessionLock.acquire(purpose, of: session.name, session.store.records, .passed) != nil else {
                 return false

@@ -14,7 +14,7 @@ struct RefreshItemTests {
     private let refreshService = "org.tokenkeep.session.refresh"
 
     /// A session whose refresh token is of level when-unlocked, in a vault with a password.
-    private func separated() throws -> Session {
+    private func separated() throws -> SessionEngine {
         _ = try world.store().passwords.set(SecretBytes("horse"))
         return try world.signedIn(refreshLevel: .whenUnlocked)
     }
@@ -207,7 +207,7 @@ struct RefreshItemTests {
         #expect(try session.token().text == "access-2")
         // As after a crash between both writes: the item is new, the record is old.
         _ = try world.store().save(SaveRequest(before))
-        try session.changeNote(session.begin()) { note in
+        try session.storage.changeNote(session.begin()) { note in
             note.generation = 1
             return true
         }
@@ -219,7 +219,7 @@ struct RefreshItemTests {
     @Test func aSignInThatIsCutShortLeavesTheEarlierSessionItsToken() throws {
         let session = try separated()
         let before = try world.store().load(service: service, account: "ann")
-        let epoch = try #require(try session.note()?.epoch)
+        let epoch = try #require(try session.storage.note()?.epoch)
         try world.session().begin(.user, response: SecretBytes(world.server.signIn))
         // As after a crash before the record: the item has both tokens, note and record are the earlier sign-in's.
         let new = try RefreshItem(refreshItem().secret).entry
@@ -229,7 +229,7 @@ struct RefreshItemTests {
                 name: refreshItem().details.name, secret: RefreshItem(new, previous: old).serialized(),
                 accessLevel: .whenUnlocked))
         _ = try world.store().save(SaveRequest(before))
-        try session.changeNote(session.begin()) { note in
+        try session.storage.changeNote(session.begin()) { note in
             (note.epoch, note.nextEpoch) = (epoch, new.epoch)
             return true
         }
@@ -241,15 +241,15 @@ struct RefreshItemTests {
 
     @Test func theItemOfASignInThatNeverHadARecordIsCleared() throws {
         let session = try separated()
-        let epoch = try #require(try session.note()?.epoch)
+        let epoch = try #require(try session.storage.note()?.epoch)
         _ = try world.store().clear(service: service, account: "ann")
-        try session.changeNote(session.begin()) { note in
+        try session.storage.changeNote(session.begin()) { note in
             (note.epoch, note.nextEpoch, note.state) = ("", epoch, .unknown)
             return true
         }
         #expect(throws: TokenKeepError(.notFound, "")) { try world.session().token() }
         #expect(try refreshItems() == 0)
-        #expect(try session.note()?.refreshLevel == 0)
+        #expect(try session.storage.note()?.refreshLevel == 0)
     }
 
     @Test func aMissingItemIsNoSignOut() throws {

@@ -287,8 +287,8 @@ struct RefreshTests {
         #expect(try session.token().text == "a2")
         // The process died after it saved the record, which has the same refresh token.
         let call = CallContext.patient
-        let fingerprint = try session.files.fingerprint(of: SecretBytes("refresh-1"), call)
-        try session.changeNote(call) { note in
+        let fingerprint = try session.storage.files.fingerprint(of: SecretBytes("refresh-1"), call)
+        try session.storage.changeNote(call) { note in
             note.generation = 1
             note.refreshing = SessionNote.Refreshing(
                 fingerprint: fingerprint, since: session.options.clock(), process: 1)

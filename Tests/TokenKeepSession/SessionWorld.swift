@@ -63,7 +63,7 @@ final class SessionWorld: Sendable {
         refreshLevel: AccessLevel? = nil,
         _ transport: SessionTransport? = nil, whenExplained: @escaping @Sendable (String) -> Void = { _ in },
         prompt: PromptHandler? = nil
-    ) throws -> Session {
+    ) throws -> SessionEngine {
         var options = SessionOptions(
             transport: transport ?? (sends ? server.transport : nil), rotation: rotation, timeoutMilliseconds: timeout)
         options.answerLimit = answerLimit
@@ -78,14 +78,14 @@ final class SessionWorld: Sendable {
             lines.withLock { $0.append(line) }
             whenExplained(line)
         }
-        return try Session(try store(prompt: prompt), service: "api.example.com", account: account, options)
+        return try SessionEngine(try store(prompt: prompt), service: "api.example.com", account: account, options)
     }
 
     /// A handle of a session that has begun.
     func signedIn(
         _ account: String = "ann", rotation: RotationProfile = .strict, lifetime: Int = 3600,
         refreshLevel: AccessLevel? = nil
-    ) throws -> Session {
+    ) throws -> SessionEngine {
         server.set(lifetime: lifetime)
         let session = try session(account, rotation: rotation, refreshLevel: refreshLevel)
         try session.begin(.user, response: SecretBytes(server.signIn))

@@ -41,7 +41,7 @@ import TokenKeepSession
     private static func change(_ store: Store, _ numbers: inout SeededNumbers) throws -> String {
         let service = services[numbers.number(0..<2)]
         let account = accounts[numbers.number(0..<4)]
-        let session = try Session(store, service: service, account: account)
+        let session = try SessionEngine(store, service: service, account: account)
         let step = numbers.number(0..<10)
         switch step {
         case 0: _ = try? session.end(isLocalOnly: true)
@@ -73,7 +73,7 @@ import TokenKeepSession
 
     @Test func aNoteThatHasItsEarlierInodeNumberIsReadAgain() throws {
         let store = try world.store()
-        let session = try Session(store, service: "web", account: "ann")
+        let session = try SessionEngine(store, service: "web", account: "ann")
         try session.begin(.guest, response: SecretBytes(#"{"access_token":"a","expires_in":900}"#))
         var seen = try Seen(store)
         try seen.expectAll(after: "the beginning")
@@ -97,20 +97,20 @@ import TokenKeepSession
         let store = try world.store()
         for number in 1...20 {
             let answer = #"{"access_token":"a","expires_in":3600,"refresh_token":"r"}"#
-            try Session(store, service: "web", account: "user\(number)").begin(.user, response: SecretBytes(answer))
+            try SessionEngine(store, service: "web", account: "user\(number)").begin(.user, response: SecretBytes(answer))
         }
         var seen = try Seen(store)
         #expect(try seen.look().present.count == 20)
         #expect(try seen.look().present.isEmpty)
         try Sessions(store).makeActive(service: "web", account: "user7")
         #expect(try seen.look().present.map(\.account).sorted() == ["user1", "user7"])
-        _ = try Session(store, service: "web", account: "user3").end(isLocalOnly: true)
+        _ = try SessionEngine(store, service: "web", account: "user3").end(isLocalOnly: true)
         #expect(try seen.look().present.map(\.account) == ["user3"])
     }
 
     @Test func lockedNamesAreReportedWhenTheyOpen() throws {
         let store = try world.store()
-        try Session(store, service: "web", account: "ann").begin(
+        try SessionEngine(store, service: "web", account: "ann").begin(
             .user, response: SecretBytes(#"{"access_token":"a","expires_in":3600,"refresh_token":"r"}"#))
         _ = try store.passwords.set(SecretBytes("horse"))
         _ = try store.lock()

@@ -9,10 +9,10 @@ import TokenKeepSession
 @Suite struct SessionsWatchTests {
     private static let service = "api.example.com"
 
-    private static func session(_ account: String, at vault: String) throws -> Session {
+    private static func session(_ account: String, at vault: String) throws -> SessionEngine {
         var configuration = StoreConfiguration(stackText: "any required vault")
         configuration.vaultPath = vault
-        return try Session(Store(configuration), service: service, account: account, SessionOptions())
+        return try SessionEngine(Store(configuration), service: service, account: account, SessionOptions())
     }
 
     private static func signIn(_ account: String, at vault: String) throws {

@@ -10,10 +10,10 @@ struct SignInTests {
     private let world = SessionWorld()
     private let service = "api.example.com"
 
-    private func session(_ account: String = "ann", provider: String? = "example") throws -> Session {
+    private func session(_ account: String = "ann", provider: String? = "example") throws -> SessionEngine {
         var options = try world.session(account).options
         options.provider = provider
-        return try Session(world.store(), service: service, account: account, options)
+        return try SessionEngine(world.store(), service: service, account: account, options)
     }
 
     private func signIn(_ number: Int) throws -> SecretBytes {
@@ -21,7 +21,7 @@ struct SignInTests {
     }
 
     /// A session whose logout found no server.
-    private func queued(_ account: String = "ann", provider: String? = "example") throws -> Session {
+    private func queued(_ account: String = "ann", provider: String? = "example") throws -> SessionEngine {
         let session = try session(account, provider: provider)
         try session.begin(.user, response: signIn(1))
         world.server.become(.isAway)
@@ -48,11 +48,11 @@ struct SignInTests {
 
     @Test func aLevelThatCannotBeHadLeavesThePresentSession() throws {
         let session = try world.signedIn()
-        let note = try session.note()
+        let note = try session.storage.note()
         #expect(throws: TokenKeepError(.unsupported, ""), "the vault is bound to no device") {
             try world.session(refreshLevel: .whenUnlockedThisDeviceOnly).begin(.user, response: signIn(1))
         }
-        #expect(try session.note() == note)
+        #expect(try session.storage.note() == note)
         #expect(try world.session().token().text == "access-1")
         world.move(seconds: 3400)
         #expect(try session.token().text == "access-2")
@@ -63,7 +63,7 @@ struct SignInTests {
         var options = try world.session().options
         options.level = .afterFirstUnlockThisDeviceOnly
         options.refreshLevel = .whenUnlockedThisDeviceOnly
-        let session = try Session(world.store(), service: service, account: "ann", options)
+        let session = try SessionEngine(world.store(), service: service, account: "ann", options)
         #expect(throws: TokenKeepError.self) { try session.begin(.user, response: signIn(1)) }
         #expect(try world.store().list(service: RefreshItem.service).items.isEmpty)
         try world.session().begin(.user, response: signIn(2))

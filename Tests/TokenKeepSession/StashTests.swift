@@ -12,7 +12,7 @@ struct StashTests {
     private let service = "api.example.com"
 
     /// A session whose keyring was locked while the server answered, and which has the new token.
-    private func stashed(rotation: RotationProfile = .strict) throws -> (session: Session, store: Store) {
+    private func stashed(rotation: RotationProfile = .strict) throws -> (session: SessionEngine, store: Store) {
         let session = try world.signedIn(rotation: rotation)
         let store = try world.store()
         world.move(seconds: 3400)
@@ -111,7 +111,7 @@ struct StashTests {
         let session = try world.session(prompt: { _ throws(TokenKeepError) in try SecretBytes("") })
         try session.setProfile(SecretBytes("{}"))
         world.keys.stashes.withLock { #expect($0.isEmpty) }
-        let note = try #require(try session.note())
+        let note = try #require(try session.storage.note())
         #expect(!note.isStashed && note.refreshing == nil)
         #expect(try session.token().text == "access-2")
     }

@@ -12,14 +12,14 @@ struct TokenClaimTests {
     private let world = SessionWorld()
     private static let now: Int64 = 1_800_000_000
 
-    private func begin(_ session: Session, _ more: String) throws {
+    private func begin(_ session: SessionEngine, _ more: String) throws {
         try session.begin(.user, response: SecretBytes(#"{"access_token":"a","refresh_token":"r"\#(more)}"#))
     }
 
     private static func idToken(_ claims: String) -> String { #","id_token":"\#(jsonWebToken("{\(claims)}"))""# }
 
     /// A session, and what the server answers to its refresh.
-    private func session(_ first: String, then second: String) throws -> Session {
+    private func session(_ first: String, then second: String) throws -> SessionEngine {
         let session = try world.session()
         try begin(session, first)
         world.server.next(.says(200, [:], #"{"access_token":"new","refresh_token":"next"\#(second)}"#))

@@ -111,7 +111,7 @@ struct ValidationTests {
         let session = try world.signedIn()
         world.server.next(.says(503, [:], ""))
         #expect(throws: TokenKeepError(.unavailable, "")) { try session.extend(by: 600) }
-        #expect(try session.note()?.coolDown(at: session.options.clock()) == 30)
+        #expect(try session.storage.note()?.coolDown(at: session.options.clock()) == 30)
         #expect(throws: TokenKeepError(.unavailable, "")) { try session.validate() }
         #expect(world.server.validated.isEmpty)
     }

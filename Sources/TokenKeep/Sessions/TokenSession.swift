@@ -20,7 +20,7 @@ package import TokenKeepSession
 /// the call ends after the answer is saved.
 public final class TokenSession: Sendable {
     package let store: TokenStore
-    package let engine: Session
+    package let engine: SessionEngine
 
     /// Opens the session of an account; nil for the active account of the service.
     ///
@@ -35,7 +35,7 @@ public final class TokenSession: Sendable {
         engine = try await store.run { engine, _ throws(CoreError) in
             var core = given
             if core.transport == nil { try core.useProviders() }
-            return try Session(engine, service: service, account: account, core)
+            return try SessionEngine(engine, service: service, account: account, core)
         }
     }
 
@@ -228,7 +228,7 @@ public final class TokenSession: Sendable {
 
     /// Runs a call of the engine on a thread of the store. Cancelling the task cancels the call.
     package func perform<Value: Sendable>(
-        _ body: @escaping @Sendable (Session) throws(CoreError) -> Value
+        _ body: @escaping @Sendable (SessionEngine) throws(CoreError) -> Value
     ) async throws -> Value {
         let engine = engine
         return try await store.run { _, deadline throws(CoreError) in

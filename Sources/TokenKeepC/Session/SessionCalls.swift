@@ -6,8 +6,8 @@ import TokenKeepSession
 
 // Sessions. tokenkeep/session.h documents each function.
 
-private func session(_ pointer: OpaquePointer?) throws(TokenKeepError) -> Session {
-    try Boundary.required(borrow(pointer, as: Session.self), "session")
+private func session(_ pointer: OpaquePointer?) throws(TokenKeepError) -> SessionEngine {
+    try Boundary.required(borrow(pointer, as: SessionEngine.self), "session")
 }
 
 /// See session.h.
@@ -23,13 +23,13 @@ public func tokenkeep_session_open(
         let account = try Boundary.optionalText(account, "account", atMost: Limits.account)
         let options = try SessionOptions(options)
         let opened = try Boundary.required(opened, "pointer for the session")
-        opened.pointee = retainForC(try Session(store, service: service, account: account, options))
+        opened.pointee = retainForC(try SessionEngine(store, service: service, account: account, options))
     }
 }
 
 /// See session.h.
 @implementation @_cdecl("tokenkeep_session_close")
-public func tokenkeep_session_close(_ session: OpaquePointer?) { consume(session, as: Session.self) }
+public func tokenkeep_session_close(_ session: OpaquePointer?) { consume(session, as: SessionEngine.self) }
 
 /// See session.h.
 @implementation @_cdecl("tokenkeep_session_begin")
@@ -205,7 +205,7 @@ public func tokenkeep_session_next(
 /// See session.h.
 @implementation @_cdecl("tokenkeep_session_fd")
 public func tokenkeep_session_fd(_ handle: OpaquePointer?) -> Int32 {
-    (try? borrow(handle, as: Session.self)?.watchDescriptor()) ?? -1
+    (try? borrow(handle, as: SessionEngine.self)?.watchDescriptor()) ?? -1
 }
 
 /// See session.h.

@@ -93,7 +93,7 @@ final class KeptSessions: Sendable {
     private func step(_ info: SessionInfo) {
         let name = KeptSessions.name(info)
         do throws(TokenKeepError) {
-            let session = try Session(store, service: info.service, account: info.account, options)
+            let session = try SessionEngine(store, service: info.service, account: info.account, options)
             let pause = max(KeptSessions.shortestPause, try session.stepAlone())
             state.withLock { state in
                 state.note(pause, of: name, hasFailed: false)

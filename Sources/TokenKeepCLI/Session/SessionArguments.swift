@@ -19,9 +19,9 @@ struct SessionArguments: ParsableArguments {
     var storeOptions: StoreOptions
 
     /// Opens the session.
-    func open() throws(TokenKeepError) -> Session {
+    func open() throws(TokenKeepError) -> SessionEngine {
         let options = try server.options(storeOptions)
-        return try Session(storeOptions.open(server.explainOptions), service: service, account: account, options)
+        return try SessionEngine(storeOptions.open(server.explainOptions), service: service, account: account, options)
     }
 }
 

@@ -54,7 +54,7 @@ struct SessionBeginCommand: ParsableCommand {
         if let timeout = storeOptions.timeout { options.timeoutMilliseconds = try Durations.timeout(timeout) }
         options.provider = provider
         options.rotation = options.rotation ?? known?.rotation
-        let session = try Session(storeOptions.open(), service: service, account: account, options)
+        let session = try SessionEngine(storeOptions.open(), service: service, account: account, options)
         let input = try SecretInput.withoutNewline(SecretInput.read(for: session.name))
         if raw {
             guard !guest else { throw TokenKeepError(.invalid, "--raw excludes --guest") }

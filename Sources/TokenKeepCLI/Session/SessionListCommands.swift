@@ -140,7 +140,7 @@ enum SessionJSON {
     static func waiting(_ store: Store) -> WaitingTokens? { try? WaitingTokens(Outbox(store, SessionOptions())) }
 
     /// The tokens that wait to be revoked; nil if they cannot be listed.
-    static func waiting(_ session: TokenKeepSession.Session) -> WaitingTokens? {
+    static func waiting(_ session: SessionEngine) -> WaitingTokens? {
         try? WaitingTokens(session.outbox)
     }
 

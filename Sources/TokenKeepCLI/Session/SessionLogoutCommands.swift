@@ -65,8 +65,8 @@ struct SessionLogoutCommand: ParsableCommand {
     /// Ends sessions, several at a time unless hooks run, until one cannot be ended.
     private func end(
         _ infos: [SessionInfo], _ store: Store, _ options: SessionOptions
-    ) -> (ended: [(session: Session, report: EndReport)], problem: TokenKeepError?) {
-        typealias Ended = (session: Session, report: EndReport)
+    ) -> (ended: [(session: SessionEngine, report: EndReport)], problem: TokenKeepError?) {
+        typealias Ended = (session: SessionEngine, report: EndReport)
         let outcomes = MutexGuarded([Ended?](repeating: nil, count: infos.count))
         let problem = MutexGuarded<TokenKeepError?>(nil)
         let (hooks, isLocalOnly) = (LogoutHooks.programs(), local)
@@ -74,7 +74,7 @@ struct SessionLogoutCommand: ParsableCommand {
             guard problem.withLock({ $0 == nil }) else { return }
             do throws(TokenKeepError) {
                 let (service, account) = (infos[number].service, infos[number].account)
-                let session = try Session(store, service: service, account: account, options)
+                let session = try SessionEngine(store, service: service, account: account, options)
                 for hook in hooks { hook.register(in: session) }
                 let report = try session.endHere(isLocalOnly: isLocalOnly)
                 outcomes.withLock { $0[number] = (session, report) }
@@ -89,7 +89,7 @@ struct SessionLogoutCommand: ParsableCommand {
     private static let browserTimeout: UInt32 = 60_000
 
     /// Ends the session in any case, and signs the browser out afterwards.
-    private func endWithBrowser(_ opened: Session) throws {
+    private func endWithBrowser(_ opened: SessionEngine) throws {
         let timeout = try session.storeOptions.timeout.map { try Durations.timeout($0) } ?? Self.browserTimeout
         let deadline = Deadline(milliseconds: timeout)
         // The ID token ends with the session.
@@ -100,16 +100,16 @@ struct SessionLogoutCommand: ParsableCommand {
         try browser.run(until: deadline)
     }
 
-    private func end(_ session: Session) throws {
+    private func end(_ session: SessionEngine) throws {
         try show(withHooks(session).end(isLocalOnly: local), of: session)
     }
 
-    private func withHooks(_ session: Session) -> Session {
+    private func withHooks(_ session: SessionEngine) -> SessionEngine {
         for hook in LogoutHooks.programs() { hook.register(in: session) }
         return session
     }
 
-    private func show(_ report: EndReport, of session: Session) throws {
+    private func show(_ report: EndReport, of session: SessionEngine) throws {
         if json { return try Terminal.write(JSONOutput.line(SessionJSON.Ended(report))) }
         for hook in report.hooks where hook.result == .failed {
             let refusal = LogoutHooks.programs().first { $0.name == hook.name }?.refusal
@@ -197,7 +197,7 @@ struct LogoutHooks: Sendable {
             .denied, "other users can change the hook \(path)", hint: "chmod go-w '\(path)', and check its owner")
     }
 
-    func register(in session: Session) {
+    func register(in session: SessionEngine) {
         let (path, refusal) = (path, refusal)
         session.onEnd(name, order: 1000) { service, account, _ throws(TokenKeepError) in
             if let refusal { throw refusal }

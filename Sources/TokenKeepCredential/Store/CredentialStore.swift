@@ -169,12 +169,12 @@ struct CredentialStore {
 
     // MARK: Sessions
 
-    private func session(of name: ItemName) throws(TokenKeepError) -> Session {
+    private func session(of name: ItemName) throws(TokenKeepError) -> SessionEngine {
         var options = SessionOptions()
         try options.useProviders()
         if let sessionTimeout { options.timeoutMilliseconds = sessionTimeout }
         options.whileSending = { isSending in isSending ? HeldSignals.hold() : HeldSignals.release() }
-        return try Session(store, service: name.service, account: name.account, options)
+        return try SessionEngine(store, service: name.service, account: name.account, options)
     }
 
     private func renew(

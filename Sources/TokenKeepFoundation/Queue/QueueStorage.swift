@@ -10,7 +10,7 @@ import TokenKeepSession
 /// The head is written last and cleared first: a request is in the queue if and only if its head exists. Each function
 /// blocks, and runs under the queue's lock, which excludes other threads and processes.
 final class QueueStorage: Sendable {
-    typealias Engine = TokenKeepSession.Session
+    typealias Engine = SessionEngine
 
     static let service = ItemName.queueService
 

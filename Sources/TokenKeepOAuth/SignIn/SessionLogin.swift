@@ -51,7 +51,7 @@ package struct SessionLogin {
     ///
     /// - Throws: ``Status/notFound`` if nobody is signed in; ``Status/invalid`` if another provider's session is there.
     private mutating func add(scopes: String) throws(TokenKeepError) {
-        let session = try Session(store, service: service, account: account, sessionOptions)
+        let session = try SessionEngine(store, service: service, account: account, sessionOptions)
         let info = try session.info()
         guard info.state != .signedOut else {
             throw TokenKeepError(
@@ -104,11 +104,11 @@ package struct SessionLogin {
     /// Tokens with which no session can begin are revoked, unless the vault may have another session of this user at the
     /// provider: many servers revoke all tokens of the user and the client with one.
     ///
-    /// - Throws: as ``SignIn/run(at:_:until:_:)`` and ``Session/begin(_:response:revokesReplaced:)``; ``Status/denied`` if
+    /// - Throws: as ``SignIn/run(at:_:until:_:)`` and ``SessionEngine/begin(_:response:revokesReplaced:)``; ``Status/denied`` if
     ///   another person has signed in.
     package func run(
         until deadline: Deadline, _ present: @escaping SignInPresenter
-    ) throws(TokenKeepError) -> (session: Session, signedIn: SignedIn) {
+    ) throws(TokenKeepError) -> (session: SessionEngine, signedIn: SignedIn) {
         defer { sessionOptions.whileSending?(false) }
         let server = try SignInServer(provider, store, until: deadline, sessionOptions.whileSending)
         guard account != nil || canNameAccount(server.askUserinfo) else { throw nameless }
@@ -117,7 +117,7 @@ package struct SessionLogin {
         outbox.sendBeforeSignIn(at: provider.name, within: revocationLimit, until: deadline)
         let grant = try SignIn.grant(at: server, options, until: deadline, present)
         outbox.drop(of: provider.name)
-        var session: Session?
+        var session: SessionEngine?
         var person: SignedInPerson?
         do throws(TokenKeepError) {
             try deadline.checkCancellation()
@@ -151,17 +151,17 @@ package struct SessionLogin {
         return Outbox(store, options)
     }
 
-    private func open(_ signedIn: SignedIn) throws(TokenKeepError) -> Session {
+    private func open(_ signedIn: SignedIn) throws(TokenKeepError) -> SessionEngine {
         guard let account = account ?? signedIn.account else {
             throw TokenKeepError(
                 .denied, "the sign-in names no account", hint: "name one: tokenkeep session login SERVICE ACCOUNT")
         }
-        return try Session(store, service: service, account: account, sessionOptions)
+        return try SessionEngine(store, service: service, account: account, sessionOptions)
     }
 
     /// Checks that a session's account is that of the person who signed in: the user of its present session, else the user
     /// whom the account names. A browser may be signed in as somebody else.
-    private func check(_ person: SignedInPerson, for session: Session) throws(TokenKeepError) {
+    private func check(_ person: SignedInPerson, for session: SessionEngine) throws(TokenKeepError) {
         let hint = "sign in as the other user in the browser, or begin the session for this one: --any-account"
         if let present = present(of: session), let isOther = person.isOther(than: present) {
             guard isOther else { return }
@@ -176,7 +176,7 @@ package struct SessionLogin {
     }
 
     /// The person of a session, by its ID token; nil if it has none, or cannot be read.
-    private func present(of session: Session) -> SignedInPerson? {
+    private func present(of session: SessionEngine) -> SignedInPerson? {
         guard let token = try? session.idToken(), let claims = UnverifiedClaims(unverified: token) else { return nil }
         return SignedInPerson(provider[.accountClaim].map { [$0] } ?? [], claims.unverified)
     }
@@ -213,7 +213,7 @@ package struct SessionLogin {
     private func isAlone(_ person: SignedInPerson?) -> Bool {
         let isAlone = try? Sessions(store).areAllWithout(provider: provider.name) { name in
             guard let person, name.namespace == store.namespace,
-                let session = try? Session(store, service: name.service, account: name.account, sessionOptions),
+                let session = try? SessionEngine(store, service: name.service, account: name.account, sessionOptions),
                 let other = present(of: session)
             else { return false }
             return person.isOther(than: other) == true

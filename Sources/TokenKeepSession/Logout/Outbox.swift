@@ -62,7 +62,7 @@ public struct Outbox: Sendable {
         // Without a provider it cannot reach the server: then the call says so.
         options.transportNotesSending = fallback != nil
         self.options = options
-        sessions = store.openSessions.all.compactMap { $0 as? Session }.map { ($0.name, $0.options) }
+        sessions = store.openSessions.all.compactMap { $0 as? SessionEngine }.map { ($0.name, $0.options) }
         guard sessions.isEmpty else { return }
         _ = try options.requiredTransport(orThrow: "no session is open that asks a server")
     }
@@ -88,7 +88,7 @@ public struct Outbox: Sendable {
         try json.set("since", options.clock().wall)
         try json.set("not_before", 0)
         try mark.set()
-        let id = try SessionFiles(store.records).id(of: session, Session.call(store, options))
+        let id = try SessionFiles(store.records).id(of: session, SessionEngine.call(store, options))
         let attributes = try ItemAttributes([(name: Outbox.sessionAttribute, value: Hexadecimal.text(id))])
         try save(Entry(name: name, json: json, attributes: attributes, precondition: .none), level: level)
         // A flush that found the outbox empty may have removed the mark meanwhile.
@@ -168,7 +168,7 @@ public struct Outbox: Sendable {
                 }
                 guard let entry = try read(item.name, until: end), isMeant(entry.json) else { continue }
                 let limit = end.within(milliseconds: options.answerLimit)
-                try settle(entry, until: limit, &silent, &result)
+                try revokeIfDue(entry, until: limit, &silent, &result)
             } catch {
                 result.left += 1
                 result.problem = error
@@ -191,7 +191,7 @@ public struct Outbox: Sendable {
         return listing.items.isEmpty && listing.problem == nil
     }
 
-    private func settle(
+    private func revokeIfDue(
         _ entry: Entry, until end: Deadline, _ silent: inout Set<String>, _ result: inout Flushed
     ) throws(TokenKeepError) {
         let service = entry.json["service"]?.text ?? ""
@@ -267,7 +267,7 @@ public struct Outbox: Sendable {
     private func noteCoolDown(_ seconds: Int64, of entry: Entry) throws(TokenKeepError) {
         let now = options.clock()
         let session = try session(of: entry)
-        try SessionFiles(store.records).change(.note, of: session, Session.call(store, options)) { file in
+        try SessionFiles(store.records).change(.note, of: session, SessionEngine.call(store, options)) { file in
             guard var note = file.flatMap({ try? SessionNote($0.state) }), isAbout(note, entry) else { return nil }
             note.coolDown(after: .asksToWait(seconds), "it asks to wait", now: now)
             return note.serialized()

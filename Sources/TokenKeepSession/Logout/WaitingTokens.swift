@@ -29,15 +29,15 @@ public struct WaitingTokens: Sendable {
         guard !counts.isEmpty else { return 0 }
         let store = outbox.store
         let name = try ItemName(namespace: store.namespace, service: service, account: account)
-        let id = try SessionFiles(store.records).id(of: name, Session.call(store, outbox.options))
+        let id = try SessionFiles(store.records).id(of: name, SessionEngine.call(store, outbox.options))
         return counts[Hexadecimal.text(id)] ?? 0
     }
 }
 
 extension Outbox {
-    /// Sends the tokens of sessions that ``Session/endHere(isLocalOnly:)`` has ended, and notes in the reports what the server
+    /// Sends the tokens of sessions that ``SessionEngine/endHere(isLocalOnly:)`` has ended, and notes in the reports what the server
     /// has revoked. Lists the outbox once, however many sessions there are.
-    package func revoke(_ ended: inout [(session: Session, report: EndReport)], until end: Deadline) {
+    package func revoke(_ ended: inout [(session: SessionEngine, report: EndReport)], until end: Deadline) {
         let queued = ended.indices.filter { ended[$0].report.revocation == .queued }
         guard options.transport != nil, !queued.isEmpty else { return }
         let services = Set(queued.map { ended[$0].session.name.service })

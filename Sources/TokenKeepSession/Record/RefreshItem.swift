@@ -1,6 +1,4 @@
 import TokenKeepCore
-import TokenKeepEngine
-import TokenKeepKeys
 
 /// A refresh token at a stricter level than its session: the secret of an item of its own (docs/format.md, section 11).
 ///
@@ -49,7 +47,7 @@ struct RefreshItem {
     let entry: Entry
     let previous: Entry?
     /// The level of the item that was read; nil for an item that is to be written.
-    fileprivate(set) var level: AccessLevel?
+    var level: AccessLevel?
 
     init(_ entry: Entry, previous: Entry? = nil) {
         self.entry = entry
@@ -90,156 +88,8 @@ struct RefreshItem {
         return try json.serialized()
     }
 
-    fileprivate static let damaged = TokenKeepError(
+    static let damaged = TokenKeepError(
         .corrupt, "the item of the refresh token is damaged", hint: "nothing was deleted; sign in again")
-}
-
-extension Session {
-    /// The name of the item that has the refresh token of a session with one.
-    private func refreshName(_ account: String) throws(TokenKeepError) -> ItemName {
-        try ItemName(namespace: name.namespace, service: RefreshItem.service, account: account)
-    }
-
-    /// The accounts that the item of the refresh token may have: the ID of the session's name, the same in every era, and
-    /// another one. A sign-in takes the other one if an item is there that cannot be read.
-    private var refreshAccounts: [String] {
-        let id = Hexadecimal.text(id)
-        return [id, id + "-2"]
-    }
-
-    /// The accounts whose items may be there.
-    func refreshAccounts(_ note: SessionNote) -> [String] {
-        refreshAccounts.enumerated().filter { note.refreshItems & 1 << $0.offset != 0 }.map(\.element)
-    }
-
-    /// The bit of an account in ``SessionNote/refreshItems``; 0 for another item's account.
-    func refreshItemBit(_ account: String?) -> UInt8 {
-        account.flatMap { refreshAccounts.firstIndex(of: $0) }.map { 1 << UInt8($0) } ?? 0
-    }
-
-    /// The item with the refresh token; nil if there is none.
-    func refreshItem(_ account: String, _ call: CallContext) throws(TokenKeepError) -> RefreshItem? {
-        do throws(TokenKeepError) {
-            return try load(refreshName(account), call).map { item throws(TokenKeepError) in
-                var found = try RefreshItem(item.secret)
-                found.level = item.details.accessLevel
-                return found
-            }
-        } catch {
-            throw TokenKeepError(
-                error.status, "the refresh token of \(name) cannot be read: \(error.message)", module: error.module,
-                hint: error.hint)
-        }
-    }
-
-    /// The record with its refresh token, which may be an item of its own.
-    ///
-    /// - Throws: the reason why that item cannot be read, ``Status/locked`` among others.
-    func joined(_ record: SessionRecord, _ call: CallContext) throws(TokenKeepError) -> SessionRecord {
-        guard record.refreshToken == nil, let account = record.refreshItem,
-            let entry = try refreshItem(account, call)?.entry(of: record.epoch)
-        else { return record }
-        var joined = record
-        joined.join(entry)
-        return joined
-    }
-
-    /// The place for the refresh token of another sign-in.
-    struct RefreshPlace {
-        let account: String
-        /// The token that its item has for the present sign-in; nil if it has none.
-        let previous: RefreshItem.Entry?
-    }
-
-    /// Finds the place for the refresh token of another sign-in: the item of the present one, or the account of no item
-    /// that cannot be read.
-    ///
-    /// - Parameter needsPresent: whether an item that cannot be read is an error. A damaged item never is one; an item of
-    ///   a later TokenKeep always is.
-    /// - Throws: the reason why a present item cannot be read, or why both cannot.
-    func refreshPlace(
-        _ note: SessionNote, needsPresent: Bool, _ call: CallContext
-    ) throws(TokenKeepError) -> RefreshPlace {
-        var free = refreshAccounts
-        var problem: TokenKeepError?
-        for account in refreshAccounts(note) {
-            do throws(TokenKeepError) {
-                guard let entry = try refreshItem(account, call)?.entry(of: note.epoch) else { continue }
-                return RefreshPlace(account: account, previous: entry)
-            } catch {
-                guard error.status != .unsupported, !needsPresent || error.status == .corrupt else { throw error }
-                problem = error
-                free.removeAll { $0 == account }
-            }
-        }
-        if let account = free.first { return RefreshPlace(account: account, previous: nil) }
-        throw problem ?? RefreshItem.damaged
-    }
-
-    /// The refresh token of a sign-in whose record is cleared; nil if no item has it.
-    ///
-    /// - Throws: the reason why an item that may have it cannot be read.
-    func refreshEntry(
-        of epoch: String, _ note: SessionNote, _ call: CallContext
-    ) throws(TokenKeepError) -> RefreshItem.Entry? {
-        var problem: TokenKeepError?
-        for account in refreshAccounts(note) {
-            do throws(TokenKeepError) {
-                if let entry = try refreshItem(account, call)?.entry(of: epoch) { return entry }
-            } catch {
-                problem = error
-            }
-        }
-        if let problem { throw problem }
-        return nil
-    }
-
-    /// Saves the refresh token of a record as the item that the record names. Called before the record is saved.
-    ///
-    /// - Parameter level: nil for the level that the record names: an item that is gone must not come back weaker.
-    func saveRefreshToken(
-        of record: SessionRecord, level: AccessLevel?, previous: RefreshItem.Entry?, _ call: CallContext
-    ) throws(TokenKeepError) {
-        guard let account = record.refreshItem, let entry = try record.ownRefreshEntry() else { return }
-        let outcome = try save(
-            RefreshItem(entry, previous: previous).serialized(), as: refreshName(account),
-            level: level ?? AccessLevel(rawValue: record.refreshLevel),
-            label: "refresh token of \(name.defaultLabel)", call)
-        options.explain?("saved the refresh token as an item of its own in \(outcome.module)")
-    }
-
-    /// Clears the items of accounts, and notes that they are not there.
-    func dropRefreshItems(_ accounts: [String], _ call: CallContext) throws(TokenKeepError) {
-        for account in accounts { try store.withoutPrompts.clear(refreshName(account)) }
-        let dropped = accounts.reduce(UInt8(0)) { $0 | refreshItemBit($1) }
-        try changeNote(call) { note in
-            guard note.refreshItems & dropped != 0 else { return false }
-            note.refreshItems &= ~dropped
-            if note.refreshItems == 0 { note.refreshLevel = 0 }
-            return true
-        }
-    }
-
-    /// Clears the items of a sign-in that was cut short before its record, and those that a sign-in has replaced.
-    func dropOrphans(_ call: CallContext) throws(TokenKeepError) {
-        let call = CallContext(deadline: call.deadline.within(milliseconds: 1000))
-        let lock = try changeLock(call)
-        let orphans = try orphanedRefreshItems(readFiles(call))
-        if !orphans.isEmpty {
-            options.explain?("cleared the refresh token of a sign-in that was cut short or replaced")
-            try dropRefreshItems(orphans, call)
-        }
-        _ = consume lock
-    }
-
-    /// The accounts whose items may have a refresh token that no record needs. Only under the change lock it is certain.
-    func orphanedRefreshItems(_ view: SessionView) -> [String] {
-        let note = view.note
-        guard note.refreshItems != 0, view.foreign == nil else { return [] }
-        if let record = view.record { return refreshAccounts(note).filter { $0 != record.refreshItem } }
-        let isOver = note.epoch.isEmpty || note.state == .signedOut
-        return !note.nextEpoch.isEmpty && note.endedEpoch == nil && isOver ? refreshAccounts(note) : []
-    }
 }
 
 extension AccessLevel {

@@ -87,7 +87,7 @@ package struct SessionNote: Sendable, Equatable {
     package var level: UInt32 = 0
     /// The level of the item that has the refresh token, set before the item is written; 0 if there is no such item.
     package var refreshLevel: UInt32 = 0
-    /// A bit for each of the two accounts whose item may have a refresh token (``Session/refreshAccounts``); 0 if
+    /// A bit for each of the two accounts whose item may have a refresh token (``SessionEngine/refreshAccounts``); 0 if
     /// ``refreshLevel`` is 0.
     package var refreshItems: UInt8 = 0
     /// A number that each logout replaces, so that work for a session is not done for a later one. A note that takes the

@@ -197,7 +197,7 @@ package struct SessionRecord {
     }
 
     /// Takes over the tokens of a later generation of the same session.
-    package mutating func take(_ later: SessionRecord) throws(TokenKeepError) {
+    package mutating func replaceTokens(by later: SessionRecord) throws(TokenKeepError) {
         for name in SessionRecord.tokenMembers {
             if let value = later.json[name] { try json.set(name, value) } else { json.remove(name) }
         }

@@ -4,6 +4,11 @@ import TokenKeepCore
 extension Renewal {
     /// Whether the ID token of an answer certainly names another person than that of the sign-in (OpenID Connect Core section
     /// 12.2).
+    func isOfAnother(_ answer: RefreshAnswer, _ record: SessionRecord) -> Bool {
+        guard case .tokens(let tokens) = answer else { return false }
+        return isOfAnother(tokens, record)
+    }
+
     func isOfAnother(_ tokens: TokenResponse, _ record: SessionRecord) -> Bool {
         guard let known = record.identity, let found = tokens.identity else { return false }
         return known.differs(from: found)
@@ -14,32 +19,30 @@ extension Renewal {
     /// - Returns: nil if the session ended meanwhile, or another one began.
     /// - Throws: ``Status/needsLogin``
     func endForAnother(
-        _ tokens: TokenResponse, _ view: SessionView, _ record: SessionRecord
+        _ tokens: TokenResponse, _ facts: SessionFacts, _ record: SessionRecord
     ) throws(TokenKeepError) -> Result? {
         if let token = tokens.refreshToken ?? tokens.accessToken {
             do throws(TokenKeepError) {
-                try Outbox(session.store, options).add(
-                    token, isRefresh: tokens.refreshToken != nil, of: session.name,
-                    record.provider ?? view.note.provider, level: AccessLevel(rawValue: view.note.level))
+                try Outbox(storage.store, options).add(
+                    token, isRefresh: tokens.refreshToken != nil, of: storage.name,
+                    record.provider ?? facts.note.provider, level: AccessLevel(rawValue: facts.note.level))
             } catch {
                 options.explain?("another user's token is not queued for revocation: \(error.message)")
             }
         }
-        guard try end(.otherSubject, view) else { return nil }
-        throw Session.ended(session.name, .otherSubject)
+        guard try end(.otherSubject, facts) else { return nil }
+        throw storage.ended(.otherSubject)
     }
 
     /// Keeps an answer that may have tokens beside those in force. A failure changes nothing.
-    func keepUnread(_ answer: SecretBytes, _ view: SessionView) {
+    func keepUnread(_ answer: SecretBytes, _ facts: SessionFacts) {
         guard answer.count > 0 else { return }
-        let call = Renewal.saving.leasing(view.lease)
         do throws(TokenKeepError) {
-            let lock = try session.changeLock(call)
-            guard let record = try present(view.note, view, call), record.epoch == view.note.epoch,
+            let transaction = try SessionTransaction(storage, Renewal.saving.leasing(facts.lease))
+            guard let record = try present(facts.note, facts, transaction.call), record.epoch == facts.note.epoch,
                 try record.keep(unread: answer)
             else { return }
-            try session.save(record, level: nil, call)
-            _ = consume lock
+            try transaction.apply(.unread(record))
             options.explain?("kept the answer, which cannot be read, in the record")
         } catch {
             options.explain?("the answer, which cannot be read, is not kept: \(error.message)")

@@ -12,49 +12,49 @@ extension Renewal {
     }
 
     /// Sends the refresh token, under the refresh lock.
-    func send(_ view: SessionView, _ record: SessionRecord, isRejected: Bool) throws(Fault) -> Result {
-        let view = withLease(view)
+    func send(_ facts: SessionFacts, _ record: SessionRecord, isRejected: Bool) throws(Fault) -> Result {
+        let facts = withLease(facts)
         let (sending, space) = try orFault { () throws(TokenKeepError) in
-            let sending = try prepare(view, record, isRejected: isRejected)
+            let sending = try prepare(facts, record, isRejected: isRejected)
             let space = try reserve(for: record)
             try call.deadline.checkCancellation()
             return (sending, space)
         }
-        let note = sendingNote(sending.note, view.note, generation: record.generation)
-        defer { if case .notBegun = note.outcome {} else { options.whileSending?(false) } }
+        let permit = makePermit(sending.note, facts.note, generation: record.generation)
+        defer { if case .notBegun = permit.outcome {} else { options.whileSending?(false) } }
         var request = sending.request
-        request.sendingNote = note
+        request.permit = permit
         request.sendBy = call.deadline
         let sent = options.clock()
         let response: SessionResponse
         do throws(TokenKeepError) {
-            if !options.transportNotesSending { try note.begin() }
+            if !options.transportNotesSending { try permit.begin() }
             response = try sending.transport(request)
         } catch {
-            throw try fault(error, note, view)
+            throw try fault(error, permit, facts)
         }
         space.release()
-        return try take(response, sent: sent, view, record, sending.note)
+        return try follow(response, sent: sent, facts, record, sending.note)
     }
 
-    /// The view with the keys that seal the server's answer if the vault is locked meanwhile.
-    func withLease(_ view: SessionView) -> SessionView {
-        var view = view
+    /// The facts with the keys that seal the server's answer if the vault is locked meanwhile.
+    func withLease(_ facts: SessionFacts) -> SessionFacts {
+        var facts = facts
         let levels = [
-            view.level, AccessLevel(rawValue: view.note.level), AccessLevel(rawValue: view.note.refreshLevel),
+            facts.level, AccessLevel(rawValue: facts.note.level), AccessLevel(rawValue: facts.note.refreshLevel),
         ]
-        view.lease = session.store.sealingLease(of: Set(levels.compactMap { $0 }))
-        return view
+        facts.lease = storage.store.sealingLease(of: Set(levels.compactMap { $0 }))
+        return facts
     }
 
-    /// The note that a refresh token is about to be sent. Signals that would end the program are held back from then on.
-    private func sendingNote(
+    /// The permit that notes that a refresh token is about to be sent. Signals that would end the program are held back from then on.
+    private func makePermit(
         _ refreshing: SessionNote.Refreshing, _ known: SessionNote, generation: UInt64
-    ) -> SendingNote {
-        SendingNote { [session, call, options] () throws(TokenKeepError) in
+    ) -> SendingPermit {
+        SendingPermit { [storage, call, options] () throws(TokenKeepError) in
             options.whileSending?(true)
-            let isNoted = try session.changeNote(of: known, call) { $0.refreshing = refreshing }
-            guard isNoted else { return false }
+            let noted = try SessionTransaction(storage, call).apply(.sending(refreshing), to: known)
+            guard noted != nil else { return false }
             options.explain?("noted that the token is about to be sent")
             options.explain?("sends the refresh token of generation \(generation)")
             return true
@@ -62,8 +62,8 @@ extension Renewal {
     }
 
     /// The meaning of a transport's error.
-    private func fault(_ error: TokenKeepError, _ note: SendingNote, _ view: SessionView) throws(Fault) -> Fault {
-        switch note.outcome {
+    private func fault(_ error: TokenKeepError, _ permit: SendingPermit, _ facts: SessionFacts) throws(Fault) -> Fault {
+        switch permit.outcome {
         case .sessionChanged: return .changed
         case .failed(let error): return .failed(error)
         case .notBegun:
@@ -74,20 +74,16 @@ extension Renewal {
             default: return .failed(error)
             }
         case .noted:
-            guard error.status == .unavailable else {
-                try orFault { () throws(TokenKeepError) in
-                    _ = try noteFailure(.unknown, "its answer was lost", view)
-                }
-                return .failed(Renewal.unknown(error.message, error.hint))
-            }
-            try orFault { () throws(TokenKeepError) in try withdraw(view) }
-            return .notSent(error)
+            let isUnsent = error.status == .unavailable
+            let action: AnswerRules.Action = isUnsent ? .withdraw : .pause(.unknown, withdraws: false)
+            _ = try orFault { () throws(TokenKeepError) in try note(action, "its answer was lost", facts) }
+            return isUnsent ? .notSent(error) : .failed(Renewal.unknown(error.message, error.hint))
         }
     }
 
     /// Disk space for the server's answer, found before anything is sent.
     func reserve(for record: SessionRecord) throws(TokenKeepError) -> ReservedSpace {
-        try ReservedSpace(3 * record.serialized().count + 65_536, session.store.records, call)
+        try ReservedSpace(3 * record.serialized().count + 65_536, storage.store.records, call)
     }
 
     func orFault<Value>(_ body: () throws(TokenKeepError) -> Value) throws(Fault) -> Value {
@@ -102,21 +98,21 @@ extension Renewal {
     ///
     /// - Throws: ``Status/unsupported`` without a transport, and as ``checkSending(_:_:_:isRejected:)``.
     private func prepare(
-        _ view: SessionView, _ record: SessionRecord, isRejected: Bool
+        _ facts: SessionFacts, _ record: SessionRecord, isRejected: Bool
     ) throws(TokenKeepError) -> Sending {
         let transport = try options.requiredTransport(
-            orThrow: "the token of \(session.name) is to be renewed, and nothing was given that asks the server")
+            orThrow: "the token of \(storage.name) is to be renewed, and nothing was given that asks the server")
         guard let token = record.refreshToken else {
-            guard record.refreshItem != nil else { throw Session.ended(session.name, .expired) }
+            guard record.refreshItem != nil else { throw storage.ended(.expired) }
             throw TokenKeepError(
-                .expired, "the refresh token of \(session.name), an item of its own, is gone",
+                .expired, "the refresh token of \(storage.name), an item of its own, is gone",
                 hint: "sign in again: tokenkeep session begin SERVICE ACCOUNT")
         }
-        let fingerprint = try session.files.fingerprint(of: token, call)
-        let earlier = unanswered(fingerprint, view, record)
-        try checkSending(earlier, view, record, isRejected: isRejected)
+        let fingerprint = try storage.files.fingerprint(of: token, call)
+        let earlier = unanswered(fingerprint, facts, record)
+        try checkSending(earlier, facts, record, isRejected: isRejected)
         let request = try SessionRequest(
-            .refresh, session.name, token, isRefreshToken: true, for: target, of: record.provider, session.store,
+            .refresh, storage.name, token, isRefreshToken: true, for: target, of: record.provider, storage.store,
             options: options,
             // The answer counts until then, whatever the caller's deadline is.
             deadline: Deadline(milliseconds: options.answerLimit))
@@ -129,23 +125,24 @@ extension Renewal {
 
     /// An earlier refresh with the same token whose answer is lost.
     private func unanswered(
-        _ fingerprint: [UInt8], _ view: SessionView, _ record: SessionRecord
+        _ fingerprint: [UInt8], _ facts: SessionFacts, _ record: SessionRecord
     ) -> SessionNote.Refreshing? {
-        if max(record.generation, record.refreshGeneration) < view.note.generation {
-            // The stash had later tokens, and is gone: this one was used.
-            let since = view.note.refreshing?.since ?? options.clock()
-            return SessionNote.Refreshing(fingerprint: fingerprint, since: since, process: 0, isAnswered: true)
+        let noted = facts.note.refreshing
+        let generations = SendingRules.Generations(
+            record: record.generation, refreshItem: record.refreshGeneration, note: facts.note.generation)
+        switch SendingRules.unanswered(generations, isNoted: noted?.fingerprint == fingerprint) {
+        case .none: return nil
+        case .noted: return noted
+        case .isAnswered:
+            return SessionNote.Refreshing(
+                fingerprint: fingerprint, since: noted?.since ?? options.clock(), process: 0, isAnswered: true)
         }
-        guard let earlier = view.note.refreshing, earlier.fingerprint == fingerprint else { return nil }
-        // The answer had no new refresh token, and was saved; the process died before it changed the note.
-        guard record.generation <= view.note.generation else { return nil }
-        return earlier
     }
 
     /// - Throws: ``Status/unavailable`` if the access token is to be used to its end, ``Status/needsLogin`` if the newer
     ///   tokens are lost.
     private func checkSending(
-        _ earlier: SessionNote.Refreshing?, _ view: SessionView, _ record: SessionRecord, isRejected: Bool
+        _ earlier: SessionNote.Refreshing?, _ facts: SessionFacts, _ record: SessionRecord, isRejected: Bool
     ) throws(TokenKeepError) {
         let now = options.clock()
         let request = earlier.map {
@@ -154,13 +151,13 @@ extension Renewal {
         }
         // A resource that refuses its own token says nothing about that of the sign-in.
         let isOver = isRejected && target == nil || record.life.left(at: now) == 0
-        switch SendingRules.decide(request, rotation(of: view), isAccessTokenOver: isOver) {
+        switch SendingRules.decide(request, rotation(of: facts), isAccessTokenOver: isOver) {
         case .send: return
         case .useAccessToken:
             throw Renewal.unknown("the answer to an earlier refresh was lost", "the present token is used to its end")
         case .isLost:
-            _ = try end(.rotationLost, view)
-            throw Session.ended(session.name, .rotationLost)
+            _ = try end(.rotationLost, facts)
+            throw storage.ended(.rotationLost)
         }
     }
 }

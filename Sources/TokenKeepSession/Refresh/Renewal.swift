@@ -8,7 +8,7 @@ import TokenKeepRecords
 /// it once, save the answer before it is judged.
 struct Renewal {
     struct Result {
-        let view: SessionView
+        let facts: SessionFacts
         let record: SessionRecord
         /// Whether the server was asked.
         var isNew = false
@@ -35,39 +35,42 @@ struct Renewal {
     /// A wait for another process that nobody is shown, in milliseconds.
     private static let quietLimit: UInt32 = 1000
 
-    let session: Session
+    let storage: SessionStorage
     let call: CallContext
     /// The use of the access token; nil for that of the sign-in.
     let target: TokenTarget?
     /// Whether the session is extended, and no refresh token is sent.
     let isExtension: Bool
-    var options: SessionOptions { session.options }
+    var options: SessionOptions { storage.options }
 
-    init(_ session: Session, for target: TokenTarget? = nil, isExtension: Bool = false, _ call: CallContext) {
-        self.session = session.withoutPrompts
+    init(
+        _ storage: SessionStorage, for target: TokenTarget? = nil, isExtension: Bool = false, _ call: CallContext
+    ) {
+        self.storage = storage
         self.target = target
         self.isExtension = isExtension
-        self.call = call
+        // Other processes would wait for this user's answer.
+        self.call = call.withoutPrompts
     }
 
     /// Renews the token, or adopts one that another process saved since `stale` was read; nil if there was none.
     ///
     /// - Parameter isRejected: whether the server refused the access token, so that it must not be returned again.
-    func run(_ view: SessionView, stale: SecretBytes?, isRejected: Bool = false) throws(TokenKeepError) -> Result {
-        let result = try attempt(since: view.slot, stale: stale, isRejected: isRejected)
-        if result.isNew { Outbox(session.store, options).flushBriefly(service: session.name.service) }
+    func run(_ facts: SessionFacts, stale: SecretBytes?, isRejected: Bool = false) throws(TokenKeepError) -> Result {
+        let result = try attempt(since: facts.mark, stale: stale, isRejected: isRejected)
+        if result.isNew { Outbox(storage.store, options).flushBriefly(service: storage.name.service) }
         return result
     }
 
     private func attempt(
-        since slot: UInt64?, stale: SecretBytes?, isRejected: Bool
+        since mark: UInt64?, stale: SecretBytes?, isRejected: Bool
     ) throws(TokenKeepError) -> Result {
         var attempt = 1
-        var slot = slot
+        var mark = mark
         var hasAsked = false
         while true {
             do throws(Fault) {
-                return try locked(since: slot, stale: stale, isRejected: isRejected)
+                return try locked(since: mark, stale: stale, isRejected: isRejected)
             } catch {
                 switch error {
                 case .failed(let error): throw error
@@ -79,17 +82,18 @@ struct Renewal {
                     attempt += 1
                 case .locked(let error):
                     // Without the lock: other processes do not wait for this user's answer.
-                    guard !hasAsked, try session.store.askToOpen(session.name, after: error, until: call.deadline)
+                    guard !hasAsked, try storage.store.askToOpen(storage.name, after: error, until: call.deadline)
                     else { throw error }
                     hasAsked = true
                 case .coolingDown(let seconds):
                     options.explain?("the server asks to wait \(seconds) s")
                     pause(milliseconds: UInt32(clamping: max(1, seconds)) * 1000)
                 case .renewedMeanwhile:
-                    let view = try session.read(call)
-                    if let adopted = try adopted(view, session.live(view), stale) { return adopted }
+                    let facts = try storage.read(call)
+                    let record = try storage.live(facts)
+                    if try decide(facts, record, stale) == .adopt { return adopted(facts, record) }
                     // Once is enough: the next attempt reads under the lock.
-                    slot = nil
+                    mark = nil
                 case .changed:
                     options.explain?("the session was changed meanwhile, and is read again")
                     guard attempt < Renewal.attempts else { throw busy() }
@@ -107,7 +111,7 @@ struct Renewal {
         options.explain?("waits for \(holder()), which is renewing the token")
         if let whileWaiting = options.whileWaiting {
             if let lock = try acquireLock(within: Renewal.quietLimit) { return took(lock) }
-            whileWaiting(try session.note()?.refreshing?.process)
+            whileWaiting(try storage.note()?.refreshing?.process)
         }
         guard let lock = try acquireLock(within: UInt32.max) else { throw busy() }
         return took(lock)
@@ -120,64 +124,70 @@ struct Renewal {
 
     private func acquireLock(within milliseconds: UInt32) throws(TokenKeepError) -> SessionLock? {
         let call = call.until(Deadline(milliseconds: milliseconds))
-        return try SessionLock.acquire(.refresh, of: session.name, session.store.records, call)
+        return try SessionLock.acquire(.refresh, of: storage.name, storage.store.records, call)
     }
 
-    private func locked(since slot: UInt64?, stale: SecretBytes?, isRejected: Bool) throws(Fault) -> Result {
+    private func locked(since mark: UInt64?, stale: SecretBytes?, isRejected: Bool) throws(Fault) -> Result {
         let lock: SessionLock
         do throws(TokenKeepError) {
             lock = try refreshLock()
         } catch {
             throw .failed(error)
         }
-        if let slot, session.slots.value(of: session.id) != slot { throw .renewedMeanwhile }
-        let view: SessionView
-        var record: SessionRecord
+        if let mark, storage.mark != mark { throw .renewedMeanwhile }
+        return try renew(stale: stale, isRejected: isRejected, under: lock)
+    }
+
+    private func renew(
+        stale: SecretBytes?, isRejected: Bool, under _: borrowing SessionLock
+    ) throws(Fault) -> Result {
+        let (facts, record) = try orLocked { () throws(TokenKeepError) in
+            let facts = try storage.read(call)
+            return (facts, try storage.live(facts))
+        }
+        switch try orFault({ () throws(TokenKeepError) in try decide(facts, record, stale) }) {
+        case .adopt: return adopted(facts, record)
+        case .wait(let seconds): throw .coolingDown(seconds)
+        case .fail(let seconds): throw .failed(facts.note.coolingDown(seconds))
+        case .renew: break
+        }
+        let joined = try orLocked { () throws(TokenKeepError) in try storage.joined(record, call) }
+        return try send(facts, joined, isRejected: isRejected)
+    }
+
+    private func orLocked<Value>(_ body: () throws(TokenKeepError) -> Value) throws(Fault) -> Value {
         do throws(TokenKeepError) {
-            view = try session.read(call)
-            record = try session.live(view)
-            if let present = try adopted(view, record, stale) { return present }
+            return try body()
         } catch {
             throw error.status == .locked ? .locked(error) : .failed(error)
         }
-        if let wait = view.note.coolDown(at: options.clock()) {
-            throw isShort(wait) ? .coolingDown(wait) : .failed(view.note.coolingDown(wait))
-        }
-        do throws(TokenKeepError) {
-            record = try session.joined(record, call)
-        } catch {
-            throw error.status == .locked ? .locked(error) : .failed(error)
-        }
-        let result = try send(view, record, isRejected: isRejected)
-        _ = consume lock
-        return result
     }
 
-    /// Whether a call waits for the end of a cool-down itself.
-    func isShort(_ wait: Int64) -> Bool {
-        wait <= AnswerRules.shortWait && UInt32(clamping: wait) * 1000 < call.deadline.remainingMilliseconds
+    /// Whether the token that another process saved since `stale` was read is returned, or the server asked.
+    private func decide(
+        _ facts: SessionFacts, _ record: SessionRecord, _ stale: SecretBytes?
+    ) throws(TokenKeepError) -> TokenRules.LockedDecision {
+        let access = try record.access(for: target)
+        let now = options.clock()
+        return TokenRules.locked(
+            TokenRules.Access(access?.life, at: now, minTTL: 0), isStale: access?.value == stale,
+            coolDown: facts.note.coolDown(at: now), left: call.deadline.remainingMilliseconds)
     }
 
-    /// The token that another process saved since `stale` was read; nil if there is none, or if it is over.
-    private func adopted(
-        _ view: SessionView, _ record: SessionRecord, _ stale: SecretBytes?
-    ) throws(TokenKeepError) -> Result? {
-        guard let token = try record.access(for: target), token.value != stale,
-            token.life.left(at: options.clock()) != 0
-        else { return nil }
+    private func adopted(_ facts: SessionFacts, _ record: SessionRecord) -> Result {
         options.explain?("adopted the token of another process, generation \(record.generation)")
-        return Result(view: view, record: record)
+        return Result(facts: facts, record: record)
     }
 
-    func rotation(of view: SessionView) -> RotationProfile { options.rotation ?? view.note.rotation }
+    func rotation(of facts: SessionFacts) -> RotationProfile { options.rotation ?? facts.note.rotation }
 
     private func busy() -> TokenKeepError {
-        TokenKeepError(.busy, "\(holder()) is renewing the token of \(session.name)", hint: "try again")
+        TokenKeepError(.busy, "\(holder()) is renewing the token of \(storage.name)", hint: "try again")
     }
 
     /// The process that renews the token now, as far as the note says.
     private func holder() -> String {
-        (try? session.note())?.refreshing.map { "process \($0.process)" } ?? "another process"
+        (try? storage.note())?.refreshing.map { "process \($0.process)" } ?? "another process"
     }
 
     private func pause(milliseconds: UInt32) { options.pause(milliseconds, call.deadline) }

@@ -55,7 +55,7 @@ public struct SessionRequest: Sendable {
     package let store: Store
     /// The request must be sent by this moment. Its cancellation ends a request that was not sent.
     package var sendBy: Deadline
-    var sendingNote: SendingNote?
+    var permit: SendingPermit?
 
     init(
         _ purpose: Purpose, _ name: ItemName, _ token: SecretBytes, isRefreshToken: Bool = false,
@@ -95,7 +95,7 @@ public struct SessionRequest: Sendable {
     /// (``SessionOptions/transportNotesSending``).
     ///
     /// - Throws: an error if the request must not be sent.
-    package func willSend() throws(TokenKeepError) { try sendingNote?.begin() }
+    package func willSend() throws(TokenKeepError) { try permit?.begin() }
 
     /// Encodes names and values as a form, in guarded memory.
     ///

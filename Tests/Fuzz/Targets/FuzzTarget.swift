@@ -50,7 +50,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         let again = try SessionRecord(written, now: now)
         try check(again.accessToken == record.accessToken, "a record has another access token after it was written")
         try check(again.refreshToken == record.refreshToken, "a record has another refresh token after it was written")
-        try record.take(try SessionRecord(record.serializedForStash(), now: now))
+        try record.replaceTokens(by: try SessionRecord(record.serializedForStash(), now: now))
         try check(again.accessToken == record.accessToken, "a record has another access token after its stash")
         try check(again.refreshToken == record.refreshToken, "a record has another refresh token after its stash")
         return true

@@ -27,7 +27,7 @@ final class SessionPlayer: @unchecked Sendable {
     private let server: ModelServer
     private let store: Store
     private let rotation: RotationProfile
-    private let handles: [Session]
+    private let handles: [SessionEngine]
     private var live: Live?
     private var isLocked = false
     /// Whether a logout, or the end of a guest, was the last word: another program's record is then left alone.
@@ -65,7 +65,7 @@ final class SessionPlayer: @unchecked Sendable {
         try settle()
     }
 
-    private func play(_ step: SessionStep, _ session: Session) throws {
+    private func play(_ step: SessionStep, _ session: SessionEngine) throws {
         switch step {
         case .begin: try begin(session, isGuest: false)
         case .beginGuest: try begin(session, isGuest: true)
@@ -128,7 +128,7 @@ final class SessionPlayer: @unchecked Sendable {
         server.protect(live?.family)
     }
 
-    private func begin(_ session: Session, isGuest: Bool) throws {
+    private func begin(_ session: SessionEngine, isGuest: Bool) throws {
         let (family, response) = server.signIn()
         let before = live
         do throws(TokenKeepError) {
@@ -141,7 +141,7 @@ final class SessionPlayer: @unchecked Sendable {
         }
     }
 
-    private func logout(_ session: Session, isLocalOnly: Bool) throws {
+    private func logout(_ session: SessionEngine, isLocalOnly: Bool) throws {
         if let live, !isLocalOnly, !live.mayBeLost, !live.isGuest { ended.insert(live.family) }
         if let live, isLocalOnly { endedLocally.insert(live.family) }
         // The last word counts for a record that waits.
@@ -227,7 +227,7 @@ final class SessionPlayer: @unchecked Sendable {
         if let violation = server.violations.first { throw BrokenRule(description: violation) }
     }
 
-    private func check(_ session: Session) throws {
+    private func check(_ session: SessionEngine) throws {
         try checkViolations()
         let state = try session.info().state
         if live == nil, ![.signedOut, .locked].contains(state) || (state == .locked && !isLocked) {

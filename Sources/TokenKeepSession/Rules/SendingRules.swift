@@ -1,5 +1,34 @@
 /// Decides whether a refresh token may be sent. Reads no clock, no file and no network.
+///
+/// docs/sessions.md has the tables of these rules; `SendingRulesTests` compares them.
 enum SendingRules {
+    /// Generations of tokens: in the record, in the refresh token's own item (0 for none), and in the note.
+    struct Generations {
+        var record: UInt64
+        var refreshItem: UInt64 = 0
+        var note: UInt64
+    }
+
+    /// The meaning of a note about a refresh.
+    enum Unanswered: Equatable {
+        /// No earlier request lacks its answer.
+        case none
+        /// An earlier request with the same refresh token has no answer, or its answer is in the stash alone.
+        case noted
+        /// The stash had later tokens, and is gone: the refresh token was used.
+        case isAnswered
+    }
+
+    /// Whether an earlier request with the refresh token lacks its answer.
+    ///
+    /// - Parameter isNoted: whether the note names a refresh with the same token.
+    static func unanswered(_ generations: Generations, isNoted: Bool) -> Unanswered {
+        if max(generations.record, generations.refreshItem) < generations.note { return .isAnswered }
+        // With a later record, the answer had no new refresh token and was saved; the process died before it changed the
+        // note.
+        return isNoted && generations.record <= generations.note ? .noted : .none
+    }
+
     /// An earlier request with the same refresh token, whose answer was not saved.
     struct EarlierRequest: Equatable {
         /// Seconds since the refresh token was sent first.

@@ -1,7 +1,7 @@
 import TokenKeepCore
 
-/// Notes durably, once, that a refresh token is about to be sent.
-final class SendingNote: Sendable {
+/// The permit to send a refresh token: given once the note says durably that the token is about to be sent.
+final class SendingPermit: Sendable {
     /// The state of the note.
     enum Outcome {
         /// Nothing was noted, and so nothing was sent.
@@ -28,7 +28,7 @@ final class SendingNote: Sendable {
         case .notBegun: break
         case .noted: return
         case .failed(let error): throw error
-        case .sessionChanged: throw SendingNote.changed
+        case .sessionChanged: throw SendingPermit.changed
         }
         do throws(TokenKeepError) {
             let isNoted = try write()
@@ -38,7 +38,7 @@ final class SendingNote: Sendable {
             state.withLock { $0 = .failed(error) }
             throw error
         }
-        throw SendingNote.changed
+        throw SendingPermit.changed
     }
 
     private static let changed = TokenKeepError(.conflict, "the session was changed meanwhile")

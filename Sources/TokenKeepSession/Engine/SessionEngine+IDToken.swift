@@ -13,12 +13,12 @@ package struct SessionIDToken: Sendable {
     }
 }
 
-extension Session {
+extension SessionEngine {
     /// The ID token of the session; nil if nobody is signed in, or if the server sent none.
     ///
     /// - Throws: the reason why the record cannot be read.
     package func idToken() throws(TokenKeepError) -> SecretBytes? {
-        try read(begin()).record?.json["id_token"]?.secret()
+        try newCall().read().record?.json["id_token"]?.secret()
     }
 
     /// An ID token that lasts at least `minTTL` seconds, if the server gives one with a refresh. The session is renewed if

@@ -21,6 +21,32 @@ package enum SignInRules {
         // Whole seconds: a session of the same second may be an earlier one, which must not be revoked.
         return generation == 1 && obtained.boot == start.moment.boot && obtained.boottime > start.moment.boottime
     }
+
+    /// The level of the refresh token's own item; nil if the record has the token.
+    ///
+    /// - Parameters:
+    ///   - asked: the level that the options name; nil for the level that the token has.
+    ///   - level: the session's level; nil for the level that the session has.
+    /// - Throws: ``Status/invalid`` if the level that the options name is not stricter than that of the session.
+    static func refreshLevel(
+        _ asked: AccessLevel?, _ level: AccessLevel?, _ note: SessionNote, canRenew: Bool
+    ) throws(TokenKeepError) -> AccessLevel? {
+        let level = level ?? AccessLevel(rawValue: note.level) ?? .afterFirstUnlock
+        guard let asked else {
+            let known = AccessLevel(rawValue: note.refreshLevel)
+            return known.flatMap { $0.isStricter(than: level) && canRenew ? $0 : nil }
+        }
+        guard asked != .memoryOnly else {
+            throw TokenKeepError(.invalid, "the refresh token of a session cannot be memory-only")
+        }
+        guard asked != level else { return nil }
+        guard asked.isStricter(than: level) else {
+            throw TokenKeepError(
+                .invalid, "the level \(asked.word) of the refresh token is not stricter than \(level.word)",
+                hint: "when-unlocked is stricter than after-first-unlock; this-device-only is stricter than not")
+        }
+        return canRenew ? asked : nil
+    }
 }
 
 /// The session of an account at the beginning of a sign-in.
@@ -39,7 +65,7 @@ package struct SignInStart: Sendable, Equatable {
         self.init(
             options.clock(),
             epoch: account.flatMap {
-                try? Session(store, service: service, account: $0, options).note()?.epoch ?? ""
+                try? SessionEngine(store, service: service, account: $0, options).storage.note()?.epoch ?? ""
             })
     }
 }

@@ -1,6 +1,6 @@
 public import TokenKeepCore
 
-extension Session {
+extension SessionEngine {
     /// The time between two looks at a session, if nothing is due before, in seconds: the seeds' heartbeat.
     private static let heartbeat: Int64 = 180
 
@@ -25,21 +25,23 @@ extension Session {
     package func stepAlone(isValidating: Bool = false) throws(TokenKeepError) -> UInt32 {
         do throws(TokenKeepError) {
             _ = try token()
-            if isValidating || options.validates { try validateIfDue(after: Session.heartbeat) }
+            if isValidating || options.validates { try newCall().validateIfDue(after: SessionEngine.heartbeat) }
         } catch {
             guard [.locked, .unavailable, .timedOut, .busy, .denied].contains(error.status) else { throw error }
             options.explain?("nothing was renewed: \(error.message)")
         }
-        return try nextStep()
+        return try storage.nextLook(within: SessionEngine.heartbeat)
     }
+}
 
-    private func nextStep() throws(TokenKeepError) -> UInt32 {
-        let jitter = Int64.random(in: -Session.heartbeat * 100...Session.heartbeat * 100)
-        let heartbeat = Session.heartbeat * 1000 + jitter
-        guard let note = try note() else { return UInt32(clamping: heartbeat) }
+extension SessionStorage {
+    /// Milliseconds until the next look at the session, at most about `heartbeat` seconds.
+    fileprivate func nextLook(within heartbeat: Int64) throws(TokenKeepError) -> UInt32 {
+        let longest = heartbeat * 1000 + Int64.random(in: -heartbeat * 100...heartbeat * 100)
+        guard let note = try note() else { return UInt32(clamping: longest) }
         let times = TokenRules.Times(
             refreshAt: note.canRenew && options.transport != nil ? note.refreshAt : 0, expiresAt: note.expiresAt,
             coolDownUntil: note.coolDownUntil)
-        return UInt32(clamping: min(heartbeat, TokenRules.nextLook(times, at: options.clock().wall) * 1000))
+        return UInt32(clamping: min(longest, TokenRules.nextLook(times, at: options.clock().wall) * 1000))
     }
 }

@@ -7,7 +7,7 @@ struct Watched {
     var last: SessionInfo?
 }
 
-extension Session {
+extension SessionEngine {
     /// A descriptor that becomes readable (poll(2)) after a change of a session, by any process. Owned by this object.
     ///
     /// - Throws: ``Status/io`` if the system allows no more watches.

@@ -1,17 +1,24 @@
 import TokenKeepCore
+import TokenKeepRecords
 
 extension Renewal {
     /// Asks the server to let the session last longer, under the refresh lock, and saves what it answers.
     ///
     /// - Returns: the access token if the server refuses it; nil if the session was extended.
     func extend(by seconds: UInt32) throws(TokenKeepError) -> SecretBytes? {
-        let transport = try session.requiredTransport()
+        let transport = try storage.requiredTransport()
         let lock = try refreshLock()
-        let view = withLease(try session.read(call))
-        let record = try session.live(view)
+        return try extend(by: seconds, transport, under: lock)
+    }
+
+    private func extend(
+        by seconds: UInt32, _ transport: SessionTransport, under _: borrowing SessionLock
+    ) throws(TokenKeepError) -> SecretBytes? {
+        let facts = withLease(try storage.read(call))
+        let record = try storage.live(facts)
         let space = try reserve(for: record)
         let request = try SessionRequest(
-            .extend, session.name, record.accessToken, seconds: seconds, of: record.provider, session.store,
+            .extend, storage.name, record.accessToken, seconds: seconds, of: record.provider, storage.store,
             options: options,
             deadline: Deadline(milliseconds: options.answerLimit))
         options.whileSending?(true)
@@ -21,26 +28,25 @@ extension Renewal {
         do throws(TokenKeepError) {
             response = try transport(request)
         } catch {
-            throw session.unanswered(error, "the session was not extended")
+            throw storage.unanswered(error, "the session was not extended")
         }
         guard response.status != 401 else { return record.accessToken }
-        try session.check(response)
+        try storage.check(response)
         space.release()
         let tokens = try response.body.withUnsafeBytes { bytes throws(TokenKeepError) in
             try TokenResponse(reading: bytes)
         }
-        if let tokens { try save(tokens, response, sent: sent, view, record) }
-        _ = consume lock
+        if let tokens { try save(tokens, response, sent: sent, facts, record) }
         return nil
     }
 
     private func save(
-        _ tokens: TokenResponse, _ response: SessionResponse, sent: SessionTime, _ view: SessionView,
+        _ tokens: TokenResponse, _ response: SessionResponse, sent: SessionTime, _ facts: SessionFacts,
         _ record: SessionRecord
     ) throws(TokenKeepError) {
         let endedMeanwhile = TokenKeepError(.notFound, "the session ended while the server extended it")
         guard !isOfAnother(tokens, record) else {
-            _ = try endForAnother(tokens, view, record)
+            _ = try endForAnother(tokens, facts, record)
             throw endedMeanwhile
         }
         let offset = serverClock(response).offset
@@ -52,6 +58,6 @@ extension Renewal {
         } else {
             return
         }
-        guard try save(extended, of: view, hasToken: true) != nil else { throw endedMeanwhile }
+        guard try save(extended, of: facts, hasToken: true) != nil else { throw endedMeanwhile }
     }
 }

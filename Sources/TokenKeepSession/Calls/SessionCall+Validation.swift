@@ -1,0 +1,111 @@
+import TokenKeepCore
+
+/// Questions to the server about a session.
+extension SessionCall {
+    /// Asks the server whether it still accepts the access token. A token that it refuses with 401 is renewed, once.
+    func validate() throws(TokenKeepError) {
+        let transport = try storage.requiredTransport()
+        var token = try presentToken()
+        try checkCoolDown()
+        var response = try ask(.validate, token, transport)
+        if response.status == 401 {
+            options.explain?("the server refuses the token of generation \(token.generation)")
+            token = try rejected(token.value)
+            response = try ask(.validate, token, transport)
+        }
+        try storage.check(response)
+        try noteValidation()
+    }
+
+    /// Asks the server to let the session last longer.
+    func extend(by seconds: UInt32) throws(TokenKeepError) {
+        _ = try presentToken()
+        try checkCoolDown()
+        let renewal = Renewal(storage, isExtension: true, context)
+        if let refused = try renewal.extend(by: seconds) {
+            _ = try rejected(refused)
+            guard try renewal.extend(by: seconds) == nil else {
+                throw TokenKeepError(.denied, "the server refuses a token that it has just given")
+            }
+        }
+        try noteValidation()
+    }
+
+    /// Validates the session if nothing was heard from the server for a heartbeat.
+    ///
+    /// - Throws: the reason why the session is over. A server that is away is no error.
+    func validateIfDue(after seconds: Int64) throws(TokenKeepError) {
+        guard options.transport != nil, let note = try storage.note(), note.state != .signedOut else {
+            return
+        }
+        let (age, isBeyond) = options.clock().wall.subtractingReportingOverflow(note.validatedAt)
+        // A validation in the future was noted before the clock was set back.
+        guard isBeyond || age < 0 || age >= seconds else { return }
+        do throws(TokenKeepError) {
+            try validate()
+        } catch {
+            // A provider without an endpoint that validates.
+            guard error.status == .unsupported else { throw error }
+        }
+    }
+
+    private func ask(
+        _ purpose: SessionRequest.Purpose, _ token: SessionToken, _ transport: SessionTransport
+    ) throws(TokenKeepError) -> SessionResponse {
+        let limit = context.deadline.within(milliseconds: options.answerLimit)
+        let request = try SessionRequest(
+            purpose, name, token.value, of: token.provider, storage.store, options: options, deadline: limit)
+        do throws(TokenKeepError) {
+            return try transport(request)
+        } catch {
+            throw storage.unanswered(error, "the server did not answer")
+        }
+    }
+
+    /// - Throws: ``Status/unavailable`` while the server asks to wait, whoever was told so.
+    private func checkCoolDown() throws(TokenKeepError) {
+        if let note = try storage.note(), let seconds = note.coolDown(at: options.clock()) {
+            throw note.coolingDown(seconds)
+        }
+    }
+
+    /// Notes that the server has accepted the token. Nobody is woken for it.
+    private func noteValidation() throws(TokenKeepError) {
+        try SessionTransaction(storage, Renewal.saving).apply(.validated)
+    }
+}
+
+extension SessionStorage {
+    func requiredTransport() throws(TokenKeepError) -> SessionTransport {
+        try options.requiredTransport(orThrow: "nothing was given that asks the server about \(name)")
+    }
+
+    /// The error of a request without an answer. An error that names a wrong provider or call is passed on.
+    func unanswered(_ error: TokenKeepError, _ message: String) -> TokenKeepError {
+        let isOurs = options.transportNotesSending
+        guard !isOurs || ![.unsupported, .invalid, .denied, .cancelled].contains(error.status) else { return error }
+        return TokenKeepError(
+            .unavailable, "\(message): \(error.message)", module: "server", hint: error.hint)
+    }
+
+    /// Accepts the statuses from 200 to 299. Notes for all processes that the server asks to wait.
+    func check(_ response: SessionResponse) throws(TokenKeepError) {
+        switch response.status {
+        case 200..<300: return
+        case 401, 403:
+            throw TokenKeepError(
+                .denied, "the server refuses the token (\(response.status))", hint: "the session was not changed")
+        default:
+            if response.status == 429 || response.status == 503 { try noteCoolDown(response) }
+            throw TokenKeepError(
+                .unavailable, "the server answered \(response.status)", module: "server", hint: "try again later")
+        }
+    }
+
+    private func noteCoolDown(_ response: SessionResponse) throws(TokenKeepError) {
+        let wall = options.clock().wall
+        let wait = response.wait(serverTime: response.header("Date").flatMap(HTTPDate.seconds) ?? wall)
+        try SessionTransaction(self, Renewal.saving)
+            .apply(.coolDown(.asksToWait(wait), "it asks to wait (\(response.status))"))
+    }
+}

@@ -1,0 +1,80 @@
+public import TokenKeepCore
+
+extension SessionEngine {
+    /// Runs `body` when this handle ends the session: hooks of a lower order first, hooks of the same order by name.
+    ///
+    /// The orders of the seeds' plan: 100 caches, 200 cookies, 300 preferences of the account. Device id and settings
+    /// stay.
+    public func onEnd(_ name: String, order: UInt32, _ body: @escaping EndHookBody) {
+        hooks.withLock { hooks in
+            hooks.append(EndHook(name: name, order: order, body: body))
+            hooks.sort { ($0.order, $0.name) < ($1.order, $1.name) }
+        }
+    }
+
+    /// Ends the session: first its state, so that no process uses its tokens any more, then the hooks, then the
+    /// record. Works offline, and while everything is locked. Ending an ended session is no error.
+    ///
+    /// The token is revoked at the server now if a transport is given and the server answers, else it waits in the
+    /// outbox.
+    ///
+    /// - Parameter isLocalOnly: whether nothing is sent to the server, now or later.
+    /// - Throws: the reason why the state cannot be written; the session is as it was then. A record that cannot be read
+    ///   or cleared is no error: the session is over all the same.
+    public func end(isLocalOnly: Bool = false) throws(TokenKeepError) -> EndReport {
+        var report = try endHere(isLocalOnly: isLocalOnly)
+        if !isLocalOnly, options.transport != nil {
+            let flushed = try? outbox.flush(of: name)
+            if report.revocation == .queued, let flushed, flushed.sent > 0, flushed.left == 0, flushed.problem == nil {
+                report.revocation = .done
+            }
+        }
+        return report
+    }
+
+    /// ``end(isLocalOnly:)`` without asking the server. ``Outbox/revoke(_:until:)`` sends the tokens of many sessions.
+    package func endHere(isLocalOnly: Bool) throws(TokenKeepError) -> EndReport {
+        let call = try newCall()
+        var report = EndReport()
+        let before = try call.signOut(isLocalOnly: isLocalOnly)
+        try? Sessions(store).deactivate(name, call.context)
+        if before.state != .signedOut { call.runHooks(.logout, &report) }
+        // The hooks have limits of their own.
+        report.revocation = ((try? newCall()) ?? call).clearRecord()
+        return report
+    }
+}
+
+extension SessionCall {
+    fileprivate func runHooks(_ reason: SessionReason, _ report: inout EndReport) {
+        for hook in engine.hooks.withLock({ $0 }) {
+            do throws(TokenKeepError) {
+                try hook.body(name.service, name.account, reason)
+                report.hooks.append((hook.name, .done))
+            } catch {
+                report.hooks.append((hook.name, .failed))
+                options.explain?("the hook \(hook.name) failed: \(error.message)")
+            }
+        }
+    }
+
+    /// Ends the session's state. Returns the note before.
+    fileprivate func signOut(isLocalOnly: Bool) throws(TokenKeepError) -> SessionNote {
+        let transaction = try SessionTransaction(storage, context)
+        let before = try storage.note() ?? SessionNote()
+        try transaction.apply(.signedOut(isLocal: isLocalOnly))
+        return before
+    }
+
+    /// Clears the record now, or leaves it to the next call of the session.
+    fileprivate func clearRecord() -> EndReport.Revocation {
+        do throws(TokenKeepError) {
+            return try prompting { () throws(TokenKeepError) in
+                try SessionTransaction(storage, context).clearEnded(isLater: false)
+            }
+        } catch {
+            options.explain?("the record cannot be cleared yet: \(error.message)")
+            return .waitingForUnlock
+        }
+    }
+}

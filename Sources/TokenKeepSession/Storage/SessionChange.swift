@@ -1,0 +1,237 @@
+import TokenKeepCore
+
+/// A change of a session. ``SessionTransaction/apply(_:to:)`` writes it.
+enum SessionChange {
+    /// A refresh token is about to be sent.
+    case sending(SessionNote.Refreshing)
+    /// The server certainly did not use the refresh token: the note before it was sent.
+    case withdrawn(to: SessionNote)
+    /// An answer gave no tokens. With `withdrawnTo`, the server certainly did not use the refresh token.
+    case failed(AnswerRules.Failure, String, withdrawnTo: SessionNote?)
+    /// The server asks to wait, in an answer to another request.
+    case coolDown(AnswerRules.Failure, String)
+    /// The server accepts the token.
+    case validated
+    /// The user must sign in again: the server's words. The record stays.
+    case over(SessionReason, String)
+    /// The token was refused, and cannot be renewed. The record stays.
+    case expired
+    /// The server gave tokens.
+    ///
+    /// - Parameters:
+    ///   - level: nil for the level that the item has.
+    ///   - answersRefresh: false for an extension, which used no refresh token.
+    case renewed(SessionRecord, level: AccessLevel?, answersRefresh: Bool)
+    /// The tokens are in the stash, shared with other processes or not. `present` is the fingerprint of their refresh
+    /// token.
+    case stashed(SessionRecord, isShared: Bool, present: [UInt8]?)
+    /// The tokens of the stash are in the record; nil if the record had them.
+    case stashSaved(SessionRecord?)
+    /// The application's profile was replaced, in a record that may have taken over the tokens of the stash.
+    case profile(SessionRecord, savesStash: Bool)
+    /// The record keeps an answer that could not be read.
+    case unread(SessionRecord)
+    /// A sign-in is being written.
+    case beginning(epoch: String, refreshLevel: AccessLevel?, item: UInt8)
+    /// A sign-in is written.
+    case begun(SessionRecord, epoch: String, level: AccessLevel?, RotationProfile?, isFromServer: Bool, item: UInt8)
+    /// A sign-in was refused: the note before it, nil for none.
+    case refused(epoch: String, SessionNote?)
+    /// The session of a record that the note does not describe goes on.
+    case takenOver(SessionRecord, level: AccessLevel, vault: String?, item: UInt8)
+    /// A guest's time is over.
+    case guestOver
+    /// The user signs out.
+    case signedOut(isLocal: Bool)
+    /// The record of an ended session is cleared.
+    case ended
+    /// Items of refresh tokens are cleared: their bits.
+    case dropped(UInt8)
+
+    /// The record to be saved, and the level of its item (nil for the level that it has); nil if the record stays.
+    var saved: (record: SessionRecord, level: AccessLevel?)? {
+        switch self {
+        case .renewed(let record, let level, _): (record, level)
+        case .stashSaved(let record): record.map { ($0, nil) }
+        case .profile(let record, _), .unread(let record): (record, nil)
+        default: nil
+        }
+    }
+
+    /// Whether a record that is too long is saved without the server's other members.
+    var mayBeShortened: Bool {
+        switch self {
+        case .renewed, .stashSaved: true
+        default: false
+        }
+    }
+
+    /// Whether other processes read the session again.
+    var isSeen: Bool {
+        switch self {
+        case .sending, .withdrawn, .failed, .coolDown, .validated, .unread, .beginning, .ended, .dropped: false
+        case .over, .expired, .renewed, .stashed, .stashSaved, .profile, .begun, .refused, .takenOver, .guestOver,
+            .signedOut:
+            true
+        }
+    }
+
+    /// Whether the record has the tokens of the stash afterwards.
+    var dropsStash: Bool {
+        switch self {
+        case .renewed, .profile: true
+        default: false
+        }
+    }
+
+    /// Changes the note.
+    ///
+    /// - Returns: false if the note stays as it is.
+    func apply(to note: inout SessionNote, at now: SessionTime) -> Bool {
+        switch self {
+        case .sending(let refreshing): note.refreshing = refreshing
+        case .withdrawn(let earlier): note.refreshing = earlier.refreshing
+        case .failed(let failure, let problem, let withdrawn):
+            note.coolDown(after: failure, problem, now: now)
+            if let withdrawn { note.refreshing = withdrawn.refreshing }
+        case .coolDown, .validated: return applyToLive(&note, at: now)
+        case .over(let reason, let words): note.end(reason, words)
+        case .expired: (note.state, note.reason) = (.needsLogin, .expired)
+        case .renewed(let record, _, let answersRefresh): note.renew(record, answersRefresh: answersRefresh, now: now)
+        case .stashed(let record, let isShared, let present):
+            note.stash(record, isShared: isShared, present, now: now)
+        case .profile(_, savesStash: false), .unread: return false
+        case .stashSaved, .profile:
+            guard note.isStashed else { return false }
+            note.isStashed = false
+            note.refreshing = nil
+        case .beginning, .begun, .refused, .takenOver: return applySignIn(to: &note, at: now)
+        case .guestOver: note.signOut(.guestExpired)
+        case .signedOut(let isLocal): note.logOut(isLocal: isLocal)
+        case .ended: note.endedEpoch = nil
+        case .dropped(let items):
+            guard note.refreshItems & items != 0 else { return false }
+            note.refreshItems &= ~items
+            if note.refreshItems == 0 { note.refreshLevel = 0 }
+        }
+        return true
+    }
+
+    private func applyToLive(_ note: inout SessionNote, at now: SessionTime) -> Bool {
+        guard note.state == .user || note.state == .guest else { return false }
+        if case .coolDown(let failure, let problem) = self {
+            note.coolDown(after: failure, problem, now: now)
+        } else {
+            note.validatedAt = now.wall
+        }
+        return true
+    }
+
+    private func applySignIn(to note: inout SessionNote, at now: SessionTime) -> Bool {
+        switch self {
+        case .beginning(let epoch, let refreshLevel, let item):
+            note.nextEpoch = epoch
+            if let refreshLevel { note.refreshLevel = refreshLevel.rawValue }
+            note.refreshItems |= item
+        case .begun(let record, let epoch, let level, let rotation, let isFromServer, let item):
+            let before = note
+            note = SessionNote(record, epoch: epoch, item: item, after: before, now: now)
+            note.level = level?.rawValue ?? (before.level == 0 ? AccessLevel.afterFirstUnlock.rawValue : before.level)
+            note.rotation = rotation ?? before.rotation
+            note.validatedAt = isFromServer ? now.wall : 0
+        case .refused(let epoch, let known):
+            guard note.nextEpoch == epoch else { return false }
+            let before = known ?? SessionNote()
+            note.nextEpoch = before.nextEpoch
+            note.refreshLevel = before.refreshLevel
+            note.refreshItems = before.refreshItems
+            if known == nil { note.state = .signedOut }
+        case .takenOver(let record, let level, let vault, let item):
+            let belonging = RepairRules.belonging(ofEpoch: record.epoch, vault: record.vault, to: note, in: vault)
+            guard let epoch = record.epoch, belonging == .next else { return false }
+            note = SessionNote(record, epoch: epoch, item: item, after: note, now: now)
+            note.level = level.rawValue
+        default: return false
+        }
+        return true
+    }
+}
+
+extension SessionNote {
+    /// The note of a live record, with the present note's knowledge of the account.
+    ///
+    /// - Parameter item: the bit of the record's refresh item; 0 for none.
+    init(_ record: SessionRecord, epoch: String, item: UInt8, after present: SessionNote, now: SessionTime) {
+        self.init()
+        kind = record.kind
+        state = record.kind == .guest ? .guest : .user
+        self.epoch = epoch
+        provider = record.provider ?? ""
+        refreshLevel = record.refreshLevel == 0 ? present.refreshLevel : record.refreshLevel
+        refreshItems = present.refreshItems | item
+        logoutMark = present.logoutMark
+        update(record, now: now)
+    }
+
+    /// Takes over the times of a record.
+    private mutating func update(_ record: SessionRecord, now: SessionTime) {
+        generation = record.generation
+        canRenew = record.canRenew
+        scope = record.scope ?? ""
+        expiresAt = record.life.end(at: now) ?? 0
+        refreshAt = expiresAt == 0 ? 0 : expiresAt - record.life.margin
+    }
+
+    fileprivate mutating func renew(_ record: SessionRecord, answersRefresh: Bool, now: SessionTime) {
+        update(record, now: now)
+        validatedAt = now.wall
+        isStashed = false
+        guard answersRefresh else { return }
+        refreshing = nil
+        endCoolDown()
+    }
+
+    fileprivate mutating func stash(
+        _ record: SessionRecord, isShared: Bool, _ present: [UInt8]?, now: SessionTime
+    ) {
+        // A refresh token that was replaced is not sent again, even if the stash is gone after a restart.
+        if let present, refreshing?.fingerprint == present {
+            refreshing = nil
+        } else {
+            refreshing?.isAnswered = true
+        }
+        guard isShared else { return }
+        update(record, now: now)
+        isStashed = true
+    }
+
+    fileprivate mutating func end(_ reason: SessionReason, _ words: String) {
+        state = .needsLogin
+        self.reason = reason
+        refreshing = nil
+        endCoolDown()
+        problem = words
+    }
+
+    /// Notes the end of the session. The epoch is new, so that its record is dead.
+    fileprivate mutating func signOut(_ reason: SessionReason) {
+        state = .signedOut
+        self.reason = reason
+        // The next sign-in goes on with the guest's work.
+        if reason != .guestExpired { logoutMark &+= 1 }
+        epoch = SessionEpoch.make()
+        nextEpoch = ""
+    }
+
+    fileprivate mutating func logOut(isLocal: Bool) {
+        let ended = endedEpoch ?? epoch
+        signOut(.logout)
+        endedEpoch = ended
+        endsLocally = isLocal
+        refreshing = nil
+        isStashed = false
+        canRenew = false
+        expiresAt = 0
+        refreshAt = 0
+    }
+}

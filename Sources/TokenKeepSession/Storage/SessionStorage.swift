@@ -1,0 +1,140 @@
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepKeys
+import TokenKeepRecords
+
+/// The parts of one session: its item, its note, its change mark and its stash. Reads; ``SessionTransaction`` writes.
+///
+/// Loads prompt if the call allows prompts.
+struct SessionStorage: Sendable {
+    /// The names of the session's item.
+    let name: ItemName
+    let store: Store
+    let options: SessionOptions
+    let id: [UInt8]
+    let files: SessionFiles
+    let slots: SessionSlots
+    let stash: SessionStash
+
+    init(_ store: Store, _ name: ItemName, _ options: SessionOptions, _ call: CallContext) throws(TokenKeepError) {
+        self.store = store
+        self.name = name
+        self.options = options
+        files = SessionFiles(store.records)
+        slots = store.sessionSlots
+        id = try files.id(of: name, call)
+        stash = SessionStash(store.records, id: id)
+    }
+
+    /// The session's note; nil if there is none or if it is damaged: it is then rebuilt from the record.
+    func note() throws(TokenKeepError) -> SessionNote? {
+        do throws(TokenKeepError) {
+            guard let file = try files.read(.note, of: name) else { return nil }
+            return try? SessionNote(file.state)
+        } catch {
+            guard error.status == .corrupt else { throw error }
+            options.explain?("the session's note is damaged, and rebuilt from the record")
+            return nil
+        }
+    }
+
+    /// The record in the stash; nil if there is none that can be read.
+    func stashedRecord() throws(TokenKeepError) -> SessionRecord? {
+        guard let secret = try stash.read() else { return nil }
+        return try? SessionRecord(secret, now: options.clock())
+    }
+
+    /// The session's item; nil if there is none.
+    func item(_ call: CallContext) throws(TokenKeepError) -> TokenItem? { try load(name, call) }
+
+    /// An item of the session; nil if there is none.
+    func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
+        let limit = call.deadline.within(milliseconds: store.timeoutMilliseconds)
+        do throws(TokenKeepError) {
+            guard call.promptsAllowed else { return try store.withoutPrompts.load(name, until: limit) }
+            return try store.load(service: name.service, account: name.account, until: limit)
+        } catch {
+            guard error.status == .notFound else { throw error }
+            return nil
+        }
+    }
+
+    /// The id of the store's vault, as it stands in records; nil if there is no vault.
+    func vaultID() throws(TokenKeepError) -> String? {
+        try store.records.open().map { Hexadecimal.text($0.keys.vaultID) }
+    }
+
+    /// The change mark, which each change of tokens or state replaces; nil if it cannot be read.
+    var mark: UInt64? { slots.value(of: id) }
+
+    /// Whether certainly no process has changed the session since it was read.
+    func isUnchanged(since facts: SessionFacts) -> Bool { facts.mark.map { $0 == mark } ?? false }
+
+    // MARK: Facts
+
+    /// Reads the session. Finishes nothing.
+    ///
+    /// - Throws: the reason why the record cannot be read: ``Status/locked``, ``Status/unavailable`` and others.
+    func facts(_ call: CallContext) throws(TokenKeepError) -> SessionFacts {
+        var facts = try factsWithoutRecord()
+        try readRecord(into: &facts, call)
+        return facts
+    }
+
+    /// The change mark, the note and the stash, in this order: a token that is kept must not be older than its mark.
+    func factsWithoutRecord() throws(TokenKeepError) -> SessionFacts {
+        if mark == nil { slots.change(id) }
+        let mark = mark
+        return SessionFacts(note: try note() ?? SessionNote(), mark: mark, stashed: try stashedRecord())
+    }
+
+    func readRecord(into facts: inout SessionFacts, _ call: CallContext) throws(TokenKeepError) {
+        if facts.note.state == .signedOut, facts.note.nextEpoch.isEmpty { return }
+        let stashed = facts.stashed.flatMap { $0.epoch == facts.note.epoch ? $0 : nil }
+        let item: TokenItem?
+        do throws(TokenKeepError) {
+            item = try self.item(call)
+        } catch {
+            // A keyring whose collection was deleted may answer with anything.
+            guard stashed != nil, [.locked, .unavailable, .timedOut, .corrupt, .io].contains(error.status) else {
+                throw error
+            }
+            item = nil
+        }
+        guard let item else {
+            facts.record = stashed
+            facts.isKeepable = false
+            return
+        }
+        try fill(&facts, item, stashed)
+    }
+
+    /// Adds the record, with the tokens of the stash if these are later.
+    private func fill(
+        _ facts: inout SessionFacts, _ item: TokenItem, _ stashed: SessionRecord?
+    ) throws(TokenKeepError) {
+        var record = try SessionRecord(item.secret, now: options.clock())
+        facts.level = item.details.accessLevel
+        facts.isKeepable = item.details.accessLevel != .memoryOnly && !item.details.flags.contains(.userPresence)
+        let vault = try store.records.open()
+        if item.details.module == "vault" || item.details.isSealed, let keys = vault?.keys, keys.header.hasPassword {
+            facts.sealingKey = keys.residentKey(for: .level(item.details.accessLevel))
+            facts.isKeepable = facts.isKeepable && facts.sealingKey != nil
+        }
+        let belonging = RepairRules.belonging(
+            ofEpoch: record.epoch, vault: record.vault, to: facts.note,
+            in: vault.map { Hexadecimal.text($0.keys.vaultID) })
+        switch belonging {
+        case .live: break
+        case .next, .foreign:
+            facts.foreign = (record, belonging, item.details)
+            return
+        case .dead: return
+        }
+        if let stashed, stashed.generation > record.generation {
+            try record.replaceTokens(by: stashed)
+            facts.isKeepable = false
+        }
+        facts.record = record
+    }
+}

@@ -1,0 +1,202 @@
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepKeys
+import TokenKeepRecords
+
+/// A locked session, and the only writer of its record, note, change mark and stash. While this value exists, no other
+/// process changes the session.
+///
+/// Never prompts: other processes would wait for this user's answer. The lock ends with the value's scope.
+struct SessionTransaction: ~Copyable {
+    let storage: SessionStorage
+    let call: CallContext
+    private let lock: SessionLock?
+
+    /// Locks a session for a short change.
+    ///
+    /// - Parameter milliseconds: the limit of the wait for the lock, beside the call's deadline.
+    /// - Throws: ``Status/busy``.
+    init(
+        _ storage: SessionStorage, _ call: CallContext, lockWithin milliseconds: UInt32 = .max
+    ) throws(TokenKeepError) {
+        let call = call.withoutPrompts
+        let limit = call.until(Deadline(milliseconds: milliseconds))
+        guard let lock = try SessionLock.acquire(.change, of: storage.name, storage.store.records, limit) else {
+            throw TokenKeepError(
+                .busy, "another process is changing the session of \(storage.name)", hint: "try again")
+        }
+        self.storage = storage
+        self.call = call
+        self.lock = consume lock
+    }
+
+    /// The time for the lock of a session whose tokens are to be stashed, in milliseconds.
+    private static let stashingLimit: UInt32 = 1000
+
+    /// Locks a session whose new tokens cannot be saved. A lock that is not to be had, as on a full disk, must not lose
+    /// them.
+    init(stashingIn storage: SessionStorage, _ call: CallContext) {
+        self.storage = storage
+        self.call = call.withoutPrompts
+        let limit = call.withoutPrompts.until(Deadline(milliseconds: SessionTransaction.stashingLimit))
+        do throws(TokenKeepError) {
+            lock = try SessionLock.acquire(.change, of: storage.name, storage.store.records, limit)
+        } catch {
+            lock = nil
+        }
+    }
+
+    /// The session as it is now. Finishes nothing.
+    func facts() throws(TokenKeepError) -> SessionFacts { try storage.facts(call) }
+
+    /// Writes a change in the one order that survives a crash at any moment: the refresh token's own item, the record, the
+    /// change mark, the note, the change mark again for those who watch the note, the stash.
+    ///
+    /// - Parameter known: the note of the session that is meant; nil for whichever session the note has. Takes the place of
+    ///   a note that was damaged since.
+    /// - Returns: the new note; nil if it stays as it is, because that session ended, or another one began.
+    @discardableResult
+    func apply(_ change: SessionChange, to known: SessionNote? = nil) throws(TokenKeepError) -> SessionNote? {
+        if let (record, level) = change.saved {
+            if change.mayBeShortened, try record.isTooLong() {
+                storage.options.explain?("left out members of the server's answer: the record is too long")
+                try record.removeExtras()
+            }
+            try saveRefreshToken(of: record, level: nil, previous: nil)
+            try saveItem(record, level: level)
+            if case .unread = change { return nil }
+            storage.slots.change(storage.id)
+        }
+        let changed: SessionNote?
+        do throws(TokenKeepError) {
+            changed = try changeNote(change, known)
+        } catch {
+            // Without the note, the record's generation shows that the answer was saved.
+            guard case .renewed = change else { throw error }
+            changed = nil
+        }
+        if changed != nil, change.isSeen { storage.slots.change(storage.id) }
+        if change.dropsStash { try storage.stash.drop() }
+        return changed
+    }
+
+    private func changeNote(_ change: SessionChange, _ known: SessionNote?) throws(TokenKeepError) -> SessionNote? {
+        let now = storage.options.clock()
+        var changed: SessionNote?
+        try storage.changeNote(call, else: known ?? SessionNote()) { note in
+            let isMeant = known.map { $0.epoch == note.epoch } ?? true
+            guard isMeant, change.apply(to: &note, at: now) else { return false }
+            changed = note
+            return true
+        }
+        return changed
+    }
+
+    /// Keeps new tokens in the stash until their place opens.
+    func stash(_ record: SessionRecord, of known: SessionNote) throws(TokenKeepError) {
+        let isShared = try storage.stash.write(record.serializedForStash())
+        storage.slots.change(storage.id)
+        storage.options.explain?(
+            isShared
+                ? "stashed generation \(record.generation) in the kernel until its place opens"
+                : "generation \(record.generation) is in the memory of this process alone")
+        let present = record.refreshToken.flatMap { try? storage.files.fingerprint(of: $0, call) }
+        _ = try? apply(.stashed(record, isShared: isShared, present: present), to: known)
+    }
+
+    // MARK: Items
+
+    /// Saves the record as the session's item.
+    ///
+    /// - Parameter level: nil for the level that the item has.
+    func saveItem(_ record: SessionRecord, level: AccessLevel?) throws(TokenKeepError) {
+        let outcome = try save(
+            record.serialized(), as: storage.name, level: level, label: "session of \(storage.name.defaultLabel)")
+        let waiting = outcome.pendingModules.map { "; it is pending for \($0)" }.joined()
+        storage.options.explain?("saved generation \(record.generation) in \(outcome.module)\(waiting)")
+    }
+
+    /// Saves the refresh token of a record as the item that the record names. Called before the record is saved.
+    ///
+    /// - Parameters:
+    ///   - level: nil for the level that the record names: an item that is gone must not come back weaker.
+    ///   - previous: the refresh token of the earlier sign-in, until this one is noted.
+    func saveRefreshToken(
+        of record: SessionRecord, level: AccessLevel?, previous: RefreshItem.Entry?
+    ) throws(TokenKeepError) {
+        guard let account = record.refreshItem, let entry = try record.ownRefreshEntry() else { return }
+        let outcome = try save(
+            RefreshItem(entry, previous: previous).serialized(), as: storage.refreshName(account),
+            level: level ?? AccessLevel(rawValue: record.refreshLevel),
+            label: "refresh token of \(storage.name.defaultLabel)")
+        storage.options.explain?("saved the refresh token as an item of its own in \(outcome.module)")
+    }
+
+    /// Saves an item of the session. If its place is locked, the vault keeps it under its password.
+    private func save(
+        _ secret: SecretBytes, as name: ItemName, level: AccessLevel?, label: String
+    ) throws(TokenKeepError) -> SaveOutcome {
+        var request = try SaveRequest(name: name, secret: secret, accessLevel: level, label: label)
+        request.keepsWhenLocked = true
+        let store = storage.store
+        return try store.withoutPrompts.save(
+            request, until: call.deadline.within(milliseconds: store.timeoutMilliseconds), call.lease)
+    }
+
+    /// Clears the session's item.
+    func clearItem() throws(TokenKeepError) { try storage.store.withoutPrompts.clear(storage.name) }
+
+    /// Clears the items of accounts, and notes that they are not there.
+    func dropRefreshItems(_ accounts: [String]) throws(TokenKeepError) {
+        guard !accounts.isEmpty else { return }
+        for account in accounts { try storage.store.withoutPrompts.clear(storage.refreshName(account)) }
+        try apply(.dropped(accounts.reduce(UInt8(0)) { $0 | storage.refreshItemBit($1) }))
+    }
+
+    /// Clears the record of a guest whose time is over.
+    ///
+    /// - Returns: false if the guest became a user meanwhile, or signed out.
+    func clearGuest(_ note: SessionNote) throws(TokenKeepError) -> Bool {
+        guard try apply(.guestOver, to: note) != nil else { return false }
+        try clearItem()
+        try dropRefreshItems(storage.refreshAccounts(note.refreshItems))
+        return true
+    }
+
+    // MARK: Revocation
+
+    /// Puts a record's refresh token, else its access token, into the outbox: not after a logout that sends nothing, and
+    /// not if the present session has the same token.
+    ///
+    /// - Parameter level: the level of the record's item; nil if there is none. The note's level can be forged.
+    func queue(
+        _ record: SessionRecord, _ level: AccessLevel?, _ note: SessionNote, unlessOf present: SessionRecord? = nil
+    ) throws(TokenKeepError) {
+        if note.state == .signedOut, note.endsLocally { return }
+        if let present {
+            let live = (try? storage.joined(present, Renewal.saving)) ?? present
+            guard live.refreshToken ?? live.accessToken != record.refreshToken ?? record.accessToken else { return }
+        }
+        let isApart = record.refreshToken != nil && record.refreshItem != nil
+        try Outbox(storage.store, storage.options).add(
+            record.refreshToken ?? record.accessToken, isRefresh: record.refreshToken != nil, of: storage.name,
+            record.provider,
+            level: isApart ? AccessLevel(rawValue: record.refreshLevel) : level ?? AccessLevel(rawValue: note.level))
+    }
+}
+
+extension SessionStorage {
+    /// Changes the note under the item's lock. `body` returns false to leave it as it is.
+    ///
+    /// - Parameter known: takes the place of a note that is missing or damaged.
+    func changeNote(
+        _ call: CallContext, else known: SessionNote = SessionNote(), _ body: (inout SessionNote) -> Bool
+    ) throws(TokenKeepError) {
+        try files.change(.note, of: name, call) { file in
+            let present = file.flatMap { try? SessionNote($0.state) }
+            var note = present ?? known
+            if present == nil { note.logoutMark = .random(in: 1...UInt32.max) }
+            return body(&note) ? note.serialized() : nil
+        }
+    }
+}
