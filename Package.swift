@@ -240,6 +240,22 @@ if Context.environment["TOKENKEEP_PROGRAM"] == "1" {
             ],
             swiftSettings: strict))
 
+    // The provider of org.freedesktop.secrets needs libsystemd and libgcrypt. `TOKENKEEP_PROVIDER=0` leaves it out.
+    if Context.environment["TOKENKEEP_PROVIDER"] ?? "1" == "1" {
+        package.products.append(.executable(name: "tokenkeep-secret-service", targets: ["TokenKeepProvider"]))
+        package.targets += [
+            .target(name: "CSystemdBus", cSettings: strictC, linkerSettings: [.linkedLibrary("systemd")]),
+            .target(name: "CGcrypt", cSettings: strictC, linkerSettings: [.linkedLibrary("gcrypt")]),
+            .executableTarget(
+                name: "TokenKeepProvider",
+                dependencies: [
+                    "TokenKeepCore", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine", "CSystemdBus", "CGcrypt",
+                    "CSystemShims",
+                ],
+                swiftSettings: strict),
+        ]
+    }
+
     // Programs of the tests and the benchmarks.
     package.targets += [
         .executableTarget(

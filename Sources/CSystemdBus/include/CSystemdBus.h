@@ -1,0 +1,23 @@
+#ifndef TOKENKEEP_SYSTEMD_BUS_H
+#define TOKENKEEP_SYSTEMD_BUS_H
+
+#include <systemd/sd-bus.h>
+
+#include <stdint.h>
+
+/* Whether the program's own `free` and `realloc` are in use, which clear memory before they release it. */
+int tokenkeep_memory_is_wiped(void);
+
+/* Adds the part of the socket's credentials that sd-bus does not give: the user id of the bus daemon; -1 if unknown. */
+int64_t tokenkeep_bus_owner(sd_bus *bus);
+
+/* A signal's file descriptor (signalfd(2)) for SIGTERM, SIGINT and SIGHUP, which are blocked; -1 on failure. */
+int tokenkeep_signals_open(void);
+
+/* An event's file descriptor (eventfd(2)), close-on-exec and non-blocking; -1 on failure. */
+int tokenkeep_event_open(void);
+
+/* Makes the process non-dumpable and its core size zero: a core holds no secret. */
+void tokenkeep_forbid_cores(void);
+
+#endif
