@@ -32,6 +32,7 @@ final class VaultReader: Sendable {
         var names: [[UInt8]: ItemName] = [:]
         var isComplete = false
         var reported: Set<String> = []
+        var hasMade = false
     }
 
     let records: Records
@@ -50,7 +51,7 @@ final class VaultReader: Sendable {
             var look = VaultLook()
             let notice = watch.take()
             do throws(TokenKeepError) {
-                let vault = try records.open()
+                let vault = try records.open() ?? VaultReader.made(records, &known)
                 look.state = VaultReader.state(of: vault)
                 if notice.hasChanged, notice.records == nil || notice.hasLost { known.isComplete = false }
                 guard look.state.isOpen else {
@@ -69,6 +70,13 @@ final class VaultReader: Sendable {
             look.damages.removeAll { !known.reported.insert($0.message).inserted }
             return look
         }
+    }
+
+    /// Makes the vault once, so that it has an identifier, by which programs recognise it behind the bus.
+    private static func made(_ records: Records, _ known: inout Known) -> OpenVault? {
+        guard !known.hasMade else { return nil }
+        known.hasMade = true
+        return try? records.openOrMake(CallContext(deadline: Deadline(milliseconds: 10_000)))
     }
 
     private static func state(of vault: OpenVault?) -> VaultState {
