@@ -11,6 +11,7 @@ extension Provider {
         let results = [
             sd_bus_add_fallback(bus.raw, nil, ObjectPath.root, { message, this, _ in Provider.receive(message, this) { $0.handle($1) } }, this),
             sd_bus_add_object(bus.raw, nil, Provider.ownPath, { message, this, _ in Provider.receive(message, this) { $0.handleOwn($1) } }, this),
+            sd_bus_add_object(bus.raw, nil, Provider.portalPath, { message, this, _ in Provider.receive(message, this) { $0.handlePortal($1) } }, this),
             sd_bus_add_match(
                 bus.raw, nil,
                 "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged'",
@@ -68,6 +69,7 @@ extension Provider {
         while true {
             let result = sd_bus_process(bus.raw, nil)
             if let ending { return ending }
+            if isLeaving, result == 0, !hasWorkInFlight { return .finished }
             if result < 0 { return .finished }
             if result > 0 { continue }
             wait(signals)
@@ -75,6 +77,12 @@ extension Provider {
             for body in timers.takeDue() { body() }
             startLook()
         }
+    }
+
+    /// Takes a signal of the system: the program ends after the calls in flight.
+    private func takeSignal(_ signals: Int32) {
+        _ = tokenkeep_next_signal(signals)
+        leave("")
     }
 
     /// Waits until there is something to do.
@@ -88,7 +96,7 @@ extension Provider {
         ]
         let timeout = timers.next.map { Int32(clamping: $0) } ?? -1
         guard poll(&files, nfds_t(files.count), timeout) > 0 else { return }
-        if files[2].revents != 0 { ending = .finished }
+        if files[2].revents != 0 { takeSignal(signals) }
         if files[3].revents != 0 { freshness.isSignalled = true }
     }
 }

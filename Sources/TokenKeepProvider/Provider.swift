@@ -31,6 +31,8 @@ final class Provider {
     var timers = Timers()
     /// The reason why the program must end; nil while it runs.
     var ending: ProviderEnding?
+    /// Whether the program has given its names back and ends after the calls in flight.
+    var isLeaving = false
     private var completions: [UInt64: (any Sendable) -> Void] = [:]
     private var tickets: UInt64 = 0
 
@@ -81,6 +83,9 @@ final class Provider {
     func takeResults() {
         for (ticket, value) in results.take() { completions.removeValue(forKey: ticket)?(value) }
     }
+
+    /// Whether a call waits for a worker.
+    var hasWorkInFlight: Bool { !completions.isEmpty || !freshness.waiting.isEmpty }
 
     // MARK: the index
 

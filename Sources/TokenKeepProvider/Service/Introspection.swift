@@ -102,4 +102,8 @@ enum Introspection {
     static let ours = interface(
         Interfaces.ours,
         [method("Unlock", ["h"], ["i", "s"]), method("Lock", [], ["i", "s"]), property("VaultId", "s")])
+
+    static let portal = interface(
+        Interfaces.portal,
+        [method("RetrieveSecret", ["o", "s", "h", "a{sv}"], ["u", "a{sv}"]), property("version", "u")])
 }

@@ -38,6 +38,7 @@ extension Provider {
             guard signature == "ay" else { throw .invalid("the public key is not of the type ay") }
             peer = Array(try message.bytes())
         }
+        lookForOthersSoon()
         guard clients.sessionCount(of: message.sender) < Clients.sessionLimit else {
             throw .limit("you have \(Clients.sessionLimit) sessions")
         }
