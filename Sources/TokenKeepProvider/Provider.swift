@@ -59,6 +59,17 @@ final class Provider {
         workers.submit(on: key) { [results] in results.post(ticket, work()) }
     }
 
+    /// Runs `work` on a thread of its own, and then `completion` on the bus thread.
+    func runAlone<Value: Sendable>(
+        _ work: @escaping @Sendable () -> Value, then completion: @escaping (Value) -> Void
+    ) {
+        tickets += 1
+        let ticket = tickets
+        completions[ticket] = { value in if let value = value as? Value { completion(value) } }
+        let started = DetachedThread.start { [results] in results.post(ticket, work()) }
+        if started != 0 { workers.submit(on: nil) { [results] in results.post(ticket, work()) } }
+    }
+
     /// Runs a call of the vault on a worker, and answers `message` with an error if the call fails.
     func ask<Value: Sendable>(
         on key: String?, for message: BusMessage, _ work: @escaping @Sendable () throws(TokenKeepError) -> Value,

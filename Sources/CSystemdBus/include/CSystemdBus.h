@@ -4,6 +4,7 @@
 #include <systemd/sd-bus.h>
 
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Whether the program's own `free` and `realloc` are in use, which clear memory before they release it. */
 int tokenkeep_memory_is_wiped(void);
@@ -19,5 +20,12 @@ int tokenkeep_event_open(void);
 
 /* Makes the process non-dumpable and its core size zero: a core holds no secret. */
 void tokenkeep_forbid_cores(void);
+
+/* Starts a program in a session of its own, with pipes as its standard input and output and nothing as its standard error.
+   The program gets SIGINT when the calling thread ends. Other descriptors are closed in it. 0, or an errno. */
+int tokenkeep_asking_start(const char *path, char *const environment[], pid_t *process, int *input, int *output);
+
+/* The identity of a terminal's file: whether two paths lead to the same device file. */
+int tokenkeep_is_same_file(const char *path, const char *other);
 
 #endif

@@ -106,3 +106,18 @@ extension Bus {
         return sd_bus_get_unique_name(raw, &name) >= 0 ? BusMessage.text(name) : ""
     }
 }
+
+extension Bus {
+    /// Calls a method whose interface is the destination's name, and does not wait for the reply. Starts no program.
+    func call(_ destination: String, _ path: String, _ member: String, _ body: (OutgoingMessage) -> Void) {
+        var made: OpaquePointer?
+        guard sd_bus_message_new_method_call(raw, &made, destination, path, destination, member) >= 0, let made
+        else { return }
+        let message = OutgoingMessage(made)
+        sd_bus_message_set_expect_reply(message.raw, 0)
+        sd_bus_message_set_auto_start(message.raw, 0)
+        body(message)
+        guard message.isWhole else { return }
+        sd_bus_send(raw, message.raw, nil)
+    }
+}
