@@ -7,6 +7,14 @@ struct ProviderOptions: Sendable {
     var pinentry: String?
     var passwordFile: String?
     var passwordDescriptor: Int32?
+    /// A descriptor that gets a byte once the program owns its name.
+    var readyDescriptor: Int32?
+    /// The command; nil to serve.
+    var command: String?
+    /// The arguments of the command `run`, after `--`.
+    var words: [String] = []
+    var replaces = false
+    var json = false
     var showsHelp = false
     var showsVersion = false
 
@@ -23,6 +31,17 @@ struct ProviderOptions: Sendable {
           --version             print the version
           --help                print this text
         """
+
+    private static let commands: Set<String> = ["run", "enable", "disable", "status", "unlock-running", "lock-running"]
+
+    /// The options for a provider that a command starts.
+    var passedOn: [String] {
+        var options: [String] = mayPrompt ? [] : ["--prompt", "none"]
+        if let pinentry { options += ["--pinentry", pinentry] }
+        if let passwordFile { options += ["--password-file", passwordFile] }
+        if let passwordDescriptor { options += ["--password-fd", "\(passwordDescriptor)"] }
+        return options
+    }
 
     /// Parses the arguments, without the program's name.
     ///
@@ -41,6 +60,13 @@ struct ProviderOptions: Sendable {
                     throw TokenKeepError(.invalid, "--password-fd takes the number of a descriptor")
                 }
                 passwordDescriptor = number
+            case "--ready-fd": readyDescriptor = Int32(try ProviderOptions.value(of: argument, &rest))
+            case "--replace" where command == "enable": replaces = true
+            case "--json" where command == "status": json = true
+            case "--" where command == "run":
+                words = Array(rest)
+                rest = []
+            case _ where command == nil && ProviderOptions.commands.contains(argument): command = argument
             default: throw TokenKeepError(.invalid, "there is no option \(argument)", hint: "see --help")
             }
         }

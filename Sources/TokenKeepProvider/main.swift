@@ -13,6 +13,11 @@ func run(_ options: ProviderOptions) throws(TokenKeepError) {
     try provider.unlockAtStart()
     try provider.register()
     try provider.requestNames()
+    if let descriptor = options.readyDescriptor {
+        var byte: UInt8 = 1
+        _ = write(descriptor, &byte, 1)
+        close(descriptor)
+    }
     if case .failed(let error) = provider.serve() { throw error }
 }
 
@@ -23,7 +28,20 @@ do throws(TokenKeepError) {
     } else if options.showsVersion {
         print("tokenkeep-secret-service \(TokenKeepVersion.string)")
     } else {
-        try run(options)
+        switch options.command {
+        case "run":
+            exit(
+                try RunCommand.run(
+                    options.words, options.passedOn, passwordDescriptor: options.passwordDescriptor))
+        case "enable": try EnableCommands.enable(replacing: options.replaces)
+        case "disable": try EnableCommands.disable()
+        case "status": try EnableCommands.status(json: options.json)
+        case "unlock-running": try ClientCommands.unlock()
+        case "lock-running": try ClientCommands.lock()
+        default:
+            Yielding.yieldIfReplaced()
+            try run(options)
+        }
     }
 } catch {
     Log.line(error.hint.map { "\(error.message) (\($0))" } ?? error.message)

@@ -28,4 +28,18 @@ int tokenkeep_asking_start(const char *path, char *const environment[], pid_t *p
 /* The identity of a terminal's file: whether two paths lead to the same device file. */
 int tokenkeep_is_same_file(const char *path, const char *other);
 
+/* Starts a program. It gets `signal_number` when the calling thread ends (0: nothing), and of this process's descriptors those
+   that are not close-on-exec. 0, or an errno, also if the program cannot be executed. */
+int tokenkeep_companion_start(const char *path, char *const arguments[], char *const environment[], int signal_number,
+                              pid_t *process);
+
+/* Makes `descriptor` inherited by programs (1) or not (0). */
+void tokenkeep_inherit(int descriptor, int is_inherited);
+
+/* A memory file with these bytes, which programs inherit; -1 on failure. */
+int tokenkeep_text_file(const char *text, size_t length);
+
+/* The exit code of a shell for a status of waitpid(2). */
+int tokenkeep_exit_code(int status);
+
 #endif

@@ -85,17 +85,7 @@ final class Bus {
         else { return nil }
         defer { sd_bus_message_unref(call) }
         let added = name.withCString { sd_bus_message_append_basic(call, BusMessage.type("s"), $0) }
-        var answer: OpaquePointer?
-        guard added >= 0, sd_bus_call(raw, call, 2_000_000, nil, &answer) >= 0, let answer else { return nil }
-        defer { sd_bus_message_unref(answer) }
-        let reply = BusMessage(answer)
-        var found: [String] = []
-        do throws(Refusal) {
-            try reply.array("s") { () throws(Refusal) in found.append(try reply.string()) }
-        } catch {
-            return nil
-        }
-        return found
+        return added >= 0 ? names(in: call) : nil
     }
 }
 
@@ -119,5 +109,31 @@ extension Bus {
         body(message)
         guard message.isWhole else { return }
         sd_bus_send(raw, message.raw, nil)
+    }
+}
+
+extension Bus {
+    /// Calls a method of the bus daemon without arguments, and reads the names in its reply; nil on failure.
+    func list(_ member: String) -> [String]? {
+        let daemon = "org.freedesktop.DBus"
+        var call: OpaquePointer?
+        guard sd_bus_message_new_method_call(raw, &call, daemon, "/org/freedesktop/DBus", daemon, member) >= 0
+        else { return nil }
+        defer { sd_bus_message_unref(call) }
+        return names(in: call)
+    }
+
+    private func names(in call: OpaquePointer?) -> [String]? {
+        var answer: OpaquePointer?
+        guard sd_bus_call(raw, call, 2_000_000, nil, &answer) >= 0, let answer else { return nil }
+        defer { sd_bus_message_unref(answer) }
+        let reply = BusMessage(answer)
+        var found: [String] = []
+        do throws(Refusal) {
+            try reply.array("s") { () throws(Refusal) in found.append(try reply.string()) }
+        } catch {
+            return nil
+        }
+        return found
     }
 }

@@ -49,6 +49,12 @@ final class BusMessage {
         return value != 0
     }
 
+    func integer() throws(Refusal) -> Int32 {
+        var value: Int32 = 0
+        try check(sd_bus_message_read_basic(raw, BusMessage.type("i"), &value))
+        return value
+    }
+
     /// A descriptor, which the message owns.
     func descriptor() throws(Refusal) -> Int32 {
         var value: Int32 = -1
