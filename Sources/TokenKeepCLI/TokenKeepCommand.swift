@@ -26,7 +26,7 @@ struct TokenKeepCommand: ParsableCommand {
             ExportCommand.self,
             ImportCommand.self, SyncCommand.self, MigrateCommand.self,
             ForgetCommand.self, VaultCommand.self, SessionCommand.self, ProviderCommand.self, StackCommand.self,
-            ModuleCommand.self,
+            ModuleCommand.self, SecretServiceCommand.self,
         ])
 
     func run() throws {
