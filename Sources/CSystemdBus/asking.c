@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 // Runs in the child: async-signal-safe calls alone.
-static void become(const char *path, char *const environment[], int input, int output, pid_t parent)
-{
+static void become(const char *path, char *const environment[], int input, int output, pid_t parent) {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -33,8 +32,8 @@ static void become(const char *path, char *const environment[], int input, int o
     _exit(127);
 }
 
-int tokenkeep_asking_start(const char *path, char *const environment[], pid_t *process, int *input, int *output)
-{
+int tokenkeep_asking_start(const char *path, char *const environment[], pid_t *process, int *input,
+                           int *output) {
     int to[2];
     int from[2];
     if (pipe2(to, O_CLOEXEC) != 0)
@@ -63,9 +62,9 @@ int tokenkeep_asking_start(const char *path, char *const environment[], pid_t *p
     return 0;
 }
 
-int tokenkeep_is_same_file(const char *path, const char *other)
-{
+int tokenkeep_is_same_file(const char *path, const char *other) {
     struct stat one;
     struct stat two;
-    return stat(path, &one) == 0 && stat(other, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+    return stat(path, &one) == 0 && stat(other, &two) == 0 && one.st_dev == two.st_dev &&
+           one.st_ino == two.st_ino;
 }

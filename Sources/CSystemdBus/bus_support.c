@@ -8,8 +8,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 
-int64_t tokenkeep_bus_owner(sd_bus *bus)
-{
+int64_t tokenkeep_bus_owner(sd_bus *bus) {
     struct ucred peer = {0};
     socklen_t length = sizeof peer;
     int descriptor = sd_bus_get_fd(bus);
@@ -18,8 +17,7 @@ int64_t tokenkeep_bus_owner(sd_bus *bus)
     return (int64_t)peer.uid;
 }
 
-int tokenkeep_signals_open(void)
-{
+int tokenkeep_signals_open(void) {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
@@ -31,13 +29,11 @@ int tokenkeep_signals_open(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-int tokenkeep_event_open(void)
-{
+int tokenkeep_event_open(void) {
     return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
 
-void tokenkeep_forbid_cores(void)
-{
+void tokenkeep_forbid_cores(void) {
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
 }

@@ -9,9 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void become(const char *path, char *const arguments[], char *const environment[], int signal_number, pid_t parent,
-                   int report)
-{
+static void become(const char *path, char *const arguments[], char *const environment[], int signal_number,
+                   pid_t parent, int report) {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -25,9 +24,8 @@ static void become(const char *path, char *const arguments[], char *const enviro
     _exit(written == (ssize_t)sizeof error ? 127 : 126);
 }
 
-int tokenkeep_companion_start(const char *path, char *const arguments[], char *const environment[], int signal_number,
-                              pid_t *process)
-{
+int tokenkeep_companion_start(const char *path, char *const arguments[], char *const environment[],
+                              int signal_number, pid_t *process) {
     int report[2];
     if (pipe2(report, O_CLOEXEC) != 0)
         return errno;
@@ -45,13 +43,11 @@ int tokenkeep_companion_start(const char *path, char *const arguments[], char *c
     return error;
 }
 
-void tokenkeep_inherit(int descriptor, int is_inherited)
-{
+void tokenkeep_inherit(int descriptor, int is_inherited) {
     fcntl(descriptor, F_SETFD, is_inherited ? 0 : FD_CLOEXEC);
 }
 
-int tokenkeep_text_file(const char *text, size_t length)
-{
+int tokenkeep_text_file(const char *text, size_t length) {
     int file = memfd_create("tokenkeep-bus.conf", 0);
     if (file < 0)
         return -1;
@@ -62,8 +58,7 @@ int tokenkeep_text_file(const char *text, size_t length)
     return file;
 }
 
-int tokenkeep_exit_code(int status)
-{
+int tokenkeep_exit_code(int status) {
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : 70;

@@ -20,7 +20,8 @@ struct SecretServiceCommand: ParsableCommand {
     /// `tokenkeep secret-service run`.
     struct Run: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "run", abstract: "Run a command with a message bus of its own, where the vault is the keyring.",
+            commandName: "run",
+            abstract: "Run a command with a message bus of its own, where the vault is the keyring.",
             discussion: """
                 The bus and the provider end with the command. Needs dbus-daemon. The exit code is the command's; 126 if it \
                 cannot be run, 127 if it is not found.
@@ -54,8 +55,11 @@ struct SecretServiceCommand: ParsableCommand {
     /// `tokenkeep secret-service enable`.
     struct Enable: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "enable", abstract: "Let the message bus start the provider when a program asks for a keyring.",
-            discussion: "Refused if another keyring is installed or runs. A keyring that is installed later is started instead.")
+            commandName: "enable",
+            abstract: "Let the message bus start the provider when a program asks for a keyring.",
+            discussion:
+                "Refused if another keyring is installed or runs. A keyring that is installed later is started instead."
+        )
 
         @Flag(help: "Also if another keyring is installed.")
         var replace = false

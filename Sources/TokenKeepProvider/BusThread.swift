@@ -9,9 +9,15 @@ extension Provider {
     func register() throws(TokenKeepError) {
         let this = Unmanaged.passUnretained(self).toOpaque()
         let results = [
-            sd_bus_add_fallback(bus.raw, nil, ObjectPath.root, { message, this, _ in Provider.receive(message, this) { $0.handle($1) } }, this),
-            sd_bus_add_object(bus.raw, nil, Provider.ownPath, { message, this, _ in Provider.receive(message, this) { $0.handleOwn($1) } }, this),
-            sd_bus_add_object(bus.raw, nil, Provider.portalPath, { message, this, _ in Provider.receive(message, this) { $0.handlePortal($1) } }, this),
+            sd_bus_add_fallback(
+                bus.raw, nil, ObjectPath.root,
+                { message, this, _ in Provider.receive(message, this) { $0.handle($1) } }, this),
+            sd_bus_add_object(
+                bus.raw, nil, Provider.ownPath,
+                { message, this, _ in Provider.receive(message, this) { $0.handleOwn($1) } }, this),
+            sd_bus_add_object(
+                bus.raw, nil, Provider.portalPath,
+                { message, this, _ in Provider.receive(message, this) { $0.handlePortal($1) } }, this),
             sd_bus_add_match(
                 bus.raw, nil,
                 "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged'",

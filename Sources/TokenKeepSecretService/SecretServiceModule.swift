@@ -206,7 +206,8 @@ public final class SecretServiceModule: Module, OwnVaultDetecting {
                 notes: [isLocked ? "the default keyring is locked" : "the default keyring is open"])
         } catch {
             guard !error.isOwnVault else {
-                return ModuleReport(module: name, place: place, notes: ["it serves this vault: its items are the vault's"])
+                return ModuleReport(
+                    module: name, place: place, notes: ["it serves this vault: its items are the vault's"])
             }
             return ModuleReport(module: name, problem: error, place: place)
         }

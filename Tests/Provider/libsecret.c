@@ -5,24 +5,38 @@
 #include <string.h>
 
 static const SecretSchema schema = {
-    "org.example.Test", SECRET_SCHEMA_NONE,
+    "org.example.Test",
+    SECRET_SCHEMA_NONE,
     {{"number", SECRET_SCHEMA_ATTRIBUTE_INTEGER}, {"name", SECRET_SCHEMA_ATTRIBUTE_STRING}, {NULL, 0}},
-    0, 0, 0, 0, 0, 0, 0, 0};
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0};
 static const SecretSchema any_name = {
-    "org.example.Other", SECRET_SCHEMA_DONT_MATCH_NAME,
+    "org.example.Other",
+    SECRET_SCHEMA_DONT_MATCH_NAME,
     {{"number", SECRET_SCHEMA_ATTRIBUTE_INTEGER}, {"name", SECRET_SCHEMA_ATTRIBUTE_STRING}, {NULL, 0}},
-    0, 0, 0, 0, 0, 0, 0, 0};
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0};
 
-static void check(GError *error, const char *what)
-{
+static void check(GError *error, const char *what) {
     if (error == NULL)
         return;
     printf("%s: %s\n", what, error->message);
     exit(1);
 }
 
-static void look(const SecretSchema *by)
-{
+static void look(const SecretSchema *by) {
     GError *error = NULL;
     gchar *found = secret_password_lookup_sync(by, NULL, &error, "number", 7, "name", "ann", NULL);
     check(error, "lookup");
@@ -30,8 +44,7 @@ static void look(const SecretSchema *by)
     secret_password_free(found);
 }
 
-static void stored(GObject *source, GAsyncResult *result, gpointer loop)
-{
+static void stored(GObject *source, GAsyncResult *result, gpointer loop) {
     (void)source;
     GError *error = NULL;
     secret_password_store_finish(result, &error);
@@ -39,22 +52,21 @@ static void stored(GObject *source, GAsyncResult *result, gpointer loop)
     g_main_loop_quit(loop);
 }
 
-static void simple(void)
-{
+static void simple(void) {
     GError *error = NULL;
-    secret_password_store_sync(&schema, SECRET_COLLECTION_DEFAULT, "label", "first", NULL, &error, "number", 7, "name",
-                               "ann", NULL);
+    secret_password_store_sync(&schema, SECRET_COLLECTION_DEFAULT, "label", "first", NULL, &error, "number",
+                               7, "name", "ann", NULL);
     check(error, "store");
     look(&schema);
     look(&any_name);
     GMainLoop *loop = g_main_loop_new(NULL, FALSE);
-    secret_password_store(&schema, SECRET_COLLECTION_DEFAULT, "label", "second", NULL, stored, loop, "number", 7, "name",
-                          "ann", NULL);
+    secret_password_store(&schema, SECRET_COLLECTION_DEFAULT, "label", "second", NULL, stored, loop, "number",
+                          7, "name", "ann", NULL);
     g_main_loop_run(loop);
     g_main_loop_unref(loop);
     look(&schema);
-    secret_password_store_sync(&schema, SECRET_COLLECTION_SESSION, "label", "volatile", NULL, &error, "number", 8, "name",
-                               "ann", NULL);
+    secret_password_store_sync(&schema, SECRET_COLLECTION_SESSION, "label", "volatile", NULL, &error,
+                               "number", 8, "name", "ann", NULL);
     check(error, "store in the session collection");
     gchar *found = secret_password_lookup_sync(&schema, NULL, &error, "number", 8, NULL);
     check(error, "lookup in the session collection");
@@ -62,20 +74,20 @@ static void simple(void)
     secret_password_free(found);
 }
 
-static void full(void)
-{
+static void full(void) {
     GError *error = NULL;
-    SecretService *service = secret_service_get_sync(
-        SECRET_SERVICE_OPEN_SESSION | SECRET_SERVICE_LOAD_COLLECTIONS, NULL, &error);
+    SecretService *service =
+        secret_service_get_sync(SECRET_SERVICE_OPEN_SESSION | SECRET_SERVICE_LOAD_COLLECTIONS, NULL, &error);
     check(error, "service");
     SecretCollection *collection = secret_collection_for_alias_sync(
         service, SECRET_COLLECTION_DEFAULT, SECRET_COLLECTION_LOAD_ITEMS, NULL, &error);
     check(error, "collection");
-    printf("collection: %s, locked %d\n", secret_collection_get_label(collection), secret_collection_get_locked(collection));
+    printf("collection: %s, locked %d\n", secret_collection_get_label(collection),
+           secret_collection_get_locked(collection));
     GHashTable *attributes = secret_attributes_build(&schema, "number", 9, "name", "bob", NULL);
     SecretValue *value = secret_value_new("a\0b", 3, "application/octet-stream");
-    SecretItem *item = secret_item_create_sync(
-        collection, &schema, attributes, "an item", value, SECRET_ITEM_CREATE_REPLACE, NULL, &error);
+    SecretItem *item = secret_item_create_sync(collection, &schema, attributes, "an item", value,
+                                               SECRET_ITEM_CREATE_REPLACE, NULL, &error);
     check(error, "create");
     secret_value_unref(value);
     secret_item_load_secret_sync(item, NULL, &error);
@@ -88,7 +100,8 @@ static void full(void)
     secret_item_set_label_sync(item, "another label", NULL, &error);
     check(error, "label");
     GList *found = secret_service_search_sync(
-        service, &schema, attributes, SECRET_SEARCH_ALL | SECRET_SEARCH_UNLOCK | SECRET_SEARCH_LOAD_SECRETS, NULL, &error);
+        service, &schema, attributes, SECRET_SEARCH_ALL | SECRET_SEARCH_UNLOCK | SECRET_SEARCH_LOAD_SECRETS,
+        NULL, &error);
     check(error, "search");
     printf("found: %u, %s\n", g_list_length(found), found == NULL ? "" : secret_item_get_label(found->data));
     g_list_free_full(found, g_object_unref);
@@ -103,11 +116,11 @@ static void full(void)
     g_object_unref(service);
 }
 
-static int sessions(int count)
-{
+static int sessions(int count) {
     for (int i = 0; i < count; i++) {
         GError *error = NULL;
-        secret_password_store_sync(&schema, SECRET_COLLECTION_SESSION, "label", "value", NULL, &error, "number", 1, NULL);
+        secret_password_store_sync(&schema, SECRET_COLLECTION_SESSION, "label", "value", NULL, &error,
+                                   "number", 1, NULL);
         check(error, "store");
         gchar *found = secret_password_lookup_sync(&schema, NULL, &error, "number", 1, NULL);
         check(error, "lookup");
@@ -120,8 +133,7 @@ static int sessions(int count)
     return 0;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "sessions") == 0)
         return sessions(atoi(argv[2]));
     simple();

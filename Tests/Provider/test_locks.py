@@ -273,6 +273,11 @@ class Pinentry(Locked):
         self.world.unlock()
         self.assertEqual(process.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
 
+    def test_a_program_that_is_no_pinentry(self):
+        self.begin("--pinentry", "/bin/echo")
+        self.assertEqual(self.ask(DISPLAY=":7").stdout.readline(), "(True, ('ao', []))\n")
+        self.assertIn("pinentry answered in another way than pinentry", self.world.logged())
+
     def test_prompt_none_never_asks(self):
         self.begin("--prompt", "none", "--pinentry", self.pinentry("pw"))
         self.assertEqual(self.ask(DISPLAY=":7").stdout.readline(), "(True, ('ao', []))\n")

@@ -18,9 +18,10 @@ int tokenkeep_gcrypt_start(void);
 int tokenkeep_dh_agree(const void *peer, size_t peer_length, uint8_t ours[TOKENKEEP_DH_LENGTH],
                        uint8_t key[TOKENKEEP_AES_LENGTH]);
 
-/* Encrypts `length` bytes (a multiple of 16) in place with AES-128-CBC, or decrypts them. 0, or -1. Any thread. */
-int tokenkeep_aes_cbc(int decrypts, const uint8_t key[TOKENKEEP_AES_LENGTH], const uint8_t iv[TOKENKEEP_AES_LENGTH],
-                      void *bytes, size_t length);
+/* Encrypts `length` bytes (a multiple of 16) in place with AES-128-CBC, or decrypts them. 0, or -1. Any
+ * thread. */
+int tokenkeep_aes_cbc(int decrypts, const uint8_t key[TOKENKEEP_AES_LENGTH],
+                      const uint8_t iv[TOKENKEEP_AES_LENGTH], void *bytes, size_t length);
 
 /* Fills `bytes` with random bytes of libgcrypt. */
 void tokenkeep_gcrypt_random(void *bytes, size_t length);

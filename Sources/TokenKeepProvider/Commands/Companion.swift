@@ -12,7 +12,9 @@ struct Companion {
     ///   - variables: variables of the environment that are set, in addition to the present ones.
     ///   - deathSignal: the signal that the program gets when this process ends, also by kill -9.
     /// - Throws: ``Status/unavailable`` if the program cannot be started; the errno is in `failure`.
-    init(_ arguments: [String], _ variables: [String: String] = [:], deathSignal: Int32 = SIGKILL) throws(CompanionFailure) {
+    init(_ arguments: [String], _ variables: [String: String] = [:], deathSignal: Int32 = SIGKILL)
+        throws(CompanionFailure)
+    {
         var all: [String] = []
         var place = environ
         while let entry = place.pointee {

@@ -9,7 +9,8 @@ enum EnableCommands {
     /// - Throws: ``Status/policy`` if another keyring is there, unless `isReplacing`.
     static func enable(replacing isReplacing: Bool) throws(TokenKeepError) {
         let activation = try Activation()
-        let others = activation.others.map { "the file \($0)" } + Units.others.map { "the unit \($0)" }
+        let others =
+            activation.others.map { "the file \($0)" } + Units.others.map { "the unit \($0)" }
             + Units.autostart.map { "the autostart entry \($0)" } + owner()
         guard others.isEmpty || isReplacing else {
             throw TokenKeepError(

@@ -1,6 +1,6 @@
 import CGcrypt
-import CSystemdBus
 import CSystemShims
+import CSystemdBus
 import Glibc
 import TokenKeepCore
 import TokenKeepKeys
@@ -26,7 +26,9 @@ enum RunCommand {
     /// Runs the command, and returns its exit code.
     ///
     /// - Parameter options: the provider's own options.
-    static func run(_ command: [String], _ options: [String], passwordDescriptor: Int32?) throws(TokenKeepError) -> Int32 {
+    static func run(_ command: [String], _ options: [String], passwordDescriptor: Int32?) throws(TokenKeepError)
+        -> Int32
+    {
         guard !command.isEmpty else {
             throw TokenKeepError(.invalid, "no command is given", hint: "tokenkeep secret-service run -- COMMAND")
         }

@@ -51,7 +51,8 @@ extension Provider {
 
     /// The program that asks; nil if there is none.
     private func pinentry() -> String? {
-        let candidates = options.pinentry.map { [$0] } ?? ["/usr/local/bin/pinentry", "/usr/bin/pinentry", "/bin/pinentry"]
+        let candidates =
+            options.pinentry.map { [$0] } ?? ["/usr/local/bin/pinentry", "/usr/bin/pinentry", "/bin/pinentry"]
         return candidates.first { access($0, X_OK) == 0 }
     }
 

@@ -15,7 +15,8 @@ struct CallingProgram: Sendable {
 
     /// The variables that a question to the user needs. The service's own are those of another session.
     private static let needed: Set<String> = [
-        "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "TERM", "LANG", "LC_ALL",
+        "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "TERM", "LANG",
+        "LC_ALL",
         "LC_CTYPE",
     ]
 

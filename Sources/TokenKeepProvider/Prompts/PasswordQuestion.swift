@@ -1,5 +1,5 @@
-import CSystemdBus
 import CSystemShims
+import CSystemdBus
 import Glibc
 import TokenKeepCore
 import TokenKeepEngine
@@ -54,7 +54,8 @@ final class PasswordQuestion: Sendable {
     }
 
     private func start() throws(TokenKeepError) -> PinentryDialog {
-        let variables = caller.environment.filter { $0.key != "TERM" }.map { "\($0.key)=\($0.value)" } + ["PATH=/usr/bin:/bin"]
+        let variables =
+            caller.environment.filter { $0.key != "TERM" }.map { "\($0.key)=\($0.value)" } + ["PATH=/usr/bin:/bin"]
         let copies = variables.map { strdup($0) } + [nil]
         defer { for copy in copies { free(copy) } }
         var (process, input, output): (pid_t, Int32, Int32) = (0, -1, -1)

@@ -60,7 +60,9 @@ final class PinentryDialog {
     }
 
     private static var dismissed: TokenKeepError { TokenKeepError(.cancelled, "the question was dismissed") }
-    private static var strange: TokenKeepError { TokenKeepError(.unavailable, "pinentry answered in another way than pinentry") }
+    private static var strange: TokenKeepError {
+        TokenKeepError(.unavailable, "pinentry answered in another way than pinentry")
+    }
 
     /// Reads lines up to "OK" (true) or "ERR" (false).
     private func answer(_ isOver: () -> Bool) throws(TokenKeepError) -> Bool {
@@ -85,7 +87,9 @@ final class PinentryDialog {
             var length = 0
             while length < bytes.count {
                 try waitForOutput(isOver)
-                guard read(output, bytes.baseAddress.map { $0 + length }, 1) == 1 else { throw PinentryDialog.dismissed }
+                guard read(output, bytes.baseAddress.map { $0 + length }, 1) == 1 else {
+                    throw PinentryDialog.dismissed
+                }
                 if bytes[length] == UInt8(ascii: "\n") { return length }
                 length += 1
             }

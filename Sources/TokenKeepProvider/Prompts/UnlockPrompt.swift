@@ -38,7 +38,9 @@ extension Provider {
     private func begin(_ path: String, _ message: BusMessage) {
         whenFresh(message) { [self] () throws(Refusal) in
             guard let prompt = prompts[path] else { return }
-            guard isLocked else { return timers.after(UnlockPrompt.holdBack) { [self] in complete(path, isDismissed: false) } }
+            guard isLocked else {
+                return timers.after(UnlockPrompt.holdBack) { [self] in complete(path, isDismissed: false) }
+            }
             ask(path, prompt)
         }
     }

@@ -36,16 +36,19 @@ extension Provider {
             }
             guard !isLocked else { throw .isLocked }
             let names = index.items(of: id).compactMap(\.name) + [own]
-            ask(on: id, for: message, { [writer] () throws(TokenKeepError) in
-                for name in names { _ = try writer.remove(name) }
-            }) { [self] _ in
+            ask(
+                on: id, for: message,
+                { [writer] () throws(TokenKeepError) in
+                    for name in names { _ = try writer.remove(name) }
+                }
+            ) { [self] _ in
                 for name in names { wrote(name, nil) }
                 bus.reply(to: message) { $0.path(ObjectPath.none) }
             }
         }
     }
 
-    /// What a client wants to store.
+    /// An item that a client wants to store.
     private struct NewItem {
         var label = ""
         var attributes: [String: String] = [:]
@@ -113,9 +116,12 @@ extension Provider {
         let target = name(for: new, in: collection)
         let secret = new.secret.secret
         let label = new.label
-        run(on: target.id, { [writer] in
-            Provider.save(target, secret, label, lookup, collection, writer)
-        }) { [self] result in
+        run(
+            on: target.id,
+            { [writer] in
+                Provider.save(target, secret, label, lookup, collection, writer)
+            }
+        ) { [self] result in
             creating[Provider.creationKey(new.attributes, collection)] = nil
             switch result {
             case .success(let details):

@@ -48,7 +48,8 @@ enum Introspection {
 
     private static func method(_ name: String, _ taken: [String], _ given: [String]) -> String {
         let arguments =
-            taken.map { "<arg type=\"\($0)\" direction=\"in\"/>" } + given.map { "<arg type=\"\($0)\" direction=\"out\"/>" }
+            taken.map { "<arg type=\"\($0)\" direction=\"in\"/>" }
+            + given.map { "<arg type=\"\($0)\" direction=\"out\"/>" }
         return "<method name=\"\(name)\">\(arguments.joined())</method>\n"
     }
 
@@ -87,7 +88,8 @@ enum Introspection {
     static let item = interface(
         Interfaces.item,
         [
-            method("Delete", [], ["o"]), method("GetSecret", ["o"], ["(oayays)"]), method("SetSecret", ["(oayays)"], []),
+            method("Delete", [], ["o"]), method("GetSecret", ["o"], ["(oayays)"]),
+            method("SetSecret", ["(oayays)"], []),
         ]
             + ItemProperty.allCases.map {
                 property($0.rawValue, $0.signature, isWritable: $0 == .label || $0 == .attributes)

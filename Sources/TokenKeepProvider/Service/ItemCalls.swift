@@ -88,9 +88,12 @@ extension Provider {
                 return bus.reply(to: message)
             }
             let (secret, contentType) = (new.secret, new.contentType)
-            ask(on: item.id, for: message, { [writer] () throws(TokenKeepError) in
-                try writer.replace(name, secret, contentType: contentType)
-            }) { [self] details in
+            ask(
+                on: item.id, for: message,
+                { [writer] () throws(TokenKeepError) in
+                    try writer.replace(name, secret, contentType: contentType)
+                }
+            ) { [self] details in
                 wrote(name, details)
                 bus.reply(to: message)
             }
@@ -122,9 +125,12 @@ extension Provider {
             put(item.changed(label: label))
             return bus.reply(to: message)
         }
-        ask(on: item.id, for: message, { [writer] () throws(TokenKeepError) in
-            try writer.describe(name, label: label)
-        }) { [self] details in
+        ask(
+            on: item.id, for: message,
+            { [writer] () throws(TokenKeepError) in
+                try writer.describe(name, label: label)
+            }
+        ) { [self] details in
             wrote(name, details)
             bus.reply(to: message)
         }
@@ -144,9 +150,12 @@ extension Provider {
             return bus.reply(to: message)
         }
         let move = Provider.move(item, name, to: attributes)
-        ask(on: item.id, for: message, { [writer] () throws(TokenKeepError) in
-            try writer.move(name, to: move.get(), fields, id: item.id)
-        }) { [self] details in
+        ask(
+            on: item.id, for: message,
+            { [writer] () throws(TokenKeepError) in
+                try writer.move(name, to: move.get(), fields, id: item.id)
+            }
+        ) { [self] details in
             if details.name != name { wrote(name, nil) }
             wrote(details.name, details)
             bus.reply(to: message)

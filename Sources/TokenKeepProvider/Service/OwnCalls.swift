@@ -45,34 +45,43 @@ extension Provider {
 
     /// The vault's identifier as 32 hexadecimal digits; "" without a vault.
     private func vaultID(_ body: @escaping (String) -> Void) {
-        run(on: nil, { [store] () -> [UInt8] in (try? store.records.opener.vaultID()) ?? [] }) { body(Hexadecimal.text($0)) }
+        run(on: nil, { [store] () -> [UInt8] in (try? store.records.opener.vaultID()) ?? [] }) {
+            body(Hexadecimal.text($0))
+        }
     }
 
     private func unlockOwn(_ message: BusMessage) throws(Refusal) {
         try message.expect("h")
         let descriptor = fcntl(try message.descriptor(), F_DUPFD_CLOEXEC, 3)
         guard descriptor >= 0 else { throw .failed("the descriptor cannot be used") }
-        run(on: "locks", { [store] () -> TokenKeepError? in
-            let file = OwnedDescriptor(descriptor)
-            do throws(TokenKeepError) {
-                try store.unlock(try PasswordReading.line(of: file.number, "the descriptor"), until: store.longDeadline)
-                return nil
-            } catch {
-                return error
+        run(
+            on: "locks",
+            { [store] () -> TokenKeepError? in
+                let file = OwnedDescriptor(descriptor)
+                do throws(TokenKeepError) {
+                    try store.unlock(
+                        try PasswordReading.line(of: file.number, "the descriptor"), until: store.longDeadline)
+                    return nil
+                } catch {
+                    return error
+                }
             }
-        }) { [self] problem in answer(message, problem) }
+        ) { [self] problem in answer(message, problem) }
     }
 
     private func lockOwn(_ message: BusMessage) throws(Refusal) {
         try message.expect("")
-        run(on: "locks", { [store] () -> TokenKeepError? in
-            do throws(TokenKeepError) {
-                _ = try store.lock()
-                return nil
-            } catch {
-                return error
+        run(
+            on: "locks",
+            { [store] () -> TokenKeepError? in
+                do throws(TokenKeepError) {
+                    _ = try store.lock()
+                    return nil
+                } catch {
+                    return error
+                }
             }
-        }) { [self] problem in answer(message, problem) }
+        ) { [self] problem in answer(message, problem) }
     }
 
     /// Answers with a status and a message, once the index shows the vault as it is now.

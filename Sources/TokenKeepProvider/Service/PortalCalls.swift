@@ -44,16 +44,24 @@ extension Provider {
         whenFresh(message) { [self] () throws(Refusal) in
             guard !isLocked else { return answer(Provider.failed, message) }
             // Nobody stores under "" (an empty account is a collection's record): host programs share the name "-".
-            guard let name = try? ItemName(
-                namespace: ReservedNamespace.name, service: ReservedNamespace.portal,
-                account: program.isEmpty ? "-" : program)
+            guard
+                let name = try? ItemName(
+                    namespace: ReservedNamespace.name, service: ReservedNamespace.portal,
+                    account: program.isEmpty ? "-" : program)
             else { return answer(Provider.failed, message) }
-            run(on: "portal", { [writer] () -> Bool in
-                guard let secret = try? writer.secret(name, label: "portal", orMake: { () throws(TokenKeepError) in
-                    try SecretBytes(randomCount: Provider.secretLength)
-                }) else { return false }
-                return Provider.write(secret, to: file)
-            }) { [self] isWritten in answer(isWritten ? 0 : Provider.failed, message) }
+            run(
+                on: "portal",
+                { [writer] () -> Bool in
+                    guard
+                        let secret = try? writer.secret(
+                            name, label: "portal",
+                            orMake: { () throws(TokenKeepError) in
+                                try SecretBytes(randomCount: Provider.secretLength)
+                            })
+                    else { return false }
+                    return Provider.write(secret, to: file)
+                }
+            ) { [self] isWritten in answer(isWritten ? 0 : Provider.failed, message) }
         }
     }
 

@@ -54,10 +54,14 @@ extension Provider {
         }
     }
 
-    private func unknown(_ interface: String) -> Refusal { .unknownInterface("there is no interface \(interface) here") }
+    private func unknown(_ interface: String) -> Refusal {
+        .unknownInterface("there is no interface \(interface) here")
+    }
     private func unknown(property: String) -> Refusal { .unknownProperty("there is no property \(property)") }
 
-    private func get(_ interface: String, _ property: String, of path: ObjectPath, _ message: BusMessage) throws(Refusal) {
+    private func get(_ interface: String, _ property: String, of path: ObjectPath, _ message: BusMessage)
+        throws(Refusal)
+    {
         let write: (OutgoingMessage) -> Void
         let signature: String
         switch path {
@@ -134,7 +138,8 @@ extension Provider {
             switch (property, signature) {
             case ("Label", "s"): label = try message.string()
             case ("Attributes", "a{ss}"): attributes = try message.strings()
-            case ("Label", _), ("Attributes", _): throw .invalid("the property \(property) is not of the type \(signature)")
+            case ("Label", _), ("Attributes", _):
+                throw .invalid("the property \(property) is not of the type \(signature)")
             default: try message.skip(signature)
             }
         }
@@ -146,7 +151,9 @@ extension Provider {
                 guard ItemProperty(rawValue: property) == nil else { throw .readOnly("\(property) cannot be set") }
             case .collection(let id) where [Interfaces.collection, ""].contains(interface):
                 if let label { return try setLabel(label, ofCollection: id, message) }
-                guard CollectionProperty(rawValue: property) == nil else { throw .readOnly("\(property) cannot be set") }
+                guard CollectionProperty(rawValue: property) == nil else {
+                    throw .readOnly("\(property) cannot be set")
+                }
             case .service where property == "Collections": throw .readOnly("\(property) cannot be set")
             default: throw unknown(interface)
             }

@@ -95,9 +95,12 @@ extension Provider {
                 asked.append((path, item))
             }
             let (asking, held) = (asked, memory)
-            ask(on: asking.count == 1 ? asking.first?.item.id : nil, for: message, { [writer] () throws(TokenKeepError) in
-                try Provider.load(asking, held, writer)
-            }) { [self] found in
+            ask(
+                on: asking.count == 1 ? asking.first?.item.id : nil, for: message,
+                { [writer] () throws(TokenKeepError) in
+                    try Provider.load(asking, held, writer)
+                }
+            ) { [self] found in
                 bus.reply(to: message) { reply in
                     reply.array("{o(oayays)}") {
                         for (path, secret, contentType) in found {
@@ -176,10 +179,14 @@ extension Provider {
             let id = freeCollection(label)
             guard let name = Provider.recordName(ofCollection: id) else { throw .invalid("the label cannot be used") }
             let shown = label.isEmpty ? id : label
-            ask(on: id, for: message, { [writer] () throws(TokenKeepError) in
-                try writer.save(
-                    name, try SecretBytes(""), label: shown, lookup: try LookupFields(attributes: [:], contentType: ""))
-            }) { [self] details in
+            ask(
+                on: id, for: message,
+                { [writer] () throws(TokenKeepError) in
+                    try writer.save(
+                        name, try SecretBytes(""), label: shown,
+                        lookup: try LookupFields(attributes: [:], contentType: ""))
+                }
+            ) { [self] details in
                 wrote(name, details)
                 replyCreated(.collection(id), message)
             }

@@ -94,7 +94,8 @@ struct SecretSession: Sendable {
     }
 
     private func crypt(
-        _ decrypts: Int32, _ key: SecretBytes, _ iv: UnsafeRawBufferPointer, _ bytes: UnsafeMutableRawPointer, _ count: Int
+        _ decrypts: Int32, _ key: SecretBytes, _ iv: UnsafeRawBufferPointer, _ bytes: UnsafeMutableRawPointer,
+        _ count: Int
     ) -> Bool {
         key.withUnsafeBytes { key in
             tokenkeep_aes_cbc(

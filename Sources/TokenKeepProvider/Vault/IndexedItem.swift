@@ -65,7 +65,8 @@ enum ItemMapping {
         if name.account.isEmpty {
             return .collection(
                 IndexedCollection(
-                    id: name.service, label: details.lookup?.label ?? details.label, created: seconds(details.createdAt),
+                    id: name.service, label: details.lookup?.label ?? details.label,
+                    created: seconds(details.createdAt),
                     modified: seconds(details.modifiedAt)))
         }
         guard Hexadecimal.bytes(name.account, count: 16) != nil, details.lookup != nil else { return nil }

@@ -13,7 +13,7 @@ struct VaultState: Sendable, Equatable {
     var vaultID: [UInt8] = []
 }
 
-/// What a look at the vault found.
+/// The result of a look at the vault.
 struct VaultLook: Sendable {
     var state = VaultState()
     /// Every record; nil if only ``changes`` were read.
