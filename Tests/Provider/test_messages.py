@@ -69,6 +69,11 @@ class Options(unittest.TestCase):
         self.refused(2, "no command is given (tokenkeep secret-service run -- COMMAND)", "run")
         self.refused(1, "no provider of org.freedesktop.secrets runs on this bus", "lock-running")
 
+    def test_a_password_file_that_others_may_change_is_refused(self):
+        path = self.world.password_file()
+        os.chmod(path, 0o622)
+        self.refused(5, f"other users may change {path} (chmod go-w the file)", "--password-file", path)
+
     def test_help_and_version(self):
         self.assertIn("Usage: tokenkeep-secret-service", self.world.run(os.environ["PROVIDER"], "--help").stdout)
         version = self.world.tokenkeep("--version").stdout.split()[1]

@@ -12,7 +12,24 @@ enum PasswordReading {
             throw TokenKeepError(.io, "cannot read \(path): \(Bus.describe(errno))")
         }
         defer { close(descriptor) }
+        try checkOwnerAndMode(of: descriptor, path)
         return try line(of: descriptor, path)
+    }
+
+    /// Refuses a file that another user may have written or may read. Files of root may be readable by all.
+    private static func checkOwnerAndMode(of descriptor: Int32, _ name: String) throws(TokenKeepError) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            throw TokenKeepError(.io, "cannot read \(name): \(Bus.describe(errno))")
+        }
+        guard status.st_uid == geteuid() || status.st_uid == 0 else {
+            throw TokenKeepError(
+                .denied, "\(name) belongs to user \(status.st_uid)", hint: "use a file of your own or of root")
+        }
+        guard status.st_mode & S_IFMT != S_IFREG || status.st_mode & 0o022 == 0 else {
+            throw TokenKeepError(.denied, "other users may change \(name)", hint: "chmod go-w the file")
+        }
+        guard status.st_uid == 0 || status.st_mode & S_IFMT != S_IFREG || status.st_mode & 0o044 == 0 else { throw TokenKeepError(.denied, "other users may read \(name)", hint: "chmod go-r the file") }
     }
 
     /// Reads the first line of a descriptor.
