@@ -35,7 +35,7 @@ class World:
         with os.fdopen(reading) as file:
             self.address = file.readline().strip()
         self.environment = {
-            "PATH": os.environ["PATH"], "HOME": self.home, "XDG_RUNTIME_DIR": runtime, "LANG": "C.UTF-8",
+            "PATH": os.environ["PATH"], "HOME": self.home, "PYTHONDONTWRITEBYTECODE": "1", "XDG_RUNTIME_DIR": runtime, "LANG": "C.UTF-8",
             "XDG_DATA_HOME": os.path.join(self.home, "data"), "XDG_CONFIG_HOME": os.path.join(self.home, "config"),
             "DBUS_SESSION_BUS_ADDRESS": self.address, "TOKENKEEP_VAULT": os.path.join(self.home, "vault")}
         for name in ("LD_PRELOAD", "TOKENKEEP_TEST_CLOCK"):
