@@ -3,6 +3,7 @@ import os
 import random
 import signal
 import socket
+import subprocess
 import threading
 import unittest
 
@@ -80,6 +81,26 @@ class Damages(Case):
         os.rename(vault + ".away", vault)
         self.assertEqual(self.client.value(path), b"1")
         self.assertEqual(self.client.create({"a": "1"}, b"3"), path)
+
+
+class Memory(Case):
+    def test_no_secret_is_left_in_the_memory_of_the_provider(self):
+        """Copies of secrets of a plain session, in a core of the process."""
+        needle = b"NEEDLE-" + os.urandom(8).hex().encode()
+        path = self.client.create({"a": "1"}, needle)
+        for length in (0, 17, 205, 5000):
+            other = self.client.create({"length": str(length)}, needle + b"y" * length)
+            self.client.value(other)
+        self.client.call(path, ITEM, "SetSecret", "(oayays)", self.client.secret(needle * 2))
+        self.client.secrets([path])
+        self.client.create({"b": "1"}, needle, collection=f"{ROOT}/collection/session")
+        core = os.path.join(self.world.home, "core")
+        subprocess.run(["gcore", "-o", core, str(self.provider.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       check=True)
+        with open(f"{core}.{self.provider.pid}", "rb") as file:
+            text = file.read()
+        self.assertGreater(text.count(b"org.freedesktop.Secret"), 0, "the core is one")
+        self.assertEqual(text.count(needle), 0)
 
 
 class Hostile(Case):
