@@ -180,6 +180,22 @@ class Commands(unittest.TestCase):
             "run", "--password-file", self.world.password_file(), "--", "secret-tool", "lookup", "service", "s", "username",
             "u").stdout, "token")
 
+    def test_without_a_kernel_keyring_the_provider_keeps_the_keys(self):
+        """In a user namespace, as in an unprivileged container: lock and unlock reach the provider."""
+        self.world.tokenkeep("save", "s", "u", input="token")
+        self.world.set_password()
+        self.world.lock()
+        if self.world.run("unshare", "--user", "--map-current-user", "true", check=False).returncode != 0:
+            self.skipTest("no user namespaces here")
+        password = self.world.password_file()
+        lookup = "secret-tool lookup service s username u; echo \" $?\""
+        text = f"{lookup}; $TOKENKEEP lock; {lookup}; $TOKENKEEP unlock --password-file {password}; {lookup}"
+        done = self.world.run(
+            "unshare", "--user", "--map-current-user", "setpriv", "--bounding-set=-all", os.environ["TOKENKEEP"],
+            "secret-service", "run", "--password-file", password, "--", "sh", "-c", text,
+            environment={"TOKENKEEP": os.environ["TOKENKEEP"]})
+        self.assertEqual(done.stdout, "token 0\n 1\ntoken 0\n", done.stderr)
+
     def test_run_without_dbus_daemon(self):
         done = self.command("run", "--", "/bin/true", code=4, environment={"PATH": "/nonexistent"})
         self.assertIn("dbus-daemon is missing (install the package dbus-daemon, in older systems dbus)", done.stderr)
