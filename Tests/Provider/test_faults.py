@@ -73,6 +73,9 @@ class Damages(Case):
         path = self.client.create({"a": "1"}, b"1")
         vault = os.path.join(self.world.home, "vault")
         os.rename(vault, vault + ".away")
+        with self.assertRaises(Refused) as caught:
+            self.client.search({"a": "1"})
+        self.assertIn("the vault's directory is gone", str(caught.exception))
         with open(vault, "w", encoding="utf-8"):
             pass
         with self.assertRaises(Refused):

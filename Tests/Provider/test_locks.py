@@ -10,7 +10,7 @@ from client import (
     COLLECTION, DEFAULT, ITEM, LOGIN, PROMPT, PROPERTIES, ROOT, SERVICE, Client, Refused)
 from patience import PATIENCE, wait_until
 from test_interface import Case
-from world import World
+from world import PROVIDER, World
 
 # A pinentry that answers with the words of a file, one line for each question, and notes what it was told.
 PINENTRY = """#!/usr/bin/python3
@@ -141,6 +141,26 @@ class WhileLocked(Locked):
 
 
 class Unlocking(Locked):
+    def test_our_own_interface_unlocks_and_locks(self):
+        """What `tokenkeep unlock` and `lock` call where there is no kernel keyring."""
+        self.begin()
+        ours = Client(self.world.address, destination="org.tokenkeep.SecretService1", fds=True)
+        self.addCleanup(ours.close)
+        path, interface = "/org/tokenkeep/SecretService1", "org.tokenkeep.SecretService1"
+        self.assertRegex(ours.get(path, interface, "VaultId"), "^[0-9a-f]{32}$")
+        for password, status in (("wrong", 6), ("pw", 0)):
+            with open(self.world.password_file(password), "rb") as file:
+                self.assertEqual(ours.call(path, interface, "Unlock", "h", file), status)
+            self.assertEqual(self.client.get(LOGIN, COLLECTION, "Locked"), status != 0)
+        self.assertEqual(ours.call(path, interface, "Lock"), 0)
+        self.assertTrue(self.client.get(LOGIN, COLLECTION, "Locked"))
+
+    def test_the_program_tells_what_the_provider_answered(self):
+        self.begin()
+        with open(self.world.password_file("wrong"), "rb") as file:
+            done = self.world.run(PROVIDER, "unlock-running", stdin=file, check=False)
+        self.assertEqual((done.returncode, done.stderr), (5, "tokenkeep-secret-service: the provider answered DENIED\n"))
+
     def test_a_password_file_opens_the_vault_before_the_name_is_owned(self):
         self.begin("--password-file", self.world.password_file())
         self.assertFalse(self.client.get(LOGIN, COLLECTION, "Locked"))

@@ -35,15 +35,15 @@ enum ClientCommands {
     }
 
     private static func check(_ answer: BusMessage) throws(TokenKeepError) {
+        let number: Int32
         do throws(Refusal) {
-            try answer.expect("is")
-            let number = try answer.integer()
-            let message = try answer.string()
-            guard number != 0 else { return }
-            throw Refusal("\(number)", message)
+            try answer.expect("i")
+            number = try answer.integer()
         } catch {
-            let status = Int32(error.name).flatMap(Status.init(rawValue:)) ?? .unavailable
-            throw TokenKeepError(status, error.message)
+            throw TokenKeepError(.unavailable, error.message)
         }
+        guard number != 0 else { return }
+        let status = Status(rawValue: number) ?? .unavailable
+        throw TokenKeepError(status, "the provider answered \(status.name)")
     }
 }

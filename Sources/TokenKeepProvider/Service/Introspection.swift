@@ -103,7 +103,7 @@ enum Introspection {
 
     static let ours = interface(
         Interfaces.ours,
-        [method("Unlock", ["h"], ["i", "s"]), method("Lock", [], ["i", "s"]), property("VaultId", "s")])
+        [method("Unlock", ["h"], ["i"]), method("Lock", [], ["i"]), property("VaultId", "s")])
 
     static let portal = interface(
         Interfaces.portal,

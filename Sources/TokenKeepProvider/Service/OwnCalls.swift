@@ -84,13 +84,11 @@ extension Provider {
         ) { [self] problem in answer(message, problem) }
     }
 
-    /// Answers with a status and a message, once the index shows the vault as it is now.
+    /// Answers with a status, once the index shows the vault as it is now.
     private func answer(_ message: BusMessage, _ problem: TokenKeepError?) {
         whenFresh(message) { [self] () throws(Refusal) in
-            bus.reply(to: message) { reply in
-                reply.number(Int32(problem?.status.rawValue ?? 0))
-                reply.string(problem?.message ?? "")
-            }
+            if let problem { Log.line(problem.message) }
+            bus.reply(to: message) { $0.number(Int32(problem?.status.rawValue ?? 0)) }
         }
     }
 }

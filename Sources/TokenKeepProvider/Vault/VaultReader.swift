@@ -51,7 +51,7 @@ final class VaultReader: Sendable {
             var look = VaultLook()
             let notice = watch.take()
             do throws(TokenKeepError) {
-                let vault = try records.open() ?? VaultReader.made(records, &known)
+                let vault = try VaultReader.vault(records, &known)
                 look.state = VaultReader.state(of: vault)
                 if notice.hasChanged, notice.records == nil || notice.hasLost { known.isComplete = false }
                 guard look.state.isOpen else {
@@ -72,11 +72,19 @@ final class VaultReader: Sendable {
         }
     }
 
-    /// Makes the vault once, so that it has an identifier, by which programs recognise it behind the bus.
-    private static func made(_ records: Records, _ known: inout Known) -> OpenVault? {
-        guard !known.hasMade else { return nil }
+    /// Opens the vault. Makes it once, so that it has an identifier, by which programs recognise it behind the bus.
+    ///
+    /// - Throws: ``Status/unavailable`` if the vault is gone: programs take an empty answer for "signed out".
+    private static func vault(_ records: Records, _ known: inout Known) throws(TokenKeepError) -> OpenVault? {
+        if let vault = try records.open() {
+            known.hasMade = true
+            return vault
+        }
+        guard !known.hasMade else {
+            throw TokenKeepError(.unavailable, "the vault's directory is gone", module: "vault")
+        }
         known.hasMade = true
-        return try? records.openOrMake(CallContext(deadline: Deadline(milliseconds: 10_000)))
+        return try records.openOrMake(CallContext(deadline: Deadline(milliseconds: 10_000)))
     }
 
     private static func state(of vault: OpenVault?) -> VaultState {
