@@ -21,7 +21,8 @@ struct TokenKeepCommand: ParsableCommand {
         version: "tokenkeep \(TokenKeepVersion.string)",
         subcommands: [
             SaveCommand.self, LoadCommand.self, ClearCommand.self, ListCommand.self, WatchCommand.self,
-            StatusCommand.self, ReadyCommand.self, ProtectionCommand.self, UnlockCommand.self, LockCommand.self, RunCommand.self,
+            StatusCommand.self, ReadyCommand.self, ProtectionCommand.self, UnlockCommand.self, LockCommand.self,
+            RunCommand.self,
             PasswordCommand.self, DeviceCommand.self, LoginCommand.self, AgentCommand.self, RecoveryCommand.self,
             ExportCommand.self,
             ImportCommand.self, SyncCommand.self, MigrateCommand.self,

@@ -25,7 +25,7 @@ class Ready(unittest.TestCase):
         self.world.set_password()
         self.both(0)
         self.world.lock()
-        self.assertEqual(self.ready(3), "tokenkeep: the vault is locked\nhint: tokenkeep unlock\n")
+        self.assertEqual(self.ready(3), "tokenkeep: vault: the vault is locked\nhint: tokenkeep unlock\n")
         self.ready(3, "--save")
         self.ready(0, "--save", "--password-file", self.world.password_file())
 

@@ -29,7 +29,9 @@ enum PasswordReading {
         guard status.st_mode & S_IFMT != S_IFREG || status.st_mode & 0o022 == 0 else {
             throw TokenKeepError(.denied, "other users may change \(name)", hint: "chmod go-w the file")
         }
-        guard status.st_uid == 0 || status.st_mode & S_IFMT != S_IFREG || status.st_mode & 0o044 == 0 else { throw TokenKeepError(.denied, "other users may read \(name)", hint: "chmod go-r the file") }
+        guard status.st_uid == 0 || status.st_mode & S_IFMT != S_IFREG || status.st_mode & 0o044 == 0 else {
+            throw TokenKeepError(.denied, "other users may read \(name)", hint: "chmod go-r the file")
+        }
     }
 
     /// Reads the first line of a descriptor.
