@@ -132,6 +132,7 @@ final class Provider {
     }
 
     private func apply(_ look: VaultLook) {
+        defer { freshness.hasLooked = true }
         for damage in look.damages { Log.line(damage.message) }
         if let problem = look.problem {
             if problem.status == .locked { become(VaultState(hasPassword: true, isOpen: false, openLevels: [])) }
@@ -193,6 +194,8 @@ struct Freshness {
     var isLooking = false
     /// Whether the watch of the vault reported a change.
     var isSignalled = true
+    /// Whether the vault was looked at: before, nobody was told whether the vault is locked.
+    var hasLooked = false
     /// Whether the index was read at least once.
     var isIndexed = false
     /// The records that this program changed while a look ran.

@@ -35,7 +35,7 @@ extension Provider {
         vault = now.0
         isHeldLocked = now.1
         let collections = Provider.isLocked(before.0, before.1) != isLocked
-        if freshness.isIndexed || collections { signalLocks(collections: collections, items: changed) }
+        if freshness.hasLooked { signalLocks(collections: collections, items: changed) }
         if collections, !isLocked { completeOpenPrompts() }
     }
 }
