@@ -14,7 +14,7 @@
 #   make test-swift test-vectors test-abi test-cli test-examples test-consumers test-servers
 #   make test-tools              the helpers of git, docker, cargo and others, by these programs
 #   make test-login-short        signs a test's user in through PAM, as root
-#   make test-agent test-tpm-short test-devices test-faults-short
+#   make test-provider test-agent test-tpm-short test-devices test-faults-short
 #
 # Parts of `make verify`; `make verify-part` makes the one that the commit's number chooses
 #   make verify-faults           kills and breaks the program at each moment of its changes; `make test` does at each fifth
@@ -51,7 +51,7 @@ SECONDS ?= 600
 
 .PHONY: help demo test verify verify-part deps deps-library deps-demo build build-tests library stage install uninstall docs format check-format clean \
         test-layout test-messages test-swift test-vectors test-abi test-cli test-login-short test-agent test-tpm-short test-devices \
-        test-examples test-consumers test-python test-servers test-tools test-faults-short \
+        test-examples test-consumers test-python test-provider test-servers test-tools test-faults-short \
         verify-faults verify-histories verify-threads verify-threads-rest verify-memory verify-systems verify-packages \
         verify-release verify-servers verify-fuzz verify-figures verify-downloads \
         test-faults test-faults-modules test-faults-vault test-login test-tpm test-systemd test-packages test-crowd compare-builds \
@@ -66,7 +66,7 @@ demo: deps-demo stage
 
 # Lists at a time: the compilers of the release build wait for each other's modules, and most tests wait.
 INSTALLED := test-vectors+test-abi+test-cli+test-login-short+test-agent+test-tpm-short+test-devices
-USED := test-examples+test-consumers+test-python+test-servers+test-tools+test-faults-short
+USED := test-examples+test-consumers+test-python+test-provider+test-servers+test-tools+test-faults-short
 
 test: deps
 	@scripts/goals.py check-format test-layout test-messages build-tests/stage test-swift $(INSTALLED)/$(USED)
@@ -267,6 +267,10 @@ test-python: deps stage
 test-packages: deps stage
 	Tests/Consumers/swift/run.sh
 	Tests/Examples/packages.sh $(STAGE)
+
+# The provider of org.freedesktop.secrets with clients that exist, on buses of its own.
+test-provider: deps stage
+	Tests/Provider/run.sh $(STAGE)/libexec/tokenkeep/tokenkeep-secret-service $(STAGE)/bin/tokenkeep
 
 # Sessions against real authorization servers: Glewlwyd, and django-oauth-toolkit from PyPI. Without PyPI it says
 # "skipped", and fails.

@@ -1,4 +1,5 @@
 // swift-tools-version: 6.2
+import Glibc
 import PackageDescription
 
 let strict: [SwiftSetting] = [
@@ -263,6 +264,24 @@ if Context.environment["TOKENKEEP_PROGRAM"] == "1" {
                         "-Xlinker", "--defsym=_swift_stdlib_getScalarName=tokenkeep_no_scalar_name",
                     ], .when(configuration: .release))
             ]))
+    // The provider of org.freedesktop.secrets. Without the headers of libsystemd and libgcrypt it is left out, with
+    // `TOKENKEEP_PROVIDER` 0 too; 1 says that they are elsewhere than in /usr/include.
+    let headers = ["systemd/sd-bus.h", "gcrypt.h"].map { "/usr/include/\($0)" }
+    let provider = Context.environment["TOKENKEEP_PROVIDER"]
+    if provider == "1" || provider == nil && headers.allSatisfy({ access($0, R_OK) == 0 }) {
+        package.products.append(.executable(name: "tokenkeep-secret-service", targets: ["TokenKeepProvider"]))
+        package.targets += [
+            .target(name: "CSystemdBus", cSettings: strictC, linkerSettings: [.linkedLibrary("systemd")]),
+            .target(name: "CGcrypt", cSettings: strictC, linkerSettings: [.linkedLibrary("gcrypt")]),
+            .executableTarget(
+                name: "TokenKeepProvider",
+                dependencies: [
+                    "TokenKeepCore", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine", "CSystemdBus", "CGcrypt",
+                    "CSystemShims",
+                ],
+                swiftSettings: strict),
+        ]
+    }
 
     // Programs of the tests and the benchmarks.
     package.targets += [

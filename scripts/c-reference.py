@@ -31,7 +31,7 @@ GROUPS = [
     ("Lists", r"tokenkeep_(list$|items)\w*", ("c/tour.c", "lists")),
     ("Pending changes", r"tokenkeep_sync", ("c/tour.c", "pending")),
     ("Protection", r"tokenkeep_protection\w*|TOKENKEEP_(AXIS|PROTECTION)\w*", ("c/tour.c", "protection")),
-    ("Password and prompts", r"tokenkeep_(unlock|lock|prompt)\w*|TOKENKEEP_PROMPT\w*", ("c/tour.c", "password")),
+    ("Password and prompts", r"tokenkeep_(unlock|lock|ready|prompt)\w*|TOKENKEEP_PROMPT\w*", ("c/tour.c", "password")),
     ("Opening a store", r"tokenkeep_(open|close|cancel|store)\w*|TOKENKEEP_(OPEN|INTERACTIVE)\w*", ("c/tour.c", "store")),
     ("Items", r"tokenkeep_(save|load|clear|item|attribute)\w*|TOKENKEEP_(SAVE|MAX|WHEN|AFTER|MEMORY|REQUIRE|USER|SYNCHRONIZABLE|IF|KEEP)\w*",
      ("c/tour.c", "items")),

@@ -115,6 +115,15 @@ int tokenkeep_tpm2_program(char *path) {
     return resolve_from_modules(path, TOKENKEEP_TPM2_FROM_MODULES);
 }
 
+int tokenkeep_secret_service_program(char *path) {
+    // Beside the agent.
+    char relative[] = TOKENKEEP_AGENT_FROM_PROGRAM "-------------------";
+    char *name = strrchr(relative, '/');
+    strcpy(name == NULL ? relative : name + 1, "tokenkeep-secret-service");
+    strcpy(path, own_file);
+    return resolve(path, relative);
+}
+
 int tokenkeep_agent_program(char *path) {
     strcpy(path, own_file);
     return resolve(path, TOKENKEEP_AGENT_FROM_PROGRAM);

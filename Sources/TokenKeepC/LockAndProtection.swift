@@ -28,6 +28,14 @@ final class ProtectionHandle: Sendable {
 }
 
 /// See store.h.
+@implementation @_cdecl("tokenkeep_ready")
+public func tokenkeep_ready(
+    _ handle: OpaquePointer?, _ forSaving: UInt32, _ error: UnsafeMutablePointer<OpaquePointer?>?
+) -> tokenkeep_status {
+    Boundary.run(error) { () throws(TokenKeepError) in try store(handle).checkReady(forSaving: forSaving != 0) }
+}
+
+/// See store.h.
 @implementation @_cdecl("tokenkeep_unlock")
 public func tokenkeep_unlock(
     _ handle: OpaquePointer?, _ password: UnsafeRawPointer?, _ length: Int,

@@ -54,7 +54,9 @@ struct LockCommand: ParsableCommand {
     }
 
     private func lockVault() throws {
-        guard let reason = try storeOptions.open().lock(screen ? .screen : .all) else { return }
+        let reason = try storeOptions.open().lock(screen ? .screen : .all)
+        if !screen { SecretServiceProgram.lock() }
+        guard let reason else { return }
         Terminal.explain("locked for this program alone; others may have the vault unlocked: \(reason)")
     }
 }

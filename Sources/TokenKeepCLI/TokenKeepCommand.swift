@@ -22,13 +22,14 @@ struct TokenKeepCommand: ParsableCommand {
         subcommands: [
             SaveCommand.self, LoadCommand.self, ClearCommand.self, ListCommand.self, SearchCommand.self,
             WatchCommand.self,
-            StatusCommand.self, ProtectionCommand.self, UnlockCommand.self, LockCommand.self, RunCommand.self,
+            StatusCommand.self, ReadyCommand.self, ProtectionCommand.self, UnlockCommand.self, LockCommand.self,
+            RunCommand.self,
             PasswordCommand.self, DeviceCommand.self, LoginCommand.self, AgentCommand.self, RecoveryCommand.self,
             ExportCommand.self,
             ImportCommand.self, SyncCommand.self, MigrateCommand.self,
             ForgetCommand.self, SetupCommand.self, HelperLinkCommand.self, VaultCommand.self, SessionCommand.self,
             ProviderCommand.self, StackCommand.self,
-            ModuleCommand.self,
+            ModuleCommand.self, SecretServiceCommand.self,
         ])
 
     func run() throws {

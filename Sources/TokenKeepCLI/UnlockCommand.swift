@@ -43,7 +43,12 @@ struct UnlockCommand: ParsableCommand {
         if let problem = outcome.deviceProblem {
             Terminal.explain("items of levels of this device stay locked: \(problem) (tokenkeep device show)")
         }
-        if let reason = outcome.reasonForMemory { throw UnlockCommand.cannotLast(reason) }
+        if let reason = outcome.reasonForMemory {
+            guard !SecretServiceProgram.unlock(password) else {
+                return Terminal.explain("unlocked for programs that use org.freedesktop.secrets alone: \(reason)")
+            }
+            throw UnlockCommand.cannotLast(reason)
+        }
     }
 
     /// The error for an unlocked vault that is locked again when this program ends.

@@ -19,6 +19,8 @@ public struct TokenKeepError: Error, Sendable, Equatable, CustomStringConvertibl
     public var changedNothing = false
     /// Whether ``Status/locked`` means only that the module must ask its user before it deletes an item.
     public var asksBeforeDeleting = false
+    /// Whether the module is absent because the vault itself is behind it: a provider serves the vault as the module's service.
+    package var isOwnVault = false
     /// Whether ``Status/io`` means a lack of memory, threads or descriptors, which is over later, and not the disk.
     package var isShortage = false
 

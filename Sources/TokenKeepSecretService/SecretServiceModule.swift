@@ -12,16 +12,19 @@ public import TokenKeepCore
 ///
 /// The service has no transactions, so a precondition is checked right before the save. A caller that must exclude
 /// other processes holds a lock around the call.
-public final class SecretServiceModule: Module {
+public final class SecretServiceModule: Module, OwnVaultDetecting {
     /// The module's name in a stack: `secret-service`.
     public let name = "secret-service"
 
     private struct Links {
         var connection: BusConnection?
         var link: ServiceLink?
+        /// Whether the service on the connection is a provider of this very vault.
+        var isOwnVault = false
     }
 
     private let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey
+    private let vaultID: @Sendable () -> String?
     private let timeout: UInt32
     private let address: String?
     private let breaker = CircuitBreaker()
@@ -44,13 +47,16 @@ public final class SecretServiceModule: Module {
 
     /// Makes a module that connects to the service at its first call.
     ///
-    /// - Parameter address: the bus to use instead of the session bus.
+    /// - Parameters:
+    ///   - address: the bus to use instead of the session bus.
+    ///   - vaultID: the identifier of this vault, as a provider of it tells; nil without a vault.
     package init(
-        timeoutMilliseconds: UInt32, address: String?,
+        timeoutMilliseconds: UInt32, address: String?, vaultID: @escaping @Sendable () -> String? = { nil },
         versionKey: @escaping @Sendable () throws(TokenKeepError) -> ItemVersionKey
     ) {
         self.timeout = timeoutMilliseconds
         self.address = address
+        self.vaultID = vaultID
         self.versionKey = versionKey
     }
 
@@ -85,6 +91,17 @@ public final class SecretServiceModule: Module {
         }
         breaker.close()
         return true
+    }
+
+    /// Whether the service is a provider of this vault. Asks for at most 250 ms.
+    package func isOwnVault(_ call: CallContext) -> Bool {
+        guard mayAnswer else { return false }
+        do throws(TokenKeepError) {
+            _ = try link(until: call.deadline.within(milliseconds: BusConnection.longestProbe))
+            return false
+        } catch {
+            return error.isOwnVault
+        }
     }
 
     /// Calls the observer at the service's signals, from the next call on. Services do not signal every change.
@@ -188,6 +205,10 @@ public final class SecretServiceModule: Module {
                 module: name, place: place,
                 notes: [isLocked ? "the default keyring is locked" : "the default keyring is open"])
         } catch {
+            guard !error.isOwnVault else {
+                return ModuleReport(
+                    module: name, place: place, notes: ["it serves this vault: its items are the vault's"])
+            }
             return ModuleReport(module: name, problem: error, place: place)
         }
     }
@@ -314,7 +335,18 @@ public final class SecretServiceModule: Module {
                 to: address, breaker: breaker, observers: observers, until: deadline)
             replaceLinks { _ in Links(connection: usable) }
         }
-        let made = try ServiceLink(over: usable, searching: search, until: deadline)
+        if links.withLock({ $0.isOwnVault && $0.connection === usable }), !usable.watch.ownerHasChanged {
+            throw ServiceOwner.ownVault
+        }
+        let made: ServiceLink
+        do throws(TokenKeepError) {
+            made = try ServiceLink(over: usable, searching: search, besides: vaultID(), until: deadline)
+        } catch {
+            if error.isOwnVault {
+                replaceLinks { $0.connection === usable ? Links(connection: usable, isOwnVault: true) : $0 }
+            }
+            throw error
+        }
         replaceLinks { $0.connection === usable ? Links(connection: usable, link: made) : $0 }
         return made
     }

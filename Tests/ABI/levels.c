@@ -10,6 +10,7 @@ static tokenkeep_store *store;
 static void nobody_unlocks_with_nothing(void) {
     CHECK_REFUSED(TOKENKEEP_INVALID, "store", tokenkeep_unlock(NULL, "x", 1, &error));
     CHECK_REFUSED(TOKENKEEP_INVALID, "store", tokenkeep_lock(NULL, &error));
+    CHECK_REFUSED(TOKENKEEP_INVALID, "store", tokenkeep_ready(NULL, 0, &error));
     CHECK_REFUSED(TOKENKEEP_INVALID, "NULL", tokenkeep_unlock(store, NULL, 1, &error));
     CHECK_REFUSED(TOKENKEEP_INVALID, "empty", tokenkeep_unlock(store, NULL, 0, &error));
     CHECK_REFUSED(TOKENKEEP_INVALID, "longer", tokenkeep_unlock(store, "x", (size_t)-1, &error));
@@ -21,9 +22,13 @@ static void a_lock_ends_at_the_unlock(void) {
     CHECK_NUMBER(TOKENKEEP_OK, save_text(store, "s", "a", "secret", NULL));
     CHECK_STATUS(TOKENKEEP_OK, tokenkeep_lock(store, &error));
     CHECK_NUMBER(TOKENKEEP_LOCKED, load_status(store, "s", "a"));
+    CHECK_REFUSED(TOKENKEEP_LOCKED, "the vault is locked", tokenkeep_ready(store, 0, &error));
+    CHECK_REFUSED(TOKENKEEP_LOCKED, "the vault is locked", tokenkeep_ready(store, 1, &error));
     CHECK_NUMBER(TOKENKEEP_NOT_FOUND, load_status(store, "s", "b"));
     CHECK_NUMBER(TOKENKEEP_LOCKED, save_text(store, "s", "a", "other", NULL));
     CHECK_STATUS(TOKENKEEP_OK, tokenkeep_unlock(store, "horse", 5, NULL));
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_ready(store, 0, &error));
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_ready(store, 1, &error));
     CHECK_NUMBER(TOKENKEEP_OK, load_status(store, "s", "a"));
 }
 

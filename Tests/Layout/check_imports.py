@@ -18,7 +18,7 @@ FLOORS = [
     ["TokenKeepSession", "TokenKeepTerminal"],
     ["TokenKeepOAuth"],
     ["TokenKeep", "TokenKeepConformance"],
-    ["TokenKeepC", "TokenKeepFoundation", "TokenKeepCLI", "TokenKeepCredential"],
+    ["TokenKeepC", "TokenKeepFoundation", "TokenKeepCLI", "TokenKeepCredential", "TokenKeepProvider"],
 ]
 FLOOR = {target: number for number, targets in enumerate(FLOORS) for target in targets}
 
@@ -31,6 +31,8 @@ OWNERS = {
     "Foundation": {"TokenKeepCLI", "TokenKeepFoundation"},
     "FoundationNetworking": {"TokenKeepFoundation"},
     "FoundationEssentials": {"TokenKeep", "TokenKeepCLI"},
+    "CSystemdBus": {"TokenKeepProvider"},
+    "CGcrypt": {"TokenKeepProvider"},
     "ArgumentParser": {"TokenKeepCLI"},
 }
 

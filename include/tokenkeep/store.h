@@ -137,6 +137,15 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_sync(tokenkee
                                                                         size_t *drained, size_t *left,
                                                                         tokenkeep_error **error);
 
+/* Checks whether items can be loaded now, or saved if for_saving is not 0. Never prompts, changes nothing,
+ * and returns within two seconds. A program asks before it shows a sign-in whose tokens it could not keep.
+ *
+ * TOKENKEEP_LOCKED: a user must unlock the vault or the keyring first. TOKENKEEP_UNAVAILABLE or
+ * TOKENKEEP_TIMED_OUT: a module that may have the items cannot be reached. */
+TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_ready(tokenkeep_store *store,
+                                                                         uint32_t for_saving,
+                                                                         tokenkeep_error **error);
+
 /* Unlocks the vault with its password of length bytes, for every process of the user. The kernel keeps the
  * keys until tokenkeep_lock or the machine's shutdown. The key of TOKENKEEP_WHEN_UNLOCKED is removed when the
  * screen is locked, if tokenkeep-agent runs, else 180 seconds after the unlock; an unlock while the screen is

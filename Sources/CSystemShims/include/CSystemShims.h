@@ -162,6 +162,10 @@ void tokenkeep_provider_directory(char *path);
  * is none. */
 int tokenkeep_agent_program(char *path);
 
+/* Writes the path of the installed provider of org.freedesktop.secrets into path, of PATH_MAX bytes, as seen
+ * from the program. 0 if there is none. */
+int tokenkeep_secret_service_program(char *path);
+
 /* Writes the path of the installed program for the TPM into path, of PATH_MAX bytes. 0 if it does not exist.
  */
 int tokenkeep_tpm2_program(char *path);

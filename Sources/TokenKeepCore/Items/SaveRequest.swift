@@ -37,6 +37,9 @@ public struct SaveRequest: Sendable {
     /// True if another module or the vault has already accepted this value, which must now be written.
     public var mayLowerRequirements = false
 
+    /// The fields that a client of the Secret Service gives the item; nil to keep those of the existing item.
+    package var lookup: LookupFields?
+
     /// Whether a save succeeds although the module is locked: the vault then keeps the value as a pending write.
     ///
     /// The vault must have a password and an open key, under which it seals (encrypts) the value. Without a password or
@@ -76,6 +79,7 @@ public struct SaveRequest: Sendable {
             name: details.name, secret: item.secret, accessLevel: details.accessLevel, flags: details.flags,
             label: details.label, attributes: details.attributes, expiresAt: details.expiresAt)
         inherited = details
+        lookup = details.lookup
         mayLowerRequirements = true
     }
 
@@ -108,10 +112,13 @@ public struct SaveRequest: Sendable {
     /// the level stays, and the request's flags are added to the present flags.
     public func details(replacing present: ItemDetails?, module: String, now: UnixTime = .now) -> ItemDetails {
         let previous = present ?? inherited
-        return ItemDetails(
+        var details = ItemDetails(
             name: name, label: label, attributes: attributes,
             accessLevel: accessLevel ?? previous?.accessLevel ?? .afterFirstUnlock,
             flags: accessLevel == nil ? flags.union(previous?.flags ?? []) : flags,
             createdAt: previous?.createdAt ?? now, modifiedAt: now, expiresAt: expiresAt, module: module)
+        details.lookup = lookup ?? previous?.lookup
+        if lookup == nil { details.lookup?.label = nil }
+        return details
     }
 }

@@ -38,6 +38,8 @@ public struct ItemDetails: Sendable {
     public var isSealed = false
     /// Whether a program other than TokenKeep saved this item, under the service and account of ``name``.
     public var isForeign = false
+    /// The fields that a client of the Secret Service gave the item; nil for none. Only the vault stores them.
+    package var lookup: LookupFields?
 
     /// Makes the details of an item.
     public init(

@@ -32,7 +32,7 @@ extension Reconciler {
     /// The clearable modules that may hold the item: modules used on this machine, or with a pending change.
     func holders(after known: [PendingWrite] = []) -> [any Module] {
         clearable(after: known).filter {
-            (try? records.journal.hasUsed($0.name)) != false || pending.has(known, for: $0.name)
+            (try? pending.wasUsed($0)) != false || pending.has(known, for: $0.name)
         }
     }
 }

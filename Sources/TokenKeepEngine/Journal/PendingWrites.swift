@@ -18,6 +18,12 @@ struct PendingWrites {
     /// Whether the stack has a deferrable module.
     var isPossible: Bool { !deferrable.isEmpty }
 
+    /// Whether a module may hold items: it was used on this machine, and its service is not this vault itself.
+    func wasUsed(_ module: any Module) throws(TokenKeepError) -> Bool {
+        guard let module = module as? DeferrableModule else { return try records.journal.hasUsed(module.name) }
+        return try module.wasUsed()
+    }
+
     /// Whether a pending write is for a module of this stack on this machine.
     func isOurs(_ part: PendingWrite) -> Bool { module(of: part) != nil }
 

@@ -406,6 +406,6 @@ struct Saving {
         guard [.save, .load].allSatisfy({ dispatcher.places(for: $0).contains { $0.module.holdsRecords } }) else {
             return false
         }
-        return try !records.journal.hasUsed(first.name)
+        return try !pending.wasUsed(first)
     }
 }

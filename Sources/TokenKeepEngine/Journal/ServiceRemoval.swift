@@ -138,7 +138,7 @@ extension Reconciler {
         let call = call.withoutPrompts
         let isMissed = { (problem: TokenKeepError?) in problem.map { Decisions.isOutage($0.status) } ?? false }
         let missed = clearable(after: []).filter { module in
-            guard (try? records.journal.hasUsed(module.name)) == true else { return false }
+            guard (try? pending.wasUsed(module)) == true else { return false }
             guard !listing.problems.contains(where: { $0.module == module.name && isMissed($0) }) else { return true }
             do throws(TokenKeepError) {
                 return isMissed(try module.list(namespace: namespace, service: service, call).problem)

@@ -138,7 +138,7 @@ struct DeferrableModule: RememberingModule {
     /// Loads the item first, to learn whether the module is absent. An absent module must not be marked, because it
     /// would count as unavailable from then on.
     private func noteUse(of name: ItemName, _ call: CallContext) throws(TokenKeepError) {
-        guard (try? records.journal.hasUsed(self.name)) != true else { return }
+        guard (try? wasUsed()) != true else { return }
         do throws(TokenKeepError) {
             _ = try base.load(name, share(of: call))
         } catch {
@@ -209,7 +209,9 @@ struct DeferrableModule: RememberingModule {
                 noteThere(call)
                 throw error
             }
-            guard try !records.journal.hasUsed(name) else { throw error }
+            if !error.isOwnVault {
+                guard try !records.journal.hasUsed(name) else { throw error }
+            }
             if let answer { return answer }
             throw TokenKeepError(.notFound, words, module: name, isAbsence: true)
         }
@@ -220,6 +222,13 @@ struct DeferrableModule: RememberingModule {
     /// If the marked module becomes absent, for example without a message bus, it does not count as empty.
     private func noteThere(_ call: CallContext) {
         try? records.journal.markUsed(name, call)
+    }
+
+    /// Whether the module may hold items: the vault marked it as used, and its service is not the vault itself.
+    func wasUsed() throws(TokenKeepError) -> Bool {
+        guard try records.journal.hasUsed(name) else { return false }
+        let call = CallContext(deadline: Deadline(milliseconds: 1000))
+        return (base as? any OwnVaultDetecting)?.isOwnVault(call) != true
     }
 
     private func share(of call: CallContext) -> CallContext { call.leavingTime }

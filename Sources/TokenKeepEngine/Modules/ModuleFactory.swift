@@ -29,7 +29,9 @@ struct ModuleFactory {
                 return factory.deferring(
                     SecretServiceModule(
                         timeoutMilliseconds: timeout, address: factory.busAddress,
-                        versionKey: factory.versionKey))
+                        vaultID: { [records = factory.records] in
+                            ((try? records.opener.vaultID()) ?? nil).map(Hexadecimal.text)
+                        }, versionKey: factory.versionKey))
             }
         ),
         ("vault", { (factory, _) throws(TokenKeepError) in VaultModule(factory.records) }),

@@ -32,8 +32,10 @@ package struct MetadataFields {
     ) throws(FormatFault) -> MetadataFields {
         var fields = FieldReader(bytes, repeating: Tag.attribute)
         var found = Found()
+        var lookup = LookupFieldsFormat()
         var kept: [UnknownField] = []
         while let (tag, value) = try fields.next() {
+            if try lookup.read(tag, value) { continue }
             if tag >= FieldReader.firstOptional {
                 kept.append(try UnknownField(tag: tag, copying: value))
             } else {
@@ -41,7 +43,9 @@ package struct MetadataFields {
                 try found.read(tag, &reader)
             }
         }
-        return MetadataFields(details: try found.details(level: level, flags: flags), kept: kept)
+        var details = try found.details(level: level, flags: flags)
+        details.lookup = try lookup.fields()
+        return MetadataFields(details: details, kept: kept)
     }
 
     /// The fields of the metadata that have been read so far, except those that this version does not know.
@@ -111,6 +115,7 @@ package struct MetadataFields {
                 field: Tag.attribute,
                 [UInt8(attribute.name.utf8.count)] + Array(attribute.name.utf8) + Array(attribute.value.utf8))
         }
+        if let lookup = details.lookup { LookupFieldsFormat.write(lookup, to: &writer) }
         for field in kept { field.write(to: &writer) }
         return writer.bytes
     }

@@ -52,16 +52,24 @@ final class ServiceLink: @unchecked Sendable {
 
     /// Finds the service, or lets the bus start it, and opens a session.
     ///
-    /// - Parameter search: sent while the service opens the session, so that the first call waits only once.
+    /// - Parameters:
+    ///   - search: sent while the service opens the session, so that the first call waits only once.
+    ///   - ownVault: the identifier of this vault: a provider of it is no service; nil without a vault.
     /// - Throws: ``Status/unavailable`` if the service cannot be used, as an absence if there is no service;
     ///   ``Status/timedOut``; ``Status/cancelled``.
     init(
-        over connection: BusConnection, searching search: EarlySearch?, until deadline: Deadline
+        over connection: BusConnection, searching search: EarlySearch?, besides ownVault: String? = nil,
+        until deadline: Deadline
     ) throws(TokenKeepError) {
         self.connection = connection
         let found = try ServiceOwner.find(over: connection, until: deadline)
         owner = found.name
         connection.watch.use(owner: owner, tells: found.tells)
+        if found.isProvider, let ownVault,
+            try ServiceOwner.vaultID(of: owner, over: connection, until: deadline) == ownVault
+        {
+            throw ServiceOwner.ownVault
+        }
         try connection.checkMark(of: owner, until: deadline)
         let context = try MainContext()
         guard let service = tokenkeep_secret_service_new(connection.pointer, owner) else {

@@ -8,6 +8,41 @@ enum ServiceOwner {
     /// A further bus name of services that signal every new and every changed item.
     private static let telling = "org.gnome.keyring"
 
+    /// The bus name that a provider of a vault owns, too.
+    private static let provider = "org.tokenkeep.SecretService1"
+
+    /// The service on the bus.
+    struct Found {
+        /// The service's unique bus name.
+        let name: String
+        /// Whether the service signals every new and every changed item.
+        let tells: Bool
+        /// Whether the service is a provider of a vault, perhaps of another one.
+        let isProvider: Bool
+    }
+
+    /// The identifier of the vault that a provider serves; nil if the provider does not tell.
+    static func vaultID(
+        of provider: String, over connection: BusConnection, until deadline: Deadline
+    ) throws(TokenKeepError) -> String? {
+        guard let path = ObjectPath("/org/tokenkeep/SecretService1") else { return nil }
+        let question = MethodCall(
+            destination: provider, path: path, interface: "org.freedesktop.DBus.Properties", member: "Get",
+            body: .tuple([.string(ServiceOwner.provider), .string("VaultId")]), answerType: "(v)")
+        guard case .answer(let body) = try connection.exchange(question, until: deadline), body[0][0].isOf(type: "s")
+        else { return nil }
+        return body[0][0].text
+    }
+
+    /// The error for a service that serves this very vault.
+    static var ownVault: TokenKeepError {
+        var error = TokenKeepError(
+            .unavailable, "the Secret Service is this vault itself", hint: nil, isAbsence: true)
+        error.isOwnVault = true
+        error.changedNothing = true
+        return error
+    }
+
     /// The unique bus name of the service, and whether the service signals every new and every changed item.
     ///
     /// If no service runs, the bus starts one if it can.
@@ -16,8 +51,8 @@ enum ServiceOwner {
     ///   ``Status/timedOut``.
     static func find(
         over connection: BusConnection, until deadline: Deadline
-    ) throws(TokenKeepError) -> (name: String, tells: Bool) {
-        let getOwners = [telling, BusWatch.serviceName].map {
+    ) throws(TokenKeepError) -> Found {
+        let getOwners = [provider, telling, BusWatch.serviceName].map {
             ask("GetNameOwner", .tuple([.string($0)]), answerType: "(s)")
         }
         let replies = try exchangeWithRules(getOwners, over: connection, until: deadline)
@@ -58,9 +93,12 @@ enum ServiceOwner {
         }
     }
 
-    /// Reads the last two replies: the owner of ``telling``, and the owner of the service's name.
-    private static func owner(_ replies: [Reply]) -> (name: String, tells: Bool)? {
-        replies.last.flatMap(text).map { ($0, replies.dropLast().last.flatMap(text) == $0) }
+    /// Reads the last three replies: the owners of ``provider`` and ``telling``, and the owner of the service's name.
+    private static func owner(_ replies: [Reply]) -> Found? {
+        let names = replies.suffix(3).map(text)
+        return names.last.flatMap { $0 }.map { name in
+            Found(name: name, tells: names.dropLast().last == name, isProvider: names.count == 3 && names.first == name)
+        }
     }
 
     /// Whether the service's owner also owns the bus name `name`.

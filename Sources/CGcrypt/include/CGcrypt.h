@@ -1,0 +1,29 @@
+#ifndef TOKENKEEP_GCRYPT_H
+#define TOKENKEEP_GCRYPT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The length in bytes of a public key of the group of 1024 bits (RFC 2409, section 6.2). */
+#define TOKENKEEP_DH_LENGTH 128
+/* The length in bytes of a session's AES key, and of an initialization vector. */
+#define TOKENKEEP_AES_LENGTH 16
+
+/* Prepares libgcrypt. 0, or -1 if the library is unusable. Called once, before any thread starts. */
+int tokenkeep_gcrypt_start(void);
+
+/* Answers a client's public key (1 to 128 bytes, big-endian): makes our public key and the session's AES key.
+   The session's key is HKDF-SHA-256 of the shared secret, as in the Secret Service specification.
+   0; -1 for a key that is 0, 1, p - 1, p or greater, or of a wrong length; -2 without memory. Any thread. */
+int tokenkeep_dh_agree(const void *peer, size_t peer_length, uint8_t ours[TOKENKEEP_DH_LENGTH],
+                       uint8_t key[TOKENKEEP_AES_LENGTH]);
+
+/* Encrypts `length` bytes (a multiple of 16) in place with AES-128-CBC, or decrypts them. 0, or -1. Any
+ * thread. */
+int tokenkeep_aes_cbc(int decrypts, const uint8_t key[TOKENKEEP_AES_LENGTH],
+                      const uint8_t iv[TOKENKEEP_AES_LENGTH], void *bytes, size_t length);
+
+/* Fills `bytes` with random bytes of libgcrypt. */
+void tokenkeep_gcrypt_random(void *bytes, size_t length);
+
+#endif

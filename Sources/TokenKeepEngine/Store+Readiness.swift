@@ -1,0 +1,54 @@
+public import TokenKeepCore
+import TokenKeepKeys
+import TokenKeepRecords
+
+extension Store {
+    /// The longest time of a check, in milliseconds.
+    private static let readinessLimit: UInt32 = 2_000
+
+    /// Checks, without a prompt, whether items can be loaded now, or saved. Changes nothing.
+    ///
+    /// A program asks before it shows a sign-in whose tokens it could not keep. The answer may be outdated at once.
+    ///
+    /// - Throws: ``Status/locked`` if a user must unlock the vault or the module first, ``Status/unavailable`` if no module
+    ///   that may hold the items can be reached; any other failure of a module.
+    public func checkReady(forSaving: Bool, until deadline: Deadline? = nil) throws(TokenKeepError) {
+        let limit = (deadline ?? self.deadline).within(milliseconds: Store.readinessLimit)
+        let call = try begin(forSaving ? .save : .load, until: limit).withoutPrompts
+        try unlocking.withGivenPassword(call)
+        let modules = dispatcher.places(for: forSaving ? .save : .load).map(\.module)
+        var missed: TokenKeepError?
+        for module in modules where module.name != ItemView.memory {
+            do throws(TokenKeepError) {
+                if try isReady(module, call) { return }
+            } catch {
+                // A save that a module misses is kept by the vault; a load might miss the module's items.
+                guard forSaving, Decisions.isOutage(error.status) else { throw error.inModule(module.name) }
+                missed = missed ?? error.inModule(module.name)
+            }
+        }
+        throw missed ?? TokenKeepError(.unavailable, "no module of the stack keeps items now")
+    }
+
+    /// Whether a module takes or has items. False if the module does not exist on this machine.
+    private func isReady(
+        _ module: any Module, _ call: CallContext
+    ) throws(TokenKeepError) -> Bool {
+        guard !module.holdsRecords else { return try isVaultReady() }
+        do throws(TokenKeepError) {
+            _ = try module.load(try ItemName(namespace: namespace, service: "org.tokenkeep.ready", account: ""), call)
+            return true
+        } catch {
+            guard error.status == .notFound else { throw error }
+            return !error.isAbsence
+        }
+    }
+
+    private func isVaultReady() throws(TokenKeepError) -> Bool {
+        guard let keys = try records.open()?.keys else { return true }
+        guard !keys.header.hasPassword || keys.isOpen(.level(.afterFirstUnlock)) else {
+            throw TokenKeepError(.locked, "the vault is locked", module: "vault", hint: "tokenkeep unlock")
+        }
+        return true
+    }
+}

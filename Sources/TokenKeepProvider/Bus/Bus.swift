@@ -1,0 +1,139 @@
+import CSystemdBus
+import Glibc
+import TokenKeepCore
+
+/// The connection to the session's message bus. Used by the bus thread alone.
+final class Bus {
+    let raw: OpaquePointer
+
+    /// Connects to the user's bus.
+    ///
+    /// - Throws: ``Status/unavailable`` if there is no bus; ``Status/denied`` if the bus belongs to another user.
+    init() throws(TokenKeepError) {
+        var opened: OpaquePointer?
+        let result = sd_bus_open_user(&opened)
+        guard result >= 0, let opened else {
+            throw TokenKeepError(
+                .unavailable, "there is no message bus: \(Bus.describe(-result))",
+                hint: "set DBUS_SESSION_BUS_ADDRESS, or run tokenkeep secret-service run -- COMMAND")
+        }
+        raw = opened
+        sd_bus_set_exit_on_disconnect(raw, 0)
+        let owner = tokenkeep_bus_owner(raw)
+        guard owner < 0 || owner == Int64(geteuid()) || owner == 0 else {
+            throw TokenKeepError(
+                .denied, "the message bus belongs to the user \(owner), not to \(geteuid())",
+                hint: "DBUS_SESSION_BUS_ADDRESS is another user's: unset it")
+        }
+    }
+
+    deinit { sd_bus_flush_close_unref(raw) }
+
+    static func describe(_ code: Int32) -> String { String(cString: strerror(code)) }
+
+    /// Answers a call. A caller that expects no reply gets none.
+    func reply(to call: BusMessage, _ body: (OutgoingMessage) -> Void = { _ in }) {
+        var made: OpaquePointer?
+        guard sd_bus_message_new_method_return(call.raw, &made) >= 0, let made else { return }
+        let reply = OutgoingMessage(made)
+        body(reply)
+        guard reply.isWhole else { return fail(call, .failed("the reply cannot be written")) }
+        sd_bus_send(raw, reply.raw, nil)
+    }
+
+    /// Answers a call with an error.
+    func fail(_ call: BusMessage, _ refusal: Refusal) {
+        refusal.name.withCString { name in
+            refusal.message.withCString { message in
+                var error = sd_bus_error(name: name, message: message, _need_free: 0)
+                var made: OpaquePointer?
+                guard sd_bus_message_new_method_error(call.raw, &made, &error) >= 0, let made else { return }
+                sd_bus_send(raw, made, nil)
+                sd_bus_message_unref(made)
+            }
+        }
+    }
+
+    /// Emits a signal to everybody, or to `destination` alone.
+    func signal(
+        _ path: String, _ interface: String, _ member: String, to destination: String? = nil,
+        _ body: (OutgoingMessage) -> Void
+    ) {
+        var made: OpaquePointer?
+        guard sd_bus_message_new_signal(raw, &made, path, interface, member) >= 0, let made else { return }
+        let message = OutgoingMessage(made)
+        body(message)
+        guard message.isWhole else { return }
+        if let destination { sd_bus_message_set_destination(message.raw, destination) }
+        sd_bus_send(raw, message.raw, nil)
+    }
+
+    /// The process of a connection; nil if the bus does not know it.
+    func process(of sender: String) -> pid_t? {
+        var creds: OpaquePointer?
+        guard sd_bus_get_name_creds(raw, sender, UInt64(SD_BUS_CREDS_PID), &creds) >= 0 else { return nil }
+        defer { sd_bus_creds_unref(creds) }
+        var process: pid_t = 0
+        return sd_bus_creds_get_pid(creds, &process) >= 0 ? process : nil
+    }
+
+    /// Calls a method of the bus daemon that takes a name, and reads the names in its reply; nil on failure.
+    func names(_ member: String, of name: String) -> [String]? {
+        var call: OpaquePointer?
+        let daemon = "org.freedesktop.DBus"
+        guard sd_bus_message_new_method_call(raw, &call, daemon, "/org/freedesktop/DBus", daemon, member) >= 0
+        else { return nil }
+        defer { sd_bus_message_unref(call) }
+        let added = name.withCString { sd_bus_message_append_basic(call, BusMessage.type("s"), $0) }
+        return added >= 0 ? names(in: call) : nil
+    }
+}
+
+extension Bus {
+    /// The connection's own name on the bus.
+    var uniqueName: String {
+        var name: UnsafePointer<CChar>?
+        return sd_bus_get_unique_name(raw, &name) >= 0 ? BusMessage.text(name) : ""
+    }
+}
+
+extension Bus {
+    /// Calls a method whose interface is the destination's name, and does not wait for the reply. Starts no program.
+    func call(_ destination: String, _ path: String, _ member: String, _ body: (OutgoingMessage) -> Void) {
+        var made: OpaquePointer?
+        guard sd_bus_message_new_method_call(raw, &made, destination, path, destination, member) >= 0, let made
+        else { return }
+        let message = OutgoingMessage(made)
+        sd_bus_message_set_expect_reply(message.raw, 0)
+        sd_bus_message_set_auto_start(message.raw, 0)
+        body(message)
+        guard message.isWhole else { return }
+        sd_bus_send(raw, message.raw, nil)
+    }
+}
+
+extension Bus {
+    /// Calls a method of the bus daemon without arguments, and reads the names in its reply; nil on failure.
+    func list(_ member: String) -> [String]? {
+        let daemon = "org.freedesktop.DBus"
+        var call: OpaquePointer?
+        guard sd_bus_message_new_method_call(raw, &call, daemon, "/org/freedesktop/DBus", daemon, member) >= 0
+        else { return nil }
+        defer { sd_bus_message_unref(call) }
+        return names(in: call)
+    }
+
+    private func names(in call: OpaquePointer?) -> [String]? {
+        var answer: OpaquePointer?
+        guard sd_bus_call(raw, call, 2_000_000, nil, &answer) >= 0, let answer else { return nil }
+        defer { sd_bus_message_unref(answer) }
+        let reply = BusMessage(answer)
+        var found: [String] = []
+        do throws(Refusal) {
+            try reply.array("s") { () throws(Refusal) in found.append(try reply.string()) }
+        } catch {
+            return nil
+        }
+        return found
+    }
+}

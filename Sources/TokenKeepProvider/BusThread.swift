@@ -1,0 +1,108 @@
+import CSystemShims
+import CSystemdBus
+import Glibc
+import TokenKeepCore
+
+/// The loop of the bus thread: messages, results of workers, changes of the vault, signals of the system, timers.
+extension Provider {
+    /// Registers all objects, so that a call which arrives with the name finds them.
+    func register() throws(TokenKeepError) {
+        let this = Unmanaged.passUnretained(self).toOpaque()
+        let results = [
+            sd_bus_add_fallback(
+                bus.raw, nil, ObjectPath.root,
+                { message, this, _ in Provider.receive(message, this) { $0.handle($1) } }, this),
+            sd_bus_add_object(
+                bus.raw, nil, Provider.ownPath,
+                { message, this, _ in Provider.receive(message, this) { $0.handleOwn($1) } }, this),
+            sd_bus_add_object(
+                bus.raw, nil, Provider.portalPath,
+                { message, this, _ in Provider.receive(message, this) { $0.handlePortal($1) } }, this),
+            sd_bus_add_match(
+                bus.raw, nil,
+                "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged'",
+                { message, this, _ in Provider.receive(message, this, isHandled: false) { $0.ownerChanged($1) } }, this),
+        ]
+        if let failure = results.first(where: { $0 < 0 }) {
+            throw TokenKeepError(.unavailable, "the bus refused to register objects: \(Bus.describe(-failure))")
+        }
+    }
+
+    private static func receive(
+        _ message: OpaquePointer?, _ provider: UnsafeMutableRawPointer?, isHandled: Bool = true,
+        _ body: (Provider, BusMessage) -> Void
+    ) -> Int32 {
+        guard let message, let provider else { return 0 }
+        body(Unmanaged<Provider>.fromOpaque(provider).takeUnretainedValue(), BusMessage(message))
+        return isHandled ? 1 : 0
+    }
+
+    /// Requests the names. The program never takes a name from another owner.
+    func requestNames() throws(TokenKeepError) {
+        for name in [Provider.name, Provider.ownName] {
+            // Without SD_BUS_NAME_QUEUE the request ends at once if the name has another owner.
+            let result = sd_bus_request_name(bus.raw, name, UInt64(SD_BUS_NAME_ALLOW_REPLACEMENT))
+            guard result >= 0 else {
+                let owner = bus.process(of: name).map { ": \(CallingProgram.name(of: $0)) (pid \($0))" } ?? ""
+                throw TokenKeepError(
+                    .unavailable, "\(name) has another owner\(owner)",
+                    hint: "this program never takes the name from another keyring")
+            }
+        }
+    }
+
+    private func ownerChanged(_ message: BusMessage) {
+        do throws(Refusal) {
+            try message.expect("sss")
+            let name = try message.string()
+            _ = try message.string()
+            let owner = try message.string()
+            if name.hasPrefix(":") {
+                guard owner.isEmpty else { return }
+                clients.remove(name)
+                dropPrompts(of: name)
+            } else {
+                nameChanged(name, owner)
+            }
+        } catch {
+            Log.line("a signal of the bus cannot be read")
+        }
+    }
+
+    /// Works until the program must end.
+    func serve() -> ProviderEnding {
+        let signals = tokenkeep_signals_open()
+        while true {
+            let result = sd_bus_process(bus.raw, nil)
+            if let ending { return ending }
+            if isLeaving, result == 0, !hasWorkInFlight { return .finished }
+            if result < 0 { return .finished }
+            if result > 0 { continue }
+            wait(signals)
+            takeResults()
+            for body in timers.takeDue() { body() }
+            startLook()
+        }
+    }
+
+    /// Takes a signal of the system: the program ends after the calls in flight.
+    private func takeSignal(_ signals: Int32) {
+        _ = tokenkeep_next_signal(signals)
+        leave("")
+    }
+
+    /// Waits until there is something to do.
+    private func wait(_ signals: Int32) {
+        let events = sd_bus_get_events(bus.raw)
+        var files = [
+            pollfd(fd: sd_bus_get_fd(bus.raw), events: Int16(truncatingIfNeeded: max(events, 0)), revents: 0),
+            pollfd(fd: results.descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: signals, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: freshness.isLooking ? -1 : reader.watch.descriptor, events: Int16(POLLIN), revents: 0),
+        ]
+        let timeout = timers.next.map { Int32(clamping: $0) } ?? -1
+        guard poll(&files, nfds_t(files.count), timeout) > 0 else { return }
+        if files[2].revents != 0 { takeSignal(signals) }
+        if files[3].revents != 0 { freshness.isSignalled = true }
+    }
+}

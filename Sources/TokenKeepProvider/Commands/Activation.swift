@@ -1,0 +1,160 @@
+import CSystemdBus
+import Glibc
+import TokenKeepCore
+
+/// The activation file by which the message bus starts this program for `org.freedesktop.secrets`.
+struct Activation {
+    static let fileName = "org.freedesktop.secrets.service"
+    static let unit = "tokenkeep-secret-service.service"
+    /// A line of our file. The file was written although another keyring is installed.
+    private static let replaces = "# It replaces another keyring: tokenkeep secret-service enable --replace"
+    private static let limit = 65_536
+
+    /// The folder of the user's own files.
+    let folder: String
+    var path: String { "\(folder)/\(Activation.fileName)" }
+
+    init() throws(TokenKeepError) {
+        guard let home = Activation.variable("XDG_DATA_HOME") ?? Activation.home.map({ "\($0)/.local/share" }) else {
+            throw TokenKeepError(.io, "you have no home directory")
+        }
+        folder = "\(home)/dbus-1/services"
+    }
+
+    static var home: String? { variable("HOME") }
+
+    static func variable(_ name: String) -> String? {
+        guard let value = getenv(name).map({ String(cString: $0) }), value.hasPrefix("/") else { return nil }
+        return value
+    }
+
+    static func text(of path: String) -> String? {
+        CallingProgram.read(path, atMost: limit).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Whether a file starts this program.
+    static func isOurs(_ text: String) -> Bool {
+        lines(of: text).contains { $0.hasPrefix("Exec=") && $0.hasSuffix("tokenkeep-secret-service") }
+    }
+
+    static func lines(of text: String) -> [String] {
+        text.split(separator: "\n").map { String($0.drop { $0 == " " }) }
+    }
+
+    /// Whether our file is in place.
+    var isEnabled: Bool { Activation.text(of: path).map(Activation.isOurs) ?? false }
+
+    /// Whether our file is in place and was not written in place of another keyring's.
+    var yields: Bool {
+        guard let text = Activation.text(of: path), Activation.isOurs(text) else { return false }
+        return !Activation.lines(of: text).contains(Activation.replaces)
+    }
+
+    /// Writes our file by a rename.
+    func write(replacing isReplacing: Bool) throws(TokenKeepError) {
+        var text = "# Written by tokenkeep secret-service enable; disable removes it.\n"
+        if isReplacing { text += "\(Activation.replaces)\n" }
+        text += "[D-BUS Service]\nName=\(Provider.name)\nExec=\(try Activation.program())\n"
+        if Units.hasOurs { text += "SystemdService=\(Activation.unit)\n" }
+        try Activation.makeFolder(folder)
+        let temporary = "\(path).\(getpid())"
+        let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+        guard file >= 0 else { throw Activation.failure(temporary) }
+        defer { close(file) }
+        let bytes = Array(text.utf8)
+        let written = bytes.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
+        guard written == bytes.count, fsync(file) == 0, rename(temporary, path) == 0 else {
+            let failure = Activation.failure(path)
+            unlink(temporary)
+            throw failure
+        }
+    }
+
+    func remove() throws(TokenKeepError) {
+        guard unlink(path) == 0 || errno == ENOENT else { throw Activation.failure(path) }
+    }
+
+    private static func makeFolder(_ path: String) throws(TokenKeepError) {
+        var made = ""
+        for part in path.split(separator: "/") {
+            made += "/\(part)"
+            guard mkdir(made, 0o700) == 0 || errno == EEXIST else { throw failure(made) }
+        }
+    }
+
+    private static func failure(_ path: String) -> TokenKeepError {
+        TokenKeepError(.io, "cannot write \(path): \(Bus.describe(errno))")
+    }
+
+    /// The path of this program.
+    static func program() throws(TokenKeepError) -> String {
+        var path = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let length = readlink("/proc/self/exe", &path, path.count)
+        guard length > 0 else { throw TokenKeepError(.io, "the path of the program is unknown") }
+        return String(decoding: path.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// The activation files of other keyrings, in the order in which the bus looks for them.
+    var others: [String] {
+        let folders = [Activation.variable("XDG_RUNTIME_DIR"), Activation.variable("XDG_DATA_HOME")].compactMap { $0 }
+        let system = getenv("XDG_DATA_DIRS").map { String(cString: $0) } ?? "/usr/local/share:/usr/share"
+        let all = folders + system.split(separator: ":").map(String.init)
+        let files = [path] + all.map { "\($0)/dbus-1/services/\(Activation.fileName)" }
+        var found: [String] = []
+        for file in files where !found.contains(file) {
+            if let text = Activation.text(of: file), !Activation.isOurs(text) { found.append(file) }
+        }
+        return found
+    }
+}
+
+/// User units of systemd, and programs that the desktop starts.
+enum Units {
+    private static let folders = [
+        "/etc/systemd/user", "/run/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user",
+        "/usr/local/share/systemd/user", "/usr/share/systemd/user",
+    ]
+
+    private static var all: [String] {
+        (Activation.home.map { ["\($0)/.config/systemd/user", "\($0)/.local/share/systemd/user"] } ?? []) + folders
+    }
+
+    static var hasOurs: Bool { all.contains { access("\($0)/\(Activation.unit)", F_OK) == 0 } }
+
+    /// Units of other keyrings, which own the service's name.
+    static var others: [String] {
+        all.flatMap { folder in
+            names(in: folder).filter { $0.hasSuffix(".service") && $0 != Activation.unit }.map { "\(folder)/\($0)" }
+        }.filter { path in
+            Activation.text(of: path).map { Activation.lines(of: $0).contains("BusName=\(Provider.name)") } ?? false
+        }
+    }
+
+    /// Entries by which a desktop starts another keyring with the session.
+    static var autostart: [String] {
+        let own = Activation.variable("XDG_CONFIG_HOME") ?? Activation.home.map { "\($0)/.config" }
+        let system = getenv("XDG_CONFIG_DIRS").map { String(cString: $0) } ?? "/etc/xdg"
+        let folders = [own].compactMap { $0 } + system.split(separator: ":").map(String.init)
+        var found: [String] = []
+        for path in folders.map({ "\($0)/autostart/gnome-keyring-secrets.desktop" }) {
+            guard let text = Activation.text(of: path) else { continue }
+            // The first file of a name counts. A hidden one starts nothing.
+            if !Activation.lines(of: text).contains("Hidden=true") { found.append(path) }
+            break
+        }
+        return found
+    }
+
+    private static func names(in folder: String) -> [String] {
+        guard let directory = opendir(folder) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            names.append(
+                withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                    String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+                })
+        }
+        return names.sorted()
+    }
+}

@@ -1,0 +1,80 @@
+import CSystemdBus
+import Glibc
+import TokenKeepCore
+
+/// `enable`, `disable` and `status`.
+enum EnableCommands {
+    /// Lets the bus start this program for `org.freedesktop.secrets`.
+    ///
+    /// - Throws: ``Status/policy`` if another keyring is there, unless `isReplacing`.
+    static func enable(replacing isReplacing: Bool) throws(TokenKeepError) {
+        let activation = try Activation()
+        let others =
+            activation.others.map { "the file \($0)" } + Units.others.map { "the unit \($0)" }
+            + Units.autostart.map { "the autostart entry \($0)" } + owner()
+        guard others.isEmpty || isReplacing else {
+            throw TokenKeepError(
+                .policy, "another keyring is here: \(others.joined(separator: ", "))",
+                hint: "keep it, or give --replace")
+        }
+        if let foreign = Activation.text(of: activation.path), !Activation.isOurs(foreign) {
+            throw TokenKeepError(
+                .policy, "\(activation.path) is another keyring's", hint: "move the file away, then enable again")
+        }
+        try activation.write(replacing: !others.isEmpty)
+        guard let bus = try? Bus() else {
+            return print("enabled for the next session: there is no message bus now")
+        }
+        bus.call("org.freedesktop.DBus", "/org/freedesktop/DBus", "ReloadConfig") { _ in }
+        guard bus.list("ListActivatableNames")?.contains(Provider.name) == true else {
+            throw TokenKeepError(
+                .unavailable, "the message bus does not read \(activation.folder)",
+                hint: "log in again, or start the program yourself: \(try Activation.program())")
+        }
+        print("enabled: the message bus starts the provider when a program asks for \(Provider.name)")
+    }
+
+    static func disable() throws(TokenKeepError) {
+        let activation = try Activation()
+        guard activation.isEnabled else { return print("it was not enabled") }
+        try activation.remove()
+        (try? Bus())?.call("org.freedesktop.DBus", "/org/freedesktop/DBus", "ReloadConfig") { _ in }
+        print("disabled: a provider that runs stays until the session ends")
+    }
+
+    /// The present owner of the name, if another program owns it.
+    private static func owner() -> [String] {
+        guard let bus = try? Bus(), let process = bus.process(of: Provider.name),
+            process != bus.process(of: Provider.ownName)
+        else { return [] }
+        return ["the program \(CallingProgram.name(of: process)) (pid \(process))"]
+    }
+
+    /// Shows who serves the name. Exit code 4 if the provider does not.
+    static func status(json: Bool) throws(TokenKeepError) {
+        let activation = try Activation()
+        let bus = try? Bus()
+        let process = bus?.process(of: Provider.name)
+        let isOurs = process != nil && process == bus?.process(of: Provider.ownName)
+        let name = process.map(CallingProgram.name(of:))
+        if json {
+            let owner = name.map { "\"\($0)\"" } ?? "null"
+            print(
+                "{\"enabled\":\(activation.isEnabled),\"serves\":\(isOurs),\"owner\":\(owner),"
+                    + "\"pid\":\(process.map(String.init) ?? "null")}")
+        } else {
+            print(activation.isEnabled ? "enabled: \(activation.path)" : "not enabled")
+            let owner = zip2(name, process).map { "\($0) (pid \($1))" }
+            print(
+                isOurs
+                    ? "the provider serves: \(owner ?? "")"
+                    : owner.map { "another program serves: \($0)" } ?? "no program serves \(Provider.name)")
+        }
+        guard isOurs || activation.isEnabled else { exit(ExitCode.of(.unavailable)) }
+    }
+
+    private static func zip2<First, Second>(_ first: First?, _ second: Second?) -> (First, Second)? {
+        guard let first, let second else { return nil }
+        return (first, second)
+    }
+}

@@ -1,0 +1,115 @@
+import CSystemShims
+import CSystemdBus
+import Glibc
+import TokenKeepCore
+import TokenKeepEngine
+
+/// A question to the user for the vault's password, which pinentry asks.
+///
+/// The question ends with the client, when the client leaves the foreground of its terminal, and with ``end()``.
+final class PasswordQuestion: Sendable {
+    enum Outcome: Sendable {
+        case unlocked
+        case dismissed
+        case failed(TokenKeepError)
+    }
+
+    private struct State {
+        var isEnded = false
+        var process: pid_t?
+    }
+
+    private let state = MutexGuarded(State())
+    private let program: String
+    private let caller: CallingProgram
+    private let text: String
+    private static let attempts = 3
+
+    /// - Parameters:
+    ///   - program: the path of pinentry.
+    ///   - text: the question, one line.
+    init(program: String, caller: CallingProgram, text: String) {
+        self.program = program
+        self.caller = caller
+        self.text = text
+    }
+
+    /// Ends the question. pinentry restores the terminal.
+    func end() {
+        state.withLock { state in
+            state.isEnded = true
+            if let process = state.process { kill(process, SIGINT) }
+        }
+    }
+
+    /// Asks, and unlocks the vault with the answer. Blocks the calling thread, which must not end before.
+    func ask(_ store: Store) -> Outcome {
+        do throws(TokenKeepError) {
+            let dialog = try start()
+            defer { stop(dialog) }
+            return try converse(dialog, store)
+        } catch {
+            return error.status == .cancelled ? .dismissed : .failed(error)
+        }
+    }
+
+    private func start() throws(TokenKeepError) -> PinentryDialog {
+        let variables =
+            caller.environment.filter { $0.key != "TERM" }.map { "\($0.key)=\($0.value)" } + ["PATH=/usr/bin:/bin"]
+        let copies = variables.map { strdup($0) } + [nil]
+        defer { for copy in copies { free(copy) } }
+        var (process, input, output): (pid_t, Int32, Int32) = (0, -1, -1)
+        let error = tokenkeep_asking_start(program, copies, &process, &input, &output)
+        guard error == 0 else { throw TokenKeepError(.unavailable, "\(program) cannot be run: \(Bus.describe(error))") }
+        state.withLock { state in
+            state.process = process
+            if state.isEnded { kill(process, SIGINT) }
+        }
+        return PinentryDialog(process: process, input: input, output: output)
+    }
+
+    private func stop(_ dialog: PinentryDialog) {
+        // The number of an ended program must not be signalled: the lock is held until the program was waited for.
+        state.withLock { state in
+            dialog.close()
+            state.process = nil
+        }
+    }
+
+    private func converse(_ dialog: PinentryDialog, _ store: Store) throws(TokenKeepError) -> Outcome {
+        let deadline = Deadline(milliseconds: UnlockPrompt.limit)
+        let isOver: () -> Bool = { [self] in
+            deadline.hasPassed || !caller.isWaiting || state.withLock { $0.isEnded }
+        }
+        try dialog.greet(isOver)
+        for option in options { try dialog.set("OPTION \(option)", isOver, isOptional: true) }
+        try dialog.set("SETTITLE TokenKeep", isOver, isOptional: true)
+        try dialog.set("SETDESC \(text)", isOver)
+        try dialog.set("SETPROMPT Password:", isOver)
+        for attempt in 1...PasswordQuestion.attempts {
+            if attempt > 1 { try dialog.set("SETERROR The password is wrong", isOver, isOptional: true) }
+            let password = try dialog.password(isOver)
+            do throws(TokenKeepError) {
+                try store.unlock(password, until: store.longDeadline)
+                return .unlocked
+            } catch {
+                guard error.status == .denied else { throw error }
+            }
+        }
+        return .dismissed
+    }
+
+    /// pinentry's options: where it asks. The text on a terminal needs a UTF-8 locale.
+    private var options: [String] {
+        var options = ["no-grab"]
+        guard let terminal = caller.terminal else { return options }
+        options.append("ttyname=\(terminal)")
+        if let type = caller.environment["TERM"], !type.isEmpty, !type.utf8.contains(where: { $0 <= 0x20 }) {
+            options.append("ttytype=\(type)")
+        }
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].compactMap { caller.environment[$0] }.first { !$0.isEmpty } ?? ""
+        let isUnicode = locale.lowercased().hasSuffix("utf-8") || locale.lowercased().hasSuffix("utf8")
+        options.append("lc-ctype=\(isUnicode ? locale : "C.UTF-8")")
+        return options
+    }
+}

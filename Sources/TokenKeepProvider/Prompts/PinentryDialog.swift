@@ -1,0 +1,138 @@
+import Glibc
+import TokenKeepCore
+
+/// The conversation with pinentry: lines of the Assuan protocol over pipes. Used by one thread.
+final class PinentryDialog {
+    private let process: pid_t
+    private let input: Int32
+    private let output: Int32
+    private static let lineLimit = 4096
+    /// How often the client is looked at, in milliseconds.
+    private static let pause: Int32 = 50
+
+    init(process: pid_t, input: Int32, output: Int32) {
+        self.process = process
+        self.input = input
+        self.output = output
+    }
+
+    /// Ends pinentry and waits for its end. A pinentry that ignores SIGINT is killed.
+    func close() {
+        kill(process, SIGINT)
+        Glibc.close(input)
+        var status: Int32 = 0
+        for attempt in 0..<40 {
+            if waitpid(process, &status, WNOHANG) != 0 { break }
+            if attempt == 38 { kill(process, SIGKILL) }
+            poll(nil, 0, PinentryDialog.pause)
+        }
+        Glibc.close(output)
+    }
+
+    func greet(_ isOver: () -> Bool) throws(TokenKeepError) {
+        guard try line(isOver).withUnsafeBytes({ $0.starts(with: "OK".utf8) }) else { throw PinentryDialog.strange }
+    }
+
+    /// Sends a line and reads its answer.
+    ///
+    /// - Parameter isOptional: whether a refusal of the line is ignored.
+    func set(_ text: String, _ isOver: () -> Bool, isOptional: Bool = false) throws(TokenKeepError) {
+        try send(text)
+        let isDone = try answer(isOver)
+        guard isDone || isOptional else { throw PinentryDialog.strange }
+    }
+
+    /// Asks for the password.
+    ///
+    /// - Throws: ``Status/cancelled`` if the user dismisses the question, or if it is over.
+    func password(_ isOver: () -> Bool) throws(TokenKeepError) -> SecretBytes {
+        try send("GETPIN")
+        var found: SecretBytes?
+        while true {
+            let line = try line(isOver)
+            let kind = line.withUnsafeBytes { String(decoding: $0.prefix(3), as: UTF8.self) }
+            if kind.hasPrefix("OK") { break }
+            if kind == "ERR" { throw PinentryDialog.dismissed }
+            if kind.hasPrefix("D ") { found = try PinentryDialog.unescape(line) }
+        }
+        guard let found, found.count > 0 else { throw PinentryDialog.dismissed }
+        return found
+    }
+
+    private static var dismissed: TokenKeepError { TokenKeepError(.cancelled, "the question was dismissed") }
+    private static var strange: TokenKeepError {
+        TokenKeepError(.unavailable, "pinentry answered in another way than pinentry")
+    }
+
+    /// Reads lines up to "OK" (true) or "ERR" (false).
+    private func answer(_ isOver: () -> Bool) throws(TokenKeepError) -> Bool {
+        while true {
+            let line = try line(isOver)
+            let kind = line.withUnsafeBytes { String(decoding: $0.prefix(3), as: UTF8.self) }
+            if kind.hasPrefix("OK") { return true }
+            if kind == "ERR" { return false }
+        }
+    }
+
+    private func send(_ text: String) throws(TokenKeepError) {
+        let bytes = Array((text + "\n").utf8)
+        guard bytes.withUnsafeBytes({ write(input, $0.baseAddress, $0.count) }) == bytes.count else {
+            throw PinentryDialog.dismissed
+        }
+    }
+
+    /// Reads one line, byte by byte into guarded memory: it may be the password.
+    private func line(_ isOver: () -> Bool) throws(TokenKeepError) -> SecretBytes {
+        try SecretBytes(capacity: PinentryDialog.lineLimit) { bytes throws(TokenKeepError) in
+            var length = 0
+            while length < bytes.count {
+                try waitForOutput(isOver)
+                guard read(output, bytes.baseAddress.map { $0 + length }, 1) == 1 else {
+                    throw PinentryDialog.dismissed
+                }
+                if bytes[length] == UInt8(ascii: "\n") { return length }
+                length += 1
+            }
+            throw PinentryDialog.strange
+        }
+    }
+
+    private func waitForOutput(_ isOver: () -> Bool) throws(TokenKeepError) {
+        while true {
+            var ready = pollfd(fd: output, events: Int16(POLLIN), revents: 0)
+            if poll(&ready, 1, PinentryDialog.pause) > 0 { return }
+            guard !isOver() else { throw PinentryDialog.dismissed }
+        }
+    }
+
+    /// The data of a line "D …": "%" and two digits stand for a byte.
+    private static func unescape(_ line: SecretBytes) throws(TokenKeepError) -> SecretBytes {
+        try SecretBytes(capacity: line.count) { bytes throws(TokenKeepError) in
+            line.withUnsafeBytes { line in
+                var (from, to) = (2, 0)
+                while from < line.count {
+                    if line[from] == UInt8(ascii: "%"), from + 2 < line.count, let high = digit(line[from + 1]),
+                        let low = digit(line[from + 2])
+                    {
+                        bytes[to] = high << 4 | low
+                        from += 3
+                    } else {
+                        bytes[to] = line[from]
+                        from += 1
+                    }
+                    to += 1
+                }
+                return to
+            }
+        }
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,209 @@
+import CSystemdBus
+import Glibc
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepRecords
+
+/// The provider of `org.freedesktop.secrets`: the state of the service. Used by the bus thread alone.
+///
+/// Calls of the vault run on workers. A worker's result comes back to the bus thread as a closure of ``completions``.
+final class Provider {
+    static let name = "org.freedesktop.secrets"
+
+    let bus: Bus
+    let store: Store
+    let writer: VaultWriter
+    let reader: VaultReader
+    let workers = Workers()
+    let results: Results
+    let options: ProviderOptions
+    var index = ItemIndex()
+    /// Secrets of the collection `session`, by the items' identifiers.
+    var memory: [String: SecretBytes] = [:]
+    var clients = Clients()
+    var prompts: [String: UnlockPrompt] = [:]
+    var vault = VaultState()
+    /// Whether a client locked a vault that has no password.
+    var isHeldLocked = false
+    /// The identifiers of items that are being created, by their attributes: two equal calls make one item.
+    var creating: [String: String] = [:]
+    var freshness = Freshness()
+    var timers = Timers()
+    /// The reason why the program must end; nil while it runs.
+    var ending: ProviderEnding?
+    /// Whether the program has given its names back and ends after the calls in flight.
+    var isLeaving = false
+    private var completions: [UInt64: (any Sendable) -> Void] = [:]
+    private var tickets: UInt64 = 0
+
+    init(_ bus: Bus, _ store: Store, _ options: ProviderOptions) throws(TokenKeepError) {
+        let descriptor = tokenkeep_event_open()
+        guard descriptor >= 0 else { throw .shortage("no descriptor for the results of workers") }
+        self.bus = bus
+        self.store = store
+        self.options = options
+        writer = VaultWriter(records: store.records)
+        reader = try VaultReader(store.records)
+        results = Results(descriptor: descriptor)
+    }
+
+    /// Runs `work` on a worker, and then `completion` on the bus thread.
+    ///
+    /// - Parameter key: works with the same key run in their order; nil for work without an order.
+    func run<Value: Sendable>(
+        on key: String?, _ work: @escaping @Sendable () -> Value, then completion: @escaping (Value) -> Void
+    ) {
+        tickets += 1
+        let ticket = tickets
+        completions[ticket] = { value in if let value = value as? Value { completion(value) } }
+        workers.submit(on: key) { [results] in results.post(ticket, work()) }
+    }
+
+    /// Runs `work` on a thread of its own, and then `completion` on the bus thread.
+    func runAlone<Value: Sendable>(
+        _ work: @escaping @Sendable () -> Value, then completion: @escaping (Value) -> Void
+    ) {
+        tickets += 1
+        let ticket = tickets
+        completions[ticket] = { value in if let value = value as? Value { completion(value) } }
+        let started = DetachedThread.start { [results] in results.post(ticket, work()) }
+        if started != 0 { workers.submit(on: nil) { [results] in results.post(ticket, work()) } }
+    }
+
+    /// Runs a call of the vault on a worker, and answers `message` with an error if the call fails.
+    func ask<Value: Sendable>(
+        on key: String?, for message: BusMessage, _ work: @escaping @Sendable () throws(TokenKeepError) -> Value,
+        then completion: @escaping (Value) -> Void
+    ) {
+        run(
+            on: key,
+            { () -> Result<Value, TokenKeepError> in
+                do throws(TokenKeepError) { return .success(try work()) } catch { return .failure(error) }
+            },
+            then: { [self] result in
+                switch result {
+                case .success(let value): completion(value)
+                case .failure(let error):
+                    if error.status != .locked { report(error, message) }
+                    bus.fail(message, Refusal(error))
+                }
+            })
+    }
+
+    /// Completes the works whose results have arrived.
+    func takeResults() {
+        for (ticket, value) in results.take() { completions.removeValue(forKey: ticket)?(value) }
+    }
+
+    /// Whether a call waits for a worker.
+    var hasWorkInFlight: Bool { !completions.isEmpty || !freshness.waiting.isEmpty }
+
+    // MARK: the index
+
+    /// Calls `body` once each change that was announced before this call is in the index.
+    ///
+    /// An error of `body`, or of reading the vault, answers `message`.
+    func whenFresh(_ message: BusMessage, _ body: @escaping () throws(Refusal) -> Void) {
+        freshness.waiting.append { [self] problem in
+            do throws(Refusal) {
+                if let problem { throw Refusal(problem) }
+                try body()
+            } catch {
+                bus.fail(message, error)
+            }
+        }
+        startLook()
+    }
+
+    /// Looks at the vault, unless a look is running or nobody waits for one.
+    func startLook() {
+        guard !freshness.isLooking, !freshness.waiting.isEmpty || freshness.isSignalled else { return }
+        freshness.isLooking = true
+        freshness.isSignalled = false
+        freshness.written = []
+        let served = freshness.waiting
+        freshness.waiting = []
+        run(on: "look", { [reader] in reader.look() }) { [self] look in
+            freshness.isLooking = false
+            apply(look)
+            for waiter in served { waiter(look.problem.flatMap { $0.status == .locked ? nil : $0 }) }
+            startLook()
+        }
+    }
+
+    private func apply(_ look: VaultLook) {
+        defer { freshness.hasLooked = true }
+        for damage in look.damages { Log.line(damage.message) }
+        if let problem = look.problem {
+            if problem.status == .locked { become(VaultState(hasPassword: true, isOpen: false, openLevels: [])) }
+            return
+        }
+        if let whole = look.whole { replaceAll(whole) }
+        for (name, details) in look.changes where !freshness.written.contains(name) { update(name, details) }
+        freshness.isIndexed = freshness.isIndexed || look.whole != nil
+        become(look.state)
+    }
+
+    private func replaceAll(_ whole: [ItemDetails]) {
+        let names = Set(whole.map(\.name))
+        for item in index.items {
+            guard let name = item.name, !names.contains(name), !freshness.written.contains(name) else { continue }
+            update(name, nil)
+        }
+        for id in index.collections.keys.sorted() where !names.contains(where: { isRecord($0, of: id) }) {
+            guard let name = Provider.recordName(ofCollection: id), !freshness.written.contains(name) else { continue }
+            update(name, nil)
+        }
+        for details in whole where !freshness.written.contains(details.name) { update(details.name, details) }
+    }
+
+    private func isRecord(_ name: ItemName, of collection: String) -> Bool {
+        name.namespace == ReservedNamespace.name && name.service == collection && name.account.isEmpty
+    }
+
+    static func recordName(ofCollection id: String) -> ItemName? {
+        try? ItemName(namespace: ReservedNamespace.name, service: id, account: "")
+    }
+
+    /// Puts a change of this program's own into the index, which a running look may have read before.
+    func wrote(_ name: ItemName, _ details: ItemDetails?) {
+        freshness.written.insert(name)
+        update(name, details)
+    }
+
+    /// Brings the index to the state of a record, and signals what changed. nil: the record is gone.
+    private func update(_ name: ItemName, _ details: ItemDetails?) {
+        switch details.flatMap(ItemMapping.object(of:)) {
+        case .item(let item):
+            if let before = index.item(named: name), before.path != item.path { drop(before) }
+            put(item)
+        case .collection(let collection): put(collection)
+        case nil:
+            if let item = index.item(named: name) { drop(item) }
+            if isRecord(name, of: name.service), let collection = index.collections[name.service] {
+                drop(collection)
+            }
+        }
+    }
+}
+
+/// Whether the index shows the vault as it is now.
+struct Freshness {
+    /// Calls that wait for the next look. The argument is the reason why the vault cannot be read.
+    var waiting: [(TokenKeepError?) -> Void] = []
+    var isLooking = false
+    /// Whether the watch of the vault reported a change.
+    var isSignalled = true
+    /// Whether the vault was looked at: before, nobody was told whether the vault is locked.
+    var hasLooked = false
+    /// Whether the index was read at least once.
+    var isIndexed = false
+    /// The records that this program changed while a look ran.
+    var written: Set<ItemName> = []
+}
+
+/// The way in which the program ends.
+enum ProviderEnding {
+    case finished
+    case failed(TokenKeepError)
+}

@@ -1,0 +1,192 @@
+import TokenKeepCore
+import TokenKeepKeys
+
+/// The methods of `org.freedesktop.Secret.Collection`.
+extension Provider {
+    func callCollection(_ id: String, _ message: BusMessage) throws(Refusal) {
+        switch message.member {
+        case "CreateItem": try createItem(id, message)
+        case "SearchItems": try searchItems(id, message)
+        case "Delete": try deleteCollection(id, message)
+        default: throw .unknownMethod("a collection has no method \(message.member)")
+        }
+    }
+
+    func noCollection(_ id: String) -> Refusal { .noSuchObject("there is no collection \(id)") }
+
+    private func searchItems(_ id: String, _ message: BusMessage) throws(Refusal) {
+        try message.expect("a{ss}")
+        let attributes = try message.strings()
+        whenFresh(message) { [self] () throws(Refusal) in
+            guard index.collections[id] != nil else { throw noCollection(id) }
+            let found = index.search(attributes, in: id)
+            guard !found.isEmpty || !isLocked(collection: id) else { throw .isLocked }
+            bus.reply(to: message) { $0.paths(found.map(\.path.text)) }
+        }
+    }
+
+    private func deleteCollection(_ id: String, _ message: BusMessage) throws(Refusal) {
+        try message.expect("")
+        whenFresh(message) { [self] () throws(Refusal) in
+            guard index.collections[id] != nil, let own = Provider.recordName(ofCollection: id) else {
+                throw noCollection(id)
+            }
+            guard !IndexedCollection.fixed.contains(where: { $0.id == id }) else {
+                throw .notSupported("the collection \(id) cannot be deleted")
+            }
+            guard !isLocked else { throw .isLocked }
+            let names = index.items(of: id).compactMap(\.name) + [own]
+            ask(
+                on: id, for: message,
+                { [writer] () throws(TokenKeepError) in
+                    for name in names { _ = try writer.remove(name) }
+                }
+            ) { [self] _ in
+                for name in names { wrote(name, nil) }
+                bus.reply(to: message) { $0.path(ObjectPath.none) }
+            }
+        }
+    }
+
+    /// An item that a client wants to store.
+    private struct NewItem {
+        var label = ""
+        var attributes: [String: String] = [:]
+        var secret: ArrivedSecret
+        var replaces = false
+    }
+
+    private func createItem(_ id: String, _ message: BusMessage) throws(Refusal) {
+        try message.expect("a{sv}(oayays)b")
+        var new = try readItem(message)
+        new.replaces = try message.bool()
+        message.holding = try clients.unanswered.hold(new.secret.secret.count, of: message.sender)
+        whenFresh(message) { [self] () throws(Refusal) in
+            guard index.collections[id] != nil else { throw noCollection(id) }
+            let lookup = try fields(new)
+            guard id != IndexedCollection.session else { return createInMemory(new, message) }
+            guard !isLocked else { throw .isLocked }
+            save(new, lookup, in: id, message)
+        }
+    }
+
+    private func readItem(_ message: BusMessage) throws(Refusal) -> NewItem {
+        var label = ""
+        var attributes: [String: String] = [:]
+        var type: String?
+        try message.properties { (name, signature) throws(Refusal) in
+            switch (name, signature) {
+            case ("\(Interfaces.item).Label", "s"): label = try message.string()
+            case ("\(Interfaces.item).Attributes", "a{ss}"): attributes = try message.strings()
+            case ("\(Interfaces.item).Type", "s"): type = try message.string()
+            case ("\(Interfaces.item).Label", _), ("\(Interfaces.item).Attributes", _):
+                throw .invalid("the property \(name) is of the type \(signature)")
+            default: try message.skip(signature)
+            }
+        }
+        if let type, !type.isEmpty, attributes["xdg:schema"] == nil { attributes["xdg:schema"] = type }
+        return NewItem(label: label, attributes: attributes, secret: try secret(in: message))
+    }
+
+    private func fields(_ new: NewItem) throws(Refusal) -> LookupFields {
+        do throws(TokenKeepError) {
+            return try LookupFields(
+                attributes: new.attributes, contentType: new.secret.contentType,
+                label: new.label.utf8.count > LookupFields.labelLength ? new.label : nil)
+        } catch {
+            throw Refusal(error)
+        }
+    }
+
+    private func createInMemory(_ new: NewItem, _ message: BusMessage) {
+        let collection = IndexedCollection.session
+        let before = new.replaces ? index.item(withExactly: new.attributes, in: collection) : nil
+        let id = before?.id ?? Hexadecimal.text(Provider.randomBytes(16))
+        memory[id] = new.secret.secret
+        let now = UInt64(clamping: UnixTime.now.rawValue)
+        put(
+            IndexedItem(
+                collection: collection, id: id, name: nil, label: new.label, attributes: new.attributes,
+                contentType: new.secret.contentType, created: before?.created ?? now, modified: now,
+                level: .memoryOnly, version: (before?.version ?? 0) + 1))
+        replyCreated(.item(collection: collection, id: id), message)
+    }
+
+    private func save(_ new: NewItem, _ lookup: LookupFields, in collection: String, _ message: BusMessage) {
+        let target = name(for: new, in: collection)
+        let secret = new.secret.secret
+        let label = new.label
+        run(
+            on: target.id,
+            { [writer] in
+                Provider.save(target, secret, label, lookup, collection, writer)
+            }
+        ) { [self] result in
+            creating[Provider.creationKey(new.attributes, collection)] = nil
+            switch result {
+            case .success(let details):
+                wrote(details.name, details)
+                replyCreated(index.item(named: details.name)?.path ?? .collection(collection), message)
+            case .failure(let error):
+                if error.status != .locked { report(error, message) }
+                bus.fail(message, Refusal(error))
+            }
+        }
+    }
+
+    private typealias Target = (id: String, name: Result<ItemName, TokenKeepError>)
+
+    /// The record of a new item: that of the item with equal attributes, or that which other programs of ours know.
+    private func name(for new: NewItem, in collection: String) -> Target {
+        if new.replaces, let before = index.item(withExactly: new.attributes, in: collection), let name = before.name {
+            return (before.id, .success(name))
+        }
+        if collection == IndexedCollection.login, let name = ItemMapping.sharedName(of: new.attributes) {
+            return (index.item(named: name)?.id ?? ItemMapping.id(of: name), .success(name))
+        }
+        let key = Provider.creationKey(new.attributes, collection)
+        let id = new.replaces ? creating[key] ?? Provider.newID() : Provider.newID()
+        creating[key] = id
+        return (id, Provider.reservedName(collection, id))
+    }
+
+    static func newID() -> String { Hexadecimal.text(randomBytes(16)) }
+
+    private static func creationKey(_ attributes: [String: String], _ collection: String) -> String {
+        var key = LengthPrefixedBytes()
+        key.append(collection.utf8)
+        for (name, value) in attributes.sorted(by: { $0.key < $1.key }) {
+            key.append(name.utf8)
+            key.append(value.utf8)
+        }
+        return Hexadecimal.text(key.bytes.withUnsafeBytes { KeyedHash.digest(of: $0, count: 32) })
+    }
+
+    static func reservedName(_ collection: String, _ id: String) -> Result<ItemName, TokenKeepError> {
+        do throws(TokenKeepError) {
+            return .success(try ItemName(namespace: ReservedNamespace.name, service: collection, account: id))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private static func save(
+        _ target: Target, _ secret: SecretBytes, _ label: String, _ lookup: LookupFields, _ collection: String,
+        _ writer: VaultWriter
+    ) -> Result<ItemDetails, TokenKeepError> {
+        do throws(TokenKeepError) {
+            let name = try target.name.get()
+            do throws(TokenKeepError) {
+                let label = label.isEmpty && name.namespace.isEmpty ? name.defaultLabel : label
+                return .success(try writer.save(name, secret, label: label, lookup: lookup))
+            } catch {
+                // An item that needs the password at each use does not exist for the bus: the client gets one of its own.
+                guard error.status == .policy, name.namespace.isEmpty else { throw error }
+                let own = try reservedName(collection, newID()).get()
+                return .success(try writer.save(own, secret, label: label, lookup: lookup))
+            }
+        } catch {
+            return .failure(error)
+        }
+    }
+}

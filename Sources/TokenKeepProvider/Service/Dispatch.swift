@@ -1,0 +1,56 @@
+import CSystemdBus
+import TokenKeepCore
+
+/// Leads each call to its object.
+extension Provider {
+    /// Answers a call below `/org/freedesktop/secrets`, now or later.
+    func handle(_ message: BusMessage) {
+        do throws(Refusal) {
+            guard let path = ObjectPath(message.path) else {
+                throw .unknownObject("there is no object \(message.path)")
+            }
+            try dispatch(path, message)
+        } catch {
+            bus.fail(message, error)
+        }
+    }
+
+    private func dispatch(_ path: ObjectPath, _ message: BusMessage) throws(Refusal) {
+        switch message.interface {
+        case Interfaces.properties: return try callProperties(path, message)
+        case Interfaces.introspectable:
+            guard message.member == "Introspect" else { throw .unknownMethod("there is no method \(message.member)") }
+            return try introspect(path, message)
+        default: break
+        }
+        let called = message.interface
+        switch path {
+        case .service where [Interfaces.service, ""].contains(called): try callService(message)
+        case .collection(let id) where [Interfaces.collection, ""].contains(called): try callCollection(id, message)
+        case .item where [Interfaces.item, ""].contains(called): try callItem(path, message)
+        case .session where [Interfaces.session, ""].contains(called): try callSession(message)
+        case .prompt where [Interfaces.prompt, ""].contains(called): try callPrompt(message)
+        // Programs ask for methods of gnome-keyring's own interface, and expect this error where it is missing.
+        default: throw .unknownMethod("there is no interface \(called) at \(message.path)")
+        }
+    }
+
+    private func callSession(_ message: BusMessage) throws(Refusal) {
+        guard message.member == "Close" else { throw .unknownMethod("a session has no method \(message.member)") }
+        try message.expect("")
+        _ = try session(message.path, of: message)
+        clients.remove(session: message.path)
+        bus.reply(to: message)
+    }
+
+    /// Writes a failure to the log, with the program that met it.
+    func report(_ error: TokenKeepError, _ message: BusMessage) {
+        Log.line("\(error.message), for \(caller(of: message.sender))")
+    }
+
+    /// The program and process of a client, for the log.
+    func caller(of sender: String) -> String {
+        guard let process = bus.process(of: sender) else { return "a program that has ended" }
+        return "\(CallingProgram.name(of: process)) (pid \(process))"
+    }
+}

@@ -1,0 +1,190 @@
+import TokenKeepCore
+
+/// The methods of `org.freedesktop.Secret.Item`.
+extension Provider {
+    func callItem(_ path: ObjectPath, _ message: BusMessage) throws(Refusal) {
+        switch message.member {
+        case "GetSecret": try getSecret(path, message)
+        case "SetSecret": try setSecret(path, message)
+        case "Delete": try deleteItem(path, message)
+        default: throw .unknownMethod("an item has no method \(message.member)")
+        }
+    }
+
+    /// The item of a path.
+    func item(at path: ObjectPath) throws(Refusal) -> IndexedItem {
+        guard case .item(let collection, let id) = path, let item = index[collection, id] else {
+            guard !isLocked || freshness.isIndexed else { throw .isLocked }
+            throw .noSuchObject("there is no item \(path.text)")
+        }
+        return item
+    }
+
+    /// The item of a path, if it is not locked.
+    func openItem(at path: ObjectPath) throws(Refusal) -> IndexedItem {
+        let item = try item(at: path)
+        guard !isLocked(item) else { throw .isLocked("the item is locked: run tokenkeep unlock") }
+        return item
+    }
+
+    /// The session of a path, which must be the caller's.
+    func session(_ path: String, of message: BusMessage) throws(Refusal) -> SecretSession {
+        guard let session = clients.session(path) else { throw .noSession }
+        guard session.owner == message.sender else { throw .denied("the session is another program's") }
+        return session
+    }
+
+    /// Reads a secret, the structure (oayays), and decodes it.
+    func secret(in message: BusMessage) throws(Refusal) -> ArrivedSecret {
+        try message.enter("r", "oayays")
+        let path = try message.objectPath()
+        let parameters = try message.bytes()
+        let value = try message.bytes()
+        let contentType = try message.string()
+        try message.leave()
+        guard value.count <= Limits.secret + 16 else {
+            throw .limit("the secret is longer than \(Limits.secret) bytes")
+        }
+        let secret = try session(path, of: message).decode(value, parameters: parameters)
+        guard secret.count <= Limits.secret else { throw .limit("the secret is longer than \(Limits.secret) bytes") }
+        return ArrivedSecret(session: path, secret: secret, contentType: contentType)
+    }
+
+    private func getSecret(_ path: ObjectPath, _ message: BusMessage) throws(Refusal) {
+        try message.expect("o")
+        let sessionPath = try message.objectPath()
+        let session = try session(sessionPath, of: message)
+        whenFresh(message) { [self] () throws(Refusal) in
+            let item = try openItem(at: path)
+            guard let name = item.name else {
+                guard let secret = memory[item.id] else { throw .noSuchObject("there is no item \(path.text)") }
+                return reply(secret, item.contentType, session, sessionPath, message)
+            }
+            ask(on: item.id, for: message, { [writer] () throws(TokenKeepError) in try writer.load(name).secret }) {
+                [self] in reply($0, item.contentType, session, sessionPath, message)
+            }
+        }
+    }
+
+    private func reply(
+        _ secret: SecretBytes, _ contentType: String, _ session: SecretSession, _ path: String, _ message: BusMessage
+    ) {
+        var isWritten = true
+        bus.reply(to: message) { reply in
+            isWritten = session.write(secret, contentType: contentType, session: path, to: reply)
+        }
+        if !isWritten { Log.line("a secret could not be encrypted") }
+    }
+
+    private func setSecret(_ path: ObjectPath, _ message: BusMessage) throws(Refusal) {
+        try message.expect("(oayays)")
+        let new = try secret(in: message)
+        message.holding = try clients.unanswered.hold(new.secret.count, of: message.sender)
+        whenFresh(message) { [self] () throws(Refusal) in
+            let item = try openItem(at: path)
+            guard let name = item.name else {
+                memory[item.id] = new.secret
+                put(item.changed(contentType: new.contentType))
+                return bus.reply(to: message)
+            }
+            let (secret, contentType) = (new.secret, new.contentType)
+            ask(
+                on: item.id, for: message,
+                { [writer] () throws(TokenKeepError) in
+                    try writer.replace(name, secret, contentType: contentType)
+                }
+            ) { [self] details in
+                wrote(name, details)
+                bus.reply(to: message)
+            }
+        }
+    }
+
+    private func deleteItem(_ path: ObjectPath, _ message: BusMessage) throws(Refusal) {
+        try message.expect("")
+        whenFresh(message) { [self] () throws(Refusal) in
+            let item = try openItem(at: path)
+            guard let name = item.name else {
+                drop(item)
+                return bus.reply(to: message) { $0.path(ObjectPath.none) }
+            }
+            ask(on: item.id, for: message, { [writer] () throws(TokenKeepError) in try writer.remove(name) }) {
+                [self] _ in
+                wrote(name, nil)
+                bus.reply(to: message) { $0.path(ObjectPath.none) }
+            }
+        }
+    }
+
+    // MARK: changes of properties
+
+    /// Sets the label of an item.
+    func setLabel(_ label: String, of path: ObjectPath, _ message: BusMessage) throws(Refusal) {
+        let item = try openItem(at: path)
+        guard let name = item.name else {
+            put(item.changed(label: label))
+            return bus.reply(to: message)
+        }
+        ask(
+            on: item.id, for: message,
+            { [writer] () throws(TokenKeepError) in
+                try writer.describe(name, label: label)
+            }
+        ) { [self] details in
+            wrote(name, details)
+            bus.reply(to: message)
+        }
+    }
+
+    /// Sets the attributes of an item, which keeps its path.
+    func setAttributes(_ attributes: [String: String], of path: ObjectPath, _ message: BusMessage) throws(Refusal) {
+        let item = try openItem(at: path)
+        let fields: LookupFields
+        do throws(TokenKeepError) {
+            fields = try LookupFields(attributes: attributes, contentType: item.contentType)
+        } catch {
+            throw Refusal(error)
+        }
+        guard let name = item.name else {
+            put(item.changed(attributes: attributes))
+            return bus.reply(to: message)
+        }
+        let move = Provider.move(item, name, to: attributes)
+        ask(
+            on: item.id, for: message,
+            { [writer] () throws(TokenKeepError) in
+                try writer.move(name, to: move.get(), fields, id: item.id)
+            }
+        ) { [self] details in
+            if details.name != name { wrote(name, nil) }
+            wrote(details.name, details)
+            bus.reply(to: message)
+        }
+    }
+
+    /// The record of an item that gets other attributes: service and username are the name that other programs know.
+    private static func move(
+        _ item: IndexedItem, _ name: ItemName, to attributes: [String: String]
+    ) -> Result<ItemName, TokenKeepError> {
+        if item.collection == IndexedCollection.login {
+            if let shared = ItemMapping.sharedName(of: attributes) { return .success(shared) }
+            let keepsName =
+                attributes["service"] == name.service && attributes["username"] == name.account
+                && item.attributes["tokenkeep:namespace"] == attributes["tokenkeep:namespace"]
+            if name.namespace.isEmpty, keepsName, attributes["tokenkeep:namespace"] != nil { return .success(name) }
+        }
+        return reservedName(item.collection, item.id)
+    }
+}
+
+extension IndexedItem {
+    /// A copy of an item in memory after a change.
+    func changed(
+        label: String? = nil, attributes: [String: String]? = nil, contentType: String? = nil
+    ) -> IndexedItem {
+        IndexedItem(
+            collection: collection, id: id, name: name, label: label ?? self.label,
+            attributes: attributes ?? self.attributes, contentType: contentType ?? self.contentType, created: created,
+            modified: UInt64(clamping: UnixTime.now.rawValue), level: level, version: version + 1)
+    }
+}

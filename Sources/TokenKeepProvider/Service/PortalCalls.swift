@@ -1,0 +1,81 @@
+import Glibc
+import TokenKeepCore
+import TokenKeepKeys
+
+/// The backend of the Secret portal, which gives each sandboxed program 64 bytes of its own.
+///
+/// gnome-keyring's `.portal` file names `org.freedesktop.secrets`: whoever owns the name is asked.
+extension Provider {
+    static let portalPath = "/org/freedesktop/portal/desktop"
+    private static let secretLength = 64
+    /// The portal's answer "it ended in some other way".
+    private static let failed: UInt32 = 2
+
+    func handlePortal(_ message: BusMessage) {
+        do throws(Refusal) {
+            switch (message.interface, message.member) {
+            case (Interfaces.portal, "RetrieveSecret"): try retrieveSecret(message)
+            case (Interfaces.properties, "Get"):
+                try message.expect("ss")
+                _ = try message.string()
+                guard try message.string() == "version" else { throw .unknownProperty("there is no such property") }
+                bus.reply(to: message) { reply in reply.variant("u") { reply.number(UInt32(1)) } }
+            case (Interfaces.properties, "GetAll"):
+                try message.expect("s")
+                bus.reply(to: message) { reply in
+                    reply.array("{sv}") { reply.entry("version", "u") { reply.number(UInt32(1)) } }
+                }
+            case (Interfaces.introspectable, "Introspect"):
+                bus.reply(to: message) { $0.string(Introspection.head + Introspection.portal + "</node>\n") }
+            default: throw .unknownMethod("there is no method \(message.interface).\(message.member)")
+            }
+        } catch {
+            bus.fail(message, error)
+        }
+    }
+
+    private func retrieveSecret(_ message: BusMessage) throws(Refusal) {
+        try message.expect("osha{sv}")
+        _ = try message.objectPath()
+        let program = try message.string()
+        let descriptor = fcntl(try message.descriptor(), F_DUPFD_CLOEXEC, 3)
+        guard descriptor >= 0 else { throw .failed("the descriptor cannot be used") }
+        let file = OwnedDescriptor(descriptor)
+        whenFresh(message) { [self] () throws(Refusal) in
+            guard !isLocked else { return answer(Provider.failed, message) }
+            // Nobody stores under "" (an empty account is a collection's record): host programs share the name "-".
+            guard
+                let name = try? ItemName(
+                    namespace: ReservedNamespace.name, service: ReservedNamespace.portal,
+                    account: program.isEmpty ? "-" : program)
+            else { return answer(Provider.failed, message) }
+            run(
+                on: "portal",
+                { [writer] () -> Bool in
+                    guard
+                        let secret = try? writer.secret(
+                            name, label: "portal",
+                            orMake: { () throws(TokenKeepError) in
+                                try SecretBytes(randomCount: Provider.secretLength)
+                            })
+                    else { return false }
+                    return Provider.write(secret, to: file)
+                }
+            ) { [self] isWritten in answer(isWritten ? 0 : Provider.failed, message) }
+        }
+    }
+
+    /// Writes the secret to a pipe of the caller's, which must have room.
+    private static func write(_ secret: SecretBytes, to file: OwnedDescriptor) -> Bool {
+        var ready = pollfd(fd: file.number, events: Int16(POLLOUT), revents: 0)
+        guard poll(&ready, 1, 1000) == 1 else { return false }
+        return secret.withUnsafeBytes { Glibc.write(file.number, $0.baseAddress, $0.count) == $0.count }
+    }
+
+    private func answer(_ response: UInt32, _ message: BusMessage) {
+        bus.reply(to: message) { reply in
+            reply.number(response)
+            reply.array("{sv}") {}
+        }
+    }
+}

@@ -1,0 +1,208 @@
+import CGcrypt
+import TokenKeepCore
+import TokenKeepKeys
+
+/// The methods of `org.freedesktop.Secret.Service`.
+extension Provider {
+    func callService(_ message: BusMessage) throws(Refusal) {
+        switch message.member {
+        case "OpenSession": try openSession(message)
+        case "CreateCollection": try createCollection(message)
+        case "SearchItems": try searchItems(message)
+        case "Unlock": try unlock(message)
+        case "Lock": try lock(message)
+        case "GetSecrets": try getSecrets(message)
+        case "ReadAlias": try readAlias(message)
+        case "SetAlias": try setAlias(message)
+        default: throw .unknownMethod("the service has no method \(message.member)")
+        }
+    }
+
+    /// A path that no object had before, also not in an earlier process.
+    static func freshPath(_ folder: String) -> String {
+        "\(ObjectPath.root)/\(folder)/\(Hexadecimal.text(randomBytes(16)))"
+    }
+
+    static func randomBytes(_ count: Int) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        tokenkeep_gcrypt_random(&bytes, count)
+        return bytes
+    }
+
+    private func openSession(_ message: BusMessage) throws(Refusal) {
+        try message.expect("sv")
+        let algorithm = try message.string()
+        var peer: [UInt8]?
+        try message.variant { (signature) throws(Refusal) in
+            guard algorithm == SecretSession.algorithm else { return try message.skip(signature) }
+            guard signature == "ay" else { throw .invalid("the public key is not of the type ay") }
+            peer = Array(try message.bytes())
+        }
+        lookForOthersSoon()
+        guard clients.sessionCount(of: message.sender) < Clients.sessionLimit else {
+            throw .limit("you have \(Clients.sessionLimit) sessions")
+        }
+        guard algorithm != "plain" else { return begin(SecretSession(owner: message.sender, key: nil), message, nil) }
+        guard let peer else { throw .notSupported("there is no such algorithm") }
+        run(on: nil, { SecretSession.agree(with: peer) }) { [self] agreed in
+            guard let agreed else { return bus.fail(message, .invalid("the public key is not of the group")) }
+            begin(SecretSession(owner: message.sender, key: agreed.key), message, agreed.ours)
+        }
+    }
+
+    private func begin(_ session: SecretSession, _ message: BusMessage, _ ours: [UInt8]?) {
+        // Asked again: a client sends many calls at once.
+        guard clients.sessionCount(of: message.sender) < Clients.sessionLimit else {
+            return bus.fail(message, .limit("you have \(Clients.sessionLimit) sessions"))
+        }
+        let path = Provider.freshPath("session")
+        clients.add(session, at: path)
+        bus.reply(to: message) { reply in
+            if let ours {
+                reply.variant("ay") { reply.bytes(ours) }
+            } else {
+                reply.variant("s") { reply.string("") }
+            }
+            reply.path(path)
+        }
+    }
+
+    private func searchItems(_ message: BusMessage) throws(Refusal) {
+        try message.expect("a{ss}")
+        let attributes = try message.strings()
+        whenFresh(message) { [self] () throws(Refusal) in
+            let found = index.search(attributes)
+            // Two empty lists would say that there is no such item: programs delete what belongs to it.
+            guard !found.isEmpty || !isLocked else { throw .isLocked }
+            bus.reply(to: message) { reply in
+                reply.paths(found.filter { !isLocked($0) }.map(\.path.text))
+                reply.paths(found.filter { isLocked($0) }.map(\.path.text))
+            }
+        }
+    }
+
+    private func getSecrets(_ message: BusMessage) throws(Refusal) {
+        try message.expect("aoo")
+        let paths = try message.paths()
+        let sessionPath = try message.objectPath()
+        guard let session = clients.session(sessionPath), session.owner == message.sender else { throw .noSession }
+        whenFresh(message) { [self] () throws(Refusal) in
+            var asked: [(path: String, item: IndexedItem)] = []
+            for path in paths {
+                guard case .item(let collection, let id) = ObjectPath(path), let item = index[collection, id],
+                    !isLocked(item)
+                else { continue }
+                asked.append((path, item))
+            }
+            let (asking, held) = (asked, memory)
+            ask(
+                on: asking.count == 1 ? asking.first?.item.id : nil, for: message,
+                { [writer] () throws(TokenKeepError) in
+                    try Provider.load(asking, held, writer)
+                }
+            ) { [self] found in
+                bus.reply(to: message) { reply in
+                    reply.array("{o(oayays)}") {
+                        for (path, secret, contentType) in found {
+                            reply.container("e", "o(oayays)") {
+                                reply.path(path)
+                                _ = session.write(secret, contentType: contentType, session: sessionPath, to: reply)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    private typealias LoadedSecret = (path: String, secret: SecretBytes, contentType: String)
+
+    /// Loads secrets. Items that were cleared or locked meanwhile are left out.
+    private static func load(
+        _ asked: [(path: String, item: IndexedItem)], _ memory: [String: SecretBytes], _ writer: VaultWriter
+    ) throws(TokenKeepError) -> [LoadedSecret] {
+        var found: [LoadedSecret] = []
+        for (path, item) in asked {
+            guard let name = item.name else {
+                if let secret = memory[item.id] { found.append((path, secret, item.contentType)) }
+                continue
+            }
+            do throws(TokenKeepError) {
+                found.append((path, try writer.load(name).secret, item.contentType))
+            } catch {
+                guard [.notFound, .locked].contains(error.status) else { throw error }
+            }
+        }
+        return found
+    }
+
+    private func readAlias(_ message: BusMessage) throws(Refusal) {
+        try message.expect("s")
+        let collection = ObjectPath.aliases[try message.string()]
+        bus.reply(to: message) { $0.path(collection.map { ObjectPath.collection($0).text } ?? ObjectPath.none) }
+    }
+
+    private func setAlias(_ message: BusMessage) throws(Refusal) {
+        try message.expect("so")
+        let alias = try message.string()
+        let path = try message.objectPath()
+        whenFresh(message) { [self] () throws(Refusal) in
+            let collection: String?
+            if path == ObjectPath.none {
+                collection = nil
+            } else {
+                guard case .collection(let id) = ObjectPath(path), index.collections[id] != nil else {
+                    throw .noSuchObject("there is no collection \(path)")
+                }
+                collection = id
+            }
+            guard let collection, ObjectPath.aliases[alias] == collection else {
+                throw .notSupported("the aliases default, login and session stay with their collections")
+            }
+            bus.reply(to: message)
+        }
+    }
+
+    private func createCollection(_ message: BusMessage) throws(Refusal) {
+        try message.expect("a{sv}s")
+        var label = ""
+        try message.properties { (name, signature) throws(Refusal) in
+            guard name == "\(Interfaces.collection).Label" else { return try message.skip(signature) }
+            guard signature == "s" else { throw .invalid("a label is not of the type s") }
+            label = try message.string()
+        }
+        let alias = try message.string()
+        whenFresh(message) { [self] () throws(Refusal) in
+            if let known = ObjectPath.aliases[alias] { return replyCreated(.collection(known), message) }
+            guard alias.isEmpty else { throw .notSupported("there is no alias \(alias)") }
+            guard !isLocked else { throw .isLocked }
+            let id = freeCollection(label)
+            guard let name = Provider.recordName(ofCollection: id) else { throw .invalid("the label cannot be used") }
+            let shown = label.isEmpty ? id : label
+            ask(
+                on: id, for: message,
+                { [writer] () throws(TokenKeepError) in
+                    try writer.save(
+                        name, try SecretBytes(""), label: shown,
+                        lookup: try LookupFields(attributes: [:], contentType: ""))
+                }
+            ) { [self] details in
+                wrote(name, details)
+                replyCreated(.collection(id), message)
+            }
+        }
+    }
+
+    private func freeCollection(_ label: String) -> String {
+        let wanted = ItemMapping.objectName(of: label)
+        guard index.collections[wanted] != nil || wanted == "default" else { return wanted }
+        return "\(wanted)_\(Hexadecimal.text(Provider.randomBytes(4)))"
+    }
+
+    func replyCreated(_ path: ObjectPath, _ message: BusMessage) {
+        bus.reply(to: message) { reply in
+            reply.path(path.text)
+            reply.path(ObjectPath.none)
+        }
+    }
+}

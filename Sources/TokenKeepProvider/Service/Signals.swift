@@ -1,0 +1,126 @@
+/// The changes of the index, each with its signals. Nothing is signalled while the index is read for the first time.
+extension Provider {
+    func put(_ item: IndexedItem) {
+        let before = index[item.collection, item.id]
+        guard before != item else { return }
+        if index.collections[item.collection] == nil {
+            put(IndexedCollection(id: item.collection, label: item.collection))
+        }
+        index.put(item)
+        guard freshness.isIndexed || item.name == nil else { return }
+        signalItem(before == nil ? "ItemCreated" : "ItemChanged", item)
+        guard let before else { return signalItems(of: item.collection) }
+        signalProperties(item.path, Interfaces.item, changed(before, item).map { ($0, item) })
+    }
+
+    private func changed(_ before: IndexedItem, _ item: IndexedItem) -> [ItemProperty] {
+        var changed: [ItemProperty] = []
+        if before.label != item.label { changed.append(.label) }
+        if before.attributes != item.attributes { changed.append(.attributes) }
+        if before.modified != item.modified { changed.append(.modified) }
+        return changed
+    }
+
+    func drop(_ item: IndexedItem) {
+        index.remove(item)
+        memory[item.id] = nil
+        signalItem("ItemDeleted", item)
+        signalItems(of: item.collection)
+    }
+
+    func put(_ collection: IndexedCollection) {
+        let before = index.collections[collection.id]
+        guard before != collection else { return }
+        index.put(collection)
+        guard freshness.isIndexed else { return }
+        signalCollection(before == nil ? "CollectionCreated" : "CollectionChanged", collection.id)
+        guard before == nil else { return }
+        signalCollections()
+    }
+
+    func drop(_ collection: IndexedCollection) {
+        let isFixed = IndexedCollection.fixed.contains { $0.id == collection.id }
+        guard !isFixed || !IndexedCollection.fixed.contains(collection) else { return }
+        index.remove(collection: collection.id)
+        signalCollection(isFixed ? "CollectionChanged" : "CollectionDeleted", collection.id)
+        if !isFixed { signalCollections() }
+    }
+
+    private func signalItem(_ member: String, _ item: IndexedItem) {
+        for path in ObjectPath.collection(item.collection).everyText {
+            bus.signal(path, Interfaces.collection, member) { $0.path(item.path.text) }
+        }
+    }
+
+    private func signalCollection(_ member: String, _ id: String) {
+        bus.signal(ObjectPath.root, Interfaces.service, member) { $0.path(ObjectPath.collection(id).text) }
+    }
+
+    private func signalCollections() {
+        signal(changed: Interfaces.service, at: ObjectPath.root) { message in
+            message.container("e", "sv") {
+                message.string("Collections")
+                message.variant("ao") { message.paths(self.collectionPaths) }
+            }
+        }
+    }
+
+    /// Longer lists are named as changed, without their value: clients that need them ask.
+    private static let sentItems = 200
+
+    private func signalItems(of collection: String) {
+        let isShort = index.count(of: collection) <= Provider.sentItems
+        let paths = isShort ? index.items(of: collection).map(\.path.text) : []
+        for path in ObjectPath.collection(collection).everyText {
+            signal(changed: Interfaces.collection, at: path, invalidated: isShort ? [] : ["Items"]) { message in
+                guard isShort else { return }
+                message.entry("Items", "ao") { message.paths(paths) }
+            }
+        }
+    }
+
+    private func signalProperties(_ path: ObjectPath, _ interface: String, _ changes: [(ItemProperty, IndexedItem)]) {
+        guard !changes.isEmpty else { return }
+        for text in path.everyText {
+            signal(changed: interface, at: text) { message in
+                for (property, item) in changes {
+                    message.entry(property.rawValue, property.signature) { self.write(property, of: item, to: message) }
+                }
+            }
+        }
+    }
+
+    /// Signals that `Locked` changed: of all collections but `session`, and of these items.
+    func signalLocks(collections: Bool, items: [IndexedItem]) {
+        if collections {
+            for id in index.collections.keys.sorted() where id != IndexedCollection.session {
+                signalCollection("CollectionChanged", id)
+                for path in ObjectPath.collection(id).everyText {
+                    signalLock(Interfaces.collection, path, isLocked)
+                }
+            }
+        }
+        for item in items {
+            for path in item.path.everyText { signalLock(Interfaces.item, path, isLocked(item)) }
+            for path in ObjectPath.collection(item.collection).everyText {
+                bus.signal(path, Interfaces.collection, "ItemChanged") { $0.path(item.path.text) }
+            }
+        }
+    }
+
+    private func signalLock(_ interface: String, _ path: String, _ isLocked: Bool) {
+        signal(changed: interface, at: path) { message in message.entry("Locked", "b") { message.bool(isLocked) } }
+    }
+
+    private func signal(
+        changed interface: String, at path: String, invalidated: [String] = [], _ body: (OutgoingMessage) -> Void
+    ) {
+        bus.signal(path, Interfaces.properties, "PropertiesChanged") { message in
+            message.string(interface)
+            message.array("{sv}") { body(message) }
+            message.array("s") { for name in invalidated { message.string(name) } }
+        }
+    }
+
+    var collectionPaths: [String] { index.collections.keys.sorted().map { ObjectPath.collection($0).text } }
+}

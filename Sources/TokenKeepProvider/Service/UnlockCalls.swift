@@ -1,0 +1,75 @@
+import TokenKeepCore
+
+/// `Lock` and `Unlock` of the service, and the prompts that wait for an unlock.
+extension Provider {
+    func lock(_ message: BusMessage) throws(Refusal) {
+        try message.expect("ao")
+        let paths = try message.paths()
+        whenFresh(message) { [self] () throws(Refusal) in
+            let known = Provider.once(paths).filter { path in
+                guard let object = ObjectPath(path), isLocked(object) != nil else { return false }
+                switch object {
+                case .collection(IndexedCollection.session), .item(IndexedCollection.session, _): return false
+                default: return true
+                }
+            }
+            let answer: () -> Void = { [self] in
+                bus.reply(to: message) { reply in
+                    reply.paths(known)
+                    reply.path(ObjectPath.none)
+                }
+            }
+            guard !known.isEmpty, !isLocked else { return answer() }
+            lockVault(message, then: answer)
+        }
+    }
+
+    /// Locks the vault for every program; without a password, for the clients of the bus alone.
+    func lockVault(_ message: BusMessage, then completion: @escaping () -> Void) {
+        guard vault.hasPassword else {
+            become(vault, isHeldLocked: true)
+            return completion()
+        }
+        ask(on: "locks", for: message, { [store] () throws(TokenKeepError) in _ = try store.lock() }) { [self] _ in
+            whenFresh(message) { () throws(Refusal) in completion() }
+        }
+    }
+
+    /// Each path once, as it was given.
+    static func once(_ paths: [String]) -> [String] {
+        var seen: Set<String> = []
+        return paths.filter { seen.insert($0).inserted }
+    }
+
+    func unlock(_ message: BusMessage) throws(Refusal) {
+        try message.expect("ao")
+        let paths = Provider.once(try message.paths())
+        whenFresh(message) { [self] () throws(Refusal) in
+            if isHeldLocked { become(vault, isHeldLocked: false) }
+            let known = paths.filter { ObjectPath($0).flatMap(isLocked) != nil || namesUnreadItem($0) }
+            let open = known.filter { isOpen($0) }
+            guard open.count < known.count, isLocked else { return replyUnlocked(open, nil, message) }
+            guard prompts.values.reduce(0, { $0 + ($1.owner == message.sender ? 1 : 0) }) < Clients.promptLimit else {
+                throw .limit("you have \(Clients.promptLimit) prompts")
+            }
+            let path = Provider.freshPath("prompt")
+            prompts[path] = UnlockPrompt(owner: message.sender, paths: known.filter { !open.contains($0) })
+            replyUnlocked(open, path, message)
+        }
+    }
+
+    func isOpen(_ path: String) -> Bool { ObjectPath(path).flatMap(isLocked) == false }
+
+    /// Whether a path may be an item's that is not read yet, as the vault was locked since the start.
+    private func namesUnreadItem(_ path: String) -> Bool {
+        guard isLocked, !freshness.isIndexed, case .item = ObjectPath(path) else { return false }
+        return true
+    }
+
+    private func replyUnlocked(_ open: [String], _ prompt: String?, _ message: BusMessage) {
+        bus.reply(to: message) { reply in
+            reply.paths(open)
+            reply.path(prompt ?? ObjectPath.none)
+        }
+    }
+}

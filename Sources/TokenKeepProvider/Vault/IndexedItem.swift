@@ -1,0 +1,140 @@
+import TokenKeepCore
+import TokenKeepKeys
+
+/// The namespace of items that only clients of the Secret Service know.
+///
+/// The service is the collection's identifier, the account the item's; an empty account is the collection itself.
+enum ReservedNamespace {
+    static let name = "org.freedesktop.secrets"
+    /// The service of the portal's secrets, whose accounts are app ids. No collection has such an identifier.
+    static let portal = "portal:"
+}
+
+/// An item as clients of the bus see it, without its secret.
+struct IndexedItem: Sendable, Equatable {
+    let collection: String
+    /// 32 hexadecimal digits.
+    let id: String
+    /// The name of the vault's record; nil for an item in memory.
+    let name: ItemName?
+    let label: String
+    let attributes: [String: String]
+    let contentType: String
+    let created: UInt64
+    let modified: UInt64
+    let level: AccessLevel
+    /// Changes with the secret.
+    let version: UInt64
+
+    var path: ObjectPath { .item(collection: collection, id: id) }
+}
+
+/// A collection as clients of the bus see it.
+struct IndexedCollection: Sendable, Equatable {
+    let id: String
+    let label: String
+    var created: UInt64 = 0
+    var modified: UInt64 = 0
+
+    static let login = "login"
+    static let session = "session"
+    static let fixed = [
+        IndexedCollection(id: login, label: "Login"), IndexedCollection(id: session, label: "Session"),
+    ]
+}
+
+/// A record of the vault, seen as an object of the bus.
+enum StoredObject: Sendable {
+    case item(IndexedItem)
+    case collection(IndexedCollection)
+}
+
+/// Translates records to objects of the bus, and attributes to the names of records.
+enum ItemMapping {
+    private static let genericSchema = "org.freedesktop.Secret.Generic"
+    private static let schema = "xdg:schema"
+
+    /// The object of a record; nil for a record that clients of the bus do not see.
+    static func object(of details: ItemDetails) -> StoredObject? {
+        guard !details.flags.contains(.userPresence), details.accessLevel != .memoryOnly else { return nil }
+        let name = details.name
+        if name.namespace.isEmpty {
+            return .item(item(details, collection: IndexedCollection.login, id: details.lookup?.itemID ?? id(of: name)))
+        }
+        guard name.namespace == ReservedNamespace.name, isObjectName(name.service) else { return nil }
+        if name.account.isEmpty {
+            return .collection(
+                IndexedCollection(
+                    id: name.service, label: details.lookup?.label ?? details.label,
+                    created: seconds(details.createdAt),
+                    modified: seconds(details.modifiedAt)))
+        }
+        guard Hexadecimal.bytes(name.account, count: 16) != nil, details.lookup != nil else { return nil }
+        return .item(item(details, collection: name.service, id: name.account))
+    }
+
+    private static func item(_ details: ItemDetails, collection: String, id: String) -> IndexedItem {
+        IndexedItem(
+            collection: collection, id: id, name: details.name, label: details.lookup?.label ?? details.label,
+            attributes: details.lookup?.attributes ?? ownAttributes(of: details),
+            contentType: details.lookup?.contentType ?? "text/plain", created: seconds(details.createdAt),
+            modified: seconds(details.modifiedAt), level: details.accessLevel, version: details.version)
+    }
+
+    /// The attributes of an item that a program of ours saved: as the module `secret-service` gives them to a service.
+    private static func ownAttributes(of details: ItemDetails) -> [String: String] {
+        var attributes = [
+            schema: "org.tokenkeep.Item", "service": details.name.service, "username": details.name.account,
+            "tokenkeep:namespace": "", "tokenkeep:access": details.accessLevel.word,
+        ]
+        if let expires = details.expiresAt { attributes["tokenkeep:expires"] = String(expires.rawValue) }
+        if !details.flags.isEmpty { attributes["tokenkeep:flags"] = String(details.flags.rawValue) }
+        for pair in details.attributes.pairs { attributes["tokenkeep:a:" + pair.name] = pair.value }
+        return attributes
+    }
+
+    /// The name of the item that other programs of ours know by these attributes; nil if there is none.
+    ///
+    /// Exactly service and username, with or without application, target and the generic schema.
+    static func sharedName(of attributes: [String: String]) -> ItemName? {
+        guard let service = attributes["service"], let account = attributes["username"],
+            attributes.keys.allSatisfy({ ["service", "username", "application", "target", schema].contains($0) }),
+            (attributes[schema] ?? genericSchema) == genericSchema
+        else { return nil }
+        return try? ItemName(service: service, account: account)
+    }
+
+    /// The identifier of a shared item, which follows from its name.
+    static func id(of name: ItemName) -> String {
+        var message = LengthPrefixedBytes()
+        message.append(ReservedNamespace.name.utf8)
+        message.append(name.service.utf8)
+        message.append(name.account.utf8)
+        return Hexadecimal.text(message.bytes.withUnsafeBytes { KeyedHash.digest(of: $0, count: 16) })
+    }
+
+    /// Whether a text may be an element of an object path.
+    static func isObjectName(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.count <= 128
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+    }
+
+    /// Makes an element of an object path of a label: each other byte becomes `_` and two digits.
+    static func objectName(of label: String) -> String {
+        var name = ""
+        for byte in label.utf8.prefix(40) {
+            let letter = String(UnicodeScalar(byte))
+            name += isObjectName(letter) && letter != "_" ? letter : "_" + Hexadecimal.text([byte])
+        }
+        return name.isEmpty ? "collection" : name
+    }
+
+    private static func seconds(_ time: UnixTime?) -> UInt64 { UInt64(clamping: time?.rawValue ?? 0) }
+}

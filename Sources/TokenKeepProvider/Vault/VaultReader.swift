@@ -1,0 +1,122 @@
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepKeys
+import TokenKeepRecords
+
+/// The locks of the vault, as they were found.
+struct VaultState: Sendable, Equatable {
+    var hasPassword = false
+    /// Whether the names of items are readable.
+    var isOpen = true
+    /// The levels whose keys are there.
+    var openLevels: Set<AccessLevel> = Set(AccessLevel.allCases)
+    var vaultID: [UInt8] = []
+}
+
+/// The result of a look at the vault.
+struct VaultLook: Sendable {
+    var state = VaultState()
+    /// Every record; nil if only ``changes`` were read.
+    var whole: [ItemDetails]?
+    /// Records that changed, by their names; nil for a record that is gone.
+    var changes: [(name: ItemName, details: ItemDetails?)] = []
+    /// Records that cannot be read.
+    var damages: [TokenKeepError] = []
+    /// The reason why the vault cannot be read.
+    var problem: TokenKeepError?
+}
+
+/// Follows the vault's records by the log of changes. Used by one worker at a time.
+final class VaultReader: Sendable {
+    private struct Known {
+        var names: [[UInt8]: ItemName] = [:]
+        var isComplete = false
+        var reported: Set<String> = []
+        var hasMade = false
+    }
+
+    let records: Records
+    let watch: VaultWatch
+    private let known = MutexGuarded(Known())
+
+    /// Begins to watch the vault.
+    init(_ records: Records) throws(TokenKeepError) {
+        self.records = records
+        watch = try VaultWatch(records)
+    }
+
+    /// Reads what has changed since the last look: after this call, the caller knows each change that was announced before it.
+    func look() -> VaultLook {
+        known.withLock { known in
+            var look = VaultLook()
+            let notice = watch.take()
+            do throws(TokenKeepError) {
+                let vault = try VaultReader.vault(records, &known)
+                look.state = VaultReader.state(of: vault)
+                if notice.hasChanged, notice.records == nil || notice.hasLost { known.isComplete = false }
+                guard look.state.isOpen else {
+                    if notice.hasChanged { known.isComplete = false }
+                    return look
+                }
+                if !known.isComplete {
+                    try readAll(&look, &known)
+                } else if notice.hasChanged, let changed = notice.records {
+                    try read(changed, &look, &known)
+                }
+            } catch {
+                known.isComplete = false
+                look.problem = error
+            }
+            look.damages.removeAll { !known.reported.insert($0.message).inserted }
+            return look
+        }
+    }
+
+    /// Opens the vault. Makes it once, so that it has an identifier, by which programs recognise it behind the bus.
+    ///
+    /// - Throws: ``Status/unavailable`` if the vault is gone: programs take an empty answer for "signed out".
+    private static func vault(_ records: Records, _ known: inout Known) throws(TokenKeepError) -> OpenVault? {
+        if let vault = try records.open() {
+            known.hasMade = true
+            return vault
+        }
+        guard !known.hasMade else {
+            throw TokenKeepError(.unavailable, "the vault's directory is gone", module: "vault")
+        }
+        known.hasMade = true
+        return try records.openOrMake(CallContext(deadline: Deadline(milliseconds: 10_000)))
+    }
+
+    private static func state(of vault: OpenVault?) -> VaultState {
+        guard let keys = vault?.keys else { return VaultState() }
+        let levels = AccessLevel.allCases.filter { $0 != .memoryOnly && keys.isOpen(.level($0)) }
+        return VaultState(
+            hasPassword: keys.header.hasPassword, isOpen: keys.isOpen(.metadata), openLevels: Set(levels),
+            vaultID: keys.vaultID)
+    }
+
+    private func readAll(_ look: inout VaultLook, _ known: inout Known) throws(TokenKeepError) {
+        let found = try records.everyItem(CallContext(deadline: Deadline(milliseconds: 60_000)))
+        look.whole = found.items
+        look.damages = found.problems.filter { $0.status != .locked }
+        known.names = [:]
+        if let fileName = try records.fileNames() {
+            for item in found.items { known.names[fileName(item.name)] = item.name }
+        }
+        known.isComplete = true
+    }
+
+    private func read(_ changed: [[UInt8]], _ look: inout VaultLook, _ known: inout Known) throws(TokenKeepError) {
+        for record in changed {
+            do throws(TokenKeepError) {
+                guard let name = try records.itemName(ofRecord: record) ?? known.names[record] else { continue }
+                known.names[record] = name
+                look.changes.append((name, try records.details(of: name)))
+            } catch {
+                guard error.status == .corrupt else { throw error }
+                look.damages.append(error)
+                if let name = known.names[record] { look.changes.append((name, nil)) }
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+import TokenKeepCore
+import TokenKeepKeys
+import TokenKeepRecords
+
+/// Changes items of the vault for the clients of the bus. Each change is durable on return.
+///
+/// Any thread. Pending writes for other modules stay pending.
+struct VaultWriter: Sendable {
+    let records: Records
+    private static let limit: UInt32 = 30_000
+
+    private var call: CallContext { CallContext(deadline: Deadline(milliseconds: VaultWriter.limit)) }
+
+    /// Loads an item with its secret.
+    func load(_ name: ItemName) throws(TokenKeepError) -> TokenItem {
+        guard let item = try records.item(name, call) else {
+            throw TokenKeepError(.notFound, "the item is gone", module: "vault")
+        }
+        return item
+    }
+
+    /// Saves an item. Level, flags and own attributes of an existing item stay.
+    ///
+    /// - Throws: ``Status/policy`` if the item needs a protection that the bus cannot give.
+    func save(
+        _ name: ItemName, _ secret: SecretBytes, label: String, lookup: LookupFields
+    ) throws(TokenKeepError) -> ItemDetails {
+        let shown = VaultWriter.shown(label, for: name)
+        return try change(name) { (present, _) throws(TokenKeepError) in
+            if present?.flags.contains(.userPresence) == true {
+                throw TokenKeepError(.policy, "the item needs the password at each use", module: "vault")
+            }
+            var request = try SaveRequest(
+                name: name, secret: secret, label: shown, attributes: present?.attributes ?? .none,
+                expiresAt: nil)
+            request.lookup = lookup
+            request.lookup?.itemID = lookup.itemID ?? present?.lookup?.itemID
+            if !shown.utf8.elementsEqual(label.utf8) { request.lookup?.label = label }
+            return TokenItem(details: request.details(replacing: present, module: "vault"), secret: secret)
+        }
+    }
+
+    /// Replaces the secret of an item that exists.
+    func replace(_ name: ItemName, _ secret: SecretBytes, contentType: String) throws(TokenKeepError) -> ItemDetails {
+        try Limits.checkSecret(count: secret.count)
+        return try change(name) { (present, _) throws(TokenKeepError) in
+            guard var details = present else { throw VaultWriter.gone }
+            // An item of `tokenkeep save` keeps no content type: clients that read it get "text/plain".
+            if let lookup = details.lookup {
+                details.lookup = try LookupFields(
+                    attributes: lookup.attributes, contentType: contentType, label: lookup.label, itemID: lookup.itemID)
+            }
+            details.modifiedAt = .now
+            return TokenItem(details: details, secret: secret)
+        }
+    }
+
+    /// Replaces an item's label, or the fields of a Secret Service.
+    func describe(
+        _ name: ItemName, label: String? = nil, lookup: LookupFields? = nil
+    ) throws(TokenKeepError) -> ItemDetails {
+        try change(name) { (present, secret) throws(TokenKeepError) in
+            guard var details = present, let secret = try secret() else { throw VaultWriter.gone }
+            if let lookup { details.lookup = lookup }
+            if let label {
+                details.label = VaultWriter.shown(label, for: name)
+                let isShown = details.label.utf8.elementsEqual(label.utf8)
+                details.lookup?.label = isShown ? nil : label
+            }
+            details.modifiedAt = .now
+            return TokenItem(details: details, secret: secret)
+        }
+    }
+
+    /// Clears an item; false if there was none.
+    func remove(_ name: ItemName) throws(TokenKeepError) -> Bool {
+        var item = try records.begin(name, call)
+        return try item.clear()
+    }
+
+    /// Gives an item's secret, and makes the item if there is none.
+    func secret(_ name: ItemName, label: String, orMake make: () throws(TokenKeepError) -> SecretBytes)
+        throws(TokenKeepError) -> SecretBytes
+    {
+        if let item = try records.item(name, call) { return item.secret }
+        var kept: SecretBytes?
+        _ = try change(name) { (present, secret) throws(TokenKeepError) in
+            if let present, let secret = try secret() {
+                kept = secret
+                return TokenItem(details: present, secret: secret)
+            }
+            let made = try make()
+            kept = made
+            let request = try SaveRequest(name: name, secret: made, label: label)
+            return TokenItem(details: request.details(replacing: nil, module: "vault"), secret: made)
+        }
+        guard let kept else { throw VaultWriter.gone }
+        return kept
+    }
+
+    private static var gone: TokenKeepError { TokenKeepError(.notFound, "the item is gone", module: "vault") }
+
+    /// Gives an item's record the value that `edit` makes of the present one, under the item's lock.
+    private func change(
+        _ name: ItemName,
+        _ edit: (ItemDetails?, () throws(TokenKeepError) -> SecretBytes?) throws(TokenKeepError) -> TokenItem
+    ) throws(TokenKeepError) -> ItemDetails {
+        var item = try records.begin(name, call)
+        let record = item.entry.record
+        let edited = try edit(record?.openDetails()) { () throws(TokenKeepError) in try record?.item()?.secret }
+        var details = edited.details
+        details.version = item.keys.versions.version(of: details, secret: edited.secret)
+        let pending = (record?.pendingBeforeChange(item.keys) ?? []).map(\.renewed)
+        try VaultWriter.checkLength(details)
+        try item.apply(.parts(value: TokenItem(details: details, secret: edited.secret), pending: pending))
+        return details
+    }
+
+    /// The longest metadata that a record holds, in bytes.
+    private static let metadataLimit = 65_536
+
+    private static func checkLength(_ details: ItemDetails) throws(TokenKeepError) {
+        guard MetadataFields(details: details).serialized().count <= metadataLimit else {
+            throw TokenKeepError(.invalid, "the attributes of the item are too long together")
+        }
+    }
+
+    /// The label that a record can hold.
+    private static func shown(_ label: String, for name: ItemName) -> String {
+        do throws(TokenKeepError) {
+            try Limits.check(label, field: "label", atMost: Limits.label)
+            return label
+        } catch {
+            return name.namespace.isEmpty ? name.defaultLabel : "item"
+        }
+    }
+}
+
+extension VaultWriter {
+    /// Gives an item other fields, and its record another name if need be. The item keeps its identifier on the bus.
+    ///
+    /// The new record is durable before the old one is cleared.
+    func move(
+        _ name: ItemName, to other: ItemName, _ fields: LookupFields, id: String
+    ) throws(TokenKeepError) -> ItemDetails {
+        var fields = fields
+        if other.namespace.isEmpty, ItemMapping.id(of: other) != id { fields.itemID = id }
+        guard other != name else { return try describe(name, lookup: fields) }
+        let item = try load(name)
+        let label = item.details.lookup?.label ?? item.details.label
+        let details = try save(other, item.secret, label: label, lookup: fields)
+        _ = try remove(name)
+        return details
+    }
+}

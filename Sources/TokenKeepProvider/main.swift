@@ -1,0 +1,49 @@
+import CGcrypt
+import CSystemdBus
+import Glibc
+import TokenKeepCore
+import TokenKeepEngine
+
+/// Runs the program, and returns its exit code.
+func run(_ options: ProviderOptions) throws(TokenKeepError) {
+    tokenkeep_forbid_cores()
+    guard tokenkeep_gcrypt_start() == 0 else { throw TokenKeepError(.internal, "libgcrypt cannot be used") }
+    let provider = try Provider(
+        try Bus(), try Store(StoreConfiguration(stackText: "any required vault")), options)
+    try provider.unlockAtStart()
+    try provider.register()
+    try provider.requestNames()
+    if let descriptor = options.readyDescriptor {
+        var byte: UInt8 = 1
+        _ = write(descriptor, &byte, 1)
+        close(descriptor)
+    }
+    if case .failed(let error) = provider.serve() { throw error }
+}
+
+do throws(TokenKeepError) {
+    let options = try ProviderOptions(Array(CommandLine.arguments.dropFirst()))
+    if options.showsHelp {
+        print(ProviderOptions.help)
+    } else if options.showsVersion {
+        print("tokenkeep-secret-service \(TokenKeepVersion.string)")
+    } else {
+        switch options.command {
+        case "run":
+            exit(
+                try RunCommand.run(
+                    options.words, options.passedOn, passwordDescriptor: options.passwordDescriptor))
+        case "enable": try EnableCommands.enable(replacing: options.replaces)
+        case "disable": try EnableCommands.disable()
+        case "status": try EnableCommands.status(json: options.json)
+        case "unlock-running": try ClientCommands.unlock()
+        case "lock-running": try ClientCommands.lock()
+        default:
+            Yielding.yieldIfReplaced()
+            try run(options)
+        }
+    }
+} catch {
+    Log.line(error.hint.map { "\(error.message) (\($0))" } ?? error.message)
+    exit(ExitCode.of(error.status))
+}

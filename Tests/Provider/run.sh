@@ -1,0 +1,33 @@
+#!/bin/sh
+# Tests the provider of org.freedesktop.secrets. Usage: run.sh PROVIDER TOKENKEEP [TEST…]
+# A TEST is as test_interface.Items.test_…. Without one, all classes of tests run, four at a time: they mostly wait.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# As they are installed: each program finds the other.
+mkdir -p "$work/bin" "$work/libexec/tokenkeep"
+cp "$1" "$work/libexec/tokenkeep/tokenkeep-secret-service"
+cp "$2" "$work/bin/tokenkeep"
+PROVIDER=$work/libexec/tokenkeep/tokenkeep-secret-service
+TOKENKEEP=$work/bin/tokenkeep
+PYTHONPATH=$here/../Support
+export PROVIDER TOKENKEEP PYTHONPATH PYTHONDONTWRITEBYTECODE=1
+shift 2
+cd "$here"
+if [ $# -gt 0 ]; then
+    /usr/bin/python3 -m unittest "$@"
+    exit
+fi
+for file in test_*.py; do
+    sed -n "s/^class \([A-Z][A-Za-z]*\)(.*/${file%.py}.\1/p" "$file"
+done | grep -v -e 'interface.Case$' -e 'locks.Locked$' | sort -r > "$work/classes"
+# shellcheck disable=SC2016
+xargs -P 4 -I{} sh -c '
+    if /usr/bin/python3 -m unittest "$1" > "$0/$1" 2>&1; then
+        echo "ok: $1 ($(sed -n "s/^Ran \(.*\)/\1/p" "$0/$1"))"
+    else
+        cat "$0/$1"
+        echo "FAIL: $1"
+        exit 1
+    fi' "$work" {} < "$work/classes"

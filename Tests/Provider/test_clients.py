@@ -1,0 +1,267 @@
+"""Clients that exist. What is the standard's runs on gnome-keyring in the same test, with the same results."""
+import os
+import signal
+import subprocess
+import tempfile
+import unittest
+
+from patience import PATIENCE, wait_until
+from world import World
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+SECRETSTORAGE = """
+import contextlib, sys, secretstorage
+connection = secretstorage.dbus_init()
+collection = secretstorage.get_default_collection(connection)
+print(collection.is_locked(), secretstorage.check_service_availability(connection))
+item = collection.create_item('label', {'a': '1', 'b': '2'}, b'pass\\nword', True)
+print(item.get_label(), item.get_secret(), sorted(item.get_attributes().items())[:2], item.is_locked())
+item.set_secret(b'newer', content_type='text/plain; charset=utf8')
+item.set_label('other')
+item.set_attributes({'a': '3'})
+print(item.get_secret(), item.get_label(), [i == item for i in collection.search_items({'a': '3'})])
+print([i.get_secret() for i in secretstorage.search_items(connection, {'a': '3'})])
+other = collection.create_item('x', {'a': '3'}, b'replaced', True)
+print(other == item, len(list(collection.get_all_items())))
+item.delete()
+print(list(collection.search_items({'a': '3'})))
+"""
+
+KEYRING = """
+import keyring, keyring.backends.SecretService, keyring.errors
+ring = keyring.backends.SecretService.Keyring()
+print(ring.priority, ring.get_password('s', 'u'))
+ring.set_password('s', 'u', 'first')
+ring.set_password('s', 'u', 'second')
+ring.set_password('s', 'other', 'third')
+print(ring.get_password('s', 'u'), ring.get_credential('s', 'other').password)
+ring.delete_password('s', 'u')
+print(ring.get_password('s', 'u'))
+try:
+    ring.delete_password('s', 'u')
+except keyring.errors.PasswordDeleteError:
+    print('deleted already')
+"""
+
+SECRET_TOOL = """
+printf 'a secret' | secret-tool store --label='My label' a 1 b 2; echo $?
+secret-tool lookup a 1; echo " $?"
+printf 'newer' | secret-tool store --label='My label' a 1 b 2; echo $?
+secret-tool lookup b 2; echo " $?"
+secret-tool search --all a 1 2> /dev/null | grep -E '^(label|secret)'
+secret-tool clear a 1; echo $?
+secret-tool lookup a 1; echo $?
+"""
+
+
+class Clients(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(subprocess.run, ["rm", "-r", cls.folder], check=True)
+        flags = subprocess.run(["pkg-config", "--cflags", "--libs", "libsecret-1"], stdout=subprocess.PIPE, text=True, check=True)
+        cls.program = os.path.join(cls.folder, "libsecret")
+        subprocess.run(
+            ["gcc", "-Wall", "-Wextra", "-Werror", os.path.join(HERE, "libsecret.c"), "-o", cls.program,
+             *flags.stdout.split()], check=True)
+
+    def world(self):
+        world = World()
+        self.addCleanup(world.close)
+        return world
+
+    def gnome_keyring(self):
+        """A world with gnome-keyring, whose login collection is open."""
+        world = self.world()
+        process = subprocess.Popen(
+            ["gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets"], env=world.environment,
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process.stdin.write(b"pw")
+        process.stdin.close()
+        world.processes.append(process)
+        wait_until(world.owner, "gnome-keyring")
+        return world
+
+    def compare(self, *command):
+        """What a client prints is what it prints with gnome-keyring."""
+        world = self.world()
+        world.provider()
+        ours = world.run(*command, check=False)
+        theirs = self.gnome_keyring().run(*command, check=False)
+        self.assertEqual((ours.stdout, ours.returncode), (theirs.stdout, theirs.returncode), ours.stderr + theirs.stderr)
+        self.assertEqual(ours.returncode, 0, ours.stderr)
+        return ours.stdout
+
+    def test_secret_tool(self):
+        self.assertEqual(
+            self.compare("sh", "-c", SECRET_TOOL).split(),
+            "0 a secret 0 0 newer 0 label = My label secret = newer 0 1".split())
+
+    def test_secretstorage(self):
+        self.assertIn("b'newer' other [True]", self.compare("/usr/bin/python3", "-c", SECRETSTORAGE))
+
+    def test_python_keyring(self):
+        self.assertIn("second third", self.compare("/usr/bin/python3", "-c", KEYRING))
+
+    def test_libsecret(self):
+        self.assertIn("done", self.compare(self.program))
+
+    def test_many_sessions_of_libsecret_agree_on_a_key(self):
+        world = self.world()
+        world.provider()
+        # libsecret never closes a session, of which a client has at most 64.
+        for _ in range(5):
+            self.assertEqual(world.run(self.program, "sessions", "60").stdout, "60 sessions\n")
+
+
+class Names(unittest.TestCase):
+    def setUp(self):
+        self.world = World()
+        self.addCleanup(self.world.close)
+
+    def test_a_second_provider_ends_with_the_owners_name(self):
+        first = self.world.provider()
+        second = self.world.provider(waits=False)
+        self.assertEqual(second.wait(PATIENCE), 4)
+        self.assertIn(
+            f"org.freedesktop.secrets has another owner: tokenkeep-secre (pid {first.pid}) (this program never takes the "
+            "name from another keyring)", self.world.logged())
+
+    def test_a_gnome_keyring_that_starts_later_gets_the_name(self):
+        first = self.world.provider()
+        process = subprocess.Popen(
+            ["gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets"], env=self.world.environment,
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process.stdin.write(b"pw")
+        process.stdin.close()
+        self.world.processes.append(process)
+        self.assertEqual(first.wait(PATIENCE), 0)
+        self.assertIn("waits for org.freedesktop.secrets: the name is given back", self.world.logged())
+        wait_until(lambda: self.world.owner() == process.pid, "the other keyring")
+
+    def test_a_bus_of_nobody_is_named(self):
+        done = self.world.run(os.environ["PROVIDER"], check=False, environment={"DBUS_SESSION_BUS_ADDRESS": "unix:path=/x"})
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("there is no message bus: No such file or directory (set DBUS_SESSION_BUS_ADDRESS", done.stderr)
+
+    def test_a_signal_ends_the_program(self):
+        self.assertEqual(self.world.stop(self.world.provider()), 0)
+
+
+class Commands(unittest.TestCase):
+    def setUp(self):
+        self.world = World()
+        self.addCleanup(self.world.close)
+        # Nothing of the machine's keyrings.
+        self.world.environment.update(XDG_DATA_DIRS="/nonexistent", XDG_CONFIG_DIRS="/nonexistent")
+        self.path = os.path.join(self.world.home, "data/dbus-1/services/org.freedesktop.secrets.service")
+
+    def command(self, *arguments, code=0, **options):
+        done = self.world.tokenkeep("secret-service", *arguments, check=False, **options)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def test_run_gives_a_command_a_keyring_and_leaves_nothing(self):
+        text = ("printf token | secret-tool store --label=x service s username u && secret-tool lookup service s username u"
+                " && echo && echo $DBUS_SESSION_BUS_PID && exit 7")
+        value, process = self.command("run", "--", "sh", "-c", text, code=7).stdout.split()
+        self.assertEqual(value, "token")
+        self.assertFalse(os.path.exists(f"/proc/{process}"))
+        self.assertEqual(self.world.tokenkeep("load", "s", "u").stdout.strip(), "token")
+
+    def test_run_opens_a_vault_with_its_password_for_the_command_alone(self):
+        self.world.tokenkeep("save", "s", "u", input="token")
+        self.world.set_password()
+        self.world.lock()
+        self.assertEqual(self.command(
+            "run", "--password-file", self.world.password_file(), "--", "secret-tool", "lookup", "service", "s", "username",
+            "u").stdout, "token")
+
+    def test_without_a_kernel_keyring_the_provider_keeps_the_keys(self):
+        """In a user namespace, as in an unprivileged container: lock and unlock reach the provider."""
+        self.world.tokenkeep("save", "s", "u", input="token")
+        self.world.set_password()
+        self.world.lock()
+        if self.world.run("unshare", "--user", "--map-current-user", "true", check=False).returncode != 0:
+            self.skipTest("no user namespaces here")
+        password = self.world.password_file()
+        lookup = "secret-tool lookup service s username u; echo \" $?\""
+        text = f"{lookup}; $TOKENKEEP lock; {lookup}; $TOKENKEEP unlock --password-file {password}; {lookup}"
+        done = self.world.run(
+            "unshare", "--user", "--map-current-user", "setpriv", "--bounding-set=-all", os.environ["TOKENKEEP"],
+            "secret-service", "run", "--password-file", password, "--", "sh", "-c", text,
+            environment={"TOKENKEEP": os.environ["TOKENKEEP"]})
+        self.assertEqual(done.stdout, "token 0\n 1\ntoken 0\n", done.stderr)
+
+    def test_run_without_dbus_daemon(self):
+        done = self.command("run", "--", "/bin/true", code=4, environment={"PATH": "/nonexistent"})
+        self.assertIn("dbus-daemon is missing (install the package dbus-daemon, in older systems dbus)", done.stderr)
+
+    def test_run_ends_with_its_parent(self):
+        process = subprocess.Popen(
+            [os.environ["TOKENKEEP"], "secret-service", "run", "--", "sh", "-c", "echo $$ $DBUS_SESSION_BUS_PID; read x"],
+            env=self.world.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        started = [int(word) for word in process.stdout.readline().split()]
+        children = subprocess.run(
+            ["pgrep", "-P", str(process.pid)], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+        self.assertEqual(len(children), 3)
+        process.send_signal(signal.SIGKILL)
+        process.wait(PATIENCE)
+        for child in [*started, *map(int, children)]:
+            wait_until(lambda child=child: not is_running(child), "the end of all programs")
+        process.stdin.close()
+        process.stdout.close()
+
+    def test_enable_and_disable(self):
+        self.assertIn("not enabled\nno program serves org.freedesktop.secrets", self.command("status", code=4).stdout)
+        # The test's bus reads no directory of services.
+        done = self.command("enable", code=4)
+        self.assertIn("the message bus does not read", done.stderr)
+        with open(self.path, encoding="utf-8") as file:
+            self.assertIn(f"Name=org.freedesktop.secrets\nExec={os.environ['PROVIDER']}\n", file.read())
+        self.assertIn("enabled: " + self.path, self.command("status").stdout)
+        self.assertIn('"enabled":true,"serves":false', self.command("status", "--json").stdout)
+        self.assertIn("disabled", self.command("disable").stdout)
+        self.assertFalse(os.path.exists(self.path))
+
+    def other(self, program="/usr/bin/other-keyring"):
+        folder = os.path.join(self.world.home, "system/dbus-1/services")
+        os.makedirs(folder)
+        with open(os.path.join(folder, os.path.basename(self.path)), "w", encoding="utf-8") as file:
+            file.write(f"[D-BUS Service]\nName=org.freedesktop.secrets\nExec={program}\n")
+        self.world.environment["XDG_DATA_DIRS"] = os.path.join(self.world.home, "system")
+
+    def test_enable_leaves_another_keyrings_place_alone(self):
+        self.other()
+        self.assertIn("another keyring is here: the file ", self.command("enable", code=5).stderr)
+        self.assertFalse(os.path.exists(self.path))
+        self.command("enable", "--replace", code=4)
+        self.assertTrue(os.path.exists(self.path))
+        # It was replaced on purpose: the provider serves.
+        self.world.provider()
+
+    def test_a_keyring_that_is_installed_later_is_started_instead(self):
+        self.command("enable", code=4)
+        program = os.path.join(self.world.home, "other-keyring")
+        with open(program, "w", encoding="utf-8", opener=lambda p, f: os.open(p, f, 0o755)) as file:
+            file.write("#!/bin/sh\necho the other keyring >&2\n")
+        self.other(program)
+        self.assertEqual(self.world.provider(waits=False).wait(PATIENCE), 0)
+        self.assertIn("another keyring was installed", self.world.logged())
+        self.assertIn("the other keyring", self.world.logged())
+        self.assertFalse(os.path.exists(self.path))
+
+
+def is_running(process):
+    try:
+        with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,210 @@
+"""Kills of the provider, damaged records, hostile clients."""
+import os
+import random
+import signal
+import socket
+import subprocess
+import threading
+import unittest
+
+from client import COLLECTION, ITEM, LOGIN, ROOT, SERVICE, Client, Refused
+from jeepney import HeaderFields, MessageFlag, MessageType
+from patience import PATIENCE, wait_until
+from test_interface import Case
+
+ROUNDS = int(os.environ.get("ROUNDS", "20"))
+
+
+class Kills(Case):
+    def test_no_acknowledged_change_is_lost(self):
+        """kill -9 of the provider while clients write, again and again."""
+        acknowledged, paths = {}, {}
+        for number in range(ROUNDS):
+            ends = []
+            for writer in range(4):
+                thread = threading.Thread(target=self.write, args=(writer, number, acknowledged, paths))
+                thread.start()
+                ends.append(thread)
+            wait_until(lambda number=number: any(key[1] == number for key in list(acknowledged)), "a write")
+            self.world.stop(self.provider, signal.SIGKILL)
+            for thread in ends:
+                thread.join(PATIENCE)
+            self.provider = self.world.provider()
+            client = Client(self.world.address)
+            for (writer, _), value in [(key, value) for key, value in acknowledged.items() if key[1] == number]:
+                found, locked = client.search({"writer": str(writer), "kind": "test"})
+                self.assertEqual((len(found), locked), (1, []), "an item is there once")
+                self.assertEqual(paths.setdefault(writer, found[0]), found[0], "a path stays")
+                # The value whose answer did not come may have been written, too.
+                self.assertGreaterEqual(int(client.value(found[0])), value)
+            client.close()
+
+    def write(self, writer, number, acknowledged, paths):
+        client = Client(self.world.address)
+        try:
+            for count in range(100000):
+                value = number * 100000 + count
+                paths.setdefault(writer, client.create({"writer": str(writer), "kind": "test"}, str(value).encode()))
+                acknowledged[(writer, number)] = value
+        except (Refused, OSError, EOFError):
+            pass
+        finally:
+            client.close()
+
+
+class Damages(Case):
+    def test_a_damaged_record_is_missing_and_stays(self):
+        good = self.client.create({"a": "1"}, b"good")
+        bad = self.client.create({"a": "1", "b": "2"}, b"bad")
+        self.world.stop(self.provider)
+        era = os.path.join(self.world.home, "vault", os.readlink(os.path.join(self.world.home, "vault", "current")))
+        damaged = max((os.path.join(era, "records", name) for name in os.listdir(os.path.join(era, "records"))),
+                      key=lambda path: os.stat(path).st_mtime_ns)
+        with open(damaged, "r+b") as file:
+            file.seek(-1, os.SEEK_END)
+            file.truncate()
+        self.world.provider()
+        self.assertEqual(self.client.search({"a": "1"}), ([good], []))
+        self.refused("NoSuchObject", self.client.get, bad, ITEM, "Label")
+        self.assertTrue(os.path.exists(damaged))
+        self.assertEqual(self.world.logged().count("is damaged"), 1)
+
+    def test_a_vault_that_cannot_be_written_is_well_again_later(self):
+        path = self.client.create({"a": "1"}, b"1")
+        vault = os.path.join(self.world.home, "vault")
+        os.rename(vault, vault + ".away")
+        with self.assertRaises(Refused) as caught:
+            self.client.search({"a": "1"})
+        self.assertIn("the vault's directory is gone", str(caught.exception))
+        with open(vault, "w", encoding="utf-8"):
+            pass
+        with self.assertRaises(Refused):
+            self.client.create({"a": "2"}, b"2")
+        os.remove(vault)
+        os.rename(vault + ".away", vault)
+        self.assertEqual(self.client.value(path), b"1")
+        self.assertEqual(self.client.create({"a": "1"}, b"3"), path)
+
+
+class Memory(Case):
+    def test_no_secret_is_left_in_the_memory_of_the_provider(self):
+        """Copies of secrets of a plain session, in a core of the process."""
+        needle = b"NEEDLE-" + os.urandom(8).hex().encode()
+        path = self.client.create({"a": "1"}, needle)
+        for length in (0, 17, 205, 5000):
+            other = self.client.create({"length": str(length)}, needle + b"y" * length)
+            self.client.value(other)
+        self.client.call(path, ITEM, "SetSecret", "(oayays)", self.client.secret(needle * 2))
+        self.client.secrets([path])
+        self.client.create({"b": "1"}, needle, collection=f"{ROOT}/collection/session")
+        core = os.path.join(self.world.home, "core")
+        subprocess.run(["gcore", "-o", core, str(self.provider.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       check=True)
+        with open(f"{core}.{self.provider.pid}", "rb") as file:
+            text = file.read()
+        self.assertGreater(text.count(b"org.freedesktop.Secret"), 0, "the core is one")
+        self.assertEqual(text.count(needle), 0)
+
+
+class Hostile(Case):
+    def fuzzed(self, seed):
+        """A call whose arguments are random bytes below a random signature."""
+        chance = random.Random(seed)
+        signature = chance.choice(["sv", "a{ss}", "ao", "aoo", "a{sv}(oayays)b", "o", "(oayays)", "ssv", "ss", "", "h", "a{sv}s", "so"])
+        path = chance.choice([ROOT, LOGIN, f"{ROOT}/aliases/default", f"{LOGIN}/{'0' * 32}", f"{ROOT}/session/x",
+                              f"{ROOT}/prompt/x", "/org/tokenkeep/SecretService1", "/org/freedesktop/portal/desktop"])
+        interface, member = chance.choice([
+            (SERVICE, "OpenSession"), (SERVICE, "SearchItems"), (SERVICE, "Unlock"), (SERVICE, "Lock"), (SERVICE, "GetSecrets"),
+            (SERVICE, "CreateCollection"), (SERVICE, "SetAlias"), (COLLECTION, "CreateItem"), (COLLECTION, "SearchItems"),
+            (ITEM, "GetSecret"), (ITEM, "SetSecret"), ("org.freedesktop.DBus.Properties", "Set"),
+            ("org.freedesktop.DBus.Properties", "GetAll"), ("org.tokenkeep.SecretService1", "Unlock"),
+            ("org.freedesktop.impl.portal.Secret", "RetrieveSecret")])
+        return path, interface, member, signature, chance
+
+    def body(self, signature, chance):
+        """Values of a signature."""
+        text = lambda: "".join(chance.choice("ab/_ä\n") for _ in range(chance.choice([0, 1, 7, 300])))  # noqa: E731
+        path = lambda: chance.choice(["/", LOGIN, f"{ROOT}/x", f"{LOGIN}/x", f"{ROOT}/session/x"])  # noqa: E731
+        data = lambda: chance.randbytes(chance.choice([0, 1, 16, 128, 129, 5000]))  # noqa: E731
+        variant = lambda: chance.choice([("s", text()), ("ay", data()), ("i", 1), ("a{ss}", {text(): text()})])  # noqa: E731
+        values = {
+            "sv": lambda: (text(), variant()), "a{ss}": lambda: ({text(): text() for _ in range(chance.randrange(5))},),
+            "ao": lambda: ([path() for _ in range(chance.randrange(5))],),
+            "aoo": lambda: ([path()], path()), "o": lambda: (path(),), "so": lambda: (text(), path()),
+            "a{sv}(oayays)b": lambda: ({f"{ITEM}.Label": variant()}, (path(), data(), data(), text()), True),
+            "(oayays)": lambda: ((path(), data(), data(), text()),), "ssv": lambda: (text(), text(), variant()),
+            "ss": lambda: (text(), text()), "": lambda: (), "a{sv}s": lambda: ({text(): variant()}, text())}
+        return values[signature]()
+
+    def test_any_message_gets_an_answer_and_the_provider_lives(self):
+        for seed in range(400):
+            path, interface, member, signature, chance = self.fuzzed(seed)
+            if signature == "h":
+                continue
+            try:
+                self.client.call(path, interface, member, signature, *self.body(signature, chance))
+            except Refused as refused:
+                self.assertRegex(refused.full, r"^org\.freedesktop\.(DBus|Secret)\.Error\.")
+                self.assertNotEqual(refused.name, "NoReply")
+        self.assertIsNone(self.provider.poll(), self.world.logged())
+        self.assertEqual(self.client.value(self.client.create({"z": "1"}, b"fine")), b"fine")
+
+    def test_a_client_that_expects_no_reply_gets_none(self):
+        message = self.client.message(ROOT, SERVICE, "ReadAlias", "s", "default")
+        message.header.flags |= MessageFlag.no_reply_expected
+        self.client.connection.send(message)
+        self.client.call(ROOT, SERVICE, "ReadAlias", "s", "default")
+
+    def test_one_clients_flood_does_not_keep_another_from_its_token(self):
+        path = self.client.create({"a": "1"}, b"token")
+        other = self.connect()
+        other.open_session()
+        properties = {f"{ITEM}.Attributes": ("a{ss}", {"flood": "1"})}
+        for _ in range(200):
+            message = other.message(LOGIN, COLLECTION, "CreateItem", "a{sv}(oayays)b", properties,
+                                    other.secret(b"x" * 100000), False)
+            other.connection.send(message)
+        self.assertEqual(self.client.value(path), b"token")
+        # The flood's client drops its calls: what was refused is LimitsExceeded, what was taken is stored.
+        replies = [other.connection.receive(timeout=PATIENCE) for _ in range(200)]
+        refused = [reply for reply in replies if reply.header.message_type == MessageType.error]
+        self.assertTrue(all(reply.header.fields[HeaderFields.error_name].endswith("LimitsExceeded") for reply in refused))
+        self.assertEqual(len(self.client.search({"flood": "1"})[0]), 200 - len(refused))
+
+
+class Portal(Case):
+    def retrieve(self, client, program, handle="/org/freedesktop/portal/desktop/request/1/t"):
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs:
+                answer = client.call(
+                    "/org/freedesktop/portal/desktop", "org.freedesktop.impl.portal.Secret", "RetrieveSecret", "osha{sv}",
+                    handle, program, theirs, {"handle_token": ("s", "t")})
+            found = b""
+            while part := ours.recv(100):
+                found += part
+        return answer, found
+
+    def test_each_program_keeps_its_secret(self):
+        client = self.connect(fds=True)
+        found = {}
+        for program in ("", "org.example.A", "org.example.B"):
+            answer, found[program] = self.retrieve(client, program)
+            self.assertEqual(answer, (0, {}))
+            self.assertEqual(len(found[program]), 64)
+        self.assertEqual(len(set(found.values())), 3)
+        self.world.set_password()
+        self.world.stop(self.provider)
+        self.world.provider()
+        for program, secret in found.items():
+            self.assertEqual(self.retrieve(client, program)[1], secret)
+        self.assertEqual(self.client.search({}), ([], []))
+
+    def test_a_locked_vault_answers_at_once(self):
+        self.world.set_password()
+        self.world.lock()
+        self.assertEqual(self.retrieve(self.connect(fds=True), "org.example.A"), ((2, {}), b""))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,343 @@
+"""A vault with a password behind the bus: what is answered while it is locked, and every way to unlock it."""
+import os
+import pty
+import signal
+import stat
+import subprocess
+import unittest
+
+from client import (
+    COLLECTION, DEFAULT, ITEM, LOGIN, PROMPT, PROPERTIES, ROOT, SERVICE, Client, Refused)
+from patience import PATIENCE, wait_until
+from test_interface import Case
+from world import PROVIDER, World
+
+# A pinentry that answers with the words of a file, one line for each question, and notes what it was told.
+PINENTRY = """#!/usr/bin/python3
+import os, sys, time
+folder = os.path.dirname(os.path.abspath(__file__))
+log = open(folder + "/asked", "a")
+print("OK Pleased to meet you", flush=True)
+for line in sys.stdin:
+    log.write(line)
+    log.flush()
+    if line.startswith("GETPIN"):
+        answers = open(folder + "/answers").read().split("\\n")
+        open(folder + "/answers", "w").write("\\n".join(answers[1:]))
+        if answers[0] == "wait":
+            time.sleep(1000)
+        if answers[0] == "dismiss":
+            print("ERR 83886179 Operation cancelled <Pinentry>", flush=True)
+            continue
+        print("D " + answers[0].replace("%", "%25"), flush=True)
+    print("OK", flush=True)
+"""
+
+
+class Locked(Case):
+    def setUp(self):
+        self.world = World()
+        self.addCleanup(self.world.close)
+        self.world.tokenkeep("save", "s", "u", input="token")
+        self.world.set_password()
+
+    def begin(self, *arguments, locked=True, **environment):
+        if locked:
+            self.world.lock()
+        self.provider = self.world.provider(*arguments, **environment)
+        self.client = self.connect()
+
+    def pinentry(self, *answers):
+        path = os.path.join(self.world.home, "pinentry")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(PINENTRY)
+        os.chmod(path, stat.S_IRWXU)
+        with open(os.path.join(self.world.home, "answers"), "w", encoding="utf-8") as file:
+            file.write("\n".join(answers))
+        return path
+
+    def asked(self):
+        path = os.path.join(self.world.home, "asked")
+        if not os.path.exists(path):
+            return []
+        with open(path, encoding="utf-8") as file:
+            return file.read().splitlines()
+
+    def prompt(self, paths, client=None):
+        """Unlocks with a prompt. Returns whether it was dismissed, and the result."""
+        client = client or self.client
+        unlocked, path = client.call(ROOT, SERVICE, "Unlock", "ao", paths)
+        self.assertEqual(unlocked, [])
+        self.assertTrue(path.startswith(f"{ROOT}/prompt/"), path)
+        with client.signals(interface=PROMPT) as queue:
+            client.call(path, PROMPT, "Prompt", "s", "")
+            where, member, (dismissed, (signature, result)) = client.next_signal(queue)
+        self.assertEqual((where, member, signature), (path, "Completed", "ao"))
+        self.refused("UnknownObject", client.call, path, PROMPT, "Dismiss")
+        return dismissed, result
+
+
+class WhileLocked(Locked):
+    def test_a_vault_locked_from_the_start_is_never_empty(self):
+        self.begin()
+        self.refused("IsLocked", self.client.search, {"service": "s"})
+        self.refused("IsLocked", self.client.call, LOGIN, COLLECTION, "SearchItems", "a{ss}", {})
+        self.refused("IsLocked", self.client.create, {"a": "1"}, b"1")
+        self.refused("IsLocked", self.client.call, ROOT, SERVICE, "CreateCollection", "a{sv}s", {}, "")
+        self.assertTrue(self.client.get(DEFAULT, COLLECTION, "Locked"))
+        session = f"{ROOT}/collection/session"
+        self.assertFalse(self.client.get(session, COLLECTION, "Locked"))
+        self.assertEqual(self.client.value(self.client.create({"a": "1"}, b"1", collection=session)), b"1")
+
+    def test_items_that_are_known_are_named_as_locked(self):
+        self.begin(locked=False)
+        (path,), _ = self.client.search({"service": "s"})
+        with self.client.signals(interface=PROPERTIES) as queue:
+            self.assertEqual(self.client.call(ROOT, SERVICE, "Lock", "ao", [DEFAULT, DEFAULT]), ([DEFAULT], "/"))
+            changed = {(where, body[0]) for where, _, body in self.client.seen_signals(queue)
+                       if body[1].get("Locked") == ("b", True)}
+        alias = path.replace(LOGIN, DEFAULT)
+        login = f"{ROOT}/aliases/login"
+        self.assertEqual(changed, {(LOGIN, COLLECTION), (DEFAULT, COLLECTION), (login, COLLECTION), (path, ITEM),
+                                   (alias, ITEM), (path.replace(LOGIN, login), ITEM)})
+        self.assertEqual(self.client.search({"service": "s"}), ([], [path]))
+        self.refused("IsLocked", self.client.search, {"service": "other"})
+        self.refused("IsLocked", self.client.value, path)
+        self.refused("IsLocked", self.client.call, path, ITEM, "Delete")
+        self.refused("IsLocked", self.client.set, path, ITEM, "Label", "s", "x")
+        self.assertEqual(self.client.secrets([path]), {})
+        self.assertEqual(self.client.get(path, ITEM, "Attributes")["service"], "s")
+        self.assertEqual(self.world.tokenkeep("load", "s", "u", check=False).returncode, 3)
+
+    def test_an_unlock_elsewhere_opens_the_index_and_is_signalled(self):
+        self.begin()
+        with self.client.signals(interface=PROPERTIES, path=LOGIN) as queue:
+            self.world.unlock()
+            _, _, (interface, changed, _) = self.client.next_signal(queue)
+            self.assertEqual((interface, changed), (COLLECTION, {"Locked": ("b", False)}))
+        (path,), _ = self.client.search({"service": "s"})
+        self.assertEqual(self.client.value(path), b"token")
+
+    def test_lock_of_the_program_is_signalled(self):
+        self.begin(locked=False)
+        self.client.search({})
+        with self.client.signals(interface=SERVICE, member="CollectionChanged") as queue:
+            self.world.lock()
+            self.assertEqual(self.client.next_signal(queue), (ROOT, "CollectionChanged", (LOGIN,)))
+        self.assertTrue(self.client.get(LOGIN, COLLECTION, "Locked"))
+
+    def test_without_a_password_lock_is_the_providers_own(self):
+        world = World()
+        self.addCleanup(world.close)
+        world.provider()
+        client = Client(world.address)
+        self.addCleanup(client.close)
+        path = client.create({"service": "s", "username": "u"}, b"1")
+        client.call(ROOT, SERVICE, "Lock", "ao", [LOGIN])
+        self.refused("IsLocked", client.value, path)
+        self.assertEqual(world.tokenkeep("load", "s", "u").stdout.strip(), "1")
+        self.assertEqual(client.call(ROOT, SERVICE, "Unlock", "ao", [path]), ([path], "/"))
+        self.assertEqual(client.value(path), b"1")
+
+
+class Unlocking(Locked):
+    def test_our_own_interface_unlocks_and_locks(self):
+        """What `tokenkeep unlock` and `lock` call where there is no kernel keyring."""
+        self.begin()
+        ours = Client(self.world.address, destination="org.tokenkeep.SecretService1", fds=True)
+        self.addCleanup(ours.close)
+        path, interface = "/org/tokenkeep/SecretService1", "org.tokenkeep.SecretService1"
+        self.assertRegex(ours.get(path, interface, "VaultId"), "^[0-9a-f]{32}$")
+        for password, status in (("wrong", 6), ("pw", 0)):
+            with open(self.world.password_file(password), "rb") as file:
+                self.assertEqual(ours.call(path, interface, "Unlock", "h", file), status)
+            self.assertEqual(self.client.get(LOGIN, COLLECTION, "Locked"), status != 0)
+        self.assertEqual(ours.call(path, interface, "Lock"), 0)
+        self.assertTrue(self.client.get(LOGIN, COLLECTION, "Locked"))
+
+    def test_the_program_tells_what_the_provider_answered(self):
+        self.begin()
+        with open(self.world.password_file("wrong"), "rb") as file:
+            done = self.world.run(PROVIDER, "unlock-running", stdin=file, check=False)
+        self.assertEqual((done.returncode, done.stderr), (5, "tokenkeep-secret-service: the provider answered DENIED\n"))
+
+    def test_a_password_file_opens_the_vault_before_the_name_is_owned(self):
+        self.begin("--password-file", self.world.password_file())
+        self.assertFalse(self.client.get(LOGIN, COLLECTION, "Locked"))
+
+    def test_a_credential_of_systemd_opens_the_vault(self):
+        folder = os.path.join(self.world.home, "credentials")
+        os.mkdir(folder)
+        os.rename(self.world.password_file(), os.path.join(folder, "tokenkeep.password"))
+        self.begin(CREDENTIALS_DIRECTORY=folder)
+        self.assertFalse(self.client.get(LOGIN, COLLECTION, "Locked"))
+
+    def test_a_wrong_password_ends_the_program(self):
+        self.world.lock()
+        process = self.world.provider("--password-file", self.world.password_file("wrong"), waits=False)
+        self.assertEqual(process.wait(PATIENCE), 5)
+        self.assertIsNone(self.world.owner())
+
+
+class Prompts(Locked):
+    def test_a_caller_without_display_and_terminal_is_dismissed(self):
+        self.begin()
+        self.assertEqual(self.prompt([DEFAULT, DEFAULT]), (True, []))
+        self.assertIn("(pid %d) needs it: run tokenkeep unlock" % os.getpid(), self.world.logged())
+
+    def test_a_prompt_of_another_client_is_refused(self):
+        self.begin()
+        _, path = self.client.call(ROOT, SERVICE, "Unlock", "ao", [LOGIN])
+        self.refused("AccessDenied", self.connect().call, path, PROMPT, "Prompt", "s", "")
+        self.refused("AccessDenied", self.connect().call, path, PROMPT, "Dismiss")
+        self.client.call(path, PROMPT, "Dismiss")
+
+    def test_a_client_has_at_most_64_prompts(self):
+        self.begin()
+        for _ in range(64):
+            self.client.call(ROOT, SERVICE, "Unlock", "ao", [LOGIN])
+        self.refused("LimitsExceeded", self.client.call, ROOT, SERVICE, "Unlock", "ao", [LOGIN])
+
+
+# The display belongs to a program that these tests start, since the provider reads its caller's environment.
+ASKING = """
+import sys
+sys.path[:0] = {path!r}
+from client import *
+client = Client({address!r})
+unlocked, path = client.call(ROOT, SERVICE, "Unlock", "ao", {paths!r})
+with client.signals(interface=PROMPT) as queue:
+    client.call(path, PROMPT, "Prompt", "s", "")
+    print("asking", flush=True)
+    print(client.next_signal(queue)[2], flush=True)
+"""
+
+
+class Pinentry(Locked):
+    def ask(self, paths=(DEFAULT,), terminal=None, **environment):
+        """A program that unlocks with a prompt. Its last line is the prompt's result."""
+        here = os.path.dirname(os.path.abspath(__file__))
+        text = ASKING.format(path=[here, os.path.join(here, "..", "Support")], address=self.world.address, paths=list(paths))
+        program = ["/usr/bin/python3", "-c", text]
+        if terminal is not None:
+            program = ["setsid", "--ctty", *program]
+        process = subprocess.Popen(
+            program, env={**self.world.environment, **environment}, stdout=subprocess.PIPE, text=True,
+            stdin=terminal if terminal is not None else subprocess.DEVNULL, start_new_session=terminal is None)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait, PATIENCE)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), "asking\n")
+        return process
+
+    def begin_asking(self, *answers):
+        self.begin("--pinentry", self.pinentry(*answers))
+
+    def test_the_right_password_unlocks(self):
+        self.begin_asking("pw")
+        process = self.ask([DEFAULT], DISPLAY=":7")
+        self.assertEqual(process.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
+        self.assertIn("SETDESC Password of the vault, for python3 (pid %d)" % process.pid, self.asked())
+
+    def test_three_wrong_passwords_dismiss(self):
+        self.begin_asking("a", "b", "c", "pw")
+        self.assertEqual(self.ask(DISPLAY=":7").stdout.readline(), "(True, ('ao', []))\n")
+        self.assertEqual(self.asked().count("GETPIN"), 3)
+        self.assertEqual(self.asked().count("SETERROR The password is wrong"), 2)
+
+    def test_the_user_dismisses(self):
+        self.begin_asking("dismiss")
+        self.assertEqual(self.ask(DISPLAY=":7").stdout.readline(), "(True, ('ao', []))\n")
+
+    def test_two_clients_are_served_by_one_question(self):
+        self.begin_asking("wait")
+        first = self.ask(DISPLAY=":7")
+        second = self.ask([LOGIN], DISPLAY=":7")
+        wait_until(lambda: "GETPIN" in self.asked(), "the question")
+        self.world.unlock()
+        self.assertEqual(first.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
+        self.assertEqual(second.stdout.readline(), f"(False, ('ao', ['{LOGIN}']))\n")
+        self.assertEqual(self.asked().count("GETPIN"), 1)
+
+    def test_a_question_ends_with_its_client(self):
+        self.begin_asking("wait", "pw")
+        process = self.ask(DISPLAY=":7")
+        wait_until(lambda: "GETPIN" in self.asked(), "the question")
+        running = self.children()
+        self.assertEqual(len(running), 1)
+        process.kill()
+        wait_until(lambda: not self.children(), "the end of pinentry")
+        self.assertEqual(self.ask(DISPLAY=":7").stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
+
+    def test_a_question_ends_with_the_provider(self):
+        self.begin_asking("wait")
+        self.ask(DISPLAY=":7")
+        wait_until(lambda: "GETPIN" in self.asked(), "the question")
+        (running,) = self.children()
+        self.world.stop(self.provider, signal.SIGKILL)
+        wait_until(lambda: not os.path.exists(f"/proc/{running}") or self.is_zombie(running), "the end of pinentry")
+
+    @staticmethod
+    def is_zombie(process):
+        with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
+
+    def children(self):
+        found = subprocess.run(["pgrep", "-P", str(self.provider.pid)], stdout=subprocess.PIPE, text=True, check=False)
+        return [int(line) for line in found.stdout.split()]
+
+    def test_a_display_without_pinentry_keeps_the_prompt_open(self):
+        self.begin("--pinentry", "/nonexistent")
+        process = self.ask(DISPLAY=":7")
+        wait_until(lambda: "pinentry is missing: run tokenkeep unlock" in self.world.logged(), "the log line")
+        self.world.unlock()
+        self.assertEqual(process.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
+
+    def test_a_program_that_is_no_pinentry(self):
+        self.begin("--pinentry", "/bin/echo")
+        self.assertEqual(self.ask(DISPLAY=":7").stdout.readline(), "(True, ('ao', []))\n")
+        self.assertIn("pinentry answered in another way than pinentry", self.world.logged())
+
+    def test_prompt_none_never_asks(self):
+        self.begin("--prompt", "none", "--pinentry", self.pinentry("pw"))
+        self.assertEqual(self.ask(DISPLAY=":7").stdout.readline(), "(True, ('ao', []))\n")
+        self.assertEqual(self.asked(), [])
+
+    def test_the_terminal_of_the_caller_is_asked(self):
+        self.begin_asking("pw")
+        host, guest = pty.openpty()
+        self.addCleanup(os.close, host)
+        name = os.ttyname(guest)
+        process = self.ask(terminal=guest, TERM="xterm")
+        os.close(guest)
+        self.assertEqual(process.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
+        for option in (f"ttyname={name}", "ttytype=xterm", "lc-ctype=C.UTF-8"):
+            self.assertIn(f"OPTION {option}", self.asked())
+
+    def test_a_real_pinentry_asks_on_the_terminal(self):
+        self.begin("--pinentry", "/usr/bin/pinentry-tty")
+        host, guest = pty.openpty()
+        self.addCleanup(os.close, host)
+        process = self.ask(terminal=guest, TERM="xterm")
+        shown = b""
+        while b"Password:" not in shown:
+            shown += os.read(host, 1024)
+        os.write(host, b"pw\n")
+        self.assertEqual(process.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
+        os.close(guest)
+
+    def test_a_caller_that_stops_takes_its_question_away(self):
+        self.begin_asking("wait")
+        host, guest = pty.openpty()
+        self.addCleanup(os.close, host)
+        self.addCleanup(os.close, guest)
+        process = self.ask(terminal=guest, TERM="xterm")
+        wait_until(lambda: "GETPIN" in self.asked(), "the question")
+        process.send_signal(signal.SIGSTOP)
+        wait_until(lambda: not self.children(), "the end of pinentry")
+        process.send_signal(signal.SIGCONT)
+        self.assertEqual(process.stdout.readline(), "(True, ('ao', []))\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,105 @@
+"""A message bus, a home and a vault of their own for the provider's tests, and the provider."""
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+
+from patience import PATIENCE, wait_until
+
+PROVIDER = os.environ["PROVIDER"]
+TOKENKEEP = os.environ["TOKENKEEP"]
+NAME = "org.freedesktop.secrets"
+
+CONFIGURATION = """<busconfig><type>session</type><listen>unix:dir={}</listen><policy context="default">
+<allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>"""
+
+
+class World:
+    """Starts a bus. `provider()` starts the provider. `close()` ends both."""
+
+    def __init__(self):
+        self.home = tempfile.mkdtemp()
+        self.processes = []
+        self.log = os.path.join(self.home, "log")
+        runtime = os.path.join(self.home, "run")
+        os.mkdir(runtime, 0o700)
+        path = os.path.join(self.home, "bus.conf")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(CONFIGURATION.format(runtime))
+        reading, writing = os.pipe()
+        self.bus = subprocess.Popen(
+            ["dbus-daemon", "--nofork", "--config-file", path, f"--print-address={writing}"], pass_fds=[writing],
+            stderr=subprocess.DEVNULL)
+        os.close(writing)
+        with os.fdopen(reading) as file:
+            self.address = file.readline().strip()
+        self.environment = {
+            "PATH": os.environ["PATH"], "HOME": self.home, "PYTHONDONTWRITEBYTECODE": "1", "XDG_RUNTIME_DIR": runtime, "LANG": "C.UTF-8",
+            "XDG_DATA_HOME": os.path.join(self.home, "data"), "XDG_CONFIG_HOME": os.path.join(self.home, "config"),
+            "DBUS_SESSION_BUS_ADDRESS": self.address, "TOKENKEEP_VAULT": os.path.join(self.home, "vault")}
+        for name in ("LD_PRELOAD", "TOKENKEEP_TEST_CLOCK"):
+            if name in os.environ:
+                self.environment[name] = os.environ[name]
+
+    def provider(self, *arguments, waits=True, **environment):
+        """Starts the provider, and waits until it owns its name."""
+        with open(self.log, "ab") as log:
+            process = subprocess.Popen(
+                [PROVIDER, *arguments], env={**self.environment, **environment}, stderr=log,
+                stdin=subprocess.DEVNULL)
+        self.processes.append(process)
+        if waits:
+            wait_until(lambda: process.poll() is not None or self.owner() == process.pid, "the name's owner")
+            assert process.poll() is None, self.logged()
+        return process
+
+    def logged(self):
+        with open(self.log, encoding="utf-8") as file:
+            return file.read()
+
+    def owner(self, name=NAME):
+        """The process that owns a name on the bus; None for nobody."""
+        answer = self.run("dbus-send", "--print-reply=literal", "--dest=org.freedesktop.DBus", "/",
+                          "org.freedesktop.DBus.GetConnectionUnixProcessID", f"string:{name}", check=False)
+        return int(answer.stdout.split()[-1]) if answer.returncode == 0 else None
+
+    def run(self, *command, check=True, text=True, **options):
+        done = subprocess.run(
+            command, env={**self.environment, **options.pop("environment", {})}, timeout=PATIENCE, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=text, **options)
+        if check and done.returncode != 0:
+            raise AssertionError(f"{command} ended with {done.returncode}: {done.stderr}\n{self.logged()}")
+        return done
+
+    def tokenkeep(self, *arguments, **options):
+        return self.run(TOKENKEEP, *arguments, **options)
+
+    def set_password(self, password="pw"):
+        self.tokenkeep("password", "set", "--stdin", input=password + "\n")
+
+    def password_file(self, password="pw"):
+        path = os.path.join(self.home, "password")
+        with open(path, "w", encoding="utf-8", opener=lambda p, f: os.open(p, f, 0o600)) as file:
+            file.write(password + "\n")
+        return path
+
+    def unlock(self, password="pw"):
+        self.tokenkeep("unlock", "--password-file", self.password_file(password))
+
+    def lock(self):
+        self.tokenkeep("lock")
+
+    def stop(self, process, number=signal.SIGTERM):
+        process.send_signal(number)
+        process.wait(PATIENCE)
+        return process.returncode
+
+    def close(self):
+        for process in self.processes:
+            if process.poll() is None:
+                self.stop(process, signal.SIGKILL)
+        self.run(TOKENKEEP, "lock", check=False)
+        self.bus.terminate()
+        self.bus.wait(PATIENCE)
+        shutil.rmtree(self.home, ignore_errors=True)

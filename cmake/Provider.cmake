@@ -1,0 +1,16 @@
+# The provider of org.freedesktop.secrets: Swift on sd-bus and libgcrypt. Without their headers the build leaves it out and says
+# so; -DTOKENKEEP_PROVIDER=ON makes their absence an error, OFF asks for nothing. Included before swift_build is used.
+include(cmake/Optional.cmake)
+optional_part(PROVIDER tokenkeep-secret-service "the headers of libsystemd and libgcrypt")
+is_wanted(PROVIDER provider_is_wanted)
+set(builds_provider 0)
+if(provider_is_wanted)
+    include(CheckIncludeFile)
+    check_include_file(systemd/sd-bus.h HAS_SD_BUS)
+    check_include_file(gcrypt.h HAS_GCRYPT)
+    if(HAS_SD_BUS AND HAS_GCRYPT)
+        set(builds_provider 1)
+    else()
+        leave_out(PROVIDER tokenkeep-secret-service "the headers of libsystemd or libgcrypt" "libsystemd-dev, libgcrypt20-dev")
+    endif()
+endif()
