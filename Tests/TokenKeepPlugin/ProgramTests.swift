@@ -31,11 +31,14 @@ import TokenKeepCore
         module(Self.readRequest + "cat <<'END'\n" + lines + "END\n")
     }
 
-    private func name() throws -> ItemName { try ItemName(service: "example.com", account: "ann") }
+    func name() throws -> ItemName { try ItemName(service: "example.com", account: "ann") }
 
-    func failure(_ module: PluginModule) throws -> TokenKeepError? {
+    func failure(
+        _ module: PluginModule, milliseconds: UInt32 = Patience.milliseconds
+    ) throws -> TokenKeepError? {
         do throws(TokenKeepError) {
-            _ = try module.load(ItemName(service: "example.com", account: "ann"), .patient)
+            let call = CallContext(deadline: Deadline(milliseconds: milliseconds))
+            _ = try module.load(ItemName(service: "example.com", account: "ann"), call)
             return nil
         } catch { return error }
     }
