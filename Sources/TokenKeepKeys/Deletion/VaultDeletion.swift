@@ -69,8 +69,10 @@ package struct VaultDeletion: ~Copyable {
         return try hasBegun(in: directory)
     }
 
+    /// A link `deleted` beside a vault that is in use says nothing.
     static func hasBegun(in directory: VaultDirectory) throws(TokenKeepError) -> Bool {
-        try VaultFiles.exists(link, in: directory.descriptor)
+        guard try VaultFiles.exists(link, in: directory.descriptor) else { return false }
+        return try !VaultFiles.exists(EraDirectory.link, in: directory.descriptor)
     }
 
     /// Removes the vault's keys from the kernel, its indices from the TPM, and at last its files.
@@ -79,7 +81,7 @@ package struct VaultDeletion: ~Copyable {
     package consuming func finish() throws(TokenKeepError) -> Remains {
         var remains = Remains()
         let keys = opener.residentKeys
-        if let vaultID = vaultID() {
+        if let vaultID = vaultID(), !isElsewhere(vaultID) {
             remains.keys = keys.removal.purgeDeleted(vaultID)
             remains.indices = indicesFault(keys.devices, vaultID)
         }
@@ -152,12 +154,20 @@ package struct VaultDeletion: ~Copyable {
         try VaultFiles.sync(directory.descriptor, after: "deleting \(EraDirectory.link)")
     }
 
-    /// The vault's id, from the first era whose keyfile or header can be read.
+    /// The vault's id, from the era that the link names; nil if the id cannot be read. Another directory `era-N` may have been
+    /// put there, with the id of another vault of the user.
     private func vaultID() -> [UInt8]? {
-        for era in eras() {
-            if let id = VaultOpener.vaultID(of: era) { return id }
-        }
-        return nil
+        guard let name = (try? SystemCall.target(of: VaultDeletion.link, in: directory.descriptor.number)) ?? nil,
+            let number = EraDirectory.number(of: name),
+            let era = (try? EraDirectory.open(number, of: directory)) ?? nil
+        else { return nil }
+        return VaultOpener.vaultID(of: era)
+    }
+
+    /// Whether the vault was unlocked at another path and is still there: a copy of it is deleted.
+    private func isElsewhere(_ vaultID: [UInt8]) -> Bool {
+        guard let trust = (try? opener.residentKeys.trust(of: vaultID)) ?? nil else { return false }
+        return trust.path != directory.path && !VaultDirectory.isGone(vaultID, from: trust.path)
     }
 
     /// The directories `era-N`, the highest N first.

@@ -16,7 +16,7 @@ package struct BrowserLogout {
     /// - Throws: ``Status/unsupported`` if the session has no provider, or the provider no such endpoint; the errors of a
     ///   discovery.
     package init(of session: SessionEngine, until deadline: Deadline) throws(TokenKeepError) {
-        guard let name = try session.info().provider else {
+        guard let name = try session.sealedNames().provider else {
             throw TokenKeepError(
                 .unsupported, "the session of \(session.name) has no provider, so its browser cannot be signed out")
         }

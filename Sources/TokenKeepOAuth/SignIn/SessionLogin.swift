@@ -64,7 +64,7 @@ package struct SessionLogin {
                 hint: info.provider.map { "--provider \($0)" } ?? "sign in with --scope in place of --add-scope")
         }
         account = info.account
-        var words = SignInScope.words(info.scope ?? options.scope.scope)
+        var words = SignInScope.words(try session.sealedNames().scope ?? options.scope.scope)
         for word in SignInScope.words(scopes) where !words.contains(word) { words.append(word) }
         options.scope.scope = words.joined(separator: " ")
     }

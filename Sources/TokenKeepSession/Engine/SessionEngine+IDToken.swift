@@ -14,6 +14,15 @@ package struct SessionIDToken: Sendable {
 }
 
 extension SessionEngine {
+    /// The provider and the scope of the sealed record. Those of ``info()`` come from the note, which can be forged.
+    ///
+    /// - Returns: nil for each if nobody is signed in, or if the record names none.
+    /// - Throws: the reason why the record cannot be read.
+    package func sealedNames() throws(TokenKeepError) -> (provider: String?, scope: String?) {
+        let record = try newCall().read().record
+        return (record?.provider, record?.scope)
+    }
+
     /// The ID token of the session; nil if nobody is signed in, or if the server sent none.
     ///
     /// - Throws: the reason why the record cannot be read.

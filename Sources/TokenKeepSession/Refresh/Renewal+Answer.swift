@@ -136,7 +136,7 @@ extension Renewal {
         if present != nil { try record.replaceTokens(by: renewed) }
         try transaction.apply(
             .renewed(
-                record, level: present == nil ? AccessLevel(rawValue: note.level) : nil,
+                record, level: present == nil ? facts.level ?? AccessLevel(rawValue: note.level) : nil,
                 // An extension answers no refresh: the token of a refresh without an answer is still not to be sent.
                 answersRefresh: !isExtension || renewed.refreshToken != facts.record?.refreshToken),
             to: facts.note)

@@ -25,7 +25,7 @@ extension Renewal {
             do throws(TokenKeepError) {
                 try Outbox(storage.store, options).add(
                     token, isRefresh: tokens.refreshToken != nil, of: storage.name,
-                    record.provider ?? facts.note.provider, level: AccessLevel(rawValue: facts.note.level))
+                    record.provider, level: facts.level ?? AccessLevel(rawValue: facts.note.level))
             } catch {
                 options.explain?("another user's token is not queued for revocation: \(error.message)")
             }
