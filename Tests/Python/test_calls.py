@@ -1,6 +1,6 @@
 """Calls in several threads."""
+import os
 import threading
-import time
 
 import tokenkeep
 from case import PASSWORD, StoreCase, release
@@ -77,5 +77,5 @@ class ThreadTests(StoreCase):
         saving.start()
         while saving.is_alive():
             store.cancel()
-            time.sleep(0.01)
+            os.sched_yield()
         self.assertEqual(ended, [tokenkeep.Cancelled])

@@ -97,7 +97,8 @@ import TokenKeepSession
         let store = try world.store()
         for number in 1...20 {
             let answer = #"{"access_token":"a","expires_in":3600,"refresh_token":"r"}"#
-            try SessionEngine(store, service: "web", account: "user\(number)").begin(.user, response: SecretBytes(answer))
+            try SessionEngine(store, service: "web", account: "user\(number)").begin(
+                .user, response: SecretBytes(answer))
         }
         var seen = try Seen(store)
         #expect(try seen.look().present.count == 20)
