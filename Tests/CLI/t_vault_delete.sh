@@ -138,3 +138,27 @@ release_lock
 run session token example.com ann
 run vault delete --yes
 files
+
+title "a copy of a vault that is used elsewhere, and a vault with a directory of another one's id"
+printf token | "$TOKENKEEP" save example.com ann --level when-unlocked
+"$TOKENKEEP" password set --stdin <<<horse
+cp -a "$TOKENKEEP_VAULT" "$WORK/copy"
+TOKENKEEP_VAULT="$WORK/copy" run vault delete --yes
+run load example.com ann
+printf other | TOKENKEEP_VAULT="$WORK/copy" "$TOKENKEEP" save example.com ann
+mkdir "$WORK/copy/era-999"
+python3 - "$(era)/keyfile" "$WORK/copy/era-999/keyfile" <<'PYTHON'
+import hashlib, struct, sys
+keyfile = bytearray(open(sys.argv[1], "rb").read())
+struct.pack_into("<Q", keyfile, 32, 999)
+keyfile[80:112] = hashlib.blake2b(keyfile[:80], digest_size=32).digest()
+open(sys.argv[2], "wb").write(keyfile)
+PYTHON
+chmod -R go= "$WORK/copy"
+TOKENKEEP_VAULT="$WORK/copy" run vault delete --yes
+run load example.com ann
+ln -s era-1 "$TOKENKEEP_VAULT/deleted"
+run vault delete
+run load example.com ann
+run vault delete --yes
+files

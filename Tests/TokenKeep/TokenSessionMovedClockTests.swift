@@ -44,17 +44,17 @@ import TokenKeep
         let session = try await session()
         let gate = DispatchSemaphore(value: 0)
         let hangs = Flag()
-        session.onEnd("hangs", order: 1, limit: 2_000) { _, _ in
+        session.onEnd("hangs", order: 1, limit: 120_000) { _, _ in
             hangs.set()
             gate.wait()
         }
-        session.onEnd("works", order: 2) { _, _ in }
-        let outcome = try await TestClock.passLimits(when: { hangs.isSet }) {
+        // The clock may go on while this hook's thread starts.
+        session.onEnd("works", order: 2, limit: 360_000_000) { _, _ in }
+        let outcome = try await TestClock.passLimits(when: { hangs.isSet }, by: 121) {
             try await session.end(isLocalOnly: true).failedHooks
         }
         #expect(outcome.answer == ["hangs"])
-        #expect(outcome.duration >= .milliseconds(2_000))
-        #expect(outcome.duration < .seconds(10), "the usual limit")
+        #expect(outcome.duration >= .seconds(120), "the usual limit is shorter")
         gate.signal()
     }
 }
