@@ -187,14 +187,9 @@ def a_token_is_printed_for_a_reference(world):
     world.save("e", "", "t", "--expires", "2001-01-01")
     has(run(world, "token", "tokenkeep://e/", code=6).err, "expired at")
     has(run(world, "token", code=2).err, "the reference is missing")
-    for reference, message in [
-        ("https://a/b", "a reference does not begin with tokenkeep://"),
-        ("tokenkeep://a", "a reference has not one slash between service and account"),
-        ("tokenkeep://a/b/c", "a reference has not one slash between service and account"),
-        ("tokenkeep://a%2/b", "a reference has a percent sign without two hexadecimal digits"),
-        ("tokenkeep://a%ff/b", "a reference is not UTF-8"), ("tokenkeep:///b", "the service is empty"),
-    ]:
-        has(run(world, "token", reference, code=2).err, message)
+    for reference in ("https://a/b", "tokenkeep://a", "tokenkeep://a/b/c", "tokenkeep://a%2/b", "tokenkeep://a%ff/b"):
+        has(run(world, "token", reference, code=2).err, "the argument is no reference to an item")
+    has(run(world, "token", "tokenkeep:///b", code=2).err, "the service is empty")
 
 
 def a_helper_link_prints_its_token(world):
@@ -208,7 +203,7 @@ def a_helper_link_prints_its_token(world):
     world.run("tokenkeep", "helper-link", world.path("second"), "tokenkeep://work@work.example.com/")
     same(world.run(world.path("second"), env={"PATH": "/usr/bin:/bin"}).out, "t2\n")
     has(world.run("tokenkeep", "helper-link", world.path("third"), "x", code=2).err,
-        "a reference does not begin with tokenkeep://")
+        "the argument is no reference to an item")
     assert not os.path.exists(world.path("third"))
     has(world.run("tokenkeep", "helper-link", world.path("no/such/folder"), "tokenkeep://x/y", code=2).err,
         "cannot be written")

@@ -24,7 +24,7 @@ struct HelperLinkCommand: ParsableCommand {
     var reference: String
 
     func run() throws {
-        _ = try TokenKeepCore.ItemReference(reference)
+        _ = try ItemReference(reference, of: "the argument")
         let program = try ToolPlaces.beside("tokenkeep-credential")
         let script = """
             #!/bin/sh

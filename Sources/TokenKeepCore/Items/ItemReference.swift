@@ -1,58 +1,62 @@
-/// An item as text: `tokenkeep://[NAMESPACE@]SERVICE/ACCOUNT`, each part in percent-encoding.
-package struct ItemReference: Sendable, Equatable {
-    /// The beginning of each reference.
+/// A reference to an item: `tokenkeep://[NAMESPACE@]SERVICE/ACCOUNT`, each part percent-encoded.
+package struct ItemReference: Sendable {
+    /// The beginning of every reference.
     package static let scheme = "tokenkeep://"
 
     package let name: ItemName
 
-    /// Reads a reference. A slash in a service and an at sign in a service or a namespace are `%2F` and `%40`.
+    /// Whether a value is meant as a reference.
+    package static func isMeant(by value: String) -> Bool { value.hasPrefix(scheme) }
+
+    /// Reads a reference.
     ///
-    /// - Throws: ``Status/invalid`` if the text is no reference, or a part is outside its limits.
-    package init(_ text: String) throws(TokenKeepError) {
-        guard text.hasPrefix(ItemReference.scheme) else {
-            throw TokenKeepError(
-                .invalid, "a reference does not begin with \(ItemReference.scheme)", hint: ItemReference.form)
+    /// - Parameters:
+    ///   - subject: names the reference in errors, which do not quote the text: it may be a secret.
+    ///   - namespace: the namespace of a reference without a namespace.
+    /// - Throws: ``Status/invalid`` for any other text.
+    package init(_ text: String, of subject: String, namespace: String = "") throws(TokenKeepError) {
+        let parts = text.dropFirst(ItemReference.scheme.count)
+            .split(separator: "/" as Character, omittingEmptySubsequences: false)
+        guard ItemReference.isMeant(by: text), parts.count == 2, let place = parts.first, let last = parts.last else {
+            throw ItemReference.malformed(subject)
         }
-        let parts = text.dropFirst(ItemReference.scheme.count).split(
-            separator: "/" as Character, omittingEmptySubsequences: false)
-        guard parts.count == 2 else {
-            throw TokenKeepError(
-                .invalid, "a reference has not one slash between service and account", hint: ItemReference.form)
-        }
-        let place = parts[0].split(separator: "@" as Character, maxSplits: 1, omittingEmptySubsequences: false)
-        name = try ItemName(
-            namespace: place.count == 2 ? ItemReference.decoded(place[0]) : "",
-            service: ItemReference.decoded(place[place.count - 1]), account: ItemReference.decoded(parts[1]))
+        let names = place.split(separator: "@" as Character, omittingEmptySubsequences: false)
+        guard (1...2).contains(names.count), let service = names.last.flatMap(ItemReference.decoded),
+            let account = ItemReference.decoded(last),
+            let named = names.count == 2 ? names.first.flatMap(ItemReference.decoded) : namespace
+        else { throw ItemReference.malformed(subject) }
+        name = try ItemName(namespace: named, service: service, account: account)
     }
 
-    private static let form = "tokenkeep://SERVICE/ACCOUNT; a slash in a service is %2F"
+    private static func malformed(_ subject: String) -> TokenKeepError {
+        TokenKeepError(
+            .invalid, "\(subject) is no reference to an item",
+            hint: "tokenkeep://SERVICE/ACCOUNT, with %40 for @, %2F for / and %25 for %")
+    }
 
-    /// The text of a part in percent-encoding.
-    private static func decoded(_ part: Substring) throws(TokenKeepError) -> String {
+    /// The text of percent-encoded UTF-8; nil if an escape is malformed, or for characters that separate parts.
+    private static func decoded(_ text: Substring) -> String? {
         var bytes: [UInt8] = []
-        var rest = part.utf8[...]
+        var rest = text.utf8[...]
         while let byte = rest.popFirst() {
             guard byte == UInt8(ascii: "%") else {
+                if byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { return nil }
                 bytes.append(byte)
                 continue
             }
-            guard let high = digit(rest.popFirst()), let low = digit(rest.popFirst()) else {
-                throw TokenKeepError(
-                    .invalid, "a reference has a percent sign without two hexadecimal digits", hint: form)
+            guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else {
+                return nil
             }
             bytes.append(high << 4 | low)
         }
-        guard let text = bytes.withUnsafeBytes({ String(checking: $0) }) else {
-            throw TokenKeepError(.invalid, "a reference is not UTF-8", hint: form)
-        }
-        return text
+        return bytes.withUnsafeBytes { String(checking: $0) }
     }
 
-    private static func digit(_ byte: UInt8?) -> UInt8? {
+    private static func digit(_ byte: UInt8) -> UInt8? {
         switch byte {
-        case let byte? where (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte): byte - UInt8(ascii: "0")
-        case let byte? where (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte): byte - UInt8(ascii: "a") + 10
-        case let byte? where (UInt8(ascii: "A")...UInt8(ascii: "F")).contains(byte): byte - UInt8(ascii: "A") + 10
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
         default: nil
         }
     }

@@ -5,7 +5,7 @@ import TokenKeepTerminal
 enum TokenPrinter {
     /// Answers one call.
     static func run(_ invocation: inout Invocation) throws {
-        let reference = try ItemReference(invocation.requiredWord("the reference"))
+        let reference = try ItemReference(invocation.requiredWord("the reference"), of: "the argument")
         // pnpm and others add arguments of their own, which are not for us.
         let namespace = reference.name.namespace
         let items = try CredentialStore(invocation, namespace: namespace.isEmpty ? nil : namespace)
