@@ -14,7 +14,7 @@ struct tokenkeep_transfer {
     const tokenkeep_transfer_request *request;
     struct curl_slist headers[most_headers + 1];
     int64_t end, sending_end, answer_end; /* deadlines */
-    int was_sent, is_too_long;
+    int was_sent, is_too_long, is_cut;
     int refusal; /* a result that was found before the first byte; 0 for none */
     uint32_t status;
     size_t length;
@@ -210,18 +210,29 @@ static CURLcode set_up(CURL *easy, tokenkeep_transfer *transfer) {
     return code;
 }
 
+/* Notes the bytes of an answer whose end is missing or wrong. Returns `result`. */
+static int keep_cut(tokenkeep_transfer *transfer, CURL *easy, int result) {
+    long status = 0;
+    tokenkeep_curl.curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+    if (transfer->was_sent && transfer->length > 0 && !*transfer->content_encoding && status / 100 == 2) {
+        transfer->status = (uint32_t)status;
+        transfer->is_cut = 1;
+    }
+    return result;
+}
+
 static int judge(tokenkeep_transfer *transfer, CURL *easy, CURLcode code) {
     if (transfer->refusal)
         return transfer->refusal;
     if (transfer->is_too_long)
         return TOKENKEEP_TRANSFER_TOO_LONG;
     if (code == CURLE_OPERATION_TIMEDOUT)
-        return TOKENKEEP_TRANSFER_TIMED_OUT;
+        return keep_cut(transfer, easy, TOKENKEEP_TRANSFER_TIMED_OUT);
     if (code != CURLE_OK) {
         const char *text = *transfer->problem ? transfer->problem : tokenkeep_curl.curl_easy_strerror(code);
         copy_printable(transfer->problem, sizeof transfer->problem, text, strlen(text));
         int is_untrusted = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
-        return is_untrusted ? TOKENKEEP_TRANSFER_UNTRUSTED : TOKENKEEP_TRANSFER_FAILED;
+        return is_untrusted ? TOKENKEEP_TRANSFER_UNTRUSTED : keep_cut(transfer, easy, TOKENKEEP_TRANSFER_FAILED);
     }
     long status = 0;
     tokenkeep_curl.curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
@@ -241,7 +252,7 @@ static int drive(tokenkeep_transfer *transfer, CURL *easy) {
             return TOKENKEEP_TRANSFER_CANCELLED;
         int left = time_left(transfer);
         if (left == 0)
-            return TOKENKEEP_TRANSFER_TIMED_OUT;
+            return keep_cut(transfer, easy, TOKENKEEP_TRANSFER_TIMED_OUT);
         if (tokenkeep_curl.curl_multi_poll(transfer->multi, NULL, 0, left, NULL) != 0)
             return TOKENKEEP_TRANSFER_FAILED;
     }
@@ -282,6 +293,10 @@ int tokenkeep_transfer_run(tokenkeep_transfer *transfer, const tokenkeep_transfe
 
 int tokenkeep_transfer_was_sent(const tokenkeep_transfer *transfer) {
     return transfer->was_sent;
+}
+
+int tokenkeep_transfer_is_cut(const tokenkeep_transfer *transfer) {
+    return transfer->is_cut;
 }
 
 uint32_t tokenkeep_transfer_status(const tokenkeep_transfer *transfer) {

@@ -21,6 +21,9 @@ import threading
 
 from share import SHARE, share
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Support"))
+import tests_clock  # noqa: E402: its folder must be on the path first
+
 PROGRAM = os.path.abspath(sys.argv[1])
 CALLS = [
     "rename", "renameat", "renameat2", "unlinkat", "fsync", "fdatasync", "syncfs", "pwrite64", "write", "linkat", "symlinkat",
@@ -34,7 +37,8 @@ class Machine:
     def __init__(self, work, **environment):
         self.vault = work + "/vault"
         self.environment = {
-            "PATH": os.environ["PATH"], "HOME": work, "XDG_CONFIG_HOME": work, "TOKENKEEP_VAULT": self.vault, **environment}
+            "PATH": os.environ["PATH"], "HOME": work, "XDG_CONFIG_HOME": work, "TOKENKEEP_VAULT": self.vault,
+            **tests_clock.environment(), **environment}
         self.save_items()
 
     def save_items(self):
@@ -279,6 +283,7 @@ def derives_once(machine):
 
 
 def main():
+    tests_clock.require()
     if shutil.which("strace") is None:
         print("skip passwords: strace is not installed")
         return 0

@@ -140,6 +140,8 @@ class ArgumentTests(StoreCase):
     def test_sync_protection_and_device(self):
         store = self.open()
         self.assertEqual(store.sync(), (0, 0))
+        store.ready()
+        store.ready(for_saving=True)
         protection = store.protection()
         self.assertEqual(set(protection), set(tokenkeep.Axis))
         self.assertEqual(

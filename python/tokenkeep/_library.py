@@ -63,7 +63,7 @@ SIZE_OUT = POINTER(c_size_t)
 CALLS = {
     "open": [POINTER(OpenOptions), OUT], "save": [P, TEXT, TEXT, P, SIZE, POINTER(SaveOptions)],
     "load": [P, TEXT, TEXT, OUT], "clear": [P, TEXT, TEXT], "clear_if": [P, TEXT, TEXT, c_uint64],
-    "clear_service": [P, TEXT, SIZE_OUT], "list": [P, TEXT, OUT], "sync": [P, SIZE_OUT, SIZE_OUT],
+    "clear_service": [P, TEXT, SIZE_OUT], "list": [P, TEXT, OUT], "sync": [P, SIZE_OUT, SIZE_OUT], "ready": [P, c_uint32],
     "unlock": [P, P, SIZE], "lock": [P], "protection_for": [P, c_uint32, c_uint32, OUT],
     "watch_open": [P, TEXT, OUT], "watch_next": [P, OUT], "device_id": [P, POINTER(c_char * 37)],
     "jwt_claim_unverified": [TEXT, SIZE, TEXT, P, SIZE, SIZE_OUT],

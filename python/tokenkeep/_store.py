@@ -149,6 +149,13 @@ class Store(Closing):
             call("sync", store, byref(drained), byref(left))
         return Synced(drained.value, left.value)
 
+    def ready(self, for_saving: bool = False) -> None:
+        """Checks whether items can be loaded now, or saved. Never prompts, and returns within two seconds.
+
+        Raises `Locked` if the user must unlock something first, `Unavailable` or `TimedOut` if a module cannot be reached."""
+        with self._handle as store:
+            call("ready", store, int(for_saving))
+
     def watch(self, service: Optional[str] = None) -> Watch:
         """Begins to watch the items of a service, or of all services."""
         watch = c_void_p()

@@ -25,6 +25,8 @@ final class KeptSessions: Sendable {
         var infos: [String: SessionInfo] = [:]
         /// Apart from the rest, because each look reads them all.
         var due: [String: Due] = [:]
+        /// The start of a session's last step, in seconds of the boot clock.
+        var steppedAt: [String: Int64] = [:]
         /// The sessions whose end was reported. Each is reported once until its user has signed in again.
         var reported: Set<String> = []
 
@@ -38,11 +40,16 @@ final class KeptSessions: Sendable {
         mutating func forget(_ info: SessionInfo) {
             infos[KeptSessions.name(info)] = nil
             due[KeptSessions.name(info)] = nil
+            steppedAt[KeptSessions.name(info)] = nil
         }
 
+        /// Notes a changed session. A renewal is no reason for the next one: a server may give tokens that are over.
         mutating func remember(_ info: SessionInfo, dueAt time: Int64) {
-            infos[KeptSessions.name(info)] = info
-            due[KeptSessions.name(info)] = Due(info, at: time)
+            let name = KeptSessions.name(info)
+            let isRenewed = infos[name].map { $0.generation < info.generation } ?? false
+            let rested = isRenewed ? steppedAt[name].map { $0 + KeptSessions.rest } : nil
+            infos[name] = info
+            due[name] = Due(info, at: max(time, rested ?? time))
         }
     }
 
@@ -50,6 +57,8 @@ final class KeptSessions: Sendable {
     /// The longest time between two steps of a session, in milliseconds.
     private static let longestPause: UInt32 = 180_000
     private static let shortestPause: UInt32 = 1000
+    /// The shortest time between two renewals of a session, in seconds.
+    private static let rest: Int64 = 30
 
     private let store: Store
     private let options: SessionOptions
@@ -92,6 +101,7 @@ final class KeptSessions: Sendable {
 
     private func step(_ info: SessionInfo) {
         let name = KeptSessions.name(info)
+        state.withLock { $0.steppedAt[name] = SessionTime.now.boottime }
         do throws(TokenKeepError) {
             let session = try SessionEngine(store, service: info.service, account: info.account, options)
             let pause = max(KeptSessions.shortestPause, try session.stepAlone())

@@ -72,7 +72,17 @@ final class HTTPTransfer: @unchecked Sendable {
             }
         }
         withExtendedLifetime((request.body, headers, hook)) {}
+        if tokenkeep_transfer_is_cut(transfer) != 0, HTTPTransfer.isWhole(answer, length) { return }
         try check(result, request, hook)
+    }
+
+    /// Whether bytes are a whole JSON object: an answer whose framing is wrong, or whose connection stays open, is complete all
+    /// the same, and may have the only copy of a token.
+    private static func isWhole(_ answer: UnsafeMutableRawBufferPointer, _ length: Int) -> Bool {
+        guard length <= answer.count,
+            let json = JSONValue(parsing: UnsafeRawBufferPointer(rebasing: answer[..<length]))
+        else { return false }
+        return json["access_token"] != nil || json["refresh_token"] != nil || json["error"] != nil
     }
 
     private func run(_ parts: tokenkeep_transfer_request, _ deadline: Deadline) -> Int32 {

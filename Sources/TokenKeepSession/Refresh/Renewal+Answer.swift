@@ -114,7 +114,12 @@ extension Renewal {
             try SessionTransaction(stashingIn: storage, Renewal.saving).stash(renewed, of: facts.note)
             saved = try storage.read(Renewal.saving)
         }
-        guard hasToken else { throw Renewal.unknown("its answer has no access_token", nil) }
+        guard hasToken, TokenResponse.isBearer(renewed.tokenType) else {
+            // Each further answer may be the same: nobody asks again at once.
+            try note(.pause(.asksToWait(nil), withdraws: false), "its answer has no token that can be used", saved)
+            guard hasToken else { throw Renewal.unknown("its answer has no access_token", nil) }
+            return Result(facts: saved, record: try storage.live(saved), isNew: true)
+        }
         return Result(facts: saved, record: try storage.live(saved), isNew: true)
     }
 
