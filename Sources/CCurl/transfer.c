@@ -232,7 +232,8 @@ static int judge(tokenkeep_transfer *transfer, CURL *easy, CURLcode code) {
         const char *text = *transfer->problem ? transfer->problem : tokenkeep_curl.curl_easy_strerror(code);
         copy_printable(transfer->problem, sizeof transfer->problem, text, strlen(text));
         int is_untrusted = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
-        return is_untrusted ? TOKENKEEP_TRANSFER_UNTRUSTED : keep_cut(transfer, easy, TOKENKEEP_TRANSFER_FAILED);
+        return is_untrusted ? TOKENKEEP_TRANSFER_UNTRUSTED
+                            : keep_cut(transfer, easy, TOKENKEEP_TRANSFER_FAILED);
     }
     long status = 0;
     tokenkeep_curl.curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);

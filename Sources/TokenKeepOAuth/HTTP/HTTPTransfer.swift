@@ -2,6 +2,7 @@ import CCurl
 import CSystemShims
 import Glibc
 import TokenKeepCore
+import TokenKeepSession
 
 /// One request of libcurl, freed with the last reference.
 final class HTTPTransfer: @unchecked Sendable {
