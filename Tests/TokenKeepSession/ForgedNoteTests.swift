@@ -74,21 +74,4 @@ struct ForgedNoteTests {
         let waiting = try world.store().list(service: Outbox.service).items
         #expect(waiting.map(\.accessLevel) == [.whenUnlocked])
     }
-
-    /// The record cannot be read any more when its new tokens are saved.
-    @Test func theNoteLowersNoLevelOfTokensThatComeWhileTheVaultIsLocked() throws {
-        _ = try world.store().passwords.set(SecretBytes("horse"))
-        var options = try session().options
-        options.level = .whenUnlocked
-        let strict = try SessionEngine(world.store(), service: "api.example.com", account: "ann", options)
-        try strict.begin(.user, response: SecretBytes(world.server.signIn))
-        try forge { $0.level = AccessLevel.afterFirstUnlock.rawValue }
-        world.move(seconds: 3400)
-        let store = try world.store()
-        world.server.whileAnswering { _ = try? store.lock() }
-        #expect(try strict.token().text == "access-2")
-        try world.store().unlock(SecretBytes("horse"))
-        #expect(try world.store().list(service: "api.example.com").items.map(\.accessLevel) == [.whenUnlocked])
-        #expect(try session(provider: nil).token().text == "access-2")
-    }
 }

@@ -27,6 +27,8 @@ final class KeptSessions: Sendable {
         var due: [String: Due] = [:]
         /// The start of a session's last step, in seconds of the boot clock.
         var steppedAt: [String: Int64] = [:]
+        /// The time before which a session that a step has renewed takes no other step, in seconds of the boot clock.
+        var restsUntil: [String: Int64] = [:]
         /// The sessions whose end was reported. Each is reported once until its user has signed in again.
         var reported: Set<String> = []
 
@@ -41,15 +43,20 @@ final class KeptSessions: Sendable {
             infos[KeptSessions.name(info)] = nil
             due[KeptSessions.name(info)] = nil
             steppedAt[KeptSessions.name(info)] = nil
+            restsUntil[KeptSessions.name(info)] = nil
         }
 
         /// Notes a changed session. A renewal is no reason for the next one: a server may give tokens that are over.
         mutating func remember(_ info: SessionInfo, dueAt time: Int64) {
             let name = KeptSessions.name(info)
-            let isRenewed = infos[name].map { $0.generation < info.generation } ?? false
-            let rested = isRenewed ? steppedAt[name].map { $0 + KeptSessions.rest } : nil
+            let earlier = infos[name]?.generation ?? info.generation
+            if earlier < info.generation {
+                restsUntil[name] = steppedAt[name].map { $0 + KeptSessions.rest }
+            } else if earlier > info.generation {
+                restsUntil[name] = nil  // another sign-in
+            }
             infos[name] = info
-            due[name] = Due(info, at: max(time, rested ?? time))
+            due[name] = Due(info, at: max(time, restsUntil[name] ?? time))
         }
     }
 
@@ -83,8 +90,10 @@ final class KeptSessions: Sendable {
             }
             return state.due.indices.compactMap { index in
                 let due = state.due.values[index]
-                guard due.at <= now.boottime || wake.mayHelp && due.waitsFrom <= now.wall else { return nil }
-                return state.infos[state.due.keys[index]]
+                let name = state.due.keys[index]
+                let mayHelp = wake.mayHelp && state.restsUntil[name, default: 0] <= now.boottime
+                guard due.at <= now.boottime || mayHelp && due.waitsFrom <= now.wall else { return nil }
+                return state.infos[name]
             }
         }
     }
