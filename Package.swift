@@ -276,8 +276,8 @@ if Context.environment["TOKENKEEP_PROGRAM"] == "1" {
             .executableTarget(
                 name: "TokenKeepProvider",
                 dependencies: [
-                    "TokenKeepCore", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine", "CSystemdBus", "CGcrypt",
-                    "CSystemShims",
+                    "TokenKeepCore", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine", "TokenKeepTerminal",
+                    "CSystemdBus", "CGcrypt", "CSystemShims",
                 ],
                 swiftSettings: strict),
         ]

@@ -3,6 +3,7 @@ import CSystemdBus
 import Glibc
 import TokenKeepCore
 import TokenKeepEngine
+import TokenKeepTerminal
 
 /// Runs the program, and returns its exit code.
 func run(_ options: ProviderOptions) throws(TokenKeepError) {
@@ -45,5 +46,5 @@ do throws(TokenKeepError) {
     }
 } catch {
     Log.line(error.hint.map { "\(error.message) (\($0))" } ?? error.message)
-    exit(ExitCode.of(error.status))
+    exit(error.status.exitCode)
 }

@@ -25,10 +25,10 @@ enum ForeignText {
             while let byte = rest.popFirst() {
                 var byte = byte
                 if byte == mark {
-                    guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else {
+                    guard let decoded = HexadecimalDigit.takeByte(from: &rest) else {
                         throw TokenKeepError(.corrupt, "an escape is malformed")
                     }
-                    byte = high << 4 | low
+                    byte = decoded
                 }
                 buffer[count] = byte
                 count += 1
@@ -69,15 +69,6 @@ enum ForeignText {
     static func name(_ secret: SecretBytes) throws(TokenKeepError) -> String {
         guard let text = secret.utf8String else { throw TokenKeepError(.corrupt, "a name is not UTF-8") }
         return text
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
-        }
     }
 
     private static func value(_ byte: UInt8) -> UInt8? {

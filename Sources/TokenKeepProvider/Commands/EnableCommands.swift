@@ -1,6 +1,7 @@
 import CSystemdBus
 import Glibc
 import TokenKeepCore
+import TokenKeepTerminal
 
 /// `enable`, `disable` and `status`.
 enum EnableCommands {
@@ -70,7 +71,7 @@ enum EnableCommands {
                     ? "the provider serves: \(owner ?? "")"
                     : owner.map { "another program serves: \($0)" } ?? "no program serves \(Provider.name)")
         }
-        guard isOurs || activation.isEnabled else { exit(ExitCode.of(.unavailable)) }
+        guard isOurs || activation.isEnabled else { exit(Status.unavailable.exitCode) }
     }
 
     private static func zip2<First, Second>(_ first: First?, _ second: Second?) -> (First, Second)? {

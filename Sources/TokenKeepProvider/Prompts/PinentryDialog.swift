@@ -111,8 +111,9 @@ final class PinentryDialog {
             line.withUnsafeBytes { line in
                 var (from, to) = (2, 0)
                 while from < line.count {
-                    if line[from] == UInt8(ascii: "%"), from + 2 < line.count, let high = digit(line[from + 1]),
-                        let low = digit(line[from + 2])
+                    if line[from] == UInt8(ascii: "%"), from + 2 < line.count,
+                        let high = HexadecimalDigit.value(line[from + 1]),
+                        let low = HexadecimalDigit.value(line[from + 2])
                     {
                         bytes[to] = high << 4 | low
                         from += 3
@@ -124,15 +125,6 @@ final class PinentryDialog {
                 }
                 return to
             }
-        }
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
         }
     }
 }

@@ -11,11 +11,11 @@ package enum FormText {
             while let byte = rest.popFirst() {
                 var byte = byte == UInt8(ascii: "+") ? 0x20 : byte
                 if byte == UInt8(ascii: "%") {
-                    guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else {
+                    guard let escaped = HexadecimalDigit.takeByte(from: &rest) else {
                         isBroken = true
                         return 0
                     }
-                    byte = high << 4 | low
+                    byte = escaped
                 }
                 bytes[length] = byte
                 length += 1
@@ -23,16 +23,6 @@ package enum FormText {
             return length
         }
         return isBroken ? nil : decoded
-    }
-
-    /// The value of a hexadecimal digit; nil for another character.
-    static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case 0x30...0x39: byte - 0x30
-        case 0x41...0x46: byte - 0x41 + 10
-        case 0x61...0x66: byte - 0x61 + 10
-        default: nil
-        }
     }
 
     /// The members of an answer that is a form; nil for another text, as a page is. A member that cannot be decoded is left

@@ -151,7 +151,7 @@ package struct JSONRepair {
         }
         var unit: UInt16 = 0
         for byte in text[start + 2..<start + 6] {
-            guard let digit = FormText.digit(byte) else { return nil }
+            guard let digit = HexadecimalDigit.value(byte) else { return nil }
             unit = unit << 4 | UInt16(digit)
         }
         return unit
