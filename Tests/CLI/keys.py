@@ -40,8 +40,13 @@ def add(description, keyring, payload=b"x"):
 
 
 def keys():
-    buffer = ctypes.create_string_buffer(4 * 4096)
-    size = control(READ, USER, buffer, len(buffer))
+    size = control(READ, USER, None, 0)
+    while True:
+        # Others add keys meanwhile.
+        buffer = ctypes.create_string_buffer(size + 4 * 64)
+        size = control(READ, USER, buffer, len(buffer))
+        if size <= len(buffer):
+            break
     for (key,) in struct.iter_unpack("<i", buffer.raw[:size]):
         text = ctypes.create_string_buffer(512)
         if control(DESCRIBE, key, text, len(text)) > 0 and b";tokenkeep:" in text.value:
