@@ -1,43 +1,60 @@
-# A watch in the background; `told N` waits until it has told N lines, and shows what is new of them.
+# A watch in the background, whose lines are read from a pipe: `told N` reads and shows as many, and keeps them in `told`.
 begin() {
+    rm -f lines
+    mkfifo lines
     : >told
     # A shell without jobs starts what is in the background with SIGINT ignored.
-    env --default-signal=INT "$TOKENKEEP" watch "$@" >told 2>told.err &
+    env --default-signal=INT "$TOKENKEEP" watch "$@" >lines 2>told.err &
     watcher=$!
-    shown=0
+    exec 5<lines
     told 1
 }
 told() {
-    # Each line is written at once; the scenario's own time limit ends a wait for one that never comes.
-    tail -n +$((shown + 1)) -f told --pid="$watcher" | head -n $(($1 - shown)) | sed 's/\t/<TAB>/g'
-    shown=$1
+    local left=$1 line
+    # The scenario's own time limit ends a wait for a line that never comes.
+    while [ "$left" -gt 0 ] && IFS= read -r line <&5; do
+        printf '%s\n' "$line" >>told
+        printf '%s\n' "${line//$'\t'/<TAB>}"
+        left=$((left - 1))
+    done
 }
-# Waits until a line with these words is told, whatever else is, and shows the line.
+# Makes changes until a line with these words is told, and shows the line: a reading in the middle of another change is told
+# as "list-again".
 until_told() {
-    tail -n +$((shown + 1)) -f told --pid="$watcher" | grep --max-count=1 "$1" | sed 's/\t/<TAB>/g'
-    shown=$(wc -l <told)
+    local words=$1 line
+    shift
+    while :; do
+        "$@"
+        line=$(told 1)
+        [[ $line == $words ]] && break
+    done
+    printf '%s\n' "$line"
 }
 finish() {
     kill -s "$1" "$watcher"
     wait "$watcher" 2>/dev/null
     echo "[exit $?]"
     cat told.err
-    tail -n +$((shown + 1)) told
+    # After until_told a rest of "list-again" may be there.
+    [ "${2-}" = without-rest ] || cat <&5
+    exec 5<&-
 }
+number=0
+save_anew() { save "new $((number += 1))" example.com "$1"; }
 save() { printf %s "$1" | "$TOKENKEEP" save "$2" "$3"; }
 
 title "each change is a line, whoever made it"
 begin
 save 1 example.com ann
-told 2
+told 1
 save 2 example.com ann
-told 3
+told 1
 save 2 example.com ann
 "$TOKENKEEP" clear example.com nobody
 save 1 other.example ''
-told 4
+told 1
 "$TOKENKEEP" clear example.com ann
-told 5
+told 1
 finish TERM
 
 title "one service, as JSON"
@@ -45,7 +62,7 @@ save 1 example.com ann
 begin example.com --json
 save 1 other.example bob
 save 1 example.com $'"\u202e猫'
-told 2
+told 1
 python3 -c '
 import json
 for line in open("told"):
@@ -55,15 +72,15 @@ finish INT
 title "a namespace"
 begin --namespace team --json
 printf x | "$TOKENKEEP" save example.com ann --namespace team
-told 2
+told 1
 finish TERM
 
 title "the vault is removed, restored and made anew"
 begin example.com
 mv "$TOKENKEEP_VAULT" "$TOKENKEEP_VAULT.away"
-told 3
+told 2
 mv "$TOKENKEEP_VAULT.away" "$TOKENKEEP_VAULT"
-told 5
+told 2
 finish TERM
 
 title "the vault is removed while it is watched, and made anew, twice"
@@ -73,12 +90,10 @@ title "the vault is removed while it is watched, and made anew, twice"
     begin example.com
     for account in bob carl; do
         rm -rf "$TOKENKEEP_VAULT"
-        save 1 example.com "$account"
-        until_told "saved.*$account"
-        save 2 example.com "$account"
-        until_told "saved.*$account"
+        until_told "saved*$account" save_anew "$account"
+        until_told "saved*$account" save_anew "$account"
     done
-    finish TERM
+    finish TERM without-rest
 )
 
 title "nobody reads any more"
@@ -95,9 +110,9 @@ printf 1 | "$TOKENKEEP" save example.com ann
 chmod 755 "$TOKENKEEP_VAULT"
 begin example.com
 chmod 700 "$TOKENKEEP_VAULT"
-told 2
+told 1
 save 2 example.com ann
-told 3
+told 1
 finish TERM
 mv "$TOKENKEEP_VAULT" "$TOKENKEEP_VAULT.real"
 ln -s "$TOKENKEEP_VAULT.real" "$TOKENKEEP_VAULT"
@@ -112,10 +127,10 @@ save 1 example.com bob
 "$TOKENKEEP" lock
 begin example.com
 "$TOKENKEEP" clear example.com ann
-told 2
+until_told list-again true
 printf 'horse\n' | "$TOKENKEEP" unlock --stdin
-told 3
+until_told "saved*bob" save_anew bob
 "$TOKENKEEP" clear example.com bob
-told 4
-finish TERM
+until_told "cleared*bob" true
+finish TERM without-rest
 "$TOKENKEEP" lock
