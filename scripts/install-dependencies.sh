@@ -9,7 +9,7 @@ set -eu
 # Programs of the toolchain need these libraries, and a linker: https://www.swift.org/install/linux names more, for lldb.
 toolchain="libncurses6 libsqlite3-0 libxml2 libcurl4 libuuid1 zlib1g libstdc++6"
 build="libsodium-dev libargon2-dev libjansson-dev libpam0g-dev libsystemd-dev libgcrypt20-dev pkg-config cmake make gcc g++ git ca-certificates libtss2-dev"
-tests="clang-format python3 python3-venv python3-nacl curl strace util-linux gdb faketime libsecret-1-dev libglib2.0-dev libcurl4-openssl-dev openssl pamtester openssh-client pinentry-tty davfs2 systemd-container libcurl3-gnutls valgrind"
+tests="clang-format python3 python3-venv python3-nacl curl strace libseccomp-dev util-linux gdb faketime libsecret-1-dev libglib2.0-dev libcurl4-openssl-dev openssl pamtester openssh-client pinentry-tty davfs2 systemd-container libcurl3-gnutls valgrind"
 modules="pass gnupg abigail-tools"
 tpm="swtpm tpm2-tools"
 servers="glewlwyd sqlite3 dbconfig-no-thanks"

@@ -21,7 +21,7 @@ if [ "${1-}" = --update ]; then
 fi
 
 base=$(mktemp -d "${TMPDIR:-/tmp}/tokenkeep-cli.XXXXXX") || exit 2
-trap 'chmod -R u+rwX "$base"; rm -rf "$base"' EXIT
+trap 'chmod -R u+rwX "$base"; rm -rf "$base"; "$here/../Support/forget_keys.py" --quiet' EXIT
 chmod 755 "$base"
 
 # Descriptors of make's job server would count where a scenario has few.

@@ -9,9 +9,10 @@ TURNS = 8
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
 
-def share(moments):
-    """The last moment is among them."""
-    return moments[(len(moments) - 1) % SHARE::SHARE]
+def share(moments, costly=1):
+    """The last moment is among them. Of moments that are costly by this factor, a share plays so many times fewer."""
+    step = SHARE * costly if SHARE > 1 else 1
+    return moments[(len(moments) - 1) % step::step]
 
 
 @functools.cache
