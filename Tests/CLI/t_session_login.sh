@@ -45,7 +45,6 @@ run session token api.example.com ann
 title "a code that was used, and a refusal without a word"
 login api.example.com ann --provider used --flow browser
 login api.example.com ann --provider wordless --flow browser
-login api.example.com ann --provider wordless --flow device
 run session token api.example.com ann
 
 title "other scopes than asked for, and no refresh token, are said"

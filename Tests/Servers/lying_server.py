@@ -251,9 +251,6 @@ def answer(connection, name, method, path, headers, body):
     if place == "/end":
         return respond(connection, 200, b"signed out")
     if place == "/wordless":
-        # The client asks again, after pauses that grow, until its code ends.
-        if form.get("device_code") and "TOKENKEEP_TEST_CLOCK" in os.environ:
-            subprocess.run(["test-clock", "advance", "10"], check=True)
         return respond(connection, 400)
     if place == "/refuses":
         return respond(connection, 200, {"error": "bad_refresh_token"})
