@@ -198,7 +198,7 @@ SWIFT_TEST := $(CLOCK) swift test --skip-build --disable-xctest
 
 test-swift: export TOKENKEEP_MODEL_COUNT ?= 500
 test-swift: build-tests
-	timeout 1500 $(SWIFT_TEST) --skip "$(OWN_PROCESSES)|$(MOVE_THE_CLOCK)"
+	timeout 3600 $(SWIFT_TEST) --skip "$(OWN_PROCESSES)|$(MOVE_THE_CLOCK)"
 	timeout 600 $(SWIFT_TEST) --filter "$(OWN_PROCESSES)"
 	timeout 1200 $(SWIFT_TEST) --no-parallel --filter "$(MOVE_THE_CLOCK)"
 
