@@ -23,7 +23,7 @@ import TokenKeepCore
     @Test func aPageIsNamedWithWhatToCheck() throws {
         let page = try fault(200, "<html>")
         #expect(
-            page.message == "the server's answer to the sign-in's code has no tokens: "
+            page.message == "the server's answer to the sign-in's code cannot be used: "
                 + "the token response is neither a JSON object nor a form")
         #expect(
             page.hint == "check the provider's endpoints and the network: a proxy or a portal may have answered")

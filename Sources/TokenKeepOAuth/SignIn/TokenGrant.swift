@@ -41,7 +41,7 @@ struct TokenGrant {
             guard !ServerRefusal.code(of: answer).isEmpty else {
                 // The user has given nothing that is wrong.
                 guard error.status == .invalid else { throw error }
-                throw ServerRefusal.strange("the server's answer to \(step) has no tokens: \(error.message)")
+                throw ServerRefusal.strange("the server's answer to \(step) cannot be used: \(error.message)")
             }
             throw ServerRefusal.error(answer, of: step)
         }
