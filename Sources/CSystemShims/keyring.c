@@ -156,6 +156,10 @@ int tokenkeep_keyring_remove(const char *description) {
         if (!key_describe((unsigned long)key, text))
             text[0] = '\0';
         error = purge((unsigned long)key, text);
+        /* A key that another process has published since stays. Behind another user's key may be the own one.
+         */
+        if (error == 0 && key_was_made_here(text))
+            return 0;
     }
     return error;
 }

@@ -146,8 +146,13 @@ static int wait_with_deadline(int descriptor, struct flock range, const struct t
     while (!wait->finished && !tokenkeep_is_over(limit))
         tokenkeep_condition_wait_a_while(&wait->changed, &wait->mutex, limit);
     *abandoned = wait->abandoned = !wait->finished;
-    if (*abandoned)
+    if (*abandoned) {
         tokenkeep_abandoned_waits_add(1);
+        /* Nobody waits for the whole range any more, whatever the helper does. */
+        struct flock gate = gate_lock();
+        gate.l_type = F_UNLCK;
+        (void)fcntl(descriptor, F_OFD_SETLK, &gate);
+    }
     int error = wait->finished ? wait->error : EBUSY;
     pthread_mutex_unlock(&wait->mutex);
     if (!*abandoned)

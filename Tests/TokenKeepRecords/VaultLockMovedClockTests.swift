@@ -50,6 +50,20 @@ import TokenKeepCore
         close(gate)
     }
 
+    @Test func whoGivesUpOnTheWholeVaultOpensTheGate() throws {
+        let (folder, directory) = try Self.vault()
+        defer { withExtendedLifetime(folder) {} }
+        let item = try VaultLock(.item(id: Self.item), of: directory, .patient)
+        #expect(throws: TokenKeepError(.busy, "")) {
+            try TestClock.passLimits(when: { KernelLocks.isWaited(below: directory.path) }) {
+                try VaultLock(.whole, of: directory, .patient)
+            }
+        }
+        let gate = try #require(Self.lockGate(directory))
+        close(gate)
+        item.release()
+    }
+
     private static let item = [UInt8](repeating: 7, count: 16)
 
     private static func vault() throws -> (TemporaryDirectory, VaultDirectory) {

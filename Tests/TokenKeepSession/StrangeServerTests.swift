@@ -48,6 +48,19 @@ struct StrangeServerTests {
         #expect(note.coolDownEnd(at: later)?.rawValue == later.wall + 300)
     }
 
+    @Test(arguments: [Int64.min, -1, 86_401, .max]) func aForgedPauseEndsNoProcess(seconds: Int64) throws {
+        let session = try world.signedIn()
+        try session.storage.changeNote(session.begin()) { note in
+            note.coolDownUntil = 1_800_000_600
+            note.pause = SessionNote.Pause(
+                since: SessionTime(wall: .min, boottime: .max, boot: "one"), seconds: seconds)
+            return true
+        }
+        _ = try? session.info()
+        _ = try? Sessions(world.store()).list()
+        #expect(try world.session().token().text == "access-1")
+    }
+
     // MARK: Pages
 
     static let pages = [

@@ -35,6 +35,8 @@ extension SessionNote {
             let wall = try reader.integer(Int64.self, "time")
             let boottime = try reader.integer(Int64.self, "time")
             let boot = try reader.text(reader.remaining, "boot")
+            // Whoever has the keyfile can forge a note.
+            guard (0...AnswerRules.longestWait).contains(seconds) else { throw .malformed("its pause is out of range") }
             return Pause(since: SessionTime(wall: wall, boottime: boottime, boot: boot), seconds: seconds)
         }
     }
@@ -69,9 +71,9 @@ extension SessionNote {
 
     /// The moment by the wall clock from which the server may be asked again; nil if it may be asked now.
     func coolDownEnd(at now: SessionTime) -> UnixTime? {
-        guard coolDownUntil > now.wall else { return nil }
-        // The rest of the pause is less if the clock was set back.
-        return UnixTime(pause.map { min(coolDownUntil, now.wall + $0.left(at: now)) } ?? coolDownUntil)
+        guard let seconds = coolDown(at: now) else { return nil }
+        let (end, isBeyond) = now.wall.addingReportingOverflow(seconds)
+        return isBeyond ? nil : UnixTime(end)
     }
 
     /// The error of a call during a cool-down.
