@@ -35,7 +35,7 @@ extension SessionNote {
             let wall = try reader.integer(Int64.self, "time")
             let boottime = try reader.integer(Int64.self, "time")
             let boot = try reader.text(reader.remaining, "boot")
-            // Whoever has the keyfile can forge a note.
+            // A person who has the keyfile can forge a note.
             guard (0...AnswerRules.longestWait).contains(seconds) else { throw .malformed("its pause is out of range") }
             return Pause(since: SessionTime(wall: wall, boottime: boottime, boot: boot), seconds: seconds)
         }
