@@ -145,6 +145,25 @@ int tokenkeep_keyring_purge(const char *prefix, const char *kept, int *was_read)
     return error;
 }
 
+/* Each key is found by its description: keys_of_user() would ask the kernel about every key of the user. */
+int tokenkeep_keyring_remove(const char *description) {
+    int error = 0;
+    for (int attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
+        long key = key_of_user(description);
+        if (key < 0)
+            return error;
+        char text[LONGEST_DESCRIPTION];
+        if (!key_describe((unsigned long)key, text))
+            text[0] = '\0';
+        error = purge((unsigned long)key, text);
+        /* A key that another process has published since stays. Behind another user's key may be the own one.
+         */
+        if (error == 0 && key_was_made_here(text))
+            return 0;
+    }
+    return error;
+}
+
 int tokenkeep_keyring_each(const char *prefix, void (*body)(const char *description, void *data),
                            void *data) {
     size_t count = 0;

@@ -16,6 +16,12 @@
 
 enum { MAXIMUM_ABANDONED_WAITS = 64, HELPER_STACK = 64 * 1024, FIRST_PAUSE_MS = 1, LONGEST_PAUSE_MS = 50 };
 
+/* The kernel grants the whole range only in a moment in which nobody holds a byte of it: beside 16 threads
+ * that lock and release items without a pause such a moment does not come in 10 s. So the caller that waits
+ * for the whole range holds the gate, and others begin no new lock of a byte while it is held. They go on
+ * after GATE_MS: one of them may hold a byte for which the whole range waits, or wait for a slow program. */
+enum { GATE_MS = 1000, LONGEST_GATE_PAUSE_MS = 8 };
+
 struct wait {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -29,6 +35,10 @@ struct wait {
 static struct flock write_lock(off_t offset, off_t length) {
     struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = offset, .l_len = length};
     return range;
+}
+
+static struct flock gate_lock(void) {
+    return write_lock(TOKENKEEP_LOCK_GATE, 1);
 }
 
 static void destroy(struct wait *wait) {
@@ -103,6 +113,22 @@ static int poll_for_lock(int descriptor, struct flock range, const struct tokenk
     return EBUSY;
 }
 
+/* Waits while another caller waits for the whole range, but not beyond half of the time that is left. */
+static void pass_gate(int descriptor, const struct tokenkeep_limit *limit) {
+    int64_t now = tokenkeep_now();
+    int64_t left = limit->deadline > now ? (limit->deadline - now) / 2 : 0;
+    const int64_t most = (int64_t)GATE_MS * 1000000;
+    const struct tokenkeep_limit end = {now + (left < most ? left : most), limit->is_cancelled, limit->data};
+    for (long pause = FIRST_PAUSE_MS; !tokenkeep_is_over(&end);) {
+        struct flock range = gate_lock();
+        if (fcntl(descriptor, F_OFD_GETLK, &range) != 0 || range.l_type == F_UNLCK)
+            return;
+        struct timespec rest = {0, pause * 1000000};
+        nanosleep(&rest, NULL);
+        pause = pause * 2 < LONGEST_GATE_PAUSE_MS ? pause * 2 : LONGEST_GATE_PAUSE_MS;
+    }
+}
+
 /* 0 if the lock was granted; EBUSY if the wait is over. *abandoned then says whether the helper owns the
  * descriptor. */
 static int wait_with_deadline(int descriptor, struct flock range, const struct tokenkeep_limit *limit,
@@ -120,8 +146,13 @@ static int wait_with_deadline(int descriptor, struct flock range, const struct t
     while (!wait->finished && !tokenkeep_is_over(limit))
         tokenkeep_condition_wait_a_while(&wait->changed, &wait->mutex, limit);
     *abandoned = wait->abandoned = !wait->finished;
-    if (*abandoned)
+    if (*abandoned) {
         tokenkeep_abandoned_waits_add(1);
+        /* Nobody waits for the whole range any more, whatever the helper does. */
+        struct flock gate = gate_lock();
+        gate.l_type = F_UNLCK;
+        (void)fcntl(descriptor, F_OFD_SETLK, &gate);
+    }
     int error = wait->finished ? wait->error : EBUSY;
     pthread_mutex_unlock(&wait->mutex);
     if (!*abandoned)
@@ -129,15 +160,35 @@ static int wait_with_deadline(int descriptor, struct flock range, const struct t
     return error;
 }
 
-static int lock_descriptor(int descriptor, struct flock range, const struct tokenkeep_limit *limit,
-                           int *abandoned) {
+/* 0 if the lock is granted at once; EBUSY if it is not, or an errno. */
+static int try_to_lock(int descriptor, struct flock range) {
     if (fcntl(descriptor, F_OFD_SETLK, &range) == 0)
         return 0;
-    if (errno != EAGAIN && errno != EACCES && errno != EINTR)
-        return errno;
-    if (tokenkeep_is_over(limit))
-        return EBUSY;
+    return errno == EAGAIN || errno == EACCES || errno == EINTR ? EBUSY : errno;
+}
+
+static int lock_range(int descriptor, struct flock range, const struct tokenkeep_limit *limit,
+                      int *abandoned) {
+    int error = try_to_lock(descriptor, range);
+    if (error != EBUSY || tokenkeep_is_over(limit))
+        return error;
     return wait_with_deadline(descriptor, range, limit, abandoned);
+}
+
+/* Locks the range according to its use of the gate. The gate is released with the descriptor. */
+static int lock_descriptor(int descriptor, struct flock range, enum tokenkeep_lock_gate gate,
+                           const struct tokenkeep_limit *limit, int *abandoned) {
+    if (gate == TOKENKEEP_PASSING_GATE)
+        pass_gate(descriptor, limit);
+    if (gate == TOKENKEEP_CLOSING_GATE) {
+        int error = try_to_lock(descriptor, range);
+        if (error != EBUSY || tokenkeep_is_over(limit))
+            return error;
+        error = lock_range(descriptor, gate_lock(), limit, abandoned);
+        if (error != 0)
+            return error;
+    }
+    return lock_range(descriptor, range, limit, abandoned);
 }
 
 static int is_current(int directory, const char *path, int descriptor) {
@@ -147,7 +198,8 @@ static int is_current(int directory, const char *path, int descriptor) {
            held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }
 
-int tokenkeep_lock_acquire(int directory, const char *path, off_t offset, off_t length, uint32_t timeout_ms,
+int tokenkeep_lock_acquire(int directory, const char *path, off_t offset, off_t length,
+                           enum tokenkeep_lock_gate gate, uint32_t timeout_ms,
                            tokenkeep_is_cancelled is_cancelled, const void *data, int *descriptor) {
     const struct tokenkeep_limit limit = {tokenkeep_deadline_after(timeout_ms), is_cancelled, data};
     for (;;) {
@@ -155,7 +207,7 @@ int tokenkeep_lock_acquire(int directory, const char *path, off_t offset, off_t 
         if (opened < 0)
             return errno;
         int abandoned = 0;
-        int error = lock_descriptor(opened, write_lock(offset, length), &limit, &abandoned);
+        int error = lock_descriptor(opened, write_lock(offset, length), gate, &limit, &abandoned);
         if (error == 0 && is_current(directory, path, opened)) {
             *descriptor = opened;
             return 0;

@@ -2,19 +2,32 @@
 package enum NearestName {
     /// The candidate with the fewest changed characters; nil if none is near enough.
     ///
-    /// The limit is one different character (two for names of at least six characters, three for names of at least
+    /// A name that differs in upper and lower case alone, or in the Unicode form of its characters (NFC, NFD), is the nearest:
+    /// on a terminal the two may look the same. The limit is one different character (two for names of at least six characters, three for names of at least
     /// nine). Of equally near candidates, the first in alphabetical order is returned.
     package static func of(_ name: String, among candidates: some Sequence<String>) -> String? {
         let wanted = Array(name.unicodeScalars)
         var limit = max(1, min(3, wanted.count / 3))
         var nearest: String?
-        for candidate in Set(candidates).sorted() {
+        let candidates = Set(candidates.map(Candidate.init)).map(\.name).sorted()
+        // Strings are equal whatever the form of their characters is.
+        let folded = name.lowercased()
+        let twins = candidates.filter { !$0.unicodeScalars.elementsEqual(wanted) && $0.lowercased() == folded }
+        if let twin = twins.first(where: { $0 == name }) ?? twins.first { return twin }
+        for candidate in candidates {
             let scalars = Array(candidate.unicodeScalars)
             guard let distance = distance(wanted, scalars, atMost: limit), distance > 0 else { continue }
             nearest = candidate
             limit = distance - 1
         }
         return nearest
+    }
+
+    /// A name by its bytes: two names that are equal as Strings may be those of two items.
+    private struct Candidate: Hashable {
+        let name: String
+        static func == (left: Candidate, right: Candidate) -> Bool { left.name.utf8.elementsEqual(right.name.utf8) }
+        func hash(into hasher: inout Hasher) { for byte in name.utf8 { hasher.combine(byte) } }
     }
 
     /// The number of inserted, removed and replaced characters between two names; nil if the number exceeds `limit`.

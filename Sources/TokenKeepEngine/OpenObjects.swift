@@ -6,15 +6,30 @@ package final class OpenObjects: Sendable {
         weak var object: (any AnyObject & Sendable)?
     }
 
-    private let entries = MutexGuarded<[Entry]>([])
+    private struct Entries {
+        var all: [Entry] = []
+        /// The number of entries at which those of objects that are gone are removed: twice the number of the others, so
+        /// that a program with very many objects does not look at all of them for each new one.
+        var most = OpenObjects.fewest
+    }
+
+    private static let fewest = 64
+
+    private let entries = MutexGuarded(Entries())
+
+    /// The number of entries, those of objects that are gone included.
+    var count: Int { entries.withLock { $0.all.count } }
 
     package func add(_ object: any AnyObject & Sendable) {
         entries.withLock { entries in
-            entries.removeAll { $0.object == nil }
-            entries.append(Entry(object: object))
+            if entries.all.count >= entries.most {
+                entries.all.removeAll { $0.object == nil }
+                entries.most = max(OpenObjects.fewest, 2 * entries.all.count)
+            }
+            entries.all.append(Entry(object: object))
         }
     }
 
     /// The objects that still exist, in the order in which they were added.
-    package var all: [any AnyObject & Sendable] { entries.withLock { $0.compactMap(\.object) } }
+    package var all: [any AnyObject & Sendable] { entries.withLock { $0.all.compactMap(\.object) } }
 }

@@ -18,6 +18,8 @@ public struct SessionToken: Sendable {
     public let target: TokenTarget?
     /// The provider whose token it is, as the session's sealed record names it; nil for none.
     package let provider: String?
+    /// The seconds that the token lasts from its issue; nil if unknown.
+    package let lifetime: Int64?
 }
 
 /// A session without its tokens.
@@ -91,7 +93,7 @@ extension SessionInfo {
         refreshAt = note.refreshAt == 0 ? nil : UnixTime(note.refreshAt)
         validatedAt = note.validatedAt == 0 ? nil : UnixTime(note.validatedAt)
         problem = note.problem.isEmpty ? nil : note.problem
-        coolDownUntil = note.coolDownUntil <= UnixTime.now.rawValue ? nil : UnixTime(note.coolDownUntil)
+        coolDownUntil = note.coolDownEnd(at: .now)
         generation = note.generation
         rotation = note.rotation
         isStashed = note.isStashed

@@ -36,8 +36,7 @@ void foreign_keys_sweep(bool spares_unconfirmed) {
     struct swept swept = {.count = 0};
     (void)tokenkeep_keyring_each("tokenkeep:", collect, &swept);
     for (size_t index = 0; index < swept.count; index++) {
-        int was_read;
         if (!spares_unconfirmed || !is_unconfirmed(swept.descriptions[index]))
-            (void)tokenkeep_keyring_purge(swept.descriptions[index], NULL, &was_read);
+            (void)tokenkeep_keyring_remove(swept.descriptions[index]);
     }
 }

@@ -25,6 +25,10 @@ server "printf 'HTTP/1.1 418 No\r\n\r\n'" && run session validate api ann --exec
 server '[ "$TOKENKEEP_PURPOSE" = extend ] && printf "HTTP/1.1 401 No\r\n\r\n" || echo "{\"access_token\":\"b\",\"refresh_token\":\"two\"}"'
 run session extend api ann --by 10m --exec "$WORK/server"
 
+title "a refused token that is empty"
+run session rejected api ann --exec "$WORK/server" </dev/null
+echo | run session rejected api ann --exec "$WORK/server"
+
 title "a token for a resource finds no room in the record"
 python3 -c 'print("{\"access_token\":\"" + "a" * 250000 + "\",\"refresh_token\":\"r\"}")' | run session begin api big
 server 'echo "{\"access_token\":\"$(head -c 20000 /dev/zero | tr "\0" b)\",\"refresh_token\":\"two\"}"'

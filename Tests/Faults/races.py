@@ -39,6 +39,7 @@ CALLS = {
 
 def prepare(machine, password):
     """The vault with this password, or with none, unlocked."""
+    machine.leave()
     shutil.rmtree(machine.vault, ignore_errors=True)
     machine.save_items()
     if password:
@@ -121,7 +122,7 @@ def main():
                         machine.start_anew()
                 played, failed = played + 1, failed + bool(problem)
                 print(f"{'FAIL' if problem else 'ok  '} {name} beside {change}, {place}{': ' if problem else ''}{problem or ''}", flush=True)
-    machine.run("lock")
+    machine.leave()
     shutil.rmtree(work, ignore_errors=True)
     print(f"{played - failed} passed, {failed} failed")
     return 1 if failed or not played else 0

@@ -209,6 +209,8 @@ def metadata(name, path):
             answer["response_modes_supported"] = ["query", "form_post"]
         if issuer == "/otherissuer":
             answer["issuer"] = base + "/other"
+        if issuer == "/moved":
+            answer["token_endpoint"] = base + "/nowhere"
         if issuer == "/plain":
             answer["token_endpoint"] = "http://example.com/token"
         if issuer == "/notext":

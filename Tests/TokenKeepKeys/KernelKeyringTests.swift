@@ -18,6 +18,20 @@ import TokenKeepCore
         #expect(try KernelKeyring.read(place, atMost: 32) == nil)
     }
 
+    @Test func aKeyIsRemovedByItsWholeDescription() throws {
+        let place = "tokenkeep:test:\(getpid()):removed"
+        let longer = place + ":too"
+        for place in [place, longer] {
+            #expect(KernelKeyring.publish(try SecretBytes(randomCount: 32), as: place, endsAfter: nil) == nil)
+        }
+        KernelKeyring.remove(place)
+        #expect(try KernelKeyring.read(place, atMost: 32) == nil)
+        #expect(try KernelKeyring.read(longer, atMost: 32) != nil)
+        KernelKeyring.remove(longer)
+        #expect(KernelKeyring.descriptions(beginningWith: place).isEmpty)
+        KernelKeyring.remove(place)  // There is none: nothing happens.
+    }
+
     /// Another unlock takes the key away that a reader has just found, and leaves one of the same name.
     @Test func aKeyThatIsPutInPlaceOfAnotherIsReadMeanwhile() throws {
         let place = "tokenkeep:test:\(getpid()):replaced"

@@ -80,6 +80,7 @@ import TokenKeepOAuth
     func anEndpointThatNeverAnswersAsOneEndsTheFlow(answer: HTTPResponse) throws {
         let played = PlayedServer(try PlayedServer.json(Self.code), answer, answer, answer, answer, answer)
         let error = try #require(throws: TokenKeepError.self) { try signIn(played) }
+        #expect(error.status == .unavailable)
         #expect(error.message == "the server answered the device's sign-in with status \(answer.status)")
         #expect(played.posted.count == 5)
     }
@@ -118,7 +119,7 @@ import TokenKeepOAuth
         let tokens = try PlayedServer.tokens()
         let failures = Mutex<[Status]>([.timedOut, .unavailable])
         var server = SignInServer(name: "test", clientID: "client") { endpoint, _, _ throws(TokenKeepError) in
-            guard endpoint == .token else { return code }
+            guard endpoint == .polling else { return code }
             if let status = failures.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
                 throw TokenKeepError(status, "no route to the server")
             }
@@ -150,7 +151,7 @@ import TokenKeepOAuth
     ])
     func aMalformedAnswerShowsNothing(answer: String) throws {
         let played = PlayedServer(try PlayedServer.json(answer))
-        #expect(throws: TokenKeepError.self) {
+        #expect(throws: TokenKeepError(.unavailable, "")) {
             try signIn(played) { _ in
                 Issue.record("a step was shown")
                 return nil

@@ -66,6 +66,15 @@ import TokenKeepOAuth
         #expect(try server.requests.count == 2)
     }
 
+    @Test func metadataThatAreForgottenAreAskedForAgain() throws {
+        _ = try endpoint("")
+        try Discovery(
+            issuer: WebAddress(server.origin("https")), caFile: server.authority, cache: cache.path + "/kept"
+        ).forget()
+        _ = try endpoint("")
+        #expect(try server.requests.count == 2)
+    }
+
     @Test func keptMetadataOfAnotherIssuerIsNotUsed() throws {
         _ = try endpoint("")
         let folder = cache.path + "/kept"

@@ -52,7 +52,7 @@ import TokenKeepCore
             { try signIn(.device, PlayedServer(PlayedServer.json("{}"))) }
         ),
         (
-            "the server answered the device's sign-in with status 500",
+            "the server answered the device's sign-in with status 500; try again later",
             { try signIn(.device, PlayedServer(PlayedServer.json("{}", status: 500))) }
         ),
         (

@@ -63,6 +63,15 @@ import TokenKeepSession
         #expect(try session.info().refreshingProcess == nil)
     }
 
+    /// A server that has moved its endpoints says so in its metadata, which are kept for a day.
+    @Test func anEndpointThatIsGoneIsLookedUpAgain() throws {
+        let session = try session("issuer = ORIGIN/moved")
+        for _ in 0..<2 { #expect(status { _ = try session.token() } == .unavailable) }
+        let paths = try server.requests.map { $0.split(separator: " ")[2] }
+        #expect(paths.filter { $0.contains("well-known") }.count == 2)
+        #expect(paths.filter { $0 == "/nowhere" }.count == 2)
+    }
+
     @Test(arguments: ["expired", "selfsigned", "otherhost"])
     func aWrongCertificateLeavesTheRefreshTokenUnsent(name: String) throws {
         let session = try session(on: name, "token_endpoint = ORIGIN/token")

@@ -30,6 +30,26 @@ import TokenKeepSession
         #expect(outcome.answer.status == .timedOut)
     }
 
+    /// The token endpoint hangs 15 s before the code ends: its usual limit of 30 s would outlast the sign-in.
+    @Test func aDeviceEndpointThatHangsEndsWithTheSignIn() throws {
+        let server = try SignInServer(world.provider(token: "/hangs"), world.store, until: .patient)
+        var options = SignInOptions.test(.device)
+        options.pause = { _, deadline in
+            try? TestClock.advance(seconds: Double(deadline.remainingMilliseconds) / 1000 - 15)
+        }
+        let outcome = try TestClock.passLimits(
+            when: { [server = world.server] in
+                (try? server.requests.contains { $0.contains("/hangs") }) ?? false
+            }, by: 1,
+            of: {
+                try world.fault {
+                    _ = try SignIn.run(at: server, options, until: .patient) { _ throws(TokenKeepError) in nil }
+                }
+            })
+        #expect(outcome.answer.status == .timedOut)
+        #expect(outcome.duration >= .seconds(60) && outcome.duration < .seconds(70))
+    }
+
     @Test func aRevocationWithoutAnAnswerEndsAtItsLimit() throws {
         let login = try SessionLogin(
             world.store, service: "api.example.com", account: nil, at: world.provider(revocation: "/hangs"),

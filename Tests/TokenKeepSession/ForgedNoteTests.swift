@@ -62,6 +62,61 @@ struct ForgedNoteTests {
         #expect(world.server.revoked == ["refresh-1"])
     }
 
+    /// The vault locks while the server answers, so that the record cannot be read when its tokens are saved.
+    @Test func theNoteLowersNoLevelOfTokensThatComeWhileTheVaultIsLocked() throws {
+        _ = try world.store().passwords.set(SecretBytes("horse"))
+        try strictSignIn()
+        try forge { $0.level = AccessLevel.afterFirstUnlock.rawValue }
+        let store = try world.store()
+        world.server.whileAnswering { _ = try? store.lock() }
+        _ = try? session().refresh()
+        #expect(world.server.requests == ["refresh-1"])
+        try world.store().unlock(SecretBytes("horse"))
+        let item = try world.store().load(service: "api.example.com", account: "ann")
+        #expect(item.secret.utf8String?.contains("refresh-2") == true)
+        #expect(item.details.accessLevel == .whenUnlocked)
+    }
+
+    /// Tokens of another person wait to be revoked, at the level of the session that they came for.
+    @Test func theNoteLowersNoLevelOfAnotherPersonsTokens() throws {
+        func token(_ subject: String) -> String {
+            let claims = jsonWebToken(#"{"iss":"https://login.example.com","sub":"\#(subject)"}"#)
+            return #"{"access_token":"a-\#(subject)","refresh_token":"r-\#(subject)","id_token":"\#(claims)"}"#
+        }
+        try strictSignIn(token("ann"))
+        try forge {
+            $0.level = AccessLevel.afterFirstUnlock.rawValue
+            $0.provider = "his"
+        }
+        world.server.next(.says(200, [:], token("bob")))
+        #expect(throws: TokenKeepError(.needsLogin, "")) { try session(provider: nil).refresh() }
+        let waiting = try world.store().list(service: Outbox.service).items
+        #expect(waiting.map(\.accessLevel) == [.whenUnlocked])
+        _ = try session(provider: nil).outbox.flush()
+        #expect(asked.withLock { $0["revoke"] } == "right")
+    }
+
+    /// `logout --browser` gives the ID token to the provider, and `login --add-scope` asks for the scopes.
+    @Test func providerAndScopeComeFromTheRecord() throws {
+        try signIn()
+        try forge {
+            $0.provider = "his"
+            $0.scope = "admin"
+        }
+        let session = try session(provider: nil)
+        let info = try session.info()
+        #expect(info.provider == "his" && info.scope == "admin", "the note is forged")
+        let sealed = try session.sealedNames()
+        #expect(sealed.provider == "right" && sealed.scope == "read")
+    }
+
+    private func strictSignIn(_ response: String? = nil) throws {
+        var options = try session().options
+        options.level = .whenUnlocked
+        let strict = try SessionEngine(world.store(), service: "api.example.com", account: "ann", options)
+        try strict.begin(.user, response: SecretBytes(response ?? world.server.signIn))
+    }
+
     @Test func theNoteLowersNoLevelOfATokenThatIsToBeRevoked() throws {
         _ = try world.store().passwords.set(SecretBytes("horse"))
         world.server.become(.isAway)

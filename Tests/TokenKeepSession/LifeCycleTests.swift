@@ -36,6 +36,49 @@ struct LifeCycleTests {
         }
     }
 
+    @Test func aNameThatLooksTheSameIsNamedAndIsAnotherOne() throws {
+        let (composed, decomposed) = ("andr\u{E9}", "andre\u{301}")
+        _ = try world.signedIn(composed)
+        for (account, hint) in [
+            (
+                decomposed,
+                "the account \(composed) is written in another Unicode form (NFC, NFD); its accounts: \(composed)"
+            ),
+            ("ANDR\u{C9}", "the nearest account is \(composed); its accounts: \(composed)"),
+        ] {
+            let error = try #require(throws: TokenKeepError.self) { try world.session(account).token() }
+            #expect(error.status == .notFound)
+            #expect(error.hint?.utf8.elementsEqual(hint.utf8) == true, "\(error.hint ?? "")")
+        }
+        let error = try #require(throws: TokenKeepError.self) {
+            try SessionEngine(world.store(), service: "API.EXAMPLE.COM", account: nil)
+        }
+        #expect(error.status == .notFound)
+        #expect(error.hint == "the nearest service is api.example.com; \(Sessions.signIn)")
+    }
+
+    /// A process that is killed between the two changes of a logout leaves no pointer to a session that is gone.
+    @Test func anAccountIsInactiveBeforeItsSessionEnds() throws {
+        let session = try world.signedIn()
+        let sessions = try Sessions(world.store())
+        let call = try session.begin()
+        try sessions.ending(session.name, call) { () throws(TokenKeepError) -> Void in
+            #expect(throws: TokenKeepError(.notFound, "")) { try sessions.active(of: service) }
+        }
+        try sessions.makeActive(service: service, account: "ann")
+        // What did not end is active again.
+        #expect(throws: TokenKeepError(.io, "")) {
+            try sessions.ending(session.name, call) { () throws(TokenKeepError) -> Void in
+                throw TokenKeepError(.io, "full")
+            }
+        }
+        #expect(try sessions.active(of: service) == "ann")
+        #expect(try !sessions.ending(session.name, call) { () throws(TokenKeepError) in false })
+        #expect(try sessions.active(of: service) == "ann")
+        _ = try session.end()
+        #expect(throws: TokenKeepError(.notFound, "")) { try sessions.active(of: service) }
+    }
+
     @Test func nobodyIsSignedInAtFirst() throws {
         let session = try world.session()
         #expect(throws: TokenKeepError(.notFound, "")) { try session.token() }

@@ -39,6 +39,18 @@ typedef int (*tokenkeep_is_cancelled)(const void *data);
 /* The longest time between two calls of tokenkeep_is_cancelled, in milliseconds. */
 #define TOKENKEEP_CANCELLATION_GLANCE_MS 10
 
+/* The byte of a lock file that is locked while a caller waits for the bytes of all items. */
+#define TOKENKEEP_LOCK_GATE (INT64_MAX - 1)
+
+/* What a lock has to do with the gate. */
+enum tokenkeep_lock_gate {
+    TOKENKEEP_NO_GATE,
+    /* Waits, but not for long, while another caller waits for the bytes of all items. */
+    TOKENKEEP_PASSING_GATE,
+    /* Keeps callers that pass the gate from new locks while it waits, and until its lock is released. */
+    TOKENKEEP_CLOSING_GATE,
+};
+
 /* Locks length bytes at offset of the file path in directory (F_OFD_SETLK, a write lock of the open file
  * description). Length 0 means the whole file. A missing file is made.
  *
@@ -48,7 +60,8 @@ typedef int (*tokenkeep_is_cancelled)(const void *data);
  * Each lock has its own descriptor: two threads with a shared descriptor would both succeed. The path is
  * looked up again after locking, so that a lock on a removed file does not count as a lock on its
  * successor. A child made by fork() closes the descriptors: it would keep the lock of a parent that dies. */
-int tokenkeep_lock_acquire(int directory, const char *path, off_t offset, off_t length, uint32_t timeout_ms,
+int tokenkeep_lock_acquire(int directory, const char *path, off_t offset, off_t length,
+                           enum tokenkeep_lock_gate gate, uint32_t timeout_ms,
                            tokenkeep_is_cancelled is_cancelled, const void *data, int *descriptor);
 
 /* Locks like tokenkeep_lock_acquire, but without waiting. EBUSY if the lock is held elsewhere. */
@@ -240,6 +253,10 @@ int tokenkeep_keyring_read(const char *description, void *payload, size_t capaci
 /* Calls body with the description of each key that the user made and that begins with prefix. 0, or an
  * errno if the keyring cannot be read. */
 int tokenkeep_keyring_each(const char *prefix, void (*body)(const char *description, void *data), void *data);
+
+/* Purges the keys of the user's keyring with this description, and the agent's keys to which they point. The
+ * other keys of the keyring are not read. 0, also if there is no such key, or an errno. */
+int tokenkeep_keyring_remove(const char *description);
 
 /* Purges every key of the user's keyring whose description begins with prefix but is not kept (may be NULL),
  * and the agent's keys to which they point. 0, or the first errno. was_read is 0 if the keyring itself could

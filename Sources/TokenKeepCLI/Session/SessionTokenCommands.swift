@@ -56,11 +56,7 @@ struct SessionTokenCommand: ParsableCommand {
             return try SessionText.write(token.value, "id_token", token.expiresAt, asJSON: json)
         }
         let token = try opened.token(minTTL: seconds, for: target)
-        if token.isShort {
-            Terminal.warn(
-                TokenKeepError(
-                    .expired, "the token ends in \(token.secondsLeft ?? 0) s", hint: "the server gave no longer one"))
-        }
+        if token.isShort { Terminal.warn(SessionText.short(token, seconds)) }
         guard json else { return try SessionText.write(token, asHeader: header) }
         let end = token.secondsLeft.map { UnixTime(UnixTime.now.rawValue + $0) }
         try SessionText.write(token.value, token.type, end, asJSON: true)
@@ -158,6 +154,17 @@ struct SessionTarget: ParsableArguments {
 
 /// Tokens and durations, as the commands of sessions write and read them.
 enum SessionText {
+    /// The warning about a token that ends before --min-ttl.
+    static func short(_ token: SessionToken, _ wanted: UInt32) -> TokenKeepError {
+        let left = "the token ends in \(token.secondsLeft ?? 0) s"
+        guard let lifetime = token.lifetime, lifetime < Int64(wanted) else {
+            return TokenKeepError(.expired, left, hint: "no longer one could be had: --explain says why")
+        }
+        return TokenKeepError(
+            .expired, "\(left), and none of this server lasts for --min-ttl",
+            hint: "its tokens last \(lifetime) s: ask for less")
+    }
+
     /// Writes a token as one line.
     static func write(_ token: SessionToken, asHeader: Bool) throws {
         if asHeader { try Terminal.write("Authorization: \(token.type) ") }

@@ -26,7 +26,7 @@ extension ClassKeyStore {
     /// Removes the secret that ``stash(_:as:)`` kept under the description `place`.
     package func dropStash(at place: String) {
         stashes.withLock { $0[place] = nil }
-        if usesKernel, KernelKeyring.length(of: place) != nil { _ = KernelKeyring.purge(place) }
+        if usesKernel { KernelKeyring.remove(place) }
     }
 
     /// Removes the session answers that wait for a vault's unlock. A failure is ignored.

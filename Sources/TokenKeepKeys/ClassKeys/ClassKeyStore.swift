@@ -176,7 +176,7 @@ package final class ClassKeyStore: Sendable {
             }
             let wasThere = ((try? KernelKeyring.read(payload.place, atMost: HeaderTrust.maximumLength)) ?? nil) != nil
             if let reason = KernelKeyring.publish(payload.bytes, as: payload.place, endsAfter: payload.seconds) {
-                for place in published { _ = KernelKeyring.purge(place) }
+                for place in published { KernelKeyring.remove(place) }
                 return reason
             }
             if !wasThere { published.append(payload.place) }
@@ -289,7 +289,7 @@ package final class ClassKeyStore: Sendable {
             inherit(&memory)
             memory.keys[place] = nil
         }
-        if usesKernel { _ = KernelKeyring.purge(place) }
+        if usesKernel { KernelKeyring.remove(place) }
     }
 
     /// The seconds since the machine's start, including the time in which the machine slept.

@@ -39,7 +39,7 @@ package enum KernelKeyring {
     package static func probe() -> String? {
         guard let nothing = try? SecretBytes(count: 1, initialize: { _ in }) else { return "there is no memory" }
         let description = "tokenkeep:probe:\(getpid())"
-        defer { _ = purge(description) }
+        defer { remove(description) }
         return publish(nothing, as: description, endsAfter: 1)
     }
 
@@ -97,6 +97,11 @@ package enum KernelKeyring {
         /// A key could not be removed, for this reason.
         case failed(String)
     }
+
+    /// Purges the key with this description. A failure is ignored.
+    ///
+    /// The keyring's other keys are not read, of which a user may have many.
+    package static func remove(_ description: String) { _ = tokenkeep_keyring_remove(description) }
 
     /// Purges every key whose description begins with `prefix`, but not the key with the description `kept`.
     package static func purge(_ prefix: String, keeping kept: String? = nil) -> Purge {

@@ -98,7 +98,8 @@ package struct VaultDeletion: ~Copyable {
         var descriptor: Int32 = -1
         let milliseconds = call.deadline.remainingMilliseconds
         let error = call.deadline.lendingCancellation { isCancelled, data in
-            tokenkeep_lock_acquire(folder.number, "lock", 0, 1 << 62, milliseconds, isCancelled, data, &descriptor)
+            tokenkeep_lock_acquire(
+                folder.number, "lock", 0, 1 << 62, TOKENKEEP_NO_GATE, milliseconds, isCancelled, data, &descriptor)
         }
         if error == EBUSY {
             throw call.deadline.failure(

@@ -19,6 +19,8 @@ package struct VaultLock {
 
     /// Waits for the lock until the deadline.
     ///
+    /// While another caller waits for the whole vault, the lock of an item waits up to a second longer.
+    ///
     /// - Throws: ``Status/busy`` if the deadline passes first, ``Status/cancelled`` if the call is cancelled.
     package init(_ range: Range, of directory: VaultDirectory, _ call: CallContext) throws(TokenKeepError) {
         let (offset, length) = VaultLock.bytes(of: range)
@@ -26,7 +28,9 @@ package struct VaultLock {
         let milliseconds = call.deadline.remainingMilliseconds
         let error = call.deadline.lendingCancellation { isCancelled, data in
             tokenkeep_lock_acquire(
-                directory.descriptor.number, "lock", offset, length, milliseconds, isCancelled, data, &descriptor)
+                directory.descriptor.number, "lock", offset, length, VaultLock.gate(of: range), milliseconds,
+                isCancelled,
+                data, &descriptor)
         }
         self.descriptor = descriptor
         if error == EBUSY {
@@ -75,13 +79,22 @@ package struct VaultLock {
     /// - the right to ask about an item: one byte at the same offset after the bytes of all items
     /// - the whole vault: the bytes of all items, but not those of the rights to ask, because a user's answer may take
     ///   long
-    /// - the trust key: the last byte
+    /// - the trust key: the last byte; the byte before it is the gate of those who wait for the whole vault
     private static func bytes(of range: Range) -> (offset: off_t, length: off_t) {
         switch range {
         case .whole: return (0, firstOfAsking)
         case .item(let id): return (offset(of: id), 1)
         case .asking(let id): return (firstOfAsking + offset(of: id), 1)
         case .trust: return (.max, 1)
+        }
+    }
+
+    /// A caller that waits for the whole vault closes the gate to new locks of items, which would starve it.
+    private static func gate(of range: Range) -> tokenkeep_lock_gate {
+        switch range {
+        case .whole: TOKENKEEP_CLOSING_GATE
+        case .item: TOKENKEEP_PASSING_GATE
+        case .asking, .trust: TOKENKEEP_NO_GATE
         }
     }
 

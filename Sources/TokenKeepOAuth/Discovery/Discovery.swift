@@ -51,7 +51,9 @@ package struct Discovery {
             switch response.status {
             case 200:
                 guard let metadata = try checked(response.body) else {
-                    problem = TokenKeepError(.denied, "the metadata of \(issuer.text) is not a JSON object")
+                    problem = TokenKeepError(
+                        .unavailable, "the metadata of \(issuer.text) is not a JSON object", module: "server",
+                        hint: "check the issuer and the network: a proxy or a portal may have answered")
                     continue
                 }
                 cache.write(response.body)
@@ -64,8 +66,12 @@ package struct Discovery {
             }
         }
         if let problem { throw problem }
+        cache.remove()
         return nil
     }
+
+    /// Forgets the metadata that are kept: an endpoint that they name is gone.
+    package func forget() { cache.remove() }
 
     /// The addresses of the metadata: with the well-known path before the issuer's, and behind it.
     private func addresses() throws(TokenKeepError) -> [WebAddress] {

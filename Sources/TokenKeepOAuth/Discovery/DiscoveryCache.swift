@@ -60,6 +60,10 @@ struct DiscoveryCache {
         }
     }
 
+    func remove() {
+        if let directory { unlink("\(directory)/\(name).conf") }
+    }
+
     private func makeDirectories(_ path: String) {
         var made = ""
         for part in path.split(separator: "/") {

@@ -72,6 +72,14 @@ package struct Provider: Sendable {
         return try WebAddress(text)
     }
 
+    /// Forgets the server's metadata if an endpoint that they name is gone: the next request asks for new ones.
+    func forgetMetadata(after status: Int) {
+        guard status == 404 || status == 410, let issuer = self[.issuer], let address = try? WebAddress(issuer) else {
+            return
+        }
+        Discovery(issuer: address, caFile: self[.caFile]).forget()
+    }
+
     /// The metadata of the file's issuer; nil if the file names none, or if the server has none.
     func metadata(until deadline: Deadline) throws(TokenKeepError) -> JSONValue? {
         guard let issuer = self[.issuer] else { return nil }

@@ -36,6 +36,7 @@ package enum SessionServer {
         let http = try SessionForm(request, provider).request()
         do throws(HTTPFailure) {
             let response = try HTTPClient.send(http)
+            provider?.forgetMetadata(after: response.status)
             let headers = [("Date", response.date), ("Retry-After", response.retryAfter)].filter { !$0.1.isEmpty }
             return SessionResponse(
                 status: response.status, headers: headers.map { (name: $0.0, value: $0.1) }, body: response.body)

@@ -68,7 +68,7 @@ struct DeviceFlow {
             try wait()
             let answer: HTTPResponse
             do throws(TokenKeepError) {
-                answer = try server.post(.token, fields(), deadline)
+                answer = try server.post(.polling, fields(), deadline)
             } catch {
                 try back(off: error)
                 continue

@@ -37,7 +37,7 @@ enum ServerRefusal {
     }
 
     /// The `error` of a refusing answer; "" if it names none.
-    static func code(of response: HTTPResponse) -> String { json(response)?["error"]?.text ?? "" }
+    static func code(of response: HTTPResponse) -> String { json(response).flatMap(ServerWords.code) ?? "" }
 
     /// Whether an answer gives nothing. GitHub refuses with status 200.
     static func isRefusal(_ response: HTTPResponse) -> Bool {
@@ -51,12 +51,22 @@ enum ServerRefusal {
 
     /// The error of an answer without tokens.
     static func error(_ response: HTTPResponse, of step: String) -> TokenKeepError {
-        guard let json = json(response), let code = json["error"]?.text else {
-            let status: Status = response.status >= 500 || response.status == 429 ? .unavailable : .denied
-            return TokenKeepError(
-                status, "the server answered \(step) with status \(response.status)", module: "server")
+        let json = json(response)
+        if let json, let code = ServerWords.code(json) { return error(code, ServerWords.description(json), of: step) }
+        let text = "the server answered \(step) with status \(response.status)"
+        if response.status >= 500 || response.status == 429 {
+            return TokenKeepError(.unavailable, text, module: "server", hint: "try again later")
         }
-        return error(code, json["error_description"]?.text, of: step)
+        // Only a token endpoint's own refusal is one: a page is that of a portal, a proxy or a wrong address.
+        let isRefusal = [400, 401, 403].contains(response.status) && (json != nil || response.body.count == 0)
+        return isRefusal ? TokenKeepError(.denied, text, module: "server") : strange(text)
+    }
+
+    /// The error of an answer that is not that of such an endpoint.
+    static func strange(_ message: String) -> TokenKeepError {
+        TokenKeepError(
+            .unavailable, message, module: "server",
+            hint: "check the provider's endpoints and the network: a proxy or a portal may have answered")
     }
 
     static func json(_ response: HTTPResponse) -> JSONValue? {

@@ -58,13 +58,14 @@ package struct SessionLogin {
                 .notFound, "nobody is signed in as \(session.name)",
                 hint: "sign in with --scope in place of --add-scope")
         }
-        guard info.provider == provider.name else {
+        let sealed = try session.sealedNames()
+        guard sealed.provider == provider.name else {
             throw TokenKeepError(
                 .invalid, "the session of \(session.name) is not one of the provider \(provider.name)",
-                hint: info.provider.map { "--provider \($0)" } ?? "sign in with --scope in place of --add-scope")
+                hint: sealed.provider.map { "--provider \($0)" } ?? "sign in with --scope in place of --add-scope")
         }
         account = info.account
-        var words = SignInScope.words(try session.sealedNames().scope ?? options.scope.scope)
+        var words = SignInScope.words(sealed.scope ?? options.scope.scope)
         for word in SignInScope.words(scopes) where !words.contains(word) { words.append(word) }
         options.scope.scope = words.joined(separator: " ")
     }
@@ -203,7 +204,8 @@ package struct SessionLogin {
         do throws(TokenKeepError) {
             let hint = tokens.refreshToken == nil ? "access_token" : "refresh_token"
             let fields = [("token", token), ("token_type_hint", try SecretBytes(hint))]
-            return try server.post(.revocation, fields, limit).status == 200
+            let answer = try server.post(.revocation, fields, limit)
+            return answer.status == 200 && !SessionResponse.isPage(answer.body)
         } catch {
             return false
         }

@@ -34,8 +34,9 @@ extension SignInServer {
                     hint: endpoint == .deviceAuthorization ? "use --flow paste" : nil)
             }
             let request = try SignInServer.request(fields, to: address, provider, client, store, deadline)
-            guard endpoint == .token else { return try SignInServer.send(request) }
-            return try SignInServer.sendForTokens(request, whileSending)
+            let answer = try SignInServer.send(request, to: endpoint, whileSending)
+            provider.forgetMetadata(after: answer.status)
+            return answer
         }
         authorizationEndpoint = try provider.endpoint(.authorizationEndpoint, in: metadata)
         hasDeviceFlow = known[.deviceAuthorization] != nil
@@ -74,6 +75,28 @@ extension SignInServer {
         return answer
     }
 
+    private static func send(
+        _ request: HTTPRequest, to endpoint: Endpoint, _ whileSending: WhileSending?
+    ) throws(TokenKeepError) -> HTTPResponse {
+        switch endpoint {
+        case .token: try sendForTokens(request, whileSending)
+        case .polling: try sendForTokens(hurried(request), whileSending)
+        case .deviceAuthorization, .revocation: try send(request)
+        }
+    }
+
+    /// A request whose answer is waited for until the deadline, and a moment: it most probably has no tokens.
+    private static func hurried(_ request: HTTPRequest) -> HTTPRequest {
+        var request = request
+        let left = max(request.deadline.remainingMilliseconds, leastWait)
+        request.limits.answer = min(request.limits.answer, left)
+        request.limits.whole = min(request.limits.whole, left)
+        return request
+    }
+
+    /// In milliseconds: a server on the other side of the world answers within.
+    private static let leastWait: UInt32 = 2000
+
     /// Asks who the token's user is (OpenID Connect Core, section 5.3).
     private static func userinfo(
         at address: WebAddress, _ token: SecretBytes, caFile: String?, until deadline: Deadline
@@ -88,7 +111,8 @@ extension SignInServer {
     }
 
     private static let keys: [Endpoint: ProviderKey] = [
-        .token: .tokenEndpoint, .deviceAuthorization: .deviceAuthorizationEndpoint, .revocation: .revocationEndpoint,
+        .token: .tokenEndpoint, .polling: .tokenEndpoint, .deviceAuthorization: .deviceAuthorizationEndpoint,
+        .revocation: .revocationEndpoint,
     ]
 
     private static func client(of provider: Provider) throws(TokenKeepError) -> String {

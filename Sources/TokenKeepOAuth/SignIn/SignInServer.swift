@@ -5,6 +5,8 @@ package struct SignInServer: Sendable {
     /// The endpoints that a sign-in posts forms to.
     package enum Endpoint: Sendable {
         case token
+        /// The token endpoint, asked again and again while the user approves on another device.
+        case polling
         case deviceAuthorization
         case revocation
     }

@@ -38,7 +38,11 @@ struct TokenGrant {
             }
         } catch {
             // Some servers refuse with status 200.
-            guard !ServerRefusal.code(of: answer).isEmpty else { throw error }
+            guard !ServerRefusal.code(of: answer).isEmpty else {
+                // The user has given nothing that is wrong.
+                guard error.status == .invalid else { throw error }
+                throw ServerRefusal.strange("the server's answer to \(step) cannot be used: \(error.message)")
+            }
             throw ServerRefusal.error(answer, of: step)
         }
         return TokenGrant(

@@ -34,7 +34,8 @@ package struct SessionLock: ~Copyable {
         var descriptor: Int32 = -1
         let milliseconds = call.deadline.remainingMilliseconds
         let error = call.deadline.lendingCancellation { isCancelled, data in
-            tokenkeep_lock_acquire(folder.number, "lock", offset, 1, milliseconds, isCancelled, data, &descriptor)
+            tokenkeep_lock_acquire(
+                folder.number, "lock", offset, 1, TOKENKEEP_NO_GATE, milliseconds, isCancelled, data, &descriptor)
         }
         if error == EBUSY {
             try call.deadline.checkCancellation()

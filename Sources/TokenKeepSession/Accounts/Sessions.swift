@@ -201,12 +201,26 @@ public struct Sessions: Sendable {
             else { return nil }
             return name.account
         }
-        guard !accounts.isEmpty else { return Sessions.signIn }
+        guard !accounts.isEmpty else { return nearestService(to: service) ?? Sessions.signIn }
         let shown = accounts.sorted().prefix(Sessions.mostInHint).joined(separator: ", ")
         let others = accounts.count - Sessions.mostInHint
         let all = "its accounts: \(shown)\(others > 0 ? " and \(others) more" : "")"
         let nearest = account.flatMap { NearestName.of($0, among: accounts) }
-        return nearest.map { "the nearest account is \($0); \(all)" } ?? all
+        guard let nearest else { return all }
+        guard nearest == account else { return "the nearest account is \(nearest); \(all)" }
+        // The two look the same, and name two items.
+        return "the account \(nearest) is written in another Unicode form (NFC, NFD); \(all)"
+    }
+
+    /// Names the service of a session that may have been meant; nil if there is none.
+    private func nearestService(to service: String) -> String? {
+        let services = (try? files.notes().files)?.compactMap { file -> String? in
+            guard let name = file.name, name.namespace == store.namespace, let note = try? SessionNote(file.state),
+                note.state != .signedOut
+            else { return nil }
+            return name.service
+        }
+        return NearestName.of(service, among: services ?? []).map { "the nearest service is \($0); \(Sessions.signIn)" }
     }
 
     /// The ID of the active account; nil if no account is active, or if the pointer is damaged.
@@ -247,9 +261,39 @@ public struct Sessions: Sendable {
         store.sessionSlots.change(id)
     }
 
-    /// Makes no account active if `name` was the active one.
-    func deactivate(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
+    /// Makes no account active if `name` was the active one. Returns whether it was.
+    private func deactivate(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Bool {
         let id = try files.id(of: name, call)
-        try files.change(.active, of: place(of: name.service), call) { file in file?.state == id ? [] : nil }
+        // Most accounts are not active, and need no lock.
+        guard try pointer(place(of: name.service)) == id else { return false }
+        var wasActive = false
+        try files.change(.active, of: place(of: name.service), call) { file in
+            wasActive = file?.state == id
+            return wasActive ? [] : nil
+        }
+        return wasActive
+    }
+
+    /// Ends the session of an account by `body`, which returns whether it did, or throws if it did not.
+    ///
+    /// The account is no longer active before its session ends: a process that is killed in between leaves no pointer to a
+    /// session that is gone.
+    func ending<Ended>(
+        _ name: ItemName, _ call: CallContext, _ body: () throws(TokenKeepError) -> Ended
+    ) throws(TokenKeepError) -> Ended {
+        let wasActive = (try? deactivate(name, call)) == true
+        do throws(TokenKeepError) {
+            let ended = try body()
+            if ended as? Bool == false {
+                if wasActive { try? activateIfNoneIs(name, call) }
+            } else if !wasActive {
+                // Another process may have made it active meanwhile.
+                _ = try? deactivate(name, call)
+            }
+            return ended
+        } catch {
+            if wasActive { try? activateIfNoneIs(name, call) }
+            throw error
+        }
     }
 }

@@ -86,6 +86,9 @@ extension SessionCall {
 
     /// A token in place of one that the server refused with 401.
     func rejected(_ refused: SecretBytes, for target: TokenTarget? = nil) throws(TokenKeepError) -> SessionToken {
+        guard refused.count > 0 else {
+            throw TokenKeepError(.invalid, "the refused token is empty", hint: "give the token that the server refused")
+        }
         let refused = try TokenResponse.bareToken(refused) ?? refused
         let facts = try read()
         let record = try storage.live(facts)
@@ -118,9 +121,9 @@ extension SessionCall {
     ///
     /// - Returns: false if the guest became a user meanwhile, or signed out.
     private func clearGuest(_ facts: SessionFacts) throws(TokenKeepError) -> Bool {
-        guard try SessionTransaction(storage, context).clearGuest(facts.note) else { return false }
-        try? Sessions(storage.store).deactivate(name, context)
-        return true
+        try Sessions(storage.store).ending(name, context) { () throws(TokenKeepError) in
+            try SessionTransaction(storage, context).clearGuest(facts.note)
+        }
     }
 
     /// Keeps a token for later calls, and returns it.

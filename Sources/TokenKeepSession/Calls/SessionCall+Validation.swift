@@ -12,6 +12,7 @@ extension SessionCall {
             options.explain?("the server refuses the token of generation \(token.generation)")
             token = try rejected(token.value)
             response = try ask(.validate, token, transport)
+            guard response.status != 401 else { throw refusesEveryToken }
         }
         try storage.check(response)
         try noteValidation()
@@ -24,11 +25,15 @@ extension SessionCall {
         let renewal = Renewal(storage, isExtension: true, context)
         if let refused = try renewal.extend(by: seconds) {
             _ = try rejected(refused)
-            guard try renewal.extend(by: seconds) == nil else {
-                throw TokenKeepError(.denied, "the server refuses a token that it has just given")
-            }
+            guard try renewal.extend(by: seconds) == nil else { throw refusesEveryToken }
         }
         try noteValidation()
+    }
+
+    private var refusesEveryToken: TokenKeepError {
+        TokenKeepError(
+            .denied, "the server refuses a token that it has just given (401)",
+            hint: "the session was renewed and goes on; check that this endpoint takes the tokens of this server")
     }
 
     /// Validates the session if nothing was heard from the server for a heartbeat.
@@ -88,9 +93,13 @@ extension SessionStorage {
             .unavailable, "\(message): \(error.message)", module: "server", hint: error.hint)
     }
 
-    /// Accepts the statuses from 200 to 299. Notes for all processes that the server asks to wait.
+    /// Accepts the statuses from 200 to 299, but no page in the place of the server's answer. Notes for all processes that the server asks to wait.
     func check(_ response: SessionResponse) throws(TokenKeepError) {
         switch response.status {
+        case 200..<300 where response.isPage:
+            throw TokenKeepError(
+                .unavailable, "the server answered \(response.status) with a page, which says neither yes nor no",
+                module: "server", hint: "check the address and the network: a proxy or a portal may have answered")
         case 200..<300: return
         case 401, 403:
             throw TokenKeepError(

@@ -27,7 +27,8 @@ struct KeptToken: Sendable {
         // No other type is kept. Servers that write "bearer" refuse this word in a header, for example Glewlwyd.
         return SessionToken(
             value: value, type: "Bearer", scope: scope, secondsLeft: left, generation: generation,
-            isShort: left.map { $0 < max(1, Int64(minTTL)) } ?? false, target: target, provider: provider)
+            isShort: left.map { $0 < max(1, Int64(minTTL)) } ?? false, target: target, provider: provider,
+            lifetime: life.lifetime)
     }
 }
 

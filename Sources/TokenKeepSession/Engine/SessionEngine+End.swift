@@ -36,8 +36,9 @@ extension SessionEngine {
     package func endHere(isLocalOnly: Bool) throws(TokenKeepError) -> EndReport {
         let call = try newCall()
         var report = EndReport()
-        let before = try call.signOut(isLocalOnly: isLocalOnly)
-        try? Sessions(store).deactivate(name, call.context)
+        let before = try Sessions(store).ending(name, call.context) { () throws(TokenKeepError) in
+            try call.signOut(isLocalOnly: isLocalOnly)
+        }
         if before.state != .signedOut { call.runHooks(.logout, &report) }
         // The hooks have limits of their own.
         report.revocation = ((try? newCall()) ?? call).clearRecord()

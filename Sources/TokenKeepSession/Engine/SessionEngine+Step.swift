@@ -39,9 +39,10 @@ extension SessionStorage {
     fileprivate func nextLook(within heartbeat: Int64) throws(TokenKeepError) -> UInt32 {
         let longest = heartbeat * 1000 + Int64.random(in: -heartbeat * 100...heartbeat * 100)
         guard let note = try note() else { return UInt32(clamping: longest) }
+        let now = options.clock()
         let times = TokenRules.Times(
             refreshAt: note.canRenew && options.transport != nil ? note.refreshAt : 0, expiresAt: note.expiresAt,
-            coolDownUntil: note.coolDownUntil)
-        return UInt32(clamping: min(longest, TokenRules.nextLook(times, at: options.clock().wall) * 1000))
+            coolDownUntil: note.coolDown(at: now).map { now.wall + $0 } ?? 0)
+        return UInt32(clamping: min(longest, TokenRules.nextLook(times, at: now.wall) * 1000))
     }
 }

@@ -240,18 +240,19 @@ public struct Outbox: Sendable {
         }
     }
 
-    /// Clears an entry that the server answered with 200: it says so for unknown tokens too (RFC 7009 section 2.2).
+    /// Clears an entry that the server answered with 200: it says so for unknown tokens too (RFC 7009 section 2.2). A page
+    /// is no such answer.
     ///
     /// - Returns: whether the token is revoked.
     private func judge(_ response: SessionResponse, _ entry: Entry) throws(TokenKeepError) -> Bool {
-        if response.status == 200 {
+        if response.status == 200, !response.isPage {
             try clear(entry)
             return true
         }
         let now = options.clock().wall
         let wait = response.wait(serverTime: now) ?? 300
         try entry.json.set("not_before", now + wait)
-        options.explain?("the server answered \(response.status)")
+        options.explain?("the server answered \(response.status)\(response.isPage ? " with a page" : "")")
         do throws(TokenKeepError) {
             try save(entry, level: nil)
         } catch {

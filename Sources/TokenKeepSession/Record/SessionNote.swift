@@ -51,6 +51,7 @@ package struct SessionNote: Sendable, Equatable {
         static let logoutMark = FieldReader.firstOptional + 1
         static let refreshItems = FieldReader.firstOptional + 2
         static let problem = FieldReader.firstOptional + 3
+        static let pause = FieldReader.firstOptional + 4
     }
 
     /// In bytes: two texts of a server, as ``ServerWords`` shortens them, and a few words.
@@ -68,6 +69,8 @@ package struct SessionNote: Sendable, Equatable {
     package var expiresAt: Int64 = 0
     package var refreshAt: Int64 = 0
     package var coolDownUntil: Int64 = 0
+    /// The cool-down that ends at ``coolDownUntil``, by both clocks; nil in a note of an earlier version.
+    package var pause: Pause?
     /// The number of answers without tokens in a row.
     package var coolDowns: UInt8 = 0
     /// The fault of the last answer, or the server's words about the end of the session; "" if there is none.
@@ -135,6 +138,7 @@ package struct SessionNote: Sendable, Equatable {
             case Tag.rotation: note.rotation = try reader.integer(UInt8.self, "rotation") == 2 ? .none : .strict
             case Tag.overlap: note.rotation = .overlap(seconds: try reader.integer(UInt32.self, "overlap"))
             case Tag.refreshItems: note.refreshItems = try reader.integer(UInt8.self, "refresh tokens' items")
+            case Tag.pause: note.pause = try Pause.parse(&reader)
             case Tag.problem: note.problem = try reader.text(value.count, "problem")
             case Tag.logoutMark: note.logoutMark = try reader.integer(UInt32.self, "logout")
             case FieldReader.firstOptional...: continue
@@ -202,6 +206,7 @@ package struct SessionNote: Sendable, Equatable {
         if !problem.isEmpty, problem.utf8.count <= SessionNote.longestProblem {
             writer.append(field: Tag.problem, problem.utf8)
         }
+        if let pause { writer.append(field: Tag.pause, pause.serialized()) }
         return writer.bytes
     }
 }

@@ -1,4 +1,5 @@
 import TokenKeepCore
+import TokenKeepKeys
 
 extension SessionResponse {
     /// The seconds for which the server asks to be left alone, by its header Retry-After; nil if it does not say.
@@ -8,11 +9,45 @@ extension SessionResponse {
 }
 
 extension SessionNote {
+    /// The beginning and the length of a cool-down.
+    package struct Pause: Sendable, Equatable {
+        package var since: SessionTime
+        package var seconds: Int64
+
+        /// The seconds that are left, by the clock that shows fewer; 0 if none can tell: after another start of the machine,
+        /// with a wall clock that was set back.
+        func left(at now: SessionTime) -> Int64 {
+            guard now.boot == since.boot || now.wall >= since.wall else { return 0 }
+            return max(0, seconds - TokenLife(obtained: since).age(at: now))
+        }
+
+        func serialized() -> [UInt8] {
+            var part = ByteWriter()
+            part.append(integer: seconds)
+            part.append(integer: since.wall)
+            part.append(integer: since.boottime)
+            part.append(since.boot.utf8)
+            return part.bytes
+        }
+
+        static func parse(_ reader: inout ByteReader) throws(FormatFault) -> Pause {
+            let seconds = try reader.integer(Int64.self, "length of the pause")
+            let wall = try reader.integer(Int64.self, "time")
+            let boottime = try reader.integer(Int64.self, "time")
+            let boot = try reader.text(reader.remaining, "boot")
+            // A person who has the keyfile can forge a note.
+            guard (0...AnswerRules.longestWait).contains(seconds) else { throw .malformed("its pause is out of range") }
+            return Pause(since: SessionTime(wall: wall, boottime: boottime, boot: boot), seconds: seconds)
+        }
+    }
+
     /// Notes an answer without tokens, and how long no process asks the server again.
     ///
     /// - Parameter problem: the server's words, or the fault of its answer.
     mutating func coolDown(after failure: AnswerRules.Failure, _ problem: String, now: SessionTime) {
-        coolDownUntil = now.wall + AnswerRules.pause(after: failure, earlierFailures: Int(coolDowns))
+        let seconds = AnswerRules.pause(after: failure, earlierFailures: Int(coolDowns))
+        coolDownUntil = now.wall + seconds
+        pause = Pause(since: now, seconds: seconds)
         coolDowns = min(coolDowns, 100) + 1
         self.problem = problem
     }
@@ -20,6 +55,7 @@ extension SessionNote {
     /// Forgets the failures before an answer with tokens.
     mutating func endCoolDown() {
         coolDownUntil = 0
+        pause = nil
         coolDowns = 0
         problem = ""
     }
@@ -27,9 +63,17 @@ extension SessionNote {
     /// Seconds until the server may be asked again; nil if it may be asked now.
     func coolDown(at now: SessionTime) -> Int64? {
         let left = coolDownUntil.subtractingReportingOverflow(now.wall)
-        // A clock that was set back must not lengthen the wait beyond what the server may ask for.
         guard !left.overflow, left.partialValue > 0, left.partialValue <= AnswerRules.longestWait else { return nil }
-        return left.partialValue
+        // A clock that was set back must not lengthen the wait.
+        guard let rest = pause?.left(at: now) else { return left.partialValue }
+        return rest > 0 ? min(rest, left.partialValue) : nil
+    }
+
+    /// The moment by the wall clock from which the server may be asked again; nil if it may be asked now.
+    func coolDownEnd(at now: SessionTime) -> UnixTime? {
+        guard let seconds = coolDown(at: now) else { return nil }
+        let (end, isBeyond) = now.wall.addingReportingOverflow(seconds)
+        return isBeyond ? nil : UnixTime(end)
     }
 
     /// The error of a call during a cool-down.

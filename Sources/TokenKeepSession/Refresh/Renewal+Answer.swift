@@ -61,18 +61,29 @@ extension Renewal {
         case .refused(let words), .interaction(let words):
             guard case .end(let reason) = action else { return nil }
             return try ended(reason, words, facts, record)
-        case .denied(let words, _):
-            let problem = "it refuses the client: \(words)"
+        case .denied(let words, let isAboutClient):
+            let (what, hint) = refused(isAboutClient: isAboutClient)
+            let problem = "it refuses \(what): \(words)"
             options.explain?("the server's answer: \(problem)")
             try note(action, problem, facts)
-            throw TokenKeepError(
-                .denied, "the server refuses the client: \(words)", hint: "check client id, secret and scope")
+            throw TokenKeepError(.denied, "the server refuses \(what): \(words)", hint: hint)
         case .coolDown: return nil
         case .unknown(let reason):
             try note(action, reason, facts)
             options.explain?("the server's answer: \(reason)")
             throw Renewal.unknown(reason, nil)
         }
+    }
+
+    /// The part of a request that the server refuses, and what the user can check.
+    private func refused(isAboutClient: Bool) -> (what: String, hint: String) {
+        if isAboutClient { return ("the client", "check client id, secret and scope") }
+        guard let target else {
+            return ("the scope or the resource", "check scope and resource of the provider's file")
+        }
+        let what =
+            target.resource == nil ? "the scope" : target.scope == nil ? "the resource" : "the resource or the scope"
+        return (what, "the session's other tokens go on; check --resource and --scope")
     }
 
     /// Notes an answer that gave no tokens, or a request that was not carried out.

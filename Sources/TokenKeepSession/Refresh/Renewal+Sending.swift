@@ -76,7 +76,7 @@ extension Renewal {
         case .noted:
             let isUnsent = error.status == .unavailable
             let action: AnswerRules.Action = isUnsent ? .withdraw : .pause(.unknown, withdraws: false)
-            _ = try orFault { () throws(TokenKeepError) in try note(action, "its answer was lost", facts) }
+            _ = try orFault { () throws(TokenKeepError) in try note(action, Renewal.lostAnswer, facts) }
             return isUnsent ? .notSent(error) : .failed(Renewal.unknown(error.message, error.hint))
         }
     }
@@ -154,7 +154,12 @@ extension Renewal {
         switch SendingRules.decide(request, rotation(of: facts), isAccessTokenOver: isOver) {
         case .send: return
         case .useAccessToken:
-            throw Renewal.unknown("the answer to an earlier refresh was lost", "the present token is used to its end")
+            // An answer that came gave no tokens: nothing was lost.
+            let problem = facts.note.problem
+            let isLost = problem.isEmpty || problem == Renewal.lostAnswer
+            throw Renewal.unknown(
+                isLost ? "the answer to an earlier refresh was lost" : "an earlier refresh gave no tokens: \(problem)",
+                "the present token is used to its end")
         case .isLost:
             _ = try end(.rotationLost, facts)
             throw storage.ended(.rotationLost)

@@ -30,6 +30,8 @@ struct Renewal {
 
     /// The seeds' number of attempts, if a request could not be sent.
     private static let attempts = 3
+    /// The problem of a note whose request had no answer.
+    static let lostAnswer = "its answer was lost"
     /// The time for saving an answer, in milliseconds.
     private static let savingLimit: UInt32 = 20_000
     /// A wait for another process that nobody is shown, in milliseconds.

@@ -11,13 +11,24 @@ package enum ServerWords {
     ///
     /// - Parameter token: the token that was sent. Words that repeat it are left out.
     static func text(_ json: JSONValue, hiding token: SecretBytes?) -> String {
-        let words = [code(json), json["error_description"]?.text ?? json["msg"]?.text]
+        let words = [code(json), description(json)]
         return words.compactMap { $0 }.filter { !$0.isEmpty && !repeats(token, in: $0) }.map(printable)
             .joined(separator: ": ")
     }
 
-    /// The code of the error: a word of RFC 6749 section 5.2, or of Supabase; nil if the body has none.
-    static func code(_ json: JSONValue) -> String? { json["error"]?.text ?? json["error_code"]?.text }
+    /// The code of the error: a word of RFC 6749 section 5.2, of Supabase, or of an object `error` as many APIs have it; nil
+    /// if the body has none.
+    package static func code(_ json: JSONValue) -> String? {
+        let error = json["error"]
+        return error?.text ?? error?["code"]?.text ?? error?["type"]?.text ?? error?["status"]?.text
+            ?? json["error_code"]?.text
+    }
+
+    /// The sentence about the error; nil if the body has none.
+    package static func description(_ json: JSONValue) -> String? {
+        json["error_description"]?.text ?? json["error"]?["message"]?.text ?? json["error"]?["description"]?.text
+            ?? json["msg"]?.text
+    }
 
     /// The first 200 bytes, with a question mark for each character that controls a terminal or the direction of a line.
     package static func printable(_ text: String) -> String {

@@ -160,6 +160,13 @@ public struct SessionResponse: Sendable {
         self.body = body
     }
 
+    /// Whether the body is a page for people (HTML, XML): a portal or a proxy may have answered in the server's place.
+    package var isPage: Bool { SessionResponse.isPage(body) }
+
+    package static func isPage(_ body: SecretBytes) -> Bool {
+        body.withUnsafeBytes { AnswerText.withoutMark($0).first { $0 > 0x20 } == UInt8(ascii: "<") }
+    }
+
     /// The value of the first header with a name, compared without case.
     func header(_ name: String) -> String? { headers.first { $0.name.lowercased() == name.lowercased() }?.value }
 }
