@@ -147,6 +147,30 @@ class Names(unittest.TestCase):
         self.assertEqual(done.returncode, 4)
         self.assertIn("there is no message bus: No such file or directory (set DBUS_SESSION_BUS_ADDRESS", done.stderr)
 
+    @unittest.skipUnless(os.geteuid() == 0, "another user's bus needs root")
+    def test_a_bus_of_another_user_is_refused(self):
+        runtime = self.world.environment["XDG_RUNTIME_DIR"]
+        folder = os.path.join(self.world.home, "other")
+        os.mkdir(folder)
+        for path in (self.world.home, folder, runtime):
+            os.chmod(path, 0o755)
+        os.chown(folder, 65534, 65534)
+        bus = subprocess.Popen(
+            ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "dbus-daemon", "--nofork", "--config-file",
+             os.path.join(self.world.home, "bus.conf"), f"--address=unix:path={folder}/bus"], env=self.world.environment,
+            stderr=subprocess.DEVNULL)
+        self.world.processes.append(bus)
+        wait_until(lambda: os.path.exists(f"{folder}/bus"), "the bus")
+        for environment, variable in (
+                ({"DBUS_SESSION_BUS_ADDRESS": f"unix:path={folder}/bus"}, "DBUS_SESSION_BUS_ADDRESS"),
+                ({"XDG_RUNTIME_DIR": folder}, "XDG_RUNTIME_DIR")):
+            names = {name: value for name, value in self.world.environment.items() if name != "DBUS_SESSION_BUS_ADDRESS"}
+            done = subprocess.run([os.environ["PROVIDER"]], env={**names, **environment}, stderr=subprocess.PIPE, text=True,
+                                  check=False, timeout=PATIENCE)
+            self.assertIn(f"the message bus belongs to the user 65534, not to 0 ({variable} is another user's: unset it)",
+                          done.stderr)
+            self.assertEqual(done.returncode, 5)
+
     def test_a_signal_ends_the_program(self):
         self.assertEqual(self.world.stop(self.world.provider()), 0)
 

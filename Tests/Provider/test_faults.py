@@ -166,10 +166,64 @@ class Hostile(Case):
             other.connection.send(message)
         self.assertEqual(self.client.value(path), b"token")
         # The flood's client drops its calls: what was refused is LimitsExceeded, what was taken is stored.
-        replies = [other.connection.receive(timeout=PATIENCE) for _ in range(200)]
+        replies = other.replies(200)
         refused = [reply for reply in replies if reply.header.message_type == MessageType.error]
         self.assertTrue(all(reply.header.fields[HeaderFields.error_name].endswith("LimitsExceeded") for reply in refused))
         self.assertEqual(len(self.client.search({"flood": "1"})[0]), 200 - len(refused))
+
+
+    def test_a_flood_of_searches_does_not_keep_another_from_its_token(self):
+        """Calls of clients have their turns: 4 000 calls of one client stand before the other's, which is answered first."""
+        paths = [self.client.create({"a": "1", "number": str(number)}, b"token") for number in range(20)]
+        other = self.connect()
+        for _ in range(4000):
+            other.connection.send(other.message(ROOT, SERVICE, "SearchItems", "a{ss}", {}))
+        self.assertEqual(self.client.value(paths[0]), b"token")
+        other.replies(4000)
+
+    def test_arguments_beyond_8_mib_are_refused(self):
+        long = {f"{number:04}": "x" * 16384 for number in range(600)}
+        self.refused("LimitsExceeded", self.client.call, ROOT, SERVICE, "SearchItems", "a{ss}", long)
+        self.refused("LimitsExceeded", self.client.call, ROOT, SERVICE, "Unlock", "ao", [LOGIN] * 300000)
+        self.refused("LimitsExceeded", self.client.create, {"a": "1"}, b"x" * (31 << 20))
+        self.assertEqual(self.client.search({}), ([], []))
+
+    def test_secrets_beyond_16_mib_are_too_many_for_one_answer(self):
+        paths = [self.client.create({"number": str(number)}, b"x" * (1 << 20)) for number in range(17)]
+        self.assertEqual(len(self.client.secrets(paths[:16] * 3)), 16)
+        with self.assertRaises(Refused) as caught:
+            self.client.secrets(paths)
+        self.assertIn("LimitsExceeded", str(caught.exception))
+        self.assertIn("the secrets are longer than 16777216 bytes together", str(caught.exception))
+
+    def test_the_session_collection_is_full_at_16_mib(self):
+        session = f"{ROOT}/collection/session"
+        paths = [self.client.create({"n": str(n)}, b"x" * (1 << 20), collection=session) for n in range(16)]
+        with self.assertRaises(Refused) as caught:
+            self.client.create({"n": "16"}, b"x", collection=session)
+        self.assertIn("LimitsExceeded: ('the collection session is full',)", str(caught.exception))
+        self.client.call(paths[0], ITEM, "SetSecret", "(oayays)", self.client.secret(b"y" * (1 << 20)))
+        self.client.call(paths[0], ITEM, "Delete")
+        self.client.create({"n": "16"}, b"x", collection=session)
+
+    def test_ten_thousand_sessions_of_a_hundred_and_sixty_clients(self):
+        path = self.client.create({"a": "1"}, b"token")
+        for _ in range(160):
+            client = Client(self.world.address)
+            for _ in range(64):
+                client.connection.send(client.message(ROOT, SERVICE, "OpenSession", "sv", "plain", ("s", "")))
+            sessions = {reply.body[1] for reply in client.replies(64)}
+            self.assertEqual(len(sessions), 64)
+            self.refused("LimitsExceeded", client.open_session)
+            client.close()
+        self.assertEqual(self.client.value(path), b"token")
+
+    def test_a_client_that_begins_sessions_all_at_once_gets_64(self):
+        for _ in range(100):
+            self.client.connection.send(self.client.message(
+                ROOT, SERVICE, "OpenSession", "sv", "dh-ietf1024-sha256-aes128-cbc-pkcs7", ("ay", b"\x7f" * 128)))
+        replies = self.client.replies(100)
+        self.assertEqual(sum(reply.header.message_type == MessageType.error for reply in replies), 36)
 
 
 class Portal(Case):

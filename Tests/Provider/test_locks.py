@@ -26,6 +26,9 @@ for line in sys.stdin:
         open(folder + "/answers", "w").write("\\n".join(answers[1:]))
         if answers[0] == "wait":
             time.sleep(1000)
+        if answers[0] == "error":
+            print("ERR 83886163 No PIN entry <Pinentry>", flush=True)
+            continue
         if answers[0] == "dismiss":
             print("ERR 83886179 Operation cancelled <Pinentry>", flush=True)
             continue
@@ -258,6 +261,22 @@ class Pinentry(Locked):
         self.assertEqual(first.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
         self.assertEqual(second.stdout.readline(), f"(False, ('ao', ['{LOGIN}']))\n")
         self.assertEqual(self.asked().count("GETPIN"), 1)
+
+    def test_one_clients_end_does_not_answer_anothers_prompt(self):
+        """Chromium deletes its cookies after one dismissal: the next client's user is asked."""
+        self.begin_asking("wait", "dismiss", "pw")
+        first, second, third = (self.ask(DISPLAY=":7") for _ in range(3))
+        wait_until(lambda: "GETPIN" in self.asked(), "the question")
+        first.kill()
+        self.assertEqual(second.stdout.readline(), "(True, ('ao', []))\n")
+        self.assertEqual(third.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
+        for process in (first, second, third):
+            self.assertIn("SETDESC Password of the vault, for python3 (pid %d)" % process.pid, self.asked())
+
+    def test_a_pinentry_that_cannot_ask_is_named(self):
+        self.begin_asking("error")
+        self.assertEqual(self.ask(DISPLAY=":7").stdout.readline(), "(True, ('ao', []))\n")
+        self.assertIn("pinentry cannot ask: error 83, for python3 (pid ", self.world.logged())
 
     def test_a_question_ends_with_its_client(self):
         self.begin_asking("wait", "pw")

@@ -46,6 +46,15 @@ struct CallingProgram: Sendable {
         return printable.isEmpty ? "a program" : String(decoding: printable, as: UTF8.self)
     }
 
+    /// The Flatpak application in which a process runs; nil for none. The file is the sandbox's own: for the log alone.
+    static func sandbox(of process: pid_t) -> String? {
+        guard let bytes = read("/proc/\(process)/root/.flatpak-info", atMost: 4096),
+            let line = bytes.split(separator: UInt8(ascii: "\n")).first(where: { $0.starts(with: "name=".utf8) })
+        else { return nil }
+        let name = line.dropFirst(5).prefix(255).filter { $0 > 0x20 && $0 < 0x7f }
+        return String(decoding: name, as: UTF8.self)
+    }
+
     private static func environment(of process: pid_t) -> [String: String] {
         var found: [String: String] = [:]
         for entry in (read("/proc/\(process)/environ", atMost: 1 << 18) ?? []).split(separator: 0) {

@@ -79,10 +79,10 @@ extension Provider {
     private func setSecret(_ path: ObjectPath, _ message: BusMessage) throws(Refusal) {
         try message.expect("(oayays)")
         let new = try secret(in: message)
-        message.holding = try clients.unanswered.hold(new.secret.count, of: message.sender)
         whenFresh(message) { [self] () throws(Refusal) in
             let item = try openItem(at: path)
             guard let name = item.name else {
+                try checkRoom(for: new.secret, in: item.id)
                 memory[item.id] = new.secret
                 put(item.changed(contentType: new.contentType))
                 return bus.reply(to: message)

@@ -53,6 +53,8 @@ enum StoredObject: Sendable {
 enum ItemMapping {
     private static let genericSchema = "org.freedesktop.Secret.Generic"
     private static let schema = "xdg:schema"
+    /// The content type of an item that no client of the bus stored.
+    static let usualContentType = "text/plain"
 
     /// The object of a record; nil for a record that clients of the bus do not see.
     static func object(of details: ItemDetails) -> StoredObject? {
@@ -74,10 +76,13 @@ enum ItemMapping {
     }
 
     private static func item(_ details: ItemDetails, collection: String, id: String) -> IndexedItem {
-        IndexedItem(
+        let given = details.lookup?.attributes ?? [:]
+        // An item that a program of ours saved may have a client's label or content type, without attributes.
+        let isOwn = details.name.namespace.isEmpty && given.isEmpty
+        return IndexedItem(
             collection: collection, id: id, name: details.name, label: details.lookup?.label ?? details.label,
-            attributes: details.lookup?.attributes ?? ownAttributes(of: details),
-            contentType: details.lookup?.contentType ?? "text/plain", created: seconds(details.createdAt),
+            attributes: isOwn ? ownAttributes(of: details) : given,
+            contentType: details.lookup?.contentType ?? usualContentType, created: seconds(details.createdAt),
             modified: seconds(details.modifiedAt), level: details.accessLevel, version: details.version)
     }
 

@@ -21,9 +21,11 @@ struct VaultWriter: Sendable {
 
     /// Saves an item. Level, flags and own attributes of an existing item stay.
     ///
+    /// - Parameter dates: when the item was created and modified elsewhere, in seconds since 1970; nil for now.
     /// - Throws: ``Status/policy`` if the item needs a protection that the bus cannot give.
     func save(
-        _ name: ItemName, _ secret: SecretBytes, label: String, lookup: LookupFields
+        _ name: ItemName, _ secret: SecretBytes, label: String, lookup: LookupFields,
+        dates: (created: UInt64, modified: UInt64)? = nil
     ) throws(TokenKeepError) -> ItemDetails {
         let shown = VaultWriter.shown(label, for: name)
         return try change(name) { (present, _) throws(TokenKeepError) in
@@ -36,6 +38,19 @@ struct VaultWriter: Sendable {
             request.lookup = lookup
             request.lookup?.itemID = lookup.itemID ?? present?.lookup?.itemID
             if !shown.utf8.elementsEqual(label.utf8) { request.lookup?.label = label }
+            var details = request.details(replacing: present, module: "vault")
+            if let dates, dates.created > 0, dates.modified > 0 {
+                details.createdAt = UnixTime(Int64(clamping: dates.created))
+                details.modifiedAt = UnixTime(Int64(clamping: dates.modified))
+            }
+            return TokenItem(details: details, secret: secret)
+        }
+    }
+
+    /// Saves an item that has no lookup attributes, in place of what it holds.
+    func replaceOrMake(_ name: ItemName, _ secret: SecretBytes, label: String) throws(TokenKeepError) {
+        _ = try change(name) { (present, _) throws(TokenKeepError) in
+            let request = try SaveRequest(name: name, secret: secret, label: label)
             return TokenItem(details: request.details(replacing: present, module: "vault"), secret: secret)
         }
     }
@@ -45,10 +60,11 @@ struct VaultWriter: Sendable {
         try Limits.checkSecret(count: secret.count)
         return try change(name) { (present, _) throws(TokenKeepError) in
             guard var details = present else { throw VaultWriter.gone }
-            // An item of `tokenkeep save` keeps no content type: clients that read it get "text/plain".
-            if let lookup = details.lookup {
+            if details.lookup != nil || contentType != ItemMapping.usualContentType {
+                let lookup = details.lookup
                 details.lookup = try LookupFields(
-                    attributes: lookup.attributes, contentType: contentType, label: lookup.label, itemID: lookup.itemID)
+                    attributes: lookup?.attributes ?? [:], contentType: contentType, label: lookup?.label,
+                    itemID: lookup?.itemID)
             }
             details.modifiedAt = .now
             return TokenItem(details: details, secret: secret)
@@ -61,11 +77,22 @@ struct VaultWriter: Sendable {
     ) throws(TokenKeepError) -> ItemDetails {
         try change(name) { (present, secret) throws(TokenKeepError) in
             guard var details = present, let secret = try secret() else { throw VaultWriter.gone }
-            if let lookup { details.lookup = lookup }
+            if var lookup {
+                lookup.label = lookup.label ?? details.lookup?.label
+                lookup.itemID = lookup.itemID ?? details.lookup?.itemID
+                details.lookup = lookup
+            }
             if let label {
                 details.label = VaultWriter.shown(label, for: name)
-                let isShown = details.label.utf8.elementsEqual(label.utf8)
-                details.lookup?.label = isShown ? nil : label
+                if details.label.utf8.elementsEqual(label.utf8) {
+                    details.lookup?.label = nil
+                } else {
+                    let present = details.lookup
+                    details.lookup = try LookupFields(
+                        attributes: present?.attributes ?? [:],
+                        contentType: present?.contentType ?? ItemMapping.usualContentType, label: label,
+                        itemID: present?.itemID)
+                }
             }
             details.modifiedAt = .now
             return TokenItem(details: details, secret: secret)
