@@ -251,6 +251,66 @@ class Commands(unittest.TestCase):
         self.assertIn("disabled", self.command("disable").stdout)
         self.assertFalse(os.path.exists(self.path))
 
+    def portal(self, version):
+        """An xdg-desktop-portal of a version, as the bus would start it."""
+        program = os.path.join(self.world.home, "xdg-desktop-portal")
+        with open(program, "w", encoding="utf-8", opener=lambda p, f: os.open(p, f, 0o755)) as file:
+            file.write(f"#!/bin/sh\necho xdg-desktop-portal {version}\n")
+        folder = os.path.join(self.world.home, "portal/dbus-1/services")
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "org.freedesktop.portal.Desktop.service"), "w", encoding="utf-8") as file:
+            file.write(f"[D-BUS Service]\nName=org.freedesktop.portal.Desktop\nExec={program}\n")
+        self.world.environment["XDG_DATA_DIRS"] = os.path.join(self.world.home, "portal")
+
+    def portals_conf(self, text=None, name="portals.conf"):
+        path = os.path.join(self.world.home, "config/xdg-desktop-portal", name)
+        if text is not None:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        if not os.path.exists(path):
+            return None
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+
+    def test_the_portals_files_of_1_18(self):
+        before = "[preferred]\ndefault=gtk\n"
+        self.portal("1.18.4")
+        written = os.path.join(self.world.home, "data/xdg-desktop-portal/portals/tokenkeep.portal")
+        # Without a file of the user's none is made: it would hide the desktop's.
+        self.assertIn("no portals.conf of yours names a backend", self.command("enable", code=4).stdout)
+        self.assertEqual((self.portals_conf(), os.path.exists(written)), (None, False))
+        self.portals_conf(before)
+        self.assertIn("portals.conf names the provider\n", self.command("enable", code=4).stdout)
+        self.assertEqual(self.portals_conf(), "[preferred]\norg.freedesktop.impl.portal.Secret=tokenkeep\ndefault=gtk\n")
+        with open(written, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "[portal]\nDBusName=org.freedesktop.secrets\n"
+                             "Interfaces=org.freedesktop.impl.portal.Secret\n")
+        self.command("enable", code=4)
+        self.command("disable")
+        self.assertEqual((self.portals_conf(), os.path.exists(written)), (before, False))
+
+    def test_the_portals_file_of_the_desktop_comes_first(self):
+        self.portal("1.20.0")
+        self.portals_conf("[preferred]\n", "sway-portals.conf")
+        self.portals_conf("[preferred]\n")
+        self.command("enable", code=4, environment={"XDG_CURRENT_DESKTOP": "Sway:wlroots"})
+        self.assertEqual(self.portals_conf(), "[preferred]\n")
+        self.assertIn("Secret=tokenkeep", self.portals_conf(name="sway-portals.conf"))
+
+    def test_another_backend_for_secrets_stays(self):
+        self.portal("1.18.0")
+        before = self.portals_conf("[preferred]\norg.freedesktop.impl.portal.Secret=oo7-portal\n")
+        self.assertIn("names another backend for secrets, which stays", self.command("enable", code=4).stdout)
+        self.assertEqual(self.portals_conf(), before)
+
+    def test_a_portal_before_1_18_gets_no_file(self):
+        self.portal("1.16.0")
+        before = self.portals_conf("[preferred]\ndefault=gtk\n")
+        self.command("enable", code=4)
+        self.assertEqual(self.portals_conf(), before)
+        self.assertFalse(os.path.exists(os.path.join(self.world.home, "data/xdg-desktop-portal")))
+
     def other(self, program="/usr/bin/other-keyring"):
         folder = os.path.join(self.world.home, "system/dbus-1/services")
         os.makedirs(folder)
