@@ -5,6 +5,7 @@ import subprocess
 import tempfile
 import unittest
 
+from compared import Compared
 from patience import PATIENCE, wait_until
 from world import World
 
@@ -55,9 +56,7 @@ secret-tool lookup a 1; echo $?
 """
 
 
-class Clients(unittest.TestCase):
-    maxDiff = None
-
+class Clients(Compared):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp()
@@ -67,33 +66,6 @@ class Clients(unittest.TestCase):
         subprocess.run(
             ["gcc", "-Wall", "-Wextra", "-Werror", os.path.join(HERE, "libsecret.c"), "-o", cls.program,
              *flags.stdout.split()], check=True)
-
-    def world(self):
-        world = World()
-        self.addCleanup(world.close)
-        return world
-
-    def gnome_keyring(self):
-        """A world with gnome-keyring, whose login collection is open."""
-        world = self.world()
-        process = subprocess.Popen(
-            ["gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets"], env=world.environment,
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        process.stdin.write(b"pw")
-        process.stdin.close()
-        world.processes.append(process)
-        wait_until(world.owner, "gnome-keyring")
-        return world
-
-    def compare(self, *command):
-        """What a client prints is what it prints with gnome-keyring."""
-        world = self.world()
-        world.provider()
-        ours = world.run(*command, check=False)
-        theirs = self.gnome_keyring().run(*command, check=False)
-        self.assertEqual((ours.stdout, ours.returncode), (theirs.stdout, theirs.returncode), ours.stderr + theirs.stderr)
-        self.assertEqual(ours.returncode, 0, ours.stderr)
-        return ours.stdout
 
     def test_secret_tool(self):
         self.assertEqual(
