@@ -50,6 +50,11 @@ class Items(Case):
     def test_the_newest_item_is_found_first(self):
         paths = [self.client.create({"a": "1", "number": str(number)}, b"") for number in range(5)]
         self.assertEqual(self.client.search({"a": "1"})[0], paths[::-1])
+        self.client.call(paths[1], ITEM, "SetSecret", "(oayays)", self.client.secret(b"2"))
+        paths.append(paths.pop(1))
+        self.assertEqual(self.client.search({"a": "1"})[0], paths[::-1])
+        self.restart()
+        self.assertEqual(self.client.search({"a": "1"})[0], paths[::-1])
 
     def test_any_bytes_and_content_types_are_kept(self):
         for number, (value, content_type) in enumerate([
@@ -276,6 +281,8 @@ class Signals(Case):
             path = self.client.create({"a": "1"}, b"1")
             self.assertEqual(self.client.seen_signals(queue), [(LOGIN, "ItemCreated", (path,))])
             self.client.call(path, ITEM, "SetSecret", "(oayays)", self.client.secret(b"2"))
+            self.assertEqual(self.client.seen_signals(queue), [(LOGIN, "ItemChanged", (path,))])
+            self.client.set(path, ITEM, "Attributes", "a{ss}", {"service": "s", "username": "u"})
             self.assertEqual(self.client.seen_signals(queue), [(LOGIN, "ItemChanged", (path,))])
             self.client.call(path, ITEM, "Delete")
             self.assertEqual(self.client.seen_signals(queue), [(LOGIN, "ItemDeleted", (path,))])

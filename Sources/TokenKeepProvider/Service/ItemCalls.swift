@@ -156,8 +156,9 @@ extension Provider {
                 try writer.move(name, to: move.get(), fields, id: item.id)
             }
         ) { [self] details in
-            if details.name != name { wrote(name, nil) }
+            // First the new record, whose item has the same path: the item changed, and is never gone.
             wrote(details.name, details)
+            if details.name != name { wrote(name, nil) }
             bus.reply(to: message)
         }
     }
