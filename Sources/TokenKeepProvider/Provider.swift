@@ -29,6 +29,8 @@ final class Provider {
     var isHeldLocked = false
     /// The identifiers of items that are being created, by their attributes: two equal calls make one item.
     var creating: [String: String] = [:]
+    /// The former names of records of items whose attributes are being changed, by the new names.
+    var moving: [ItemName: ItemName] = [:]
     var freshness = Freshness()
     /// Calls whose look at the vault has ended.
     private(set) var ready = FairQueue<() -> Void>()
@@ -201,10 +203,39 @@ final class Provider {
         update(name, details)
     }
 
+    /// The item at a path of its own. An item keeps its identifier when its attributes, and so its record's name, change:
+    /// the next item of the former name, if no client of the bus made it, gets another one.
+    private func placed(_ item: IndexedItem) -> IndexedItem {
+        guard let name = item.name else { return item }
+        guard let other = index[item.collection, item.id], let former = other.name, former != name, moving[name] != former
+        else {
+            let isSecond = item.isAtOwnPath && index.item(named: name)?.isAtSecondPath == true
+            return isSecond ? item.atSecondPath : item
+        }
+        guard !item.isAtOwnPath else { return pinned(item) }
+        if other.isAtOwnPath {
+            drop(other)
+            put(pinned(other))
+        }
+        return item
+    }
+
+    /// The item at its second path, which its record keeps from now on.
+    private func pinned(_ item: IndexedItem) -> IndexedItem {
+        let moved = item.atSecondPath
+        if let name = item.name {
+            run(on: moved.id, { [writer] in try? writer.pin(name, moved.id) }) { [self] details in
+                if let details { wrote(name, details) }
+            }
+        }
+        return moved
+    }
+
     /// Brings the index to the state of a record, and signals what changed. nil: the record is gone.
     private func update(_ name: ItemName, _ details: ItemDetails?) {
         switch details.flatMap(ItemMapping.object(of:)) {
-        case .item(let item):
+        case .item(let found):
+            let item = placed(found)
             if let before = index.item(named: name), before.path != item.path { drop(before) }
             put(item)
         case .collection(let collection): put(collection)

@@ -153,6 +153,7 @@ extension Provider {
             return (before.id, .success(name))
         }
         if collection == IndexedCollection.login, let name = ItemMapping.sharedName(of: new.attributes) {
+            // Calls that all make the record of one pair have one key, too.
             return (index.item(named: name)?.id ?? ItemMapping.id(of: name), .success(name))
         }
         let key = Provider.creationKey(new.attributes, collection)
@@ -189,7 +190,8 @@ extension Provider {
             let name = try target.name.get()
             do throws(TokenKeepError) {
                 let label = label.isEmpty && name.namespace.isEmpty ? name.defaultLabel : label
-                return .success(try writer.save(name, secret, label: label, lookup: lookup))
+                let newID = name.namespace.isEmpty ? newID() : nil
+                return .success(try writer.save(name, secret, label: label, lookup: lookup, newID: newID))
             } catch {
                 // An item that needs the password at each use does not exist for the bus: the client gets one of its own.
                 guard error.status == .policy, name.namespace.isEmpty else { throw error }

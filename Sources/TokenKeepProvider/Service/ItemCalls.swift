@@ -150,6 +150,7 @@ extension Provider {
             return bus.reply(to: message)
         }
         let move = Provider.move(item, name, to: attributes)
+        if let other = try? move.get() { moving[other] = name }
         ask(
             on: item.id, for: message,
             { [writer] () throws(TokenKeepError) in
@@ -159,6 +160,7 @@ extension Provider {
             // First the new record, whose item has the same path: the item changed, and is never gone.
             wrote(details.name, details)
             if details.name != name { wrote(name, nil) }
+            moving[details.name] = nil
             bus.reply(to: message)
         }
     }

@@ -29,6 +29,20 @@ struct IndexedItem: Sendable, Equatable {
     var path: ObjectPath { .item(collection: collection, id: id) }
 }
 
+extension IndexedItem {
+    /// Whether the item's identifier follows from its name.
+    var isAtOwnPath: Bool { name.map { $0.namespace.isEmpty && id == ItemMapping.id(of: $0) } ?? false }
+    var isAtSecondPath: Bool { name.map { $0.namespace.isEmpty && id == ItemMapping.id(of: $0, isSecond: true) } ?? false }
+
+    /// The item with the identifier for the case that another item has its usual one.
+    var atSecondPath: IndexedItem {
+        IndexedItem(
+            collection: collection, id: name.map { ItemMapping.id(of: $0, isSecond: true) } ?? id, name: name, label: label,
+            attributes: attributes, contentType: contentType, created: created, modified: modified, level: level,
+            version: version)
+    }
+}
+
 /// A collection as clients of the bus see it.
 struct IndexedCollection: Sendable, Equatable {
     let id: String
@@ -110,9 +124,12 @@ enum ItemMapping {
     }
 
     /// The identifier of a shared item, which follows from its name.
-    static func id(of name: ItemName) -> String {
+    ///
+    /// - Parameter isSecond: whether another item has the usual identifier.
+    static func id(of name: ItemName, isSecond: Bool = false) -> String {
         var message = LengthPrefixedBytes()
         message.append(ReservedNamespace.name.utf8)
+        if isSecond { message.append("second".utf8) }
         message.append(name.service.utf8)
         message.append(name.account.utf8)
         return Hexadecimal.text(message.bytes.withUnsafeBytes { KeyedHash.digest(of: $0, count: 16) })

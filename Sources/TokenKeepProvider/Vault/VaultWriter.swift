@@ -21,10 +21,12 @@ struct VaultWriter: Sendable {
 
     /// Saves an item. Level, flags and own attributes of an existing item stay.
     ///
-    /// - Parameter dates: when the item was created and modified elsewhere, in seconds since 1970; nil for now.
+    /// - Parameters:
+    ///   - newID: the identifier on the bus of an item that is new; nil for the one that follows from its name.
+    ///   - dates: when the item was created and modified elsewhere, in seconds since 1970; nil for now.
     /// - Throws: ``Status/policy`` if the item needs a protection that the bus cannot give.
     func save(
-        _ name: ItemName, _ secret: SecretBytes, label: String, lookup: LookupFields,
+        _ name: ItemName, _ secret: SecretBytes, label: String, lookup: LookupFields, newID: String? = nil,
         dates: (created: UInt64, modified: UInt64)? = nil
     ) throws(TokenKeepError) -> ItemDetails {
         let shown = VaultWriter.shown(label, for: name)
@@ -36,7 +38,7 @@ struct VaultWriter: Sendable {
                 name: name, secret: secret, label: shown, attributes: present?.attributes ?? .none,
                 expiresAt: nil)
             request.lookup = lookup
-            request.lookup?.itemID = lookup.itemID ?? present?.lookup?.itemID
+            request.lookup?.itemID = lookup.itemID ?? present?.lookup?.itemID ?? (present == nil ? newID : nil)
             if !shown.utf8.elementsEqual(label.utf8) { request.lookup?.label = label }
             var details = request.details(replacing: present, module: "vault")
             if let dates, dates.created > 0, dates.modified > 0 {
@@ -95,6 +97,18 @@ struct VaultWriter: Sendable {
                 }
             }
             details.modifiedAt = .now
+            return TokenItem(details: details, secret: secret)
+        }
+    }
+
+    /// Gives an item an identifier on the bus that does not follow from its name.
+    func pin(_ name: ItemName, _ id: String) throws(TokenKeepError) -> ItemDetails {
+        try change(name) { (present, secret) throws(TokenKeepError) in
+            guard var details = present, let secret = try secret() else { throw VaultWriter.gone }
+            let lookup = details.lookup
+            details.lookup = try LookupFields(
+                attributes: lookup?.attributes ?? [:], contentType: lookup?.contentType ?? ItemMapping.usualContentType,
+                label: lookup?.label, itemID: id)
             return TokenItem(details: details, secret: secret)
         }
     }
