@@ -207,7 +207,8 @@ final class Provider {
     /// the next item of the former name, if no client of the bus made it, gets another one.
     private func placed(_ item: IndexedItem) -> IndexedItem {
         guard let name = item.name else { return item }
-        guard let other = index[item.collection, item.id], let former = other.name, former != name, moving[name] != former
+        guard let other = index[item.collection, item.id], let former = other.name, former != name,
+            moving[name] != former
         else {
             let isSecond = item.isAtOwnPath && index.item(named: name)?.isAtSecondPath == true
             return isSecond ? item.atSecondPath : item

@@ -1,7 +1,7 @@
 import CSystemdBus
 import Glibc
 
-/// What a program prints.
+/// The standard output of a program.
 enum ProgramOutput {
     private static let length = 4096
 

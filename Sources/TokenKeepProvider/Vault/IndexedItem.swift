@@ -32,12 +32,15 @@ struct IndexedItem: Sendable, Equatable {
 extension IndexedItem {
     /// Whether the item's identifier follows from its name.
     var isAtOwnPath: Bool { name.map { $0.namespace.isEmpty && id == ItemMapping.id(of: $0) } ?? false }
-    var isAtSecondPath: Bool { name.map { $0.namespace.isEmpty && id == ItemMapping.id(of: $0, isSecond: true) } ?? false }
+    var isAtSecondPath: Bool {
+        name.map { $0.namespace.isEmpty && id == ItemMapping.id(of: $0, isSecond: true) } ?? false
+    }
 
     /// The item with the identifier for the case that another item has its usual one.
     var atSecondPath: IndexedItem {
         IndexedItem(
-            collection: collection, id: name.map { ItemMapping.id(of: $0, isSecond: true) } ?? id, name: name, label: label,
+            collection: collection, id: name.map { ItemMapping.id(of: $0, isSecond: true) } ?? id, name: name,
+            label: label,
             attributes: attributes, contentType: contentType, created: created, modified: modified, level: level,
             version: version)
     }
