@@ -12,6 +12,8 @@ cp "$2" "$work/bin/tokenkeep"
 PROVIDER=$work/libexec/tokenkeep/tokenkeep-secret-service
 TOKENKEEP=$work/bin/tokenkeep
 PYTHONPATH=$here/../Support
+# Programs of the tests have the display that a test gives them.
+unset DISPLAY WAYLAND_DISPLAY
 export PROVIDER TOKENKEEP PYTHONPATH PYTHONDONTWRITEBYTECODE=1
 shift 2
 cd "$here"

@@ -5,6 +5,7 @@ import signal
 import stat
 import subprocess
 import unittest
+import unittest.mock
 
 from client import (
     COLLECTION, DEFAULT, ITEM, LOGIN, PROMPT, PROPERTIES, ROOT, SERVICE, Client, Refused)
@@ -217,11 +218,13 @@ with client.signals(interface=PROMPT) as queue:
 
 
 class Pinentry(Locked):
+    def asking_text(self, paths):
+        here = os.path.dirname(os.path.abspath(__file__))
+        return ASKING.format(path=[here, os.path.join(here, "..", "Support")], address=self.world.address, paths=list(paths))
+
     def ask(self, paths=(DEFAULT,), terminal=None, **environment):
         """A program that unlocks with a prompt. Its last line is the prompt's result."""
-        here = os.path.dirname(os.path.abspath(__file__))
-        text = ASKING.format(path=[here, os.path.join(here, "..", "Support")], address=self.world.address, paths=list(paths))
-        program = ["/usr/bin/python3", "-c", text]
+        program = ["/usr/bin/python3", "-c", self.asking_text(paths)]
         if terminal is not None:
             program = ["setsid", "--ctty", *program]
         process = subprocess.Popen(
@@ -311,6 +314,30 @@ class Pinentry(Locked):
         wait_until(lambda: "pinentry is missing: run tokenkeep unlock" in self.world.logged(), "the log line")
         self.world.unlock()
         self.assertEqual(process.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
+
+    def test_a_program_that_overwrites_its_environment(self):
+        """Chromium does so for its title: a dismissed prompt would cost its cookies."""
+        text = """
+import ctypes
+with open("/proc/self/stat") as file:
+    begin, end = map(int, file.read().rsplit(")", 1)[1].split()[47:49])
+ctypes.memset(begin, 0, end - begin)
+""" + ASKING
+        self.begin_asking("pw")
+        with unittest.mock.patch(f"{__name__}.ASKING", text):
+            process = self.ask([DEFAULT], DISPLAY=":7")
+        with open(f"/proc/{process.pid}/environ", "rb") as file:
+            self.assertEqual(file.read().strip(b"\0"), b"")
+        # Neither a child nor the parent of the program has a display.
+        self.assertEqual(process.stdout.readline(), "(True, ('ao', []))\n")
+        with unittest.mock.patch(f"{__name__}.ASKING", text + "import os\n"):
+            parent = subprocess.Popen(
+                ["sh", "-c", '"$@"; exit', "sh", "/usr/bin/python3", "-c", self.asking_text([DEFAULT])],
+                env={**self.world.environment, "DISPLAY": ":7"}, stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+        self.addCleanup(parent.stdout.close)
+        self.addCleanup(parent.wait, PATIENCE)
+        self.assertEqual(parent.stdout.readline(), "asking\n")
+        self.assertEqual(parent.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
 
     def test_a_program_that_is_no_pinentry(self):
         self.begin("--pinentry", "/bin/echo")
