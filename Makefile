@@ -116,10 +116,11 @@ verify-release: test-release
 verify-servers: test-crowd test-browser
 	@$(MAKE) --no-print-directory -o deps -o stage soak MINUTES=10
 
-# 500 kills with four clients, 200 power cuts, 2 000 sessions of each kind of client, 300 histories against the model.
+# 500 kills with four clients, 200 power cuts, 2 000 sessions of each kind of client, 300 histories against the model; the suites
+# of secretstorage and Python's keyring, which PyPI must have.
 verify-provider: deps stage
 	ROUNDS=500 CUTS=200 SESSIONS=2000 HISTORIES=300 STEPS=100 $(PROVIDER_TESTS) \
-	    test_faults.Kills test_power test_sessions test_model
+	    test_faults.Kills test_power test_sessions test_model suites
 	@$(MAKE) --no-print-directory -o deps -o stage fuzz-provider MESSAGES=200000
 
 verify-fuzz: deps stage

@@ -241,6 +241,8 @@ final class Provider {
             put(item)
         case .collection(let collection): put(collection)
         case nil:
+            // The item is on its way to another record.
+            guard !moving.values.contains(name) else { return }
             if let item = index.item(named: name) { drop(item) }
             if isRecord(name, of: name.service), let collection = index.collections[name.service] {
                 drop(collection)

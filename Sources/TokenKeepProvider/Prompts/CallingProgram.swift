@@ -76,7 +76,9 @@ struct CallingProgram: Sendable {
     /// The environment of the first child or ancestor of this user that has a display.
     private static func environmentOfRelatives(of process: pid_t) -> [String: String] {
         let children = read("/proc/\(process)/task/\(process)/children", atMost: 4096) ?? []
-        var relatives = children.split(separator: UInt8(ascii: " ")).compactMap { pid_t(String(decoding: $0, as: UTF8.self)) }
+        var relatives = children.split(separator: UInt8(ascii: " ")).compactMap {
+            pid_t(String(decoding: $0, as: UTF8.self))
+        }
         var next = ProcessState(process)?.parent ?? 0
         while next > 1, relatives.count < 64 {
             relatives.append(next)
@@ -133,7 +135,8 @@ private struct ProcessState {
             let end = bytes.lastIndex(of: UInt8(ascii: ")"))
         else { return nil }
         let fields = bytes[(end + 1)...].split(separator: UInt8(ascii: " ")).map { String(decoding: $0, as: UTF8.self) }
-        guard fields.count > 19, let parent = pid_t(fields[1]), let group = Int(fields[2]), let terminal = Int(fields[4]),
+        guard fields.count > 19, let parent = pid_t(fields[1]), let group = Int(fields[2]),
+            let terminal = Int(fields[4]),
             let foreground = Int(fields[5]), let start = UInt64(fields[19])
         else { return nil }
         self.start = start
