@@ -11,10 +11,12 @@ extension Provider {
             caller.hasDisplay || caller.terminal != nil
         else { return dismissSoon(path, name) }
         guard !prompts.values.contains(where: { $0.question != nil }) else { return endLater(path) }
-        guard let program = pinentry() else {
+        guard let program = pinentry(), !caller.hidesDisplay || caller.terminal != nil else {
             guard caller.hasDisplay else { return dismissSoon(path, name) }
             // Chromium deletes its cookies after one dismissal, and waits patiently for a prompt that stays open.
-            Log.line("the vault is locked and \(name) waits for it, but pinentry is missing: run tokenkeep unlock")
+            Log.line(
+                "the vault is locked and \(name) waits for it, but pinentry is missing or has no display: run tokenkeep unlock"
+            )
             notify("\(name) waits for the vault. Run: tokenkeep unlock")
             return endLater(path)
         }

@@ -11,6 +11,8 @@ struct CallingProgram: Sendable {
     /// The variables of the program's environment that a question needs.
     let environment: [String: String]
 
+    /// Whether the program overwrote its environment and no relative has a display: it may have one.
+    var hidesDisplay: Bool { environment["DISPLAY"] == "" }
     var hasDisplay: Bool { environment["DISPLAY"] != nil || environment["WAYLAND_DISPLAY"] != nil }
 
     /// The variables that a question to the user needs. The service's own are those of another session.
@@ -92,7 +94,7 @@ struct CallingProgram: Sendable {
             let found = environment(in: bytes)
             if found["DISPLAY"] != nil || found["WAYLAND_DISPLAY"] != nil { return found }
         }
-        return [:]
+        return ["DISPLAY": ""]
     }
 
     /// The terminal's path, if the program sees the same device under this path: a container has devices of its own.
