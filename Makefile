@@ -24,6 +24,7 @@
 #   make verify-packages         packages of others by path and by URL, all examples as packages, DocC, builds that are the same
 #   make verify-release          the Swift tests, built for release
 #   make verify-servers          eight terminals share a session for ten minutes, while all around them is disturbed; sign-ins by Chromium
+#   make verify-provider         the provider: 500 kills, 200 power cuts, 2 000 sessions of each client, 300 histories against a model
 #   make verify-fuzz             each reader of foreign bytes
 #   make verify-figures          a short form of make bench
 #   make verify-downloads        keyrings, lockers, git and systemd of other Debians (3 GB from a mirror, root)
@@ -38,6 +39,7 @@
 #   make test-device-histories HISTORIES=200       of a vault that is bound to a device
 #   make soak MINUTES=1440       terminals that share a session
 #   make fuzz SECONDS=600        each reader of a session's bytes so long; fuzz-agent, fuzz-tpm: requests
+#   make fuzz-provider MESSAGES=1000000     so many calls of random types
 
 # Relative: the directory's own name may hold a space.
 STAGE := build/stage
@@ -48,15 +50,16 @@ MUTATIONS ?= 50000
 SEED ?= 1
 MINUTES ?= 20
 SECONDS ?= 600
+MESSAGES ?= 1000000
 
 .PHONY: help demo test verify verify-part deps deps-library deps-demo build build-tests library stage install uninstall docs format check-format clean \
         test-layout test-messages test-swift test-vectors test-abi test-cli test-login-short test-agent test-tpm-short test-devices \
         test-examples test-consumers test-python test-provider test-servers test-tools test-faults-short \
         verify-faults verify-histories verify-threads verify-threads-rest verify-memory verify-systems verify-packages \
-        verify-release verify-servers verify-fuzz verify-figures verify-downloads \
+        verify-release verify-servers verify-provider verify-fuzz verify-figures verify-downloads \
         test-faults test-faults-modules test-faults-vault test-login test-tpm test-systemd test-packages test-crowd compare-builds \
         test-release test-keyring-histories test-model test-mutations test-histories test-agent-model test-device-histories \
-        test-forks test-browser test-newer-git test-providers test-desktops test-systemd-credentials sanitize soak fuzz fuzz-agent fuzz-tpm bench bench-short bench-login
+        test-forks test-browser test-newer-git test-providers test-desktops test-systemd-credentials sanitize soak fuzz fuzz-agent fuzz-tpm fuzz-provider bench bench-short bench-login
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
@@ -73,7 +76,7 @@ test: deps
 	@echo "All tests passed."
 
 # None of these needs more than what apt installs, and each ends within 20 minutes on two cores.
-PARTS := faults histories threads threads-rest memory systems packages release servers fuzz figures
+PARTS := faults histories threads threads-rest memory systems packages release servers provider fuzz figures
 
 verify: deps
 	@scripts/goals.py build-tests/stage $(PARTS:%=verify-%) verify-downloads
@@ -112,6 +115,13 @@ verify-release: test-release
 
 verify-servers: test-crowd test-browser
 	@$(MAKE) --no-print-directory -o deps -o stage soak MINUTES=10
+
+# 500 kills with four clients, 200 power cuts, 2 000 sessions of each kind of client, 300 histories against the model; the suites
+# of secretstorage and Python's keyring, which PyPI must have.
+verify-provider: deps stage
+	ROUNDS=500 CUTS=200 SESSIONS=2000 HISTORIES=300 STEPS=100 $(PROVIDER_TESTS) \
+	    test_faults.Kills test_power test_sessions test_model suites
+	@$(MAKE) --no-print-directory -o deps -o stage fuzz-provider MESSAGES=200000
 
 verify-fuzz: deps stage
 	@$(MAKE) --no-print-directory -o deps fuzz SECONDS=30
@@ -269,8 +279,14 @@ test-packages: deps stage
 	Tests/Examples/packages.sh $(STAGE)
 
 # The provider of org.freedesktop.secrets with clients that exist, on buses of its own.
+PROVIDER_TESTS := Tests/Provider/run.sh $(STAGE)/libexec/tokenkeep/tokenkeep-secret-service $(STAGE)/bin/tokenkeep
+
 test-provider: deps stage
-	Tests/Provider/run.sh $(STAGE)/libexec/tokenkeep/tokenkeep-secret-service $(STAGE)/bin/tokenkeep
+	$(PROVIDER_TESTS)
+
+# So many messages of random types, while another client asks for its token.
+fuzz-provider: deps stage
+	MESSAGES=$(MESSAGES) SEED=$(SEED) $(PROVIDER_TESTS) test_faults.Fuzzed
 
 # Sessions against real authorization servers: Glewlwyd, and django-oauth-toolkit from PyPI. Without PyPI it says
 # "skipped", and fails.

@@ -86,35 +86,51 @@ static int is_public_key(gcry_mpi_t number, gcry_mpi_t p) {
     return result;
 }
 
-static int agree(gcry_mpi_t p, gcry_mpi_t theirs, uint8_t ours[TOKENKEEP_DH_LENGTH],
-                 uint8_t key[TOKENKEEP_AES_LENGTH]) {
-    gcry_mpi_t base = gcry_mpi_set_ui(NULL, 2);
-    gcry_mpi_t secret = gcry_mpi_snew(8 * TOKENKEEP_DH_LENGTH);
-    gcry_mpi_t result = gcry_mpi_snew(8 * TOKENKEEP_DH_LENGTH);
-    uint8_t shared[TOKENKEEP_DH_LENGTH];
-    // 256 bits are twice the strength of the group of 1024 bits.
-    gcry_mpi_randomize(secret, 256, GCRY_STRONG_RANDOM);
-    gcry_mpi_powm(result, base, secret, p);
-    int failed = print(result, ours) != 0;
-    gcry_mpi_powm(result, theirs, secret, p);
-    failed = failed || print(result, shared) != 0 || derive(shared, key) != 0;
-    explicit_bzero(shared, sizeof shared);
-    gcry_mpi_release(base);
-    gcry_mpi_release(secret);
-    gcry_mpi_release(result);
+static gcry_mpi_t read_number(const void *bytes, size_t length) {
+    gcry_mpi_t number = NULL;
+    return gcry_mpi_scan(&number, GCRYMPI_FMT_USG, bytes, length, NULL) == 0 ? number : NULL;
+}
+
+// base ^ secret mod p, as 128 bytes. 0, or -2 without memory.
+static int raise(gcry_mpi_t base, const uint8_t secret[TOKENKEEP_DH_SECRET], gcry_mpi_t p,
+                 uint8_t result[TOKENKEEP_DH_LENGTH]) {
+    gcry_mpi_t exponent = read_number(secret, TOKENKEEP_DH_SECRET);
+    gcry_mpi_t power = gcry_mpi_snew(8 * TOKENKEEP_DH_LENGTH);
+    int failed = exponent == NULL;
+    if (!failed) {
+        gcry_mpi_set_flag(exponent, GCRYMPI_FLAG_SECURE);
+        gcry_mpi_powm(power, base, exponent, p);
+        failed = print(power, result) != 0;
+    }
+    gcry_mpi_release(exponent);
+    gcry_mpi_release(power);
     return failed ? -2 : 0;
 }
 
-int tokenkeep_dh_agree(const void *peer, size_t peer_length, uint8_t ours[TOKENKEEP_DH_LENGTH],
-                       uint8_t key[TOKENKEEP_AES_LENGTH]) {
+int tokenkeep_dh_begin(uint8_t secret[TOKENKEEP_DH_SECRET], uint8_t ours[TOKENKEEP_DH_LENGTH]) {
+    // 256 bits are twice the strength of the group of 1024 bits.
+    gcry_randomize(secret, TOKENKEEP_DH_SECRET, GCRY_STRONG_RANDOM);
+    gcry_mpi_t p = read_number(prime, sizeof prime);
+    gcry_mpi_t base = gcry_mpi_set_ui(NULL, 2);
+    int result = p == NULL ? -2 : raise(base, secret, p, ours);
+    gcry_mpi_release(base);
+    gcry_mpi_release(p);
+    return result;
+}
+
+int tokenkeep_dh_finish(const uint8_t secret[TOKENKEEP_DH_SECRET], const void *peer, size_t peer_length,
+                        uint8_t key[TOKENKEEP_AES_LENGTH]) {
     if (peer_length == 0 || peer_length > TOKENKEEP_DH_LENGTH)
         return -1;
-    gcry_mpi_t p = NULL;
-    gcry_mpi_t theirs = NULL;
+    gcry_mpi_t p = read_number(prime, sizeof prime);
+    gcry_mpi_t theirs = read_number(peer, peer_length);
+    uint8_t shared[TOKENKEEP_DH_LENGTH];
     int result = -2;
-    if (gcry_mpi_scan(&p, GCRYMPI_FMT_USG, prime, sizeof prime, NULL) == 0 &&
-        gcry_mpi_scan(&theirs, GCRYMPI_FMT_USG, peer, peer_length, NULL) == 0)
-        result = is_public_key(theirs, p) ? agree(p, theirs, ours, key) : -1;
+    if (p != NULL && theirs != NULL)
+        result = is_public_key(theirs, p) ? raise(theirs, secret, p, shared) : -1;
+    if (result == 0 && derive(shared, key) != 0)
+        result = -2;
+    explicit_bzero(shared, sizeof shared);
     gcry_mpi_release(theirs);
     gcry_mpi_release(p);
     return result;

@@ -31,6 +31,14 @@ struct PasswordOptions: ParsableArguments {
     /// Whether an option gives the password, rather than the environment or nobody.
     var isGiven: Bool { passwordFile != nil || passwordDescriptor != nil }
 
+    /// The options that name the same source to another program of ours.
+    var words: [String] {
+        if let passwordDescriptor { return ["--password-fd", "\(passwordDescriptor)"] }
+        if let passwordFile { return ["--password-file", passwordFile] }
+        guard !Privileges.areRaised, let value = getenv(Self.variable), value.pointee != 0 else { return [] }
+        return ["--password-file", String(cString: value)]
+    }
+
     /// Refuses standard input as the source of the password if it holds something else.
     func refuseStandardInput(because reason: String) throws(TokenKeepError) {
         guard source()?.isStandardInput == true else { return }

@@ -69,20 +69,29 @@ extension Provider {
         }
     }
 
-    /// Works until the program must end.
-    func serve() -> ProviderEnding {
+    /// The messages that are taken before results and waiting calls have their turn: a flood must not starve them.
+    private static let takenAtOnce = 32
+
+    /// Works until the program must end: the bus is gone, or the names are given back.
+    func serve() {
         let signals = tokenkeep_signals_open()
         while true {
-            let result = sd_bus_process(bus.raw, nil)
-            if let ending { return ending }
-            if isLeaving, result == 0, !hasWorkInFlight { return .finished }
-            if result < 0 { return .finished }
-            if result > 0 { continue }
-            wait(signals)
+            let result = takeMessages()
+            if result < 0 || isLeaving && result == 0 && !hasWorkInFlight { return }
+            // Calls of the bus by what follows may leave messages in sd-bus's queue: they are taken before the next wait.
+            wait(signals, mayBlock: result == 0 && ready.isEmpty)
             takeResults()
             for body in timers.takeDue() { body() }
             startLook()
+            serveReady()
         }
+    }
+
+    /// Handles messages. Returns the last result of sd-bus: 0 if there are no more.
+    private func takeMessages() -> Int32 {
+        var result: Int32 = 1
+        for _ in 0..<Provider.takenAtOnce where result > 0 { result = sd_bus_process(bus.raw, nil) }
+        return result
     }
 
     /// Takes a signal of the system: the program ends after the calls in flight.
@@ -91,8 +100,8 @@ extension Provider {
         leave("")
     }
 
-    /// Waits until there is something to do.
-    private func wait(_ signals: Int32) {
+    /// Waits until there is something to do, if `mayBlock`; else notes signals alone.
+    private func wait(_ signals: Int32, mayBlock: Bool) {
         let events = sd_bus_get_events(bus.raw)
         var files = [
             pollfd(fd: sd_bus_get_fd(bus.raw), events: Int16(truncatingIfNeeded: max(events, 0)), revents: 0),
@@ -100,7 +109,7 @@ extension Provider {
             pollfd(fd: signals, events: Int16(POLLIN), revents: 0),
             pollfd(fd: freshness.isLooking ? -1 : reader.watch.descriptor, events: Int16(POLLIN), revents: 0),
         ]
-        let timeout = timers.next.map { Int32(clamping: $0) } ?? -1
+        let timeout = mayBlock ? timers.next.map { Int32(clamping: $0) } ?? -1 : 0
         guard poll(&files, nfds_t(files.count), timeout) > 0 else { return }
         if files[2].revents != 0 { takeSignal(signals) }
         if files[3].revents != 0 { freshness.isSignalled = true }

@@ -22,15 +22,23 @@ final class Provider {
     var memory: [String: SecretBytes] = [:]
     var clients = Clients()
     var prompts: [String: UnlockPrompt] = [:]
+    /// How many prompts were shown.
+    var shownPrompts: UInt64 = 0
     var vault = VaultState()
     /// Whether a client locked a vault that has no password.
     var isHeldLocked = false
     /// The identifiers of items that are being created, by their attributes: two equal calls make one item.
     var creating: [String: String] = [:]
+    /// The former names of records of items whose attributes are being changed, by the new names.
+    var moving: [ItemName: ItemName] = [:]
     var freshness = Freshness()
+    /// Calls whose look at the vault has ended.
+    private(set) var ready = FairQueue<() -> Void>()
+    /// How many of them are served before the bus is read again.
+    private static let servedAtOnce = 8
     var timers = Timers()
-    /// The reason why the program must end; nil while it runs.
-    var ending: ProviderEnding?
+    /// Whether a look for other keyrings is due.
+    var looksForOthers = false
     /// Whether the program has given its names back and ends after the calls in flight.
     var isLeaving = false
     private var completions: [UInt64: (any Sendable) -> Void] = [:]
@@ -49,14 +57,17 @@ final class Provider {
 
     /// Runs `work` on a worker, and then `completion` on the bus thread.
     ///
-    /// - Parameter key: works with the same key run in their order; nil for work without an order.
+    /// - Parameters:
+    ///   - key: works with the same key run in their order; nil for work without an order.
+    ///   - client: the client for which the work is done; "" for the program itself.
     func run<Value: Sendable>(
-        on key: String?, _ work: @escaping @Sendable () -> Value, then completion: @escaping (Value) -> Void
+        on key: String?, for client: String = "", _ work: @escaping @Sendable () -> Value,
+        then completion: @escaping (Value) -> Void
     ) {
         tickets += 1
         let ticket = tickets
         completions[ticket] = { value in if let value = value as? Value { completion(value) } }
-        workers.submit(on: key) { [results] in results.post(ticket, work()) }
+        workers.submit(on: key, for: client) { [results] in results.post(ticket, work()) }
     }
 
     /// Runs `work` on a thread of its own, and then `completion` on the bus thread.
@@ -67,7 +78,7 @@ final class Provider {
         let ticket = tickets
         completions[ticket] = { value in if let value = value as? Value { completion(value) } }
         let started = DetachedThread.start { [results] in results.post(ticket, work()) }
-        if started != 0 { workers.submit(on: nil) { [results] in results.post(ticket, work()) } }
+        if started != 0 { workers.submit(on: nil, for: "") { [results] in results.post(ticket, work()) } }
     }
 
     /// Runs a call of the vault on a worker, and answers `message` with an error if the call fails.
@@ -76,7 +87,7 @@ final class Provider {
         then completion: @escaping (Value) -> Void
     ) {
         run(
-            on: key,
+            on: key, for: message.sender,
             { () -> Result<Value, TokenKeepError> in
                 do throws(TokenKeepError) { return .success(try work()) } catch { return .failure(error) }
             },
@@ -96,15 +107,22 @@ final class Provider {
     }
 
     /// Whether a call waits for a worker.
-    var hasWorkInFlight: Bool { !completions.isEmpty || !freshness.waiting.isEmpty }
+    var hasWorkInFlight: Bool { !completions.isEmpty || !freshness.waiting.isEmpty || !ready.isEmpty }
 
     // MARK: the index
 
     /// Calls `body` once each change that was announced before this call is in the index.
     ///
-    /// An error of `body`, or of reading the vault, answers `message`.
+    /// An error of `body`, or of reading the vault, answers `message`. So does too much that the client's calls wait with.
     func whenFresh(_ message: BusMessage, _ body: @escaping () throws(Refusal) -> Void) {
-        freshness.waiting.append { [self] problem in
+        do throws(Refusal) {
+            if message.holding == nil {
+                message.holding = try clients.unanswered.hold(message.size, of: message.sender)
+            }
+        } catch {
+            return bus.fail(message, error)
+        }
+        whenLooked(for: message.sender) { [self] problem in
             do throws(Refusal) {
                 if let problem { throw Refusal(problem) }
                 try body()
@@ -112,7 +130,20 @@ final class Provider {
                 bus.fail(message, error)
             }
         }
+    }
+
+    /// Calls `body` after a look at the vault that begins after this call, with the reason why the vault cannot be read.
+    func whenLooked(for client: String, _ body: @escaping (TokenKeepError?) -> Void) {
+        freshness.waiting.append((client, body))
         startLook()
+    }
+
+    /// Calls some of the closures whose look has ended, each client's in turn.
+    func serveReady() {
+        for _ in 0..<Provider.servedAtOnce {
+            guard let body = ready.popFirst() else { return }
+            body()
+        }
     }
 
     /// Looks at the vault, unless a look is running or nobody waits for one.
@@ -126,7 +157,8 @@ final class Provider {
         run(on: "look", { [reader] in reader.look() }) { [self] look in
             freshness.isLooking = false
             apply(look)
-            for waiter in served { waiter(look.problem.flatMap { $0.status == .locked ? nil : $0 }) }
+            let problem = look.problem.flatMap { $0.status == .locked ? nil : $0 }
+            for (client, body) in served { ready.append({ body(problem) }, of: client) }
             startLook()
         }
     }
@@ -171,14 +203,46 @@ final class Provider {
         update(name, details)
     }
 
+    /// The item at a path of its own. An item keeps its identifier when its attributes, and so its record's name, change:
+    /// the next item of the former name, if no client of the bus made it, gets another one.
+    private func placed(_ item: IndexedItem) -> IndexedItem {
+        guard let name = item.name else { return item }
+        guard let other = index[item.collection, item.id], let former = other.name, former != name,
+            moving[name] != former
+        else {
+            let isSecond = item.isAtOwnPath && index.item(named: name)?.isAtSecondPath == true
+            return isSecond ? item.atSecondPath : item
+        }
+        guard !item.isAtOwnPath else { return pinned(item) }
+        if other.isAtOwnPath {
+            drop(other)
+            put(pinned(other))
+        }
+        return item
+    }
+
+    /// The item at its second path, which its record keeps from now on.
+    private func pinned(_ item: IndexedItem) -> IndexedItem {
+        let moved = item.atSecondPath
+        if let name = item.name {
+            run(on: moved.id, { [writer] in try? writer.pin(name, moved.id) }) { [self] details in
+                if let details { wrote(name, details) }
+            }
+        }
+        return moved
+    }
+
     /// Brings the index to the state of a record, and signals what changed. nil: the record is gone.
     private func update(_ name: ItemName, _ details: ItemDetails?) {
         switch details.flatMap(ItemMapping.object(of:)) {
-        case .item(let item):
+        case .item(let found):
+            let item = placed(found)
             if let before = index.item(named: name), before.path != item.path { drop(before) }
             put(item)
         case .collection(let collection): put(collection)
         case nil:
+            // The item is on its way to another record.
+            guard !moving.values.contains(name) else { return }
             if let item = index.item(named: name) { drop(item) }
             if isRecord(name, of: name.service), let collection = index.collections[name.service] {
                 drop(collection)
@@ -190,7 +254,7 @@ final class Provider {
 /// Whether the index shows the vault as it is now.
 struct Freshness {
     /// Calls that wait for the next look. The argument is the reason why the vault cannot be read.
-    var waiting: [(TokenKeepError?) -> Void] = []
+    var waiting: [(client: String, body: (TokenKeepError?) -> Void)] = []
     var isLooking = false
     /// Whether the watch of the vault reported a change.
     var isSignalled = true
@@ -200,10 +264,4 @@ struct Freshness {
     var isIndexed = false
     /// The records that this program changed while a look ran.
     var written: Set<ItemName> = []
-}
-
-/// The way in which the program ends.
-enum ProviderEnding {
-    case finished
-    case failed(TokenKeepError)
 }

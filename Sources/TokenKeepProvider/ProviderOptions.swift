@@ -15,6 +15,8 @@ struct ProviderOptions: Sendable {
     var words: [String] = []
     var replaces = false
     var json = false
+    var isDryRun = false
+    var isVerbatim = false
     var showsHelp = false
     var showsVersion = false
 
@@ -32,7 +34,9 @@ struct ProviderOptions: Sendable {
           --help                print this text
         """
 
-    private static let commands: Set<String> = ["run", "enable", "disable", "status", "unlock-running", "lock-running"]
+    private static let commands: Set<String> = [
+        "run", "enable", "disable", "status", "import", "unlock-running", "lock-running",
+    ]
 
     /// The options for a provider that a command starts.
     var passedOn: [String] {
@@ -61,7 +65,9 @@ struct ProviderOptions: Sendable {
                 }
                 passwordDescriptor = number
             case "--ready-fd": readyDescriptor = Int32(try ProviderOptions.value(of: argument, &rest))
-            case "--replace" where command == "enable": replaces = true
+            case "--replace" where command == "enable" || command == "import": replaces = true
+            case "--dry-run" where command == "import": isDryRun = true
+            case "--verbatim" where command == "import": isVerbatim = true
             case "--json" where command == "status": json = true
             case "--" where command == "run":
                 words = Array(rest)

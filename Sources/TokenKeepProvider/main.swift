@@ -11,7 +11,7 @@ func run(_ options: ProviderOptions) throws(TokenKeepError) {
     guard tokenkeep_gcrypt_start() == 0 else { throw TokenKeepError(.internal, "libgcrypt cannot be used") }
     let provider = try Provider(
         try Bus(), try Store(StoreConfiguration(stackText: "any required vault")), options)
-    try provider.unlockAtStart()
+    try StartUnlock.unlock(provider.store, options)
     try provider.register()
     try provider.requestNames()
     if let descriptor = options.readyDescriptor {
@@ -19,7 +19,7 @@ func run(_ options: ProviderOptions) throws(TokenKeepError) {
         _ = write(descriptor, &byte, 1)
         close(descriptor)
     }
-    if case .failed(let error) = provider.serve() { throw error }
+    provider.serve()
 }
 
 do throws(TokenKeepError) {
@@ -37,6 +37,7 @@ do throws(TokenKeepError) {
         case "enable": try EnableCommands.enable(replacing: options.replaces)
         case "disable": try EnableCommands.disable()
         case "status": try EnableCommands.status(json: options.json)
+        case "import": try ImportCommand.run(options)
         case "unlock-running": try ClientCommands.unlock()
         case "lock-running": try ClientCommands.lock()
         default:

@@ -19,6 +19,7 @@ import instruction_figures
 import module_figures
 import password_figures
 import plot
+import provider_figures
 import refresh_figures
 import requests_figures
 import service_figures
@@ -29,10 +30,10 @@ import vault_figures
 import watch_figures
 from harness import SHORT, WORK
 
-SHORT_TABLES = [instruction_figures, vault_figures, password_figures, service_figures, module_figures, tool_figures]
+SHORT_TABLES = [instruction_figures, vault_figures, password_figures, service_figures, module_figures, tool_figures, provider_figures]
 TABLES = [
     instruction_figures, vault_figures, watch_figures, password_figures, era_figures, service_figures, drain_figures,
-    module_figures, tool_figures, session_figures, refresh_figures, requests_figures, tpm_figures, device_figures]
+    module_figures, tool_figures, provider_figures, session_figures, refresh_figures, requests_figures, tpm_figures, device_figures]
 words = [word for word in sys.argv[2:] if word != "--short"]
 picture = None
 if "--plot" in words:

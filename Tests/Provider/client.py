@@ -45,6 +45,15 @@ class Client:
             raise Refused(error)
         return reply.body[0] if len(reply.body) == 1 else reply.body
 
+    def replies(self, count):
+        """The next replies, errors too, in their order."""
+        found = []
+        while len(found) < count:
+            message = self.connection.receive(timeout=PATIENCE)
+            if message.header.message_type in (MessageType.method_return, MessageType.error):
+                found.append(message)
+        return found
+
     def open_session(self):
         self.session = self.call(ROOT, SERVICE, "OpenSession", "sv", "plain", ("s", ""))[1]
         return self.session

@@ -5,6 +5,7 @@ import subprocess
 import tempfile
 import unittest
 
+from compared import Compared
 from patience import PATIENCE, wait_until
 from world import World
 
@@ -55,9 +56,7 @@ secret-tool lookup a 1; echo $?
 """
 
 
-class Clients(unittest.TestCase):
-    maxDiff = None
-
+class Clients(Compared):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp()
@@ -67,33 +66,6 @@ class Clients(unittest.TestCase):
         subprocess.run(
             ["gcc", "-Wall", "-Wextra", "-Werror", os.path.join(HERE, "libsecret.c"), "-o", cls.program,
              *flags.stdout.split()], check=True)
-
-    def world(self):
-        world = World()
-        self.addCleanup(world.close)
-        return world
-
-    def gnome_keyring(self):
-        """A world with gnome-keyring, whose login collection is open."""
-        world = self.world()
-        process = subprocess.Popen(
-            ["gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets"], env=world.environment,
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        process.stdin.write(b"pw")
-        process.stdin.close()
-        world.processes.append(process)
-        wait_until(world.owner, "gnome-keyring")
-        return world
-
-    def compare(self, *command):
-        """What a client prints is what it prints with gnome-keyring."""
-        world = self.world()
-        world.provider()
-        ours = world.run(*command, check=False)
-        theirs = self.gnome_keyring().run(*command, check=False)
-        self.assertEqual((ours.stdout, ours.returncode), (theirs.stdout, theirs.returncode), ours.stderr + theirs.stderr)
-        self.assertEqual(ours.returncode, 0, ours.stderr)
-        return ours.stdout
 
     def test_secret_tool(self):
         self.assertEqual(
@@ -146,6 +118,30 @@ class Names(unittest.TestCase):
         done = self.world.run(os.environ["PROVIDER"], check=False, environment={"DBUS_SESSION_BUS_ADDRESS": "unix:path=/x"})
         self.assertEqual(done.returncode, 4)
         self.assertIn("there is no message bus: No such file or directory (set DBUS_SESSION_BUS_ADDRESS", done.stderr)
+
+    @unittest.skipUnless(os.geteuid() == 0, "another user's bus needs root")
+    def test_a_bus_of_another_user_is_refused(self):
+        runtime = self.world.environment["XDG_RUNTIME_DIR"]
+        folder = os.path.join(self.world.home, "other")
+        os.mkdir(folder)
+        for path in (self.world.home, folder, runtime):
+            os.chmod(path, 0o755)
+        os.chown(folder, 65534, 65534)
+        bus = subprocess.Popen(
+            ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "dbus-daemon", "--nofork", "--config-file",
+             os.path.join(self.world.home, "bus.conf"), f"--address=unix:path={folder}/bus"], env=self.world.environment,
+            stderr=subprocess.DEVNULL)
+        self.world.processes.append(bus)
+        wait_until(lambda: os.path.exists(f"{folder}/bus"), "the bus")
+        for environment, variable in (
+                ({"DBUS_SESSION_BUS_ADDRESS": f"unix:path={folder}/bus"}, "DBUS_SESSION_BUS_ADDRESS"),
+                ({"XDG_RUNTIME_DIR": folder}, "XDG_RUNTIME_DIR")):
+            names = {name: value for name, value in self.world.environment.items() if name != "DBUS_SESSION_BUS_ADDRESS"}
+            done = subprocess.run([os.environ["PROVIDER"]], env={**names, **environment}, stderr=subprocess.PIPE, text=True,
+                                  check=False, timeout=PATIENCE)
+            self.assertIn(f"the message bus belongs to the user 65534, not to 0 ({variable} is another user's: unset it)",
+                          done.stderr)
+            self.assertEqual(done.returncode, 5)
 
     def test_a_signal_ends_the_program(self):
         self.assertEqual(self.world.stop(self.world.provider()), 0)
@@ -226,6 +222,66 @@ class Commands(unittest.TestCase):
         self.assertIn('"enabled":true,"serves":false', self.command("status", "--json").stdout)
         self.assertIn("disabled", self.command("disable").stdout)
         self.assertFalse(os.path.exists(self.path))
+
+    def portal(self, version):
+        """An xdg-desktop-portal of a version, as the bus would start it."""
+        program = os.path.join(self.world.home, "xdg-desktop-portal")
+        with open(program, "w", encoding="utf-8", opener=lambda p, f: os.open(p, f, 0o755)) as file:
+            file.write(f"#!/bin/sh\necho xdg-desktop-portal {version}\n")
+        folder = os.path.join(self.world.home, "portal/dbus-1/services")
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "org.freedesktop.portal.Desktop.service"), "w", encoding="utf-8") as file:
+            file.write(f"[D-BUS Service]\nName=org.freedesktop.portal.Desktop\nExec={program}\n")
+        self.world.environment["XDG_DATA_DIRS"] = os.path.join(self.world.home, "portal")
+
+    def portals_conf(self, text=None, name="portals.conf"):
+        path = os.path.join(self.world.home, "config/xdg-desktop-portal", name)
+        if text is not None:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        if not os.path.exists(path):
+            return None
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+
+    def test_the_portals_files_of_1_18(self):
+        before = "[preferred]\ndefault=gtk\n"
+        self.portal("1.18.4")
+        written = os.path.join(self.world.home, "data/xdg-desktop-portal/portals/tokenkeep.portal")
+        # Without a file of the user's none is made: it would hide the desktop's.
+        self.assertIn("no portals.conf of yours names a backend", self.command("enable", code=4).stdout)
+        self.assertEqual((self.portals_conf(), os.path.exists(written)), (None, False))
+        self.portals_conf(before)
+        self.assertIn("portals.conf names the provider\n", self.command("enable", code=4).stdout)
+        self.assertEqual(self.portals_conf(), "[preferred]\norg.freedesktop.impl.portal.Secret=tokenkeep\ndefault=gtk\n")
+        with open(written, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "[portal]\nDBusName=org.freedesktop.secrets\n"
+                             "Interfaces=org.freedesktop.impl.portal.Secret\n")
+        self.command("enable", code=4)
+        self.command("disable")
+        self.assertEqual((self.portals_conf(), os.path.exists(written)), (before, False))
+
+    def test_the_portals_file_of_the_desktop_comes_first(self):
+        self.portal("1.20.0")
+        self.portals_conf("[preferred]\n", "sway-portals.conf")
+        self.portals_conf("[preferred]\n")
+        self.command("enable", code=4, environment={"XDG_CURRENT_DESKTOP": "Sway:wlroots"})
+        self.assertEqual(self.portals_conf(), "[preferred]\n")
+        self.assertIn("Secret=tokenkeep", self.portals_conf(name="sway-portals.conf"))
+
+    def test_another_backend_for_secrets_stays(self):
+        self.portal("1.18.0")
+        before = self.portals_conf("[preferred]\norg.freedesktop.impl.portal.Secret=oo7-portal\n")
+        self.assertIn("names another backend for secrets, which stays", self.command("enable", code=4).stdout)
+        self.assertEqual(self.portals_conf(), before)
+
+    def test_a_portal_before_1_18_gets_no_file(self):
+        self.portal("1.16.0")
+        before = self.portals_conf("[preferred]\ndefault=gtk\n")
+        self.command("enable", code=4)
+        self.assertEqual(self.portals_conf(), before)
+        self.assertFalse(os.path.exists(os.path.join(self.world.home, "data/xdg-desktop-portal")))
 
     def other(self, program="/usr/bin/other-keyring"):
         folder = os.path.join(self.world.home, "system/dbus-1/services")

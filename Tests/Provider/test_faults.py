@@ -7,7 +7,7 @@ import subprocess
 import threading
 import unittest
 
-from client import COLLECTION, ITEM, LOGIN, ROOT, SERVICE, Client, Refused
+from client import COLLECTION, INTROSPECTABLE, ITEM, LOGIN, PROMPT, PROPERTIES, ROOT, SERVICE, SESSION, Client, Refused
 from jeepney import HeaderFields, MessageFlag, MessageType
 from patience import PATIENCE, wait_until
 from test_interface import Case
@@ -166,10 +166,175 @@ class Hostile(Case):
             other.connection.send(message)
         self.assertEqual(self.client.value(path), b"token")
         # The flood's client drops its calls: what was refused is LimitsExceeded, what was taken is stored.
-        replies = [other.connection.receive(timeout=PATIENCE) for _ in range(200)]
+        replies = other.replies(200)
         refused = [reply for reply in replies if reply.header.message_type == MessageType.error]
         self.assertTrue(all(reply.header.fields[HeaderFields.error_name].endswith("LimitsExceeded") for reply in refused))
         self.assertEqual(len(self.client.search({"flood": "1"})[0]), 200 - len(refused))
+
+
+    def test_a_flood_of_searches_does_not_keep_another_from_its_token(self):
+        """Calls of clients have their turns: 4 000 calls of one client stand before the other's, which is answered first."""
+        paths = [self.client.create({"a": "1", "number": str(number)}, b"token") for number in range(20)]
+        other = self.connect()
+        for _ in range(4000):
+            other.connection.send(other.message(ROOT, SERVICE, "SearchItems", "a{ss}", {}))
+        self.assertEqual(self.client.value(paths[0]), b"token")
+        other.replies(4000)
+
+    def test_arguments_beyond_8_mib_are_refused(self):
+        long = {f"{number:04}": "x" * 16384 for number in range(600)}
+        self.refused("LimitsExceeded", self.client.call, ROOT, SERVICE, "SearchItems", "a{ss}", long)
+        self.refused("LimitsExceeded", self.client.call, ROOT, SERVICE, "Unlock", "ao", [LOGIN] * 300000)
+        self.refused("LimitsExceeded", self.client.create, {"a": "1"}, b"x" * (31 << 20))
+        self.assertEqual(self.client.search({}), ([], []))
+
+    def test_secrets_beyond_16_mib_are_too_many_for_one_answer(self):
+        paths = [self.client.create({"number": str(number)}, b"x" * (1 << 20)) for number in range(17)]
+        self.assertEqual(len(self.client.secrets(paths[:16] * 3)), 16)
+        with self.assertRaises(Refused) as caught:
+            self.client.secrets(paths)
+        self.assertIn("LimitsExceeded", str(caught.exception))
+        self.assertIn("the secrets are longer than 16777216 bytes together", str(caught.exception))
+
+    def test_the_session_collection_is_full_at_16_mib(self):
+        session = f"{ROOT}/collection/session"
+        paths = [self.client.create({"n": str(n)}, b"x" * (1 << 20), collection=session) for n in range(16)]
+        with self.assertRaises(Refused) as caught:
+            self.client.create({"n": "16"}, b"x", collection=session)
+        self.assertIn("LimitsExceeded: ('the collection session is full',)", str(caught.exception))
+        self.client.call(paths[0], ITEM, "SetSecret", "(oayays)", self.client.secret(b"y" * (1 << 20)))
+        self.client.call(paths[0], ITEM, "Delete")
+        self.client.create({"n": "16"}, b"x", collection=session)
+
+    def test_ten_thousand_sessions_of_a_hundred_and_sixty_clients(self):
+        path = self.client.create({"a": "1"}, b"token")
+        for _ in range(160):
+            client = Client(self.world.address)
+            for _ in range(64):
+                client.connection.send(client.message(ROOT, SERVICE, "OpenSession", "sv", "plain", ("s", "")))
+            sessions = {reply.body[1] for reply in client.replies(64)}
+            self.assertEqual(len(sessions), 64)
+            self.refused("LimitsExceeded", client.open_session)
+            client.close()
+        self.assertEqual(self.client.value(path), b"token")
+
+    def test_a_client_that_begins_sessions_all_at_once_gets_64(self):
+        for _ in range(100):
+            self.client.connection.send(self.client.message(
+                ROOT, SERVICE, "OpenSession", "sv", "dh-ietf1024-sha256-aes128-cbc-pkcs7", ("ay", b"\x7f" * 128)))
+        replies = self.client.replies(100)
+        self.assertEqual(sum(reply.header.message_type == MessageType.error for reply in replies), 36)
+
+
+class Fuzzed(Case):
+    """Calls of random types. The bus passes on nothing that is not well-formed, so values are random, not bytes."""
+
+    OBJECTS = {
+        ROOT: (SERVICE, ("OpenSession", "CreateCollection", "SearchItems", "Unlock", "Lock", "GetSecrets", "ReadAlias", "SetAlias")),
+        LOGIN: (COLLECTION, ("Delete", "SearchItems", "CreateItem")), f"{ROOT}/aliases/default": (COLLECTION, ("CreateItem",)),
+        f"{LOGIN}/{'0' * 32}": (ITEM, ("Delete", "GetSecret", "SetSecret")), f"{ROOT}/session/x": (SESSION, ("Close",)),
+        f"{ROOT}/prompt/x": (PROMPT, ("Prompt", "Dismiss")), f"{ROOT}/collection": (INTROSPECTABLE, ("Introspect",)),
+        "/org/tokenkeep/SecretService1": ("org.tokenkeep.SecretService1", ("Unlock", "Lock")),
+        "/org/freedesktop/portal/desktop": ("org.freedesktop.impl.portal.Secret", ("RetrieveSecret",))}
+    TRUE_SIGNATURES = {
+        "OpenSession": "sv", "CreateCollection": "a{sv}s", "SearchItems": "a{ss}", "Unlock": "ao", "Lock": "ao", "GetSecrets": "aoo",
+        "ReadAlias": "s", "SetAlias": "so", "CreateItem": "a{sv}(oayays)b", "GetSecret": "o", "SetSecret": "(oayays)",
+        "Get": "ss", "GetAll": "s", "Set": "ssv", "Prompt": "s"}
+
+    def type(self, depth):
+        simple = self.chance.choice("ybnqiuxtdsog" + "ssoo")
+        kind = self.chance.random() if depth else 0
+        if kind < 0.5:
+            return simple
+        if kind < 0.65:
+            return "a" + self.type(depth - 1)
+        if kind < 0.75:
+            return "a{s" + self.type(depth - 1) + "}"
+        if kind < 0.9:
+            return "(" + "".join(self.type(depth - 1) for _ in range(self.chance.randrange(1, 4))) + ")"
+        return "v"
+
+    def value(self, signature, depth=3):
+        """A value of the first type of a signature, and the rest of the signature."""
+        chance, first, rest = self.chance, signature[0], signature[1:]
+        if first == "a":
+            inner = self.end(rest)
+            if rest.startswith("{"):
+                found = {self.value(rest[1], depth)[0]: self.value(rest[2:inner - 1], depth)[0] for _ in range(chance.randrange(4))}
+            elif rest.startswith("y"):
+                found = chance.randbytes(chance.choice([0, 1, 16, 128, 129, 3000]))
+            else:
+                found = [self.value(rest[:inner], depth)[0] for _ in range(chance.choice([0, 1, 2, 40]))]
+            return found, rest[inner:]
+        if first == "(":
+            values = []
+            while not rest.startswith(")"):
+                value, rest = self.value(rest, depth)
+                values.append(value)
+            return tuple(values), rest[1:]
+        if first == "v":
+            inner = self.type(max(depth - 1, 0))
+            return (inner, self.value(inner, max(depth - 1, 0))[0]), rest
+        return self.simple(first), rest
+
+    def simple(self, letter):
+        chance = self.chance
+        if letter == "s":
+            known = [f"{ITEM}.Label", f"{ITEM}.Attributes", "plain", "default", ITEM, COLLECTION, SERVICE, "Locked", "Label"]
+            return chance.choice(["", "a", "ä\n\x7f", "x" * 300, *known])
+        if letter == "o":
+            return chance.choice(["/", "/x", *self.OBJECTS, f"{ROOT}/aliases/session", self.client.session])
+        if letter == "g":
+            return chance.choice(["", "s", "a{sv}"])
+        if letter == "b":
+            return chance.random() < 0.5
+        if letter == "d":
+            return chance.random()
+        bits = {"y": 8, "n": 15, "q": 16, "i": 31, "u": 32, "x": 63, "t": 64}[letter]
+        return chance.choice([0, 1, 2 ** bits - 1])
+
+    @staticmethod
+    def end(signature):
+        """The length of the first type."""
+        depth = 0
+        for place, letter in enumerate(signature):
+            depth += letter in "({"
+            depth -= letter in ")}"
+            if depth == 0 and letter != "a":
+                return place + 1
+        raise AssertionError(signature)
+
+    def send(self, client):
+        path = self.chance.choice(list(self.OBJECTS))
+        interface, members = self.OBJECTS[path]
+        if self.chance.random() < 0.3:
+            interface, members = PROPERTIES, ("Get", "GetAll", "Set")
+        member = self.chance.choice(members)
+        signature = self.TRUE_SIGNATURES.get(member, "")
+        if self.chance.random() < 0.3:
+            signature = "".join(self.type(3) for _ in range(self.chance.randrange(4)))
+        body, rest = [], signature
+        while rest:
+            value, rest = self.value(rest)
+            body.append(value)
+        client.connection.send(client.message(path, interface, member, signature, *body))
+
+    def test_every_call_is_answered_and_another_client_served(self):
+        self.chance = random.Random(int(os.environ.get("SEED", "1")))
+        path = self.client.create({"service": "token", "username": "u"}, b"token")
+        self.client.open_session()
+        other = self.connect()
+        for _ in range(int(os.environ.get("MESSAGES", "2000")) // 50):
+            for _ in range(50):
+                self.send(other)
+            self.client.get(path, ITEM, "Label")
+            for reply in other.replies(50):
+                if reply.header.message_type == MessageType.error:
+                    self.assertRegex(reply.header.fields[HeaderFields.error_name], r"^org\.freedesktop\.(DBus|Secret)\.Error\.")
+            if self.client.get(LOGIN, COLLECTION, "Locked"):
+                self.client.call(ROOT, SERVICE, "Unlock", "ao", [LOGIN])
+            self.assertEqual(self.client.value(path), b"token")
+        self.assertIsNone(self.provider.poll(), self.world.logged())
 
 
 class Portal(Case):

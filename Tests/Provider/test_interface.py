@@ -50,6 +50,11 @@ class Items(Case):
     def test_the_newest_item_is_found_first(self):
         paths = [self.client.create({"a": "1", "number": str(number)}, b"") for number in range(5)]
         self.assertEqual(self.client.search({"a": "1"})[0], paths[::-1])
+        self.client.call(paths[1], ITEM, "SetSecret", "(oayays)", self.client.secret(b"2"))
+        paths.append(paths.pop(1))
+        self.assertEqual(self.client.search({"a": "1"})[0], paths[::-1])
+        self.restart()
+        self.assertEqual(self.client.search({"a": "1"})[0], paths[::-1])
 
     def test_any_bytes_and_content_types_are_kept(self):
         for number, (value, content_type) in enumerate([
@@ -143,6 +148,27 @@ class Sharing(Case):
         self.assertEqual(len(self.client.search({})[0]), 2)
 
 
+    def test_what_a_client_changes_of_a_programs_item_stays(self):
+        self.world.tokenkeep("save", "s", "u", "--attribute", "color=red", input="token")
+        (path,), _ = self.client.search({"service": "s"})
+        before = self.client.get(path, ITEM, "Attributes")
+        self.assertEqual(before["tokenkeep:a:color"], "red")
+        self.client.call(path, ITEM, "SetSecret", "(oayays)", self.client.secret(b"2", "text/plain; charset=utf8"))
+        self.client.set(path, ITEM, "Label", "s", "two\nlines")
+        self.world.stop(self.provider)
+        self.world.provider()
+        self.client.session = None
+        found = self.client.get_all(path, ITEM)
+        self.assertEqual((found["Label"], found["Attributes"]), ("two\nlines", before))
+        self.assertEqual(self.client.call(path, ITEM, "GetSecret", "o", self.client.open_session())[3], "text/plain; charset=utf8")
+        self.assertEqual(self.world.tokenkeep("load", "s", "u").stdout.strip(), "2")
+
+    def test_a_label_stays_when_attributes_change(self):
+        path = self.client.create({"a": "1"}, b"1", label="two\nlines")
+        self.client.set(path, ITEM, "Attributes", "a{ss}", {"b": "2"})
+        self.assertEqual(self.client.get(path, ITEM, "Label"), "two\nlines")
+
+
 class Collections(Case):
     def test_the_fixed_collections_and_their_aliases(self):
         self.assertEqual(self.client.get(ROOT, SERVICE, "Collections"), [LOGIN, f"{ROOT}/collection/session"])
@@ -153,7 +179,9 @@ class Collections(Case):
         self.client.call(ROOT, SERVICE, "SetAlias", "so", "default", DEFAULT)
         for path in ("/", f"{ROOT}/collection/session"):
             self.refused("NotSupported", self.client.call, ROOT, SERVICE, "SetAlias", "so", "default", path)
-        self.refused("NotSupported", self.client.call, ROOT, SERVICE, "SetAlias", "so", "other", LOGIN)
+        self.assertIn("the alias default stays with login: python3 (pid ", self.world.logged())
+        for path in (LOGIN, f"{ROOT}/collection/x", "/"):
+            self.refused("NotSupported", self.client.call, ROOT, SERVICE, "SetAlias", "so", "other", path)
         self.refused("NoSuchObject", self.client.call, ROOT, SERVICE, "SetAlias", "so", "default", f"{ROOT}/collection/x")
 
     def test_items_answer_below_an_alias(self):
@@ -254,6 +282,8 @@ class Signals(Case):
             self.assertEqual(self.client.seen_signals(queue), [(LOGIN, "ItemCreated", (path,))])
             self.client.call(path, ITEM, "SetSecret", "(oayays)", self.client.secret(b"2"))
             self.assertEqual(self.client.seen_signals(queue), [(LOGIN, "ItemChanged", (path,))])
+            self.client.set(path, ITEM, "Attributes", "a{ss}", {"service": "s", "username": "u"})
+            self.assertEqual(self.client.seen_signals(queue), [(LOGIN, "ItemChanged", (path,))])
             self.client.call(path, ITEM, "Delete")
             self.assertEqual(self.client.seen_signals(queue), [(LOGIN, "ItemDeleted", (path,))])
 
@@ -281,6 +311,8 @@ class Refusals(Case):
                 (ROOT, SERVICE, "SearchItems", "a{sv}", [{}], "InvalidArgs"),
                 (f"{ROOT}/collection/x", COLLECTION, "SearchItems", "a{ss}", [{}], "NoSuchObject"),
                 (f"{ROOT}/prompt/x", PROMPT, "Dismiss", "", [], "UnknownObject"),
+                (f"{ROOT}/prompt/x", INTROSPECTABLE, "Introspect", "", [], "UnknownObject"),
+                (f"{ROOT}/session/x", INTROSPECTABLE, "Introspect", "", [], "NoSession"),
                 (f"{ROOT}/session/x", SESSION, "Close", "", [], "NoSession")):
             self.refused(name, self.client.call, path, interface, member, signature, *body)
 

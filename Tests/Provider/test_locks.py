@@ -5,6 +5,7 @@ import signal
 import stat
 import subprocess
 import unittest
+import unittest.mock
 
 from client import (
     COLLECTION, DEFAULT, ITEM, LOGIN, PROMPT, PROPERTIES, ROOT, SERVICE, Client, Refused)
@@ -26,6 +27,9 @@ for line in sys.stdin:
         open(folder + "/answers", "w").write("\\n".join(answers[1:]))
         if answers[0] == "wait":
             time.sleep(1000)
+        if answers[0] == "error":
+            print("ERR 83886163 No PIN entry <Pinentry>", flush=True)
+            continue
         if answers[0] == "dismiss":
             print("ERR 83886179 Operation cancelled <Pinentry>", flush=True)
             continue
@@ -214,11 +218,13 @@ with client.signals(interface=PROMPT) as queue:
 
 
 class Pinentry(Locked):
+    def asking_text(self, paths):
+        here = os.path.dirname(os.path.abspath(__file__))
+        return ASKING.format(path=[here, os.path.join(here, "..", "Support")], address=self.world.address, paths=list(paths))
+
     def ask(self, paths=(DEFAULT,), terminal=None, **environment):
         """A program that unlocks with a prompt. Its last line is the prompt's result."""
-        here = os.path.dirname(os.path.abspath(__file__))
-        text = ASKING.format(path=[here, os.path.join(here, "..", "Support")], address=self.world.address, paths=list(paths))
-        program = ["/usr/bin/python3", "-c", text]
+        program = ["/usr/bin/python3", "-c", self.asking_text(paths)]
         if terminal is not None:
             program = ["setsid", "--ctty", *program]
         process = subprocess.Popen(
@@ -259,6 +265,22 @@ class Pinentry(Locked):
         self.assertEqual(second.stdout.readline(), f"(False, ('ao', ['{LOGIN}']))\n")
         self.assertEqual(self.asked().count("GETPIN"), 1)
 
+    def test_one_clients_end_does_not_answer_anothers_prompt(self):
+        """Chromium deletes its cookies after one dismissal: the next client's user is asked."""
+        self.begin_asking("wait", "dismiss", "pw")
+        first, second, third = (self.ask(DISPLAY=":7") for _ in range(3))
+        wait_until(lambda: "GETPIN" in self.asked(), "the question")
+        first.kill()
+        self.assertEqual(second.stdout.readline(), "(True, ('ao', []))\n")
+        self.assertEqual(third.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
+        for process in (first, second, third):
+            self.assertIn("SETDESC Password of the vault, for python3 (pid %d)" % process.pid, self.asked())
+
+    def test_a_pinentry_that_cannot_ask_is_named(self):
+        self.begin_asking("error")
+        self.assertEqual(self.ask(DISPLAY=":7").stdout.readline(), "(True, ('ao', []))\n")
+        self.assertIn("pinentry cannot ask: error 83, for python3 (pid ", self.world.logged())
+
     def test_a_question_ends_with_its_client(self):
         self.begin_asking("wait", "pw")
         process = self.ask(DISPLAY=":7")
@@ -289,9 +311,36 @@ class Pinentry(Locked):
     def test_a_display_without_pinentry_keeps_the_prompt_open(self):
         self.begin("--pinentry", "/nonexistent")
         process = self.ask(DISPLAY=":7")
-        wait_until(lambda: "pinentry is missing: run tokenkeep unlock" in self.world.logged(), "the log line")
+        wait_until(lambda: "pinentry is missing or has no display: run tokenkeep unlock" in self.world.logged(), "the log line")
         self.world.unlock()
         self.assertEqual(process.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
+
+    def test_a_program_that_overwrites_its_environment(self):
+        """Chromium does so for its title: a dismissed prompt would cost its cookies."""
+        text = """
+import ctypes
+with open("/proc/self/stat") as file:
+    begin, end = map(int, file.read().rsplit(")", 1)[1].split()[47:49])
+ctypes.memset(begin, 0, end - begin)
+""" + ASKING
+        self.begin_asking("pw")
+        with unittest.mock.patch(f"{__name__}.ASKING", text):
+            process = self.ask([DEFAULT], DISPLAY=":7")
+        with open(f"/proc/{process.pid}/environ", "rb") as file:
+            self.assertEqual(file.read().strip(b"\0"), b"")
+        # Neither a child nor the parent of the program has a display: the prompt stays open.
+        wait_until(lambda: "pinentry is missing or has no display: run tokenkeep unlock" in self.world.logged(), "the log line")
+        self.world.unlock()
+        self.assertEqual(process.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
+        self.world.lock()
+        with unittest.mock.patch(f"{__name__}.ASKING", text + "import os\n"):
+            parent = subprocess.Popen(
+                ["sh", "-c", '"$@"; exit', "sh", "/usr/bin/python3", "-c", self.asking_text([DEFAULT])],
+                env={**self.world.environment, "DISPLAY": ":7"}, stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+        self.addCleanup(parent.stdout.close)
+        self.addCleanup(parent.wait, PATIENCE)
+        self.assertEqual(parent.stdout.readline(), "asking\n")
+        self.assertEqual(parent.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
 
     def test_a_program_that_is_no_pinentry(self):
         self.begin("--pinentry", "/bin/echo")

@@ -46,6 +46,23 @@ class Ready(unittest.TestCase):
         # The vault keeps what the keyring misses.
         self.ready(0, "--save")
 
+    def test_a_sign_in_is_not_begun_if_its_tokens_cannot_be_kept(self):
+        folder = os.path.join(self.world.home, "config/tokenkeep/providers.d")
+        os.makedirs(folder, mode=0o700)
+        # A server that is not there: who asks it is told so.
+        with open(os.path.join(folder, "here.conf"), "w", encoding="utf-8") as file:
+            file.write("issuer = http://127.0.0.1:9\nclient_id = me\n")
+        self.world.tokenkeep("save", "s", "u", input="x")
+        self.world.set_password()
+        self.world.lock()
+        login = ["session", "login", "api", "ann", "--provider", "here", "--no-open"]
+        done = self.world.tokenkeep(*login, check=False)
+        self.assertEqual((done.returncode, done.stderr), (3, "tokenkeep: vault: the vault is locked\nhint: tokenkeep unlock\n"))
+        self.world.unlock()
+        done = self.world.tokenkeep(*login, check=False)
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("Failed to connect to 127.0.0.1 port 9", done.stderr)
+
     def test_a_stack_without_a_module_that_is_there(self):
         folder = os.path.join(self.world.home, "config/tokenkeep/stack.d")
         os.makedirs(folder, mode=0o700)

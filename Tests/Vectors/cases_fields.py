@@ -3,7 +3,8 @@
 import struct
 
 from cases_common import ANNA, VAULT, record_case
-from record_writer import ItemPlan, RecordPlan, attribute, encode_fields, pending_part, reversioned, state_pairs
+from record_writer import (
+    ItemPlan, RecordPlan, attribute, encode_fields, lookup_attributes, pending_part, reversioned, state_pairs)
 from vault_writer import CREATED_AT, seeded
 
 
@@ -12,6 +13,7 @@ def cases():
     yield from metadata_value_cases()
     yield from label_cases()
     yield from attribute_cases()
+    yield from lookup_cases()
     yield from state_structure_cases()
     yield from pending_cases()
 
@@ -157,6 +159,38 @@ def state_case(word, pairs, comment, raw_end=b""):
     plan = RecordPlan(VAULT, ANNA)
     plan.state_plain = encode_fields(pairs) + raw_end
     return record_case("state-" + word, plan.data(), comment)
+
+
+def lookup_cases():
+    """Fields 0x8001 to 0x8004: what a client of the Secret Service gave."""
+    kind = (0x8001, b"text/plain")
+    for tag, word in ((0x8002, "label"), (0x8003, "item-id"), (0x8004, "attributes")):
+        value = {0x8002: b"label", 0x8003: b"0" * 32, 0x8004: lookup_attributes([(b"a", b"1")])}[tag]
+        yield lookup_case(f"{word}-without-content-type", [(tag, value)], f"Field {tag:#x} stands without a content type.")
+    yield lookup_case("content-type-256", [(0x8001, b"x" * 256)], "The content type is too long.")
+    yield lookup_case("content-type-not-utf-8", [(0x8001, b"\xff")], "The content type is not UTF-8.")
+    yield lookup_case("label-4097", [kind, (0x8002, b"x" * 4097)], "The label is too long.")
+    yield lookup_case("label-not-utf-8", [kind, (0x8002, b"\xc3")], "The label is not UTF-8.")
+    for word, value in {"short": b"0" * 31, "long": b"0" * 33, "letter": b"0" * 31 + b"g", "upper": b"0" * 31 + b"A"}.items():
+        yield lookup_case(f"item-id-{word}", [kind, (0x8003, value)], "The item's id is not 32 hexadecimal digits.")
+    for word, pairs, comment in (
+        ("twice", [(b"a", b"1"), (b"a", b"2")], "A lookup attribute stands twice."),
+        ("out-of-order", [(b"b", b"1"), (b"a", b"2")], "Two lookup attributes have changed places."),
+        ("257", [(b"%03d" % number, b"") for number in range(257)], "There are 257 lookup attributes."),
+        ("name-256", [(b"n" * 256, b"")], "The name of a lookup attribute is too long."),
+        ("value-16385", [(b"n", b"v" * 16385)], "The value of a lookup attribute is too long."),
+        ("49153-bytes", [(b"%d" % n, b"v" * 16383) for n in range(3)] + [(b"3", b"")], "Lookup attributes: a byte too long."),
+        ("name-not-utf-8", [(b"\xff", b"")], "The name of a lookup attribute is not UTF-8."),
+        ("value-not-utf-8", [(b"n", b"\xff")], "The value of a lookup attribute is not UTF-8."),
+    ):
+        yield lookup_case(f"attributes-{word}", [kind, (0x8004, lookup_attributes(pairs))], comment)
+    whole = lookup_attributes([(b"name", b"value")])
+    for end, word in ((1, "name-length"), (3, "name"), (7, "value-length"), (9, "value")):
+        yield lookup_case(f"attributes-cut-in-{word}", [kind, (0x8004, whole[:end])], "The lookup attributes end early.")
+
+
+def lookup_case(word, pairs, comment):
+    return metadata_case("lookup-" + word, ANNA.metadata_pairs(VAULT) + pairs, comment)
 
 
 def state_structure_cases():

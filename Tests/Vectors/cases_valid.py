@@ -4,7 +4,7 @@ import struct
 
 from cases_common import ALSO_BERT, ANNA, BERT, FOREIGN, VAULT, base_files, era_files, path_of, record_case
 from cases_common import flipped, vault_case, vector, with_anna
-from record_writer import ItemPlan, RecordPlan, encode_fields, pending_part, state_pairs, without_boxes
+from record_writer import ItemPlan, RecordPlan, encode_fields, lookup_attributes, pending_part, state_pairs, without_boxes
 from vault_keys import RETIRING, SLOT_DEVICE
 from vault_primitives import length_prefixed
 from vault_writer import CREATED_AT, SlotPlan, new_key, seeded
@@ -71,6 +71,9 @@ def item_cases():
     yield record_case(
         "valid-unknown-optional-metadata-fields", data, "Metadata fields from 0x8000 on are passed over.", "OK"
     )
+    for word, pairs, comment in lookup_fields():
+        data = RecordPlan(VAULT, ANNA, metadata=encode_fields(ANNA.metadata_pairs(VAULT) + pairs)).data()
+        yield record_case(f"valid-lookup-{word}", data, comment, "OK")
     state = state_pairs((0x8001, b"from a later version"))
     yield record_case(
         "valid-unknown-optional-state-field",
@@ -78,6 +81,18 @@ def item_cases():
         "A state field from 0x8000 on is passed over.",
         "OK",
     )
+
+
+def lookup_fields():
+    """What clients of the Secret Service give items, up to the limits."""
+    longest = [(b"%d" % number, b"v" * 16383) for number in range(3)]
+    yield "content-type", [(0x8001, b"")], "An empty content type alone."
+    every = [(0x8001, b"text/plain; charset=utf8"), (0x8002, b"two\nlines"), (0x8003, b"0123456789abcdef" * 2)]
+    attributes = lookup_attributes([(b"", b""), (b"A", b"line\nline"), ("ä".encode(), b"2")])
+    yield "every-field", [*every, (0x8004, attributes)], "Content type, label, item id and attributes of a client."
+    most = lookup_attributes([(b"%03d" % number, b"") for number in range(255)] + [(b"n" * 255, b"v" * 16384)])
+    yield "256-attributes", [(0x8001, b"x" * 255), (0x8002, b"l" * 4096), (0x8004, most)], "As many and as long as may be."
+    yield "49152-bytes", [(0x8001, b"x"), (0x8004, lookup_attributes(longest))], "As many bytes of attributes as may be."
 
 
 def slots_case(name, slots, comment):

@@ -17,6 +17,11 @@ def attribute(name, value):
     return bytes([len(name)]) + name + value
 
 
+def lookup_attributes(pairs):
+    """The value of field 0x8004, in the order given."""
+    return b"".join(struct.pack("<H", len(text)) + text for pair in pairs for text in pair)
+
+
 def pending_part(kind, module=b"a-module-of-old-times", base=(), in_flight=(), module_length=None, machine=None):
     head = struct.pack("<B16sq16sq", kind, machine or seeded("machine", 16), CREATED_AT, seeded("boot", 16), CREATED_AT * 1000)
     head += bytes([len(module) if module_length is None else module_length]) + module

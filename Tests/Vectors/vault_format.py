@@ -92,6 +92,7 @@ class Metadata:
     expires_at: int | None
     version: int
     attributes: list = field(default_factory=list)
+    lookup: dict | None = None
 
 
 @dataclass
@@ -264,7 +265,52 @@ def parse_metadata_fields(data, where):
     names = [attribute[0] for attribute in attributes]
     if any(first >= second for first, second in zip(names, names[1:])):
         raise Corrupt(where, "attributes twice or out of order")
-    return Metadata(*texts, created_at, modified_at, expires_at, version, attributes)
+    return Metadata(*texts, created_at, modified_at, expires_at, version, attributes, parse_lookup(fields, where))
+
+
+def parse_lookup(fields, where):
+    """What a client of the Secret Service gave an item; None for nothing."""
+    content_type, label, item_id, attributes = (fields.get(tag, [None])[0] for tag in range(0x8001, 0x8005))
+    if content_type is None:
+        if label is not None or item_id is not None or attributes:
+            raise Corrupt(where, "the content type is missing")
+        return None
+    return {
+        "content_type": decode_any_text(content_type, 255, where),
+        "label": None if label is None else decode_any_text(label, 4096, where),
+        "item_id": None if item_id is None else decode_item_id(item_id, where),
+        "attributes": parse_lookup_attributes(attributes or b"", where),
+    }
+
+
+def decode_any_text(data, high, where):
+    """UTF-8 as D-Bus carries it: with control characters, but for NUL."""
+    if len(data) > high:
+        raise Corrupt(where, f"{len(data)} bytes, allowed are {high}")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Corrupt(where, "not UTF-8") from None
+
+
+def decode_item_id(data, where):
+    if len(data) != 32 or any(c not in b"0123456789abcdef" for c in data):
+        raise Corrupt(where, "an item id that is not 32 hexadecimal digits")
+    return data.decode("ascii")
+
+
+def parse_lookup_attributes(data, where):
+    cursor, attributes, previous, length = Cursor(data, where), {}, None, 0
+    while cursor.left():
+        name = cursor.take(cursor.integer(2))
+        value = cursor.take(cursor.integer(2))
+        if previous is not None and name <= previous:
+            raise Corrupt(where, "lookup attributes twice or out of order")
+        attributes[decode_any_text(name, 255, where)] = decode_any_text(value, 16384, where)
+        previous, length = name, length + len(name) + len(value)
+    if len(attributes) > 256 or length > 49152:
+        raise Corrupt(where, "lookup attributes beyond their limits")
+    return attributes
 
 
 def parse_attribute(data, where):

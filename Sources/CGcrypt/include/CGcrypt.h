@@ -6,17 +6,22 @@
 
 /* The length in bytes of a public key of the group of 1024 bits (RFC 2409, section 6.2). */
 #define TOKENKEEP_DH_LENGTH 128
+/* The length in bytes of the secret that belongs to a public key. */
+#define TOKENKEEP_DH_SECRET 32
 /* The length in bytes of a session's AES key, and of an initialization vector. */
 #define TOKENKEEP_AES_LENGTH 16
 
 /* Prepares libgcrypt. 0, or -1 if the library is unusable. Called once, before any thread starts. */
 int tokenkeep_gcrypt_start(void);
 
-/* Answers a client's public key (1 to 128 bytes, big-endian): makes our public key and the session's AES key.
-   The session's key is HKDF-SHA-256 of the shared secret, as in the Secret Service specification.
-   0; -1 for a key that is 0, 1, p - 1, p or greater, or of a wrong length; -2 without memory. Any thread. */
-int tokenkeep_dh_agree(const void *peer, size_t peer_length, uint8_t ours[TOKENKEEP_DH_LENGTH],
-                       uint8_t key[TOKENKEEP_AES_LENGTH]);
+/* Makes a secret and its public key. 0, or -2 without memory. Any thread. */
+int tokenkeep_dh_begin(uint8_t secret[TOKENKEEP_DH_SECRET], uint8_t ours[TOKENKEEP_DH_LENGTH]);
+
+/* Makes the session's AES key of our secret and the other's public key (1 to 128 bytes, big-endian):
+   HKDF-SHA-256 of the shared secret, as in the Secret Service specification. 0; -1 for a key that is 0, 1, p
+   - 1, p or greater, or of a wrong length; -2 without memory. Any thread. */
+int tokenkeep_dh_finish(const uint8_t secret[TOKENKEEP_DH_SECRET], const void *peer, size_t peer_length,
+                        uint8_t key[TOKENKEEP_AES_LENGTH]);
 
 /* Encrypts `length` bytes (a multiple of 16) in place with AES-128-CBC, or decrypts them. 0, or -1. Any
  * thread. */

@@ -76,6 +76,7 @@ enum ForeignFormat: String, CaseIterable {
     case gitCredentials = "git-credentials"
     case docker
     case pythonKeyring = "python-keyring"
+    case secretService = "secret-service"
     case keepassxc = "keepassxc-csv"
     case bitwarden = "bitwarden-json"
 
@@ -87,7 +88,7 @@ enum ForeignFormat: String, CaseIterable {
         case .gitCredentials: ".git-credentials"
         case .docker: ".docker/config.json"
         case .pythonKeyring: ".local/share/python_keyring/keyring_pass.cfg"
-        case .keepassxc, .bitwarden: nil
+        case .secretService, .keepassxc, .bitwarden: nil
         }
     }
 
@@ -98,6 +99,7 @@ enum ForeignFormat: String, CaseIterable {
         try content.withUnsafeBytes { bytes throws(TokenKeepError) in
             switch self {
             case .pass: throw ForeignFormat.foreign("it is no folder")
+            case .secretService: throw ForeignFormat.foreign("it is no file")
             case .netrc: try NetrcReader(bytes).read()
             case .gitCredentials: GitCredentialsReader.read(bytes)
             case .docker: try DockerConfigurationReader.read(bytes)

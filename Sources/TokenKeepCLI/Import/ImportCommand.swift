@@ -26,6 +26,12 @@ struct ImportCommand: ParsableCommand {
             mode. What the file held before may still be in backups. Entries with notes or one-time codes, which no item \
             keeps, stay.
 
+            With secret-service the keyring of your desktop is read, which must be unlocked. --verbatim imports every item \
+            as it is, for programs that find it by the provider (tokenkeep secret-service); else only items of a service \
+            and a username are imported.
+
+              tokenkeep import --from secret-service --verbatim --dry-run
+
             Items get the names that the program's helper asks for: git:https://HOST and the username, docker:SERVER; else \
             host, service or title, and the username. Without FILE the usual one in the home is read.
             """.withWholeExamples)
@@ -45,6 +51,9 @@ struct ImportCommand: ParsableCommand {
     @Flag(help: "With --from: take the imported entries out of the file.")
     var remove = false
 
+    @Flag(help: "With --from secret-service: every item with all its attributes.")
+    var verbatim = false
+
     @Flag(help: "Read the passphrase from standard input: one line.")
     var stdin = false
 
@@ -56,11 +65,15 @@ struct ImportCommand: ParsableCommand {
         guard from == nil || !stdin else {
             throw ValidationError("--from excludes --stdin: these files have no passphrase")
         }
+        guard from == .secretService || !verbatim else {
+            throw ValidationError("--verbatim needs --from secret-service")
+        }
         guard from != nil || !dryRun && !remove else { throw ValidationError("--dry-run and --remove need --from") }
     }
 
     func run() throws {
         guard let from else { return try importExport(file ?? "") }
+        guard from != .secretService else { throw try importKeyring() }
         try importForeign(from)
     }
 
@@ -77,6 +90,20 @@ struct ImportCommand: ParsableCommand {
             }
         }
         try Terminal.write("imported \(outcome.imported), kept \(outcome.kept)\n")
+    }
+
+    /// Becomes the program that reads keyrings. Returns only if this fails, with the reason.
+    private func importKeyring() throws(TokenKeepError) -> TokenKeepError {
+        guard file == nil, !remove, storeOptions.stack == nil, storeOptions.namespace.isEmpty else {
+            throw TokenKeepError(
+                .invalid, "--from secret-service reads no file, removes nothing, and saves in the vault alone",
+                hint: "leave out the file, --remove, --stack and --namespace")
+        }
+        var options = ["import"]
+        if dryRun { options.append("--dry-run") }
+        if replace { options.append("--replace") }
+        if verbatim { options.append("--verbatim") }
+        return SecretServiceProgram.become(options + storeOptions.passwordOptions.words)
     }
 
     private func importForeign(_ format: ForeignFormat) throws {

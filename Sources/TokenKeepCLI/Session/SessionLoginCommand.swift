@@ -80,10 +80,13 @@ struct SessionLoginCommand: ParsableCommand {
         let milliseconds = try storeOptions.timeout.map { try Durations.timeout($0) } ?? Self.normalTimeout
         let deadline = Deadline(milliseconds: milliseconds)
         let file = try ProviderFiles.standard.existingProvider(named: provider)
+        let store = try storeOptions.open()
+        // A sign-in whose tokens cannot be kept is not shown. With --interactive the user is asked when they are saved.
+        if !storeOptions.interactive { try store.checkReady(forSaving: true) }
         var sessionOptions = try profile.options()
         sessionOptions.whileSending = { isSending in isSending ? HeldSignals.hold() : HeldSignals.release() }
         var login = try SessionLogin(
-            storeOptions.open(), service: service, account: account, at: file, signInOptions(), sessionOptions)
+            store, service: service, account: account, at: file, signInOptions(), sessionOptions)
         login.takesAnyone = anyAccount
         let (session, signedIn) = try login.run(until: deadline, SignInPresentation().present)
         report(signedIn, session.name.account)

@@ -20,10 +20,11 @@ final class Bus {
         raw = opened
         sd_bus_set_exit_on_disconnect(raw, 0)
         let owner = tokenkeep_bus_owner(raw)
-        guard owner < 0 || owner == Int64(geteuid()) || owner == 0 else {
+        guard owner < 0 || owner == Int64(geteuid()) else {
+            let variable = getenv("DBUS_SESSION_BUS_ADDRESS") == nil ? "XDG_RUNTIME_DIR" : "DBUS_SESSION_BUS_ADDRESS"
             throw TokenKeepError(
                 .denied, "the message bus belongs to the user \(owner), not to \(geteuid())",
-                hint: "DBUS_SESSION_BUS_ADDRESS is another user's: unset it")
+                hint: "\(variable) is another user's: unset it")
         }
     }
 
@@ -113,6 +114,16 @@ extension Bus {
 }
 
 extension Bus {
+    /// Lets the bus read its activation files anew, and waits until it has.
+    func reloadConfiguration() {
+        let daemon = "org.freedesktop.DBus"
+        var call: OpaquePointer?
+        guard sd_bus_message_new_method_call(raw, &call, daemon, "/org/freedesktop/DBus", daemon, "ReloadConfig") >= 0
+        else { return }
+        sd_bus_call(raw, call, 2_000_000, nil, nil)
+        sd_bus_message_unref(call)
+    }
+
     /// Calls a method of the bus daemon without arguments, and reads the names in its reply; nil on failure.
     func list(_ member: String) -> [String]? {
         let daemon = "org.freedesktop.DBus"

@@ -7,8 +7,10 @@ import TokenKeepCore
 /// Used by the bus thread alone. The message's memory is cleared when it is freed.
 final class BusMessage {
     let raw: OpaquePointer
-    /// Counts the message's secret until the message is answered.
+    /// Counts the message among its client's until the message is answered.
     var holding: Holding?
+    /// The bytes that were read of the message, with a share for the message itself.
+    private(set) var size = 512
 
     /// Keeps a message of sd-bus, and marks its memory as sensitive.
     init(_ raw: OpaquePointer) {
@@ -40,6 +42,7 @@ final class BusMessage {
     private func text(_ type: Unicode.Scalar) throws(Refusal) -> String {
         var pointer: UnsafePointer<CChar>?
         try check(sd_bus_message_read_basic(raw, CChar(truncatingIfNeeded: type.value), &pointer))
+        try count(pointer.map { strlen($0) } ?? 0)
         return BusMessage.text(pointer)
     }
 
@@ -55,6 +58,12 @@ final class BusMessage {
         return value
     }
 
+    func long() throws(Refusal) -> UInt64 {
+        var value: UInt64 = 0
+        try check(sd_bus_message_read_basic(raw, BusMessage.type("t"), &value))
+        return value
+    }
+
     /// A descriptor, which the message owns.
     func descriptor() throws(Refusal) -> Int32 {
         var value: Int32 = -1
@@ -67,6 +76,7 @@ final class BusMessage {
         var start: UnsafeRawPointer?
         var count = 0
         try check(sd_bus_message_read_array(raw, BusMessage.type("y"), &start, &count))
+        try self.count(count)
         return UnsafeRawBufferPointer(start: start, count: count)
     }
 
@@ -125,6 +135,14 @@ final class BusMessage {
     func leave() throws(Refusal) { try check(sd_bus_message_exit_container(raw)) }
 
     static func type(_ letter: Unicode.Scalar) -> CChar { CChar(truncatingIfNeeded: letter.value) }
+
+    /// Counts what was read, with a share for each element of a list.
+    private func count(_ bytes: Int) throws(Refusal) {
+        size += bytes + 16
+        guard size <= Unanswered.limit else {
+            throw .limit("the arguments of \(member) are longer than \(Unanswered.limit) bytes")
+        }
+    }
 
     private func check(_ result: Int32) throws(Refusal) {
         guard result >= 0 else { throw .invalid("the arguments of \(member) cannot be read") }

@@ -56,34 +56,11 @@ struct Activation {
         if isReplacing { text += "\(Activation.replaces)\n" }
         text += "[D-BUS Service]\nName=\(Provider.name)\nExec=\(try Activation.program())\n"
         if Units.hasOurs { text += "SystemdService=\(Activation.unit)\n" }
-        try Activation.makeFolder(folder)
-        let temporary = "\(path).\(getpid())"
-        let file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
-        guard file >= 0 else { throw Activation.failure(temporary) }
-        defer { close(file) }
-        let bytes = Array(text.utf8)
-        let written = bytes.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
-        guard written == bytes.count, fsync(file) == 0, rename(temporary, path) == 0 else {
-            let failure = Activation.failure(path)
-            unlink(temporary)
-            throw failure
-        }
+        try FileReplacement.write(text, to: path)
     }
 
     func remove() throws(TokenKeepError) {
-        guard unlink(path) == 0 || errno == ENOENT else { throw Activation.failure(path) }
-    }
-
-    private static func makeFolder(_ path: String) throws(TokenKeepError) {
-        var made = ""
-        for part in path.split(separator: "/") {
-            made += "/\(part)"
-            guard mkdir(made, 0o700) == 0 || errno == EEXIST else { throw failure(made) }
-        }
-    }
-
-    private static func failure(_ path: String) -> TokenKeepError {
-        TokenKeepError(.io, "cannot write \(path): \(Bus.describe(errno))")
+        guard unlink(path) == 0 || errno == ENOENT else { throw FileReplacement.failure(path) }
     }
 
     /// The path of this program.
@@ -94,12 +71,23 @@ struct Activation {
         return String(decoding: path.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
+    /// The folders of data in whose `dbus-1/services` the bus looks for activation files, in its order.
+    static var folders: [String] {
+        let own = [variable("XDG_RUNTIME_DIR"), variable("XDG_DATA_HOME") ?? home.map { "\($0)/.local/share" }]
+        let system = getenv("XDG_DATA_DIRS").map { String(cString: $0) } ?? "/usr/local/share:/usr/share"
+        return own.compactMap(\.self) + system.split(separator: ":").map(String.init)
+    }
+
+    /// The program that an activation file starts, with its arguments.
+    static func command(of text: String) -> [String]? {
+        guard let line = lines(of: text).first(where: { $0.hasPrefix("Exec=") }) else { return nil }
+        let words = line.dropFirst(5).split(separator: " ").map(String.init)
+        return words.isEmpty ? nil : words
+    }
+
     /// The activation files of other keyrings, in the order in which the bus looks for them.
     var others: [String] {
-        let folders = [Activation.variable("XDG_RUNTIME_DIR"), Activation.variable("XDG_DATA_HOME")].compactMap { $0 }
-        let system = getenv("XDG_DATA_DIRS").map { String(cString: $0) } ?? "/usr/local/share:/usr/share"
-        let all = folders + system.split(separator: ":").map(String.init)
-        let files = [path] + all.map { "\($0)/dbus-1/services/\(Activation.fileName)" }
+        let files = Activation.folders.map { "\($0)/dbus-1/services/\(Activation.fileName)" }
         var found: [String] = []
         for file in files where !found.contains(file) {
             if let text = Activation.text(of: file), !Activation.isOurs(text) { found.append(file) }

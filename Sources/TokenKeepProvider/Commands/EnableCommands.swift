@@ -23,10 +23,11 @@ enum EnableCommands {
                 .policy, "\(activation.path) is another keyring's", hint: "move the file away, then enable again")
         }
         try activation.write(replacing: !others.isEmpty)
+        if let line = try PortalFiles()?.write() { print(line) }
         guard let bus = try? Bus() else {
             return print("enabled for the next session: there is no message bus now")
         }
-        bus.call("org.freedesktop.DBus", "/org/freedesktop/DBus", "ReloadConfig") { _ in }
+        bus.reloadConfiguration()
         guard bus.list("ListActivatableNames")?.contains(Provider.name) == true else {
             throw TokenKeepError(
                 .unavailable, "the message bus does not read \(activation.folder)",
@@ -39,7 +40,8 @@ enum EnableCommands {
         let activation = try Activation()
         guard activation.isEnabled else { return print("it was not enabled") }
         try activation.remove()
-        (try? Bus())?.call("org.freedesktop.DBus", "/org/freedesktop/DBus", "ReloadConfig") { _ in }
+        try PortalFiles()?.remove()
+        (try? Bus())?.reloadConfiguration()
         print("disabled: a provider that runs stays until the session ends")
     }
 

@@ -8,13 +8,11 @@ enum Yielding {
     static func yieldIfReplaced() {
         guard let activation = try? Activation(), activation.yields,
             let other = activation.others.first, let text = Activation.text(of: other),
-            let command = Activation.lines(of: text).first(where: { $0.hasPrefix("Exec=") })
+            let words = Activation.command(of: text), let program = words.first, access(program, X_OK) == 0
         else { return }
-        let words = command.dropFirst(5).split(separator: " ").map(String.init)
-        guard let program = words.first, access(program, X_OK) == 0 else { return }
         Log.line("another keyring was installed (\(other)): it is started, and \(activation.path) is removed")
         do throws(TokenKeepError) { try activation.remove() } catch { return Log.line(error.message) }
-        (try? Bus())?.call("org.freedesktop.DBus", "/org/freedesktop/DBus", "ReloadConfig") { _ in }
+        (try? Bus())?.reloadConfiguration()
         let copies = words.map { strdup($0) } + [nil]
         execv(program, copies)
         Log.line("\(program) cannot be run: \(Bus.describe(errno))")

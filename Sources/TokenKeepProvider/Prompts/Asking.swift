@@ -4,45 +4,53 @@ import TokenKeepCore
 extension Provider {
     /// Asks the user for the vault's password, if there is a way to ask.
     ///
-    /// One question at a time: prompts that begin meanwhile end with it.
+    /// One question at a time: its answer serves every prompt. If there is no answer, the next prompt's user is asked.
     func ask(_ path: String, _ prompt: UnlockPrompt) {
         let name = caller(of: prompt.owner)
         guard options.mayPrompt, let caller = bus.process(of: prompt.owner).flatMap(CallingProgram.init),
             caller.hasDisplay || caller.terminal != nil
         else { return dismissSoon(path, name) }
         guard !prompts.values.contains(where: { $0.question != nil }) else { return endLater(path) }
-        guard let program = pinentry() else {
+        guard let program = pinentry(), !caller.hidesDisplay || caller.terminal != nil else {
             guard caller.hasDisplay else { return dismissSoon(path, name) }
             // Chromium deletes its cookies after one dismissal, and waits patiently for a prompt that stays open.
-            Log.line("the vault is locked and \(name) waits for it, but pinentry is missing: run tokenkeep unlock")
+            Log.line(
+                "the vault is locked and \(name) waits for it, but pinentry is missing or has no display: run tokenkeep unlock"
+            )
             notify("\(name) waits for the vault. Run: tokenkeep unlock")
             return endLater(path)
         }
         let question = PasswordQuestion(program: program, caller: caller, text: "Password of the vault, for \(name)")
         prompts[path]?.question = question
+        prompts[path]?.wasAsked = true
         runAlone({ [store] in question.ask(store) }) { [self] outcome in
             prompts[path]?.question = nil
-            ended(outcome, path)
+            ended(outcome, path, name)
         }
     }
 
-    private func ended(_ outcome: PasswordQuestion.Outcome, _ path: String) {
+    private func ended(_ outcome: PasswordQuestion.Outcome, _ path: String, _ name: String) {
         switch outcome {
         case .unlocked:
             freshness.isSignalled = true
-            return startLook()
+            return whenLooked(for: "") { [self] _ in completeSoon(path, isDismissed: isLocked) }
         case .dismissed: break
-        case .failed(let error): Log.line(error.message)
+        case .failed(let error): Log.line("\(error.message), for \(name)")
         }
-        for waiting in prompts.filter({ $0.value.isRunning && $0.value.question == nil }).keys {
-            complete(waiting, isDismissed: true)
-        }
-        complete(path, isDismissed: true)
+        completeSoon(path, isDismissed: true)
+        askNext()
+    }
+
+    /// Asks for the prompt that waits longest for another prompt's question. That question had no answer.
+    private func askNext() {
+        let waiting = prompts.filter { $0.value.isRunning && !$0.value.wasAsked }
+        guard let next = waiting.min(by: { ($0.value.turn ?? 0) < ($1.value.turn ?? 0) }) else { return }
+        ask(next.key, next.value)
     }
 
     private func dismissSoon(_ path: String, _ name: String) {
         Log.line("the vault is locked and \(name) needs it: run tokenkeep unlock")
-        timers.after(UnlockPrompt.holdBack) { [self] in complete(path, isDismissed: isLocked) }
+        completeSoon(path, isDismissed: true)
     }
 
     private func endLater(_ path: String) {

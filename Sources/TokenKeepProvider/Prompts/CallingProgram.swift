@@ -11,6 +11,8 @@ struct CallingProgram: Sendable {
     /// The variables of the program's environment that a question needs.
     let environment: [String: String]
 
+    /// Whether the program overwrote its environment and no relative has a display: it may have one.
+    var hidesDisplay: Bool { environment["DISPLAY"] == "" }
     var hasDisplay: Bool { environment["DISPLAY"] != nil || environment["WAYLAND_DISPLAY"] != nil }
 
     /// The variables that a question to the user needs. The service's own are those of another session.
@@ -46,15 +48,53 @@ struct CallingProgram: Sendable {
         return printable.isEmpty ? "a program" : String(decoding: printable, as: UTF8.self)
     }
 
+    /// The Flatpak application in which a process runs; nil for none. The file is the sandbox's own: for the log alone.
+    static func sandbox(of process: pid_t) -> String? {
+        guard let bytes = read("/proc/\(process)/root/.flatpak-info", atMost: 4096),
+            let line = bytes.split(separator: UInt8(ascii: "\n")).first(where: { $0.starts(with: "name=".utf8) })
+        else { return nil }
+        let name = line.dropFirst(5).prefix(255).filter { $0 > 0x20 && $0 < 0x7f }
+        return String(decoding: name, as: UTF8.self)
+    }
+
     private static func environment(of process: pid_t) -> [String: String] {
+        guard let bytes = read("/proc/\(process)/environ", atMost: 1 << 18) else { return [:] }
+        // Chromium's title overwrites its environment with zeros. Its other processes and its parent have the same display.
+        guard bytes.isEmpty || bytes.contains(where: { $0 != 0 }) else { return environmentOfRelatives(of: process) }
+        return environment(in: bytes)
+    }
+
+    private static func environment(in bytes: [UInt8]) -> [String: String] {
         var found: [String: String] = [:]
-        for entry in (read("/proc/\(process)/environ", atMost: 1 << 18) ?? []).split(separator: 0) {
+        for entry in bytes.split(separator: 0) {
             let parts = entry.split(separator: UInt8(ascii: "="), maxSplits: 1)
             guard parts.count == 2 else { continue }
             let name = String(decoding: parts[0], as: UTF8.self)
             if needed.contains(name) { found[name] = String(decoding: parts[1], as: UTF8.self) }
         }
         return found
+    }
+
+    /// The environment of the first child or ancestor of this user that has a display.
+    private static func environmentOfRelatives(of process: pid_t) -> [String: String] {
+        let children = read("/proc/\(process)/task/\(process)/children", atMost: 4096) ?? []
+        var relatives = children.split(separator: UInt8(ascii: " ")).compactMap {
+            pid_t(String(decoding: $0, as: UTF8.self))
+        }
+        var next = ProcessState(process)?.parent ?? 0
+        while next > 1, relatives.count < 64 {
+            relatives.append(next)
+            next = ProcessState(next)?.parent ?? 0
+        }
+        for relative in relatives {
+            var owner = stat()
+            guard stat("/proc/\(relative)", &owner) == 0, owner.st_uid == geteuid(),
+                let bytes = read("/proc/\(relative)/environ", atMost: 1 << 18)
+            else { continue }
+            let found = environment(in: bytes)
+            if found["DISPLAY"] != nil || found["WAYLAND_DISPLAY"] != nil { return found }
+        }
+        return ["DISPLAY": ""]
     }
 
     /// The terminal's path, if the program sees the same device under this path: a container has devices of its own.
@@ -86,6 +126,7 @@ struct CallingProgram: Sendable {
 /// Fields of `/proc/PID/stat` (proc(5)).
 private struct ProcessState {
     let start: UInt64
+    let parent: pid_t
     let isInForeground: Bool
     /// The number of the controlling pseudo-terminal; nil for none, or for a terminal of another kind.
     let pseudoTerminal: Int?
@@ -96,10 +137,12 @@ private struct ProcessState {
             let end = bytes.lastIndex(of: UInt8(ascii: ")"))
         else { return nil }
         let fields = bytes[(end + 1)...].split(separator: UInt8(ascii: " ")).map { String(decoding: $0, as: UTF8.self) }
-        guard fields.count > 19, let group = Int(fields[2]), let terminal = Int(fields[4]),
+        guard fields.count > 19, let parent = pid_t(fields[1]), let group = Int(fields[2]),
+            let terminal = Int(fields[4]),
             let foreground = Int(fields[5]), let start = UInt64(fields[19])
         else { return nil }
         self.start = start
+        self.parent = parent
         isInForeground = group == foreground && !["T", "t", "Z", "X"].contains(fields[0])
         let major = (terminal >> 8) & 0xfff
         let minor = (terminal & 0xff) | ((terminal >> 12) & 0xfff00)

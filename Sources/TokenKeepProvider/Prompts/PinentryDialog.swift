@@ -52,11 +52,23 @@ final class PinentryDialog {
             let line = try line(isOver)
             let kind = line.withUnsafeBytes { String(decoding: $0.prefix(3), as: UTF8.self) }
             if kind.hasPrefix("OK") { break }
-            if kind == "ERR" { throw PinentryDialog.dismissed }
+            if kind == "ERR" { throw PinentryDialog.refusal(line) }
             if kind.hasPrefix("D ") { found = try PinentryDialog.unescape(line) }
         }
         guard let found, found.count > 0 else { throw PinentryDialog.dismissed }
         return found
+    }
+
+    /// The numbers of libgpg-error for "cancelled", "fully cancelled" and "timeout".
+    private static let dismissals: Set<UInt32> = [99, 198, 62]
+
+    /// The error of a line "ERR NUMBER …": the user's refusal, or a reason why pinentry cannot ask.
+    private static func refusal(_ line: SecretBytes) -> TokenKeepError {
+        let digits = line.withUnsafeBytes { $0.dropFirst(4).prefix { (48...57).contains($0) }.map { UInt32($0 - 48) } }
+        // The upper half says which program refuses.
+        let number = digits.prefix(10).reduce(0) { ($0 &* 10) &+ $1 } & 0xffff
+        guard !dismissals.contains(number) else { return dismissed }
+        return TokenKeepError(.unavailable, "pinentry cannot ask: error \(number)")
     }
 
     private static var dismissed: TokenKeepError { TokenKeepError(.cancelled, "the question was dismissed") }

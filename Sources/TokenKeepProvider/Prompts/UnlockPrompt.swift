@@ -10,9 +10,16 @@ struct UnlockPrompt {
     let owner: String
     /// The paths to unlock, as the client gave them.
     let paths: [String]
-    var isRunning = false
+    /// The place among the prompts that were shown; nil before `Prompt`.
+    var turn: UInt64?
+    /// Before this moment the client may not watch for `Completed` yet.
+    var earliestEnd: Deadline?
+    /// Whether the user was asked for this prompt.
+    var wasAsked = false
     /// Ends the question to the user; nil while none is asked.
     var question: PasswordQuestion?
+
+    var isRunning: Bool { turn != nil }
 }
 
 extension Provider {
@@ -24,9 +31,11 @@ extension Provider {
         case "Prompt":
             try message.expect("s")
             guard !prompt.isRunning else { throw .alreadyExists("the prompt is shown already") }
-            prompts[path]?.isRunning = true
+            shownPrompts += 1
+            prompts[path]?.turn = shownPrompts
+            prompts[path]?.earliestEnd = Deadline(milliseconds: UnlockPrompt.holdBack)
             bus.reply(to: message)
-            begin(path, message)
+            begin(path, message.sender)
         case "Dismiss":
             try message.expect("")
             bus.reply(to: message)
@@ -35,14 +44,19 @@ extension Provider {
         }
     }
 
-    private func begin(_ path: String, _ message: BusMessage) {
-        whenFresh(message) { [self] () throws(Refusal) in
+    private func begin(_ path: String, _ client: String) {
+        whenLooked(for: client) { [self] problem in
             guard let prompt = prompts[path] else { return }
-            guard isLocked else {
-                return timers.after(UnlockPrompt.holdBack) { [self] in complete(path, isDismissed: false) }
-            }
+            if let problem { Log.line("\(problem.message), for \(caller(of: client))") }
+            guard isLocked, problem == nil else { return completeSoon(path, isDismissed: problem != nil) }
             ask(path, prompt)
         }
+    }
+
+    /// Ends a prompt once its client has had the time to watch for `Completed`.
+    func completeSoon(_ path: String, isDismissed: Bool) {
+        guard let earliest = prompts[path]?.earliestEnd else { return complete(path, isDismissed: isDismissed) }
+        timers.after(earliest.remainingMilliseconds) { [self] in complete(path, isDismissed: isDismissed && isLocked) }
     }
 
     /// Ends a prompt: the client learns of it, and the prompt's object is gone.
@@ -64,8 +78,8 @@ extension Provider {
     /// Ends the prompts of a client that left the bus.
     func dropPrompts(of client: String) {
         for (path, prompt) in prompts where prompt.owner == client {
-            prompt.question?.end()
             prompts[path] = nil
+            prompt.question?.end()
         }
     }
 }

@@ -1,36 +1,61 @@
 import TokenKeepCore
 
-/// The programs on the bus that hold something of the service: sessions, and secrets of calls that are not answered.
+/// The programs on the bus that hold something of the service: sessions, and calls that are not answered.
 struct Clients {
     static let sessionLimit = 64
     static let promptLimit = 64
 
     private(set) var sessions: [String: SecretSession] = [:]
+    /// The sessions of each client, also those that are being agreed on.
+    private var counts: [String: Int] = [:]
     let unanswered = Unanswered()
 
     func session(_ path: String) -> SecretSession? { sessions[path] }
 
-    func sessionCount(of client: String) -> Int { sessions.values.reduce(0) { $0 + ($1.owner == client ? 1 : 0) } }
+    /// Counts a session that a client begins.
+    ///
+    /// - Throws: `LimitsExceeded` if the client has too many.
+    mutating func reserve(for client: String) throws(Refusal) {
+        guard counts[client, default: 0] < Clients.sessionLimit else {
+            throw .limit("you have \(Clients.sessionLimit) sessions")
+        }
+        counts[client, default: 0] += 1
+    }
 
-    mutating func add(_ session: SecretSession, at path: String) { sessions[path] = session }
-    mutating func remove(session path: String) { sessions[path] = nil }
+    /// Gives back what ``reserve(for:)`` counted.
+    mutating func release(for client: String) {
+        guard let count = counts[client] else { return }
+        counts[client] = count > 1 ? count - 1 : nil
+    }
+
+    /// Adds a session that was counted. A client that has left the bus gets none.
+    mutating func add(_ session: SecretSession, at path: String) {
+        if counts[session.owner] != nil { sessions[path] = session }
+    }
+
+    mutating func remove(session path: String) {
+        if let session = sessions.removeValue(forKey: path) { release(for: session.owner) }
+    }
 
     /// Forgets a client that left the bus.
-    mutating func remove(_ client: String) { sessions = sessions.filter { $0.value.owner != client } }
+    mutating func remove(_ client: String) {
+        guard counts.removeValue(forKey: client) != nil else { return }
+        sessions = sessions.filter { $0.value.owner != client }
+    }
 }
 
-/// Counts the secrets of each client whose calls are not answered yet.
+/// Counts the bytes of each client's calls that are not answered yet.
 final class Unanswered {
-    private static let limit = 8 << 20
+    static let limit = 8 << 20
     private var bytes: [String: Int] = [:]
 
-    /// Counts a secret until the result is released.
+    /// Counts a call until the result is released.
     ///
     /// - Throws: `LimitsExceeded` if the client has too many bytes.
     func hold(_ count: Int, of client: String) throws(Refusal) -> Holding {
         let present = bytes[client] ?? 0
         guard present + count <= Unanswered.limit else {
-            throw .limit("more than \(Unanswered.limit) bytes of your secrets are not answered yet")
+            throw .limit("more than \(Unanswered.limit) bytes of your calls are not answered yet")
         }
         bytes[client] = present + count
         return Holding(self, count, client)
@@ -42,7 +67,7 @@ final class Unanswered {
     }
 }
 
-/// The count of one secret among those that are not answered.
+/// The count of one call among those that are not answered.
 final class Holding {
     private let ledger: Unanswered
     private let count: Int

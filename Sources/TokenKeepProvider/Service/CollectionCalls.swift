@@ -60,11 +60,10 @@ extension Provider {
         try message.expect("a{sv}(oayays)b")
         var new = try readItem(message)
         new.replaces = try message.bool()
-        message.holding = try clients.unanswered.hold(new.secret.secret.count, of: message.sender)
         whenFresh(message) { [self] () throws(Refusal) in
             guard index.collections[id] != nil else { throw noCollection(id) }
             let lookup = try fields(new)
-            guard id != IndexedCollection.session else { return createInMemory(new, message) }
+            guard id != IndexedCollection.session else { return try createInMemory(new, message) }
             guard !isLocked else { throw .isLocked }
             save(new, lookup, in: id, message)
         }
@@ -98,10 +97,22 @@ extension Provider {
         }
     }
 
-    private func createInMemory(_ new: NewItem, _ message: BusMessage) {
+    /// The limits of the collection `session`: its secrets stand in locked memory.
+    private static let sessionItems = 10_000
+    private static let sessionBytes = 16 << 20
+
+    /// Throws if the collection `session` has no room for a secret of the item `id`.
+    func checkRoom(for secret: SecretBytes, in id: String) throws(Refusal) {
+        let others = memory.reduce(0) { $0 + ($1.key == id ? 0 : $1.value.count) }
+        guard others + secret.count <= Provider.sessionBytes, memory[id] != nil || memory.count < Provider.sessionItems
+        else { throw .limit("the collection session is full") }
+    }
+
+    private func createInMemory(_ new: NewItem, _ message: BusMessage) throws(Refusal) {
         let collection = IndexedCollection.session
         let before = new.replaces ? index.item(withExactly: new.attributes, in: collection) : nil
         let id = before?.id ?? Hexadecimal.text(Provider.randomBytes(16))
+        try checkRoom(for: new.secret.secret, in: id)
         memory[id] = new.secret.secret
         let now = UInt64(clamping: UnixTime.now.rawValue)
         put(
@@ -117,7 +128,7 @@ extension Provider {
         let secret = new.secret.secret
         let label = new.label
         run(
-            on: target.id,
+            on: target.id, for: message.sender,
             { [writer] in
                 Provider.save(target, secret, label, lookup, collection, writer)
             }
@@ -142,6 +153,7 @@ extension Provider {
             return (before.id, .success(name))
         }
         if collection == IndexedCollection.login, let name = ItemMapping.sharedName(of: new.attributes) {
+            // Calls that all make the record of one pair have one key, too.
             return (index.item(named: name)?.id ?? ItemMapping.id(of: name), .success(name))
         }
         let key = Provider.creationKey(new.attributes, collection)
@@ -178,7 +190,8 @@ extension Provider {
             let name = try target.name.get()
             do throws(TokenKeepError) {
                 let label = label.isEmpty && name.namespace.isEmpty ? name.defaultLabel : label
-                return .success(try writer.save(name, secret, label: label, lookup: lookup))
+                let newID = name.namespace.isEmpty ? newID() : nil
+                return .success(try writer.save(name, secret, label: label, lookup: lookup, newID: newID))
             } catch {
                 // An item that needs the password at each use does not exist for the bus: the client gets one of its own.
                 guard error.status == .policy, name.namespace.isEmpty else { throw error }

@@ -51,6 +51,7 @@ extension Provider {
     /// The program and process of a client, for the log.
     func caller(of sender: String) -> String {
         guard let process = bus.process(of: sender) else { return "a program that has ended" }
-        return "\(CallingProgram.name(of: process)) (pid \(process))"
+        let sandbox = CallingProgram.sandbox(of: process).map { ", Flatpak \($0)" } ?? ""
+        return "\(CallingProgram.name(of: process)) (pid \(process)\(sandbox))"
     }
 }

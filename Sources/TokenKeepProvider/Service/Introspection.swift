@@ -22,8 +22,12 @@ extension Provider {
         case .item:
             _ = try item(at: path)
             return (Introspection.item, [])
-        case .session: return (Introspection.session, [])
-        case .prompt: return (Introspection.prompt, [])
+        case .session:
+            guard clients.session(path.text) != nil else { throw .noSession }
+            return (Introspection.session, [])
+        case .prompt:
+            guard prompts[path.text] != nil else { throw .unknownObject("there is no prompt \(path.text)") }
+            return (Introspection.prompt, [])
         }
     }
 }

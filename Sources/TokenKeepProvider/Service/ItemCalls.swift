@@ -79,10 +79,10 @@ extension Provider {
     private func setSecret(_ path: ObjectPath, _ message: BusMessage) throws(Refusal) {
         try message.expect("(oayays)")
         let new = try secret(in: message)
-        message.holding = try clients.unanswered.hold(new.secret.count, of: message.sender)
         whenFresh(message) { [self] () throws(Refusal) in
             let item = try openItem(at: path)
             guard let name = item.name else {
+                try checkRoom(for: new.secret, in: item.id)
                 memory[item.id] = new.secret
                 put(item.changed(contentType: new.contentType))
                 return bus.reply(to: message)
@@ -150,15 +150,34 @@ extension Provider {
             return bus.reply(to: message)
         }
         let move = Provider.move(item, name, to: attributes)
-        ask(
-            on: item.id, for: message,
-            { [writer] () throws(TokenKeepError) in
-                try writer.move(name, to: move.get(), fields, id: item.id)
-            }
-        ) { [self] details in
-            if details.name != name { wrote(name, nil) }
+        let target = try? move.get()
+        if let target { moving[target] = name }
+        run(
+            on: item.id, for: message.sender,
+            { [writer] () -> Result<ItemDetails, TokenKeepError> in
+                do throws(TokenKeepError) {
+                    return .success(try writer.move(name, to: move.get(), fields, id: item.id))
+                } catch {
+                    return .failure(error)
+                }
+            },
+            then: { [self] result in moved(name, target, result, message) })
+    }
+
+    private func moved(
+        _ name: ItemName, _ target: ItemName?, _ result: Result<ItemDetails, TokenKeepError>, _ message: BusMessage
+    ) {
+        switch result {
+        case .success(let details):
+            // First the new record, whose item has the same path: the item changed, and is never gone.
             wrote(details.name, details)
+            if let target { moving[target] = nil }
+            if details.name != name { wrote(name, nil) }
             bus.reply(to: message)
+        case .failure(let error):
+            if let target { moving[target] = nil }
+            if error.status != .locked { report(error, message) }
+            bus.fail(message, Refusal(error))
         }
     }
 

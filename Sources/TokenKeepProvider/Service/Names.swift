@@ -22,7 +22,14 @@ extension Provider {
     }
 
     /// Looks for other keyrings after the present message.
-    func lookForOthersSoon() { timers.after(0) { [self] in lookForOthers() } }
+    func lookForOthersSoon() {
+        guard !looksForOthers else { return }
+        looksForOthers = true
+        timers.after(0) { [self] in
+            looksForOthers = false
+            lookForOthers()
+        }
+    }
 
     /// Gives the name back if another program waits for it.
     private func lookForOthers() {

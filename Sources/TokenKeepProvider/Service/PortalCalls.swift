@@ -34,6 +34,14 @@ extension Provider {
         }
     }
 
+    /// The record of a sandboxed program's secret.
+    static func portalName(of program: String) throws(TokenKeepError) -> ItemName {
+        // An empty account is a collection's record: host programs, whose id is "", share the name "-".
+        try ItemName(
+            namespace: ReservedNamespace.name, service: ReservedNamespace.portal,
+            account: program.isEmpty ? "-" : program)
+    }
+
     private func retrieveSecret(_ message: BusMessage) throws(Refusal) {
         try message.expect("osha{sv}")
         _ = try message.objectPath()
@@ -43,14 +51,9 @@ extension Provider {
         let file = OwnedDescriptor(descriptor)
         whenFresh(message) { [self] () throws(Refusal) in
             guard !isLocked else { return answer(Provider.failed, message) }
-            // Nobody stores under "" (an empty account is a collection's record): host programs share the name "-".
-            guard
-                let name = try? ItemName(
-                    namespace: ReservedNamespace.name, service: ReservedNamespace.portal,
-                    account: program.isEmpty ? "-" : program)
-            else { return answer(Provider.failed, message) }
+            guard let name = try? Provider.portalName(of: program) else { return answer(Provider.failed, message) }
             run(
-                on: "portal",
+                on: "portal", for: message.sender,
                 { [writer] () -> Bool in
                     guard
                         let secret = try? writer.secret(

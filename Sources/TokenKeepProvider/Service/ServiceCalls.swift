@@ -39,22 +39,19 @@ extension Provider {
             peer = Array(try message.bytes())
         }
         lookForOthersSoon()
-        guard clients.sessionCount(of: message.sender) < Clients.sessionLimit else {
-            throw .limit("you have \(Clients.sessionLimit) sessions")
-        }
-        guard algorithm != "plain" else { return begin(SecretSession(owner: message.sender, key: nil), message, nil) }
-        guard let peer else { throw .notSupported("there is no such algorithm") }
-        run(on: nil, { SecretSession.agree(with: peer) }) { [self] agreed in
-            guard let agreed else { return bus.fail(message, .invalid("the public key is not of the group")) }
+        guard algorithm == "plain" || peer != nil else { throw .notSupported("there is no such algorithm") }
+        try clients.reserve(for: message.sender)
+        guard let peer else { return begin(SecretSession(owner: message.sender, key: nil), message, nil) }
+        run(on: nil, for: message.sender, { SecretSession.agree(with: peer) }) { [self] agreed in
+            guard let agreed else {
+                clients.release(for: message.sender)
+                return bus.fail(message, .invalid("the public key is not of the group"))
+            }
             begin(SecretSession(owner: message.sender, key: agreed.key), message, agreed.ours)
         }
     }
 
     private func begin(_ session: SecretSession, _ message: BusMessage, _ ours: [UInt8]?) {
-        // Asked again: a client sends many calls at once.
-        guard clients.sessionCount(of: message.sender) < Clients.sessionLimit else {
-            return bus.fail(message, .limit("you have \(Clients.sessionLimit) sessions"))
-        }
         let path = Provider.freshPath("session")
         clients.add(session, at: path)
         bus.reply(to: message) { reply in
@@ -83,7 +80,7 @@ extension Provider {
 
     private func getSecrets(_ message: BusMessage) throws(Refusal) {
         try message.expect("aoo")
-        let paths = try message.paths()
+        let paths = Provider.once(try message.paths())
         let sessionPath = try message.objectPath()
         guard let session = clients.session(sessionPath), session.owner == message.sender else { throw .noSession }
         whenFresh(message) { [self] () throws(Refusal) in
@@ -100,7 +97,11 @@ extension Provider {
                 { [writer] () throws(TokenKeepError) in
                     try Provider.load(asking, held, writer)
                 }
-            ) { [self] found in
+            ) { [self] loaded in
+                guard let found = loaded else {
+                    return bus.fail(
+                        message, .limit("the secrets are longer than \(Provider.secretsLimit) bytes together"))
+                }
                 bus.reply(to: message) { reply in
                     reply.array("{o(oayays)}") {
                         for (path, secret, contentType) in found {
@@ -117,23 +118,36 @@ extension Provider {
 
     private typealias LoadedSecret = (path: String, secret: SecretBytes, contentType: String)
 
+    /// The longest secrets of one answer together, in bytes. A bus cuts off who sends a message of more than 32 MiB.
+    private static let secretsLimit = 16 << 20
+
     /// Loads secrets. Items that were cleared or locked meanwhile are left out.
+    ///
+    /// - Returns: nil if the secrets are too long for one answer.
     private static func load(
         _ asked: [(path: String, item: IndexedItem)], _ memory: [String: SecretBytes], _ writer: VaultWriter
-    ) throws(TokenKeepError) -> [LoadedSecret] {
+    ) throws(TokenKeepError) -> [LoadedSecret]? {
         var found: [LoadedSecret] = []
+        var length = 0
         for (path, item) in asked {
-            guard let name = item.name else {
-                if let secret = memory[item.id] { found.append((path, secret, item.contentType)) }
-                continue
-            }
-            do throws(TokenKeepError) {
-                found.append((path, try writer.load(name).secret, item.contentType))
-            } catch {
-                guard [.notFound, .locked].contains(error.status) else { throw error }
-            }
+            guard let secret = try load(item, memory, writer) else { continue }
+            length += secret.count
+            guard length <= secretsLimit else { return nil }
+            found.append((path, secret, item.contentType))
         }
         return found
+    }
+
+    private static func load(
+        _ item: IndexedItem, _ memory: [String: SecretBytes], _ writer: VaultWriter
+    ) throws(TokenKeepError) -> SecretBytes? {
+        guard let name = item.name else { return memory[item.id] }
+        do throws(TokenKeepError) {
+            return try writer.load(name).secret
+        } catch {
+            guard [.notFound, .locked].contains(error.status) else { throw error }
+            return nil
+        }
     }
 
     private func readAlias(_ message: BusMessage) throws(Refusal) {
@@ -147,16 +161,18 @@ extension Provider {
         let alias = try message.string()
         let path = try message.objectPath()
         whenFresh(message) { [self] () throws(Refusal) in
-            let collection: String?
-            if path == ObjectPath.none {
-                collection = nil
-            } else {
+            guard let present = ObjectPath.aliases[alias] else { throw .notSupported("there is no alias \(alias)") }
+            var wanted: String?
+            if path != ObjectPath.none {
                 guard case .collection(let id) = ObjectPath(path), index.collections[id] != nil else {
                     throw .noSuchObject("there is no collection \(path)")
                 }
-                collection = id
+                wanted = id
             }
-            guard let collection, ObjectPath.aliases[alias] == collection else {
+            guard wanted == present else {
+                // Programs that know the path of login would go on storing there: one user, two places.
+                Log.line(
+                    "the alias \(alias) stays with \(present): \(caller(of: message.sender)) wanted another collection")
                 throw .notSupported("the aliases default, login and session stay with their collections")
             }
             bus.reply(to: message)

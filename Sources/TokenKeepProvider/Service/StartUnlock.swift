@@ -2,12 +2,13 @@ import Glibc
 import TokenKeepCore
 import TokenKeepEngine
 
-extension Provider {
-    /// Unlocks the vault with the password that the command line or systemd gives, before the name is owned.
+/// The password that the command line or systemd gives.
+enum StartUnlock {
+    /// Unlocks the vault with the given password: before the name is owned, or before an import.
     ///
     /// A wrong password ends the program: its clients would take a locked vault for an empty one.
-    func unlockAtStart() throws(TokenKeepError) {
-        guard let password = try givenPassword() else { return }
+    static func unlock(_ store: Store, _ options: ProviderOptions) throws(TokenKeepError) {
+        guard let password = try givenPassword(options) else { return }
         do throws(TokenKeepError) {
             try store.unlock(password, until: store.longDeadline)
         } catch {
@@ -16,7 +17,7 @@ extension Provider {
         }
     }
 
-    private func givenPassword() throws(TokenKeepError) -> SecretBytes? {
+    private static func givenPassword(_ options: ProviderOptions) throws(TokenKeepError) -> SecretBytes? {
         if let file = options.passwordFile { return try PasswordReading.file(file) }
         if let descriptor = options.passwordDescriptor {
             defer { close(descriptor) }

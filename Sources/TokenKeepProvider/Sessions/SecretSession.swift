@@ -21,15 +21,9 @@ struct SecretSession: Sendable {
     ///
     /// - Returns: the session's key and our public key; nil for a client's key outside the group.
     static func agree(with peer: [UInt8]) -> (key: SecretBytes, ours: [UInt8])? {
-        var ours = [UInt8](repeating: 0, count: Int(TOKENKEEP_DH_LENGTH))
-        let key = try? SecretBytes(count: Int(TOKENKEEP_AES_LENGTH)) { bytes throws(TokenKeepError) in
-            let result = peer.withUnsafeBytes { peer in
-                tokenkeep_dh_agree(
-                    peer.baseAddress, peer.count, &ours, bytes.bindMemory(to: UInt8.self).baseAddress)
-            }
-            guard result == 0 else { throw TokenKeepError(.invalid, "the public key is not of the group") }
-        }
-        return key.map { ($0, ours) }
+        guard let (secret, ours) = try? KeyAgreement.begin(), let key = try? KeyAgreement.finish(secret, with: peer)
+        else { return nil }
+        return (key, ours)
     }
 
     /// Decodes a secret of the client.
@@ -106,5 +100,35 @@ struct SecretSession: Sendable {
 
     private static func keep(_ make: () throws(TokenKeepError) -> SecretBytes) throws(Refusal) -> SecretBytes {
         do throws(TokenKeepError) { return try make() } catch { throw Refusal(error) }
+    }
+}
+
+/// The key agreement of the algorithm ``SecretSession/algorithm``.
+enum KeyAgreement {
+    /// Makes a secret and its public key.
+    static func begin() throws(TokenKeepError) -> (secret: SecretBytes, ours: [UInt8]) {
+        var ours = [UInt8](repeating: 0, count: Int(TOKENKEEP_DH_LENGTH))
+        let secret = try SecretBytes(count: Int(TOKENKEEP_DH_SECRET)) { bytes throws(TokenKeepError) in
+            guard tokenkeep_dh_begin(bytes.bindMemory(to: UInt8.self).baseAddress, &ours) == 0 else {
+                throw .shortage("no memory for a key agreement")
+            }
+        }
+        return (secret, ours)
+    }
+
+    /// Makes the session's key of our secret and the other's public key.
+    ///
+    /// - Throws: ``Status/invalid`` for a public key outside the group.
+    static func finish(_ secret: SecretBytes, with peer: [UInt8]) throws(TokenKeepError) -> SecretBytes {
+        try SecretBytes(count: Int(TOKENKEEP_AES_LENGTH)) { bytes throws(TokenKeepError) in
+            let result = secret.withUnsafeBytes { secret in
+                peer.withUnsafeBytes { peer in
+                    tokenkeep_dh_finish(
+                        secret.bindMemory(to: UInt8.self).baseAddress, peer.baseAddress, peer.count,
+                        bytes.bindMemory(to: UInt8.self).baseAddress)
+                }
+            }
+            guard result == 0 else { throw TokenKeepError(.invalid, "the public key is not of the group") }
+        }
     }
 }

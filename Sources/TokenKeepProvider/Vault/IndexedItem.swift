@@ -29,6 +29,23 @@ struct IndexedItem: Sendable, Equatable {
     var path: ObjectPath { .item(collection: collection, id: id) }
 }
 
+extension IndexedItem {
+    /// Whether the item's identifier follows from its name.
+    var isAtOwnPath: Bool { name.map { $0.namespace.isEmpty && id == ItemMapping.id(of: $0) } ?? false }
+    var isAtSecondPath: Bool {
+        name.map { $0.namespace.isEmpty && id == ItemMapping.id(of: $0, isSecond: true) } ?? false
+    }
+
+    /// The item with the identifier for the case that another item has its usual one.
+    var atSecondPath: IndexedItem {
+        IndexedItem(
+            collection: collection, id: name.map { ItemMapping.id(of: $0, isSecond: true) } ?? id, name: name,
+            label: label,
+            attributes: attributes, contentType: contentType, created: created, modified: modified, level: level,
+            version: version)
+    }
+}
+
 /// A collection as clients of the bus see it.
 struct IndexedCollection: Sendable, Equatable {
     let id: String
@@ -53,6 +70,8 @@ enum StoredObject: Sendable {
 enum ItemMapping {
     private static let genericSchema = "org.freedesktop.Secret.Generic"
     private static let schema = "xdg:schema"
+    /// The content type of an item that no client of the bus stored.
+    static let usualContentType = "text/plain"
 
     /// The object of a record; nil for a record that clients of the bus do not see.
     static func object(of details: ItemDetails) -> StoredObject? {
@@ -74,10 +93,13 @@ enum ItemMapping {
     }
 
     private static func item(_ details: ItemDetails, collection: String, id: String) -> IndexedItem {
-        IndexedItem(
+        let given = details.lookup?.attributes ?? [:]
+        // An item that a program of ours saved may have a client's label or content type, without attributes.
+        let isOwn = details.name.namespace.isEmpty && given.isEmpty
+        return IndexedItem(
             collection: collection, id: id, name: details.name, label: details.lookup?.label ?? details.label,
-            attributes: details.lookup?.attributes ?? ownAttributes(of: details),
-            contentType: details.lookup?.contentType ?? "text/plain", created: seconds(details.createdAt),
+            attributes: isOwn ? ownAttributes(of: details) : given,
+            contentType: details.lookup?.contentType ?? usualContentType, created: seconds(details.createdAt),
             modified: seconds(details.modifiedAt), level: details.accessLevel, version: details.version)
     }
 
@@ -105,9 +127,12 @@ enum ItemMapping {
     }
 
     /// The identifier of a shared item, which follows from its name.
-    static func id(of name: ItemName) -> String {
+    ///
+    /// - Parameter isSecond: whether another item has the usual identifier.
+    static func id(of name: ItemName, isSecond: Bool = false) -> String {
         var message = LengthPrefixedBytes()
         message.append(ReservedNamespace.name.utf8)
+        if isSecond { message.append("second".utf8) }
         message.append(name.service.utf8)
         message.append(name.account.utf8)
         return Hexadecimal.text(message.bytes.withUnsafeBytes { KeyedHash.digest(of: $0, count: 16) })

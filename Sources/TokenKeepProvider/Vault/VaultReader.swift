@@ -97,13 +97,24 @@ final class VaultReader: Sendable {
 
     private func readAll(_ look: inout VaultLook, _ known: inout Known) throws(TokenKeepError) {
         let found = try records.everyItem(CallContext(deadline: Deadline(milliseconds: 60_000)))
-        look.whole = found.items
+        look.whole = inOrder(found.items)
         look.damages = found.problems.filter { $0.status != .locked }
         known.names = [:]
         if let fileName = try records.fileNames() {
             for item in found.items { known.names[fileName(item.name)] = item.name }
         }
         known.isComplete = true
+    }
+
+    /// The items in the order in which their records were written: items' dates have seconds alone.
+    private func inOrder(_ items: [ItemDetails]) -> [ItemDetails] {
+        guard let vault = try? records.open() else { return items }
+        let timed = items.map { details in
+            let name = Hexadecimal.text(vault.keys.fileName(of: details.name))
+            let status = try? SystemCall.status(of: name, in: vault.records.number)
+            return (details: details, changed: status.flatMap(\.self)?.identity.changed ?? 0)
+        }
+        return timed.sorted { $0.changed < $1.changed }.map(\.details)
     }
 
     private func read(_ changed: [[UInt8]], _ look: inout VaultLook, _ known: inout Known) throws(TokenKeepError) {

@@ -21,9 +21,13 @@ struct VaultWriter: Sendable {
 
     /// Saves an item. Level, flags and own attributes of an existing item stay.
     ///
+    /// - Parameters:
+    ///   - newID: the identifier on the bus of an item that is new; nil for the one that follows from its name.
+    ///   - dates: when the item was created and modified elsewhere, in seconds since 1970; nil for now.
     /// - Throws: ``Status/policy`` if the item needs a protection that the bus cannot give.
     func save(
-        _ name: ItemName, _ secret: SecretBytes, label: String, lookup: LookupFields
+        _ name: ItemName, _ secret: SecretBytes, label: String, lookup: LookupFields, newID: String? = nil,
+        dates: (created: UInt64, modified: UInt64)? = nil
     ) throws(TokenKeepError) -> ItemDetails {
         let shown = VaultWriter.shown(label, for: name)
         return try change(name) { (present, _) throws(TokenKeepError) in
@@ -34,8 +38,21 @@ struct VaultWriter: Sendable {
                 name: name, secret: secret, label: shown, attributes: present?.attributes ?? .none,
                 expiresAt: nil)
             request.lookup = lookup
-            request.lookup?.itemID = lookup.itemID ?? present?.lookup?.itemID
+            request.lookup?.itemID = lookup.itemID ?? present?.lookup?.itemID ?? (present == nil ? newID : nil)
             if !shown.utf8.elementsEqual(label.utf8) { request.lookup?.label = label }
+            var details = request.details(replacing: present, module: "vault")
+            if let dates, dates.created > 0, dates.modified > 0 {
+                details.createdAt = UnixTime(Int64(clamping: dates.created))
+                details.modifiedAt = UnixTime(Int64(clamping: dates.modified))
+            }
+            return TokenItem(details: details, secret: secret)
+        }
+    }
+
+    /// Saves an item that has no lookup attributes, in place of what it holds.
+    func replaceOrMake(_ name: ItemName, _ secret: SecretBytes, label: String) throws(TokenKeepError) {
+        _ = try change(name) { (present, _) throws(TokenKeepError) in
+            let request = try SaveRequest(name: name, secret: secret, label: label)
             return TokenItem(details: request.details(replacing: present, module: "vault"), secret: secret)
         }
     }
@@ -45,10 +62,11 @@ struct VaultWriter: Sendable {
         try Limits.checkSecret(count: secret.count)
         return try change(name) { (present, _) throws(TokenKeepError) in
             guard var details = present else { throw VaultWriter.gone }
-            // An item of `tokenkeep save` keeps no content type: clients that read it get "text/plain".
-            if let lookup = details.lookup {
+            if details.lookup != nil || contentType != ItemMapping.usualContentType {
+                let lookup = details.lookup
                 details.lookup = try LookupFields(
-                    attributes: lookup.attributes, contentType: contentType, label: lookup.label, itemID: lookup.itemID)
+                    attributes: lookup?.attributes ?? [:], contentType: contentType, label: lookup?.label,
+                    itemID: lookup?.itemID)
             }
             details.modifiedAt = .now
             return TokenItem(details: details, secret: secret)
@@ -61,13 +79,36 @@ struct VaultWriter: Sendable {
     ) throws(TokenKeepError) -> ItemDetails {
         try change(name) { (present, secret) throws(TokenKeepError) in
             guard var details = present, let secret = try secret() else { throw VaultWriter.gone }
-            if let lookup { details.lookup = lookup }
+            if var lookup {
+                lookup.label = lookup.label ?? details.lookup?.label
+                lookup.itemID = lookup.itemID ?? details.lookup?.itemID
+                details.lookup = lookup
+            }
             if let label {
                 details.label = VaultWriter.shown(label, for: name)
-                let isShown = details.label.utf8.elementsEqual(label.utf8)
-                details.lookup?.label = isShown ? nil : label
+                if details.label.utf8.elementsEqual(label.utf8) {
+                    details.lookup?.label = nil
+                } else {
+                    let present = details.lookup
+                    details.lookup = try LookupFields(
+                        attributes: present?.attributes ?? [:],
+                        contentType: present?.contentType ?? ItemMapping.usualContentType, label: label,
+                        itemID: present?.itemID)
+                }
             }
             details.modifiedAt = .now
+            return TokenItem(details: details, secret: secret)
+        }
+    }
+
+    /// Gives an item an identifier on the bus that does not follow from its name.
+    func pin(_ name: ItemName, _ id: String) throws(TokenKeepError) -> ItemDetails {
+        try change(name) { (present, secret) throws(TokenKeepError) in
+            guard var details = present, let secret = try secret() else { throw VaultWriter.gone }
+            let lookup = details.lookup
+            details.lookup = try LookupFields(
+                attributes: lookup?.attributes ?? [:], contentType: lookup?.contentType ?? ItemMapping.usualContentType,
+                label: lookup?.label, itemID: id)
             return TokenItem(details: details, secret: secret)
         }
     }

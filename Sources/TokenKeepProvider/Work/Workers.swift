@@ -8,15 +8,19 @@ import TokenKeepCore
 final class Workers: @unchecked Sendable {
     private struct Task {
         let key: String?
+        let client: String
         let run: @Sendable () -> Void
     }
 
-    private static let limit = 4
+    private static let limit = 6
+    /// One client's tasks leave threads to the others, also if the disk is slow.
+    private static let clientLimit = 3
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     // Guarded by the mutex:
-    private var tasks: [Task] = []
+    private var tasks = FairQueue<Task>()
     private var busyKeys: Set<String> = []
+    private var busyThreads: [String: Int] = [:]
     private var threads = 0
     private var idle = 0
 
@@ -26,9 +30,11 @@ final class Workers: @unchecked Sendable {
     }
 
     /// Submits a task. If no thread can be started, the task runs on the calling thread.
-    func submit(on key: String?, _ run: @escaping @Sendable () -> Void) {
+    ///
+    /// - Parameter client: the client for which the task works; "" for the program itself.
+    func submit(on key: String?, for client: String, _ run: @escaping @Sendable () -> Void) {
         pthread_mutex_lock(mutex)
-        tasks.append(Task(key: key, run: run))
+        tasks.append(Task(key: key, client: client, run: run), of: client)
         let needsThread = idle == 0 && threads < Workers.limit
         if needsThread { threads += 1 }
         pthread_cond_signal(changed)
@@ -36,7 +42,7 @@ final class Workers: @unchecked Sendable {
         guard needsThread, DetachedThread.start({ self.work() }) != 0 else { return }
         pthread_mutex_lock(mutex)
         threads -= 1
-        let orphan = threads == 0 ? tasks.popLast() : nil
+        let orphan = threads == 0 ? tasks.popFirst() : nil
         pthread_mutex_unlock(mutex)
         orphan?.run()
     }
@@ -53,20 +59,27 @@ final class Workers: @unchecked Sendable {
             pthread_mutex_unlock(mutex)
             task.run()
             pthread_mutex_lock(mutex)
-            if let key = task.key {
-                busyKeys.remove(key)
-                pthread_cond_signal(changed)
-            }
+            release(task)
         }
     }
 
-    /// Takes the first task whose key is free; nil if there is none.
+    /// Takes the first task whose key is free, of the client whose turn it is; nil if there is none.
     private func take() -> Task? {
-        guard let index = tasks.firstIndex(where: { task in task.key.map { !busyKeys.contains($0) } ?? true })
-        else { return nil }
-        let task = tasks.remove(at: index)
+        let found = tasks.popFirst(
+            of: { client in client.isEmpty || busyThreads[client, default: 0] < Workers.clientLimit },
+            where: { task in task.key.map { !busyKeys.contains($0) } ?? true })
+        guard let task = found else { return nil }
         if let key = task.key { busyKeys.insert(key) }
+        busyThreads[task.client, default: 0] += 1
         return task
+    }
+
+    private func release(_ task: Task) {
+        if let key = task.key { busyKeys.remove(key) }
+        let left = busyThreads[task.client, default: 1] - 1
+        busyThreads[task.client] = left > 0 ? left : nil
+        // This thread takes one task. The key and the client's place may be what two tasks waited for.
+        if !tasks.isEmpty { pthread_cond_signal(changed) }
     }
 }
 

@@ -37,11 +37,15 @@ struct LookupFieldsFormat {
     }
 
     private mutating func readAttributes(_ reader: inout ByteReader) throws(FormatFault) {
+        var previous: String?
         while reader.remaining > 0 {
             let nameLength = Int(try reader.integer(UInt16.self, "length of a lookup attribute's name"))
             let name = try reader.text(nameLength, "lookup attribute's name")
             let valueLength = Int(try reader.integer(UInt16.self, "length of a lookup attribute's value"))
-            guard attributes[name] == nil else { throw .malformed("a lookup attribute is given twice") }
+            guard previous.map({ $0.utf8.lexicographicallyPrecedes(name.utf8) }) ?? true else {
+                throw .malformed("lookup attributes are given twice or out of order")
+            }
+            previous = name
             attributes[name] = try reader.text(valueLength, "lookup attribute's value")
         }
     }

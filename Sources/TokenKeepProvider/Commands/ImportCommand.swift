@@ -1,0 +1,54 @@
+import CGcrypt
+import CSystemdBus
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepKeys
+
+/// `import`: takes over the items of the keyring that owns `org.freedesktop.secrets`.
+enum ImportCommand {
+    /// Imports, and prints what was done.
+    ///
+    /// - Throws: ``Status/corrupt`` if an item exceeds the vault's limits; all others are imported then.
+    static func run(_ options: ProviderOptions) throws(TokenKeepError) {
+        guard tokenkeep_gcrypt_start() == 0 else { throw TokenKeepError(.internal, "libgcrypt cannot be used") }
+        let store = try Store(StoreConfiguration(stackText: "any required vault"))
+        try StartUnlock.unlock(store, options)
+        let bus = try Bus()
+        try refuseOwnVault(bus, store)
+        let keyring = try ForeignKeyring(bus)
+        var run = try KeyringImport(keyring, store, isDryRun: options.isDryRun, isReplacing: options.replaces)
+        let plan = try ImportPlan(keyring, known: run.collections, isVerbatim: options.isVerbatim)
+        try run.run(plan)
+        let words = [
+            "\(options.isDryRun ? "would import" : "imported") \(run.imported)", "already there \(run.present)",
+            "kept \(run.kept)", "not readable \(run.refused)",
+            plan.leftOut > 0 ? "left out \(plan.leftOut), which --verbatim imports" : nil,
+        ]
+        print(words.compactMap(\.self).joined(separator: ", "))
+        guard run.refused == 0 else { throw TokenKeepError(.corrupt, "some items were not imported") }
+    }
+
+    /// Throws if the owner of the name serves this vault, or if there is none.
+    private static func refuseOwnVault(_ bus: Bus, _ store: Store) throws(TokenKeepError) {
+        guard let owner = bus.process(of: Provider.name), owner == bus.process(of: Provider.ownName) else { return }
+        let ours = (try? store.records.opener.vaultID()) ?? []
+        guard !ours.isEmpty, bus.vaultID() == Hexadecimal.text(ours) else { return }
+        throw TokenKeepError(
+            .policy, "the owner of \(Provider.name) serves this vault: there is no other keyring to import from",
+            hint: "tokenkeep secret-service disable, end the provider, and start the other keyring")
+    }
+}
+
+extension Bus {
+    /// The identifier of the vault behind the other provider on this bus; nil if there is no answer.
+    func vaultID() -> String? {
+        var answer: OpaquePointer?
+        guard
+            sd_bus_get_property(
+                raw, Provider.ownName, Provider.ownPath, Provider.ownName, "VaultId", nil, &answer, "s") >= 0,
+            let answer
+        else { return nil }
+        defer { sd_bus_message_unref(answer) }
+        do throws(Refusal) { return try BusMessage(answer).string() } catch { return nil }
+    }
+}

@@ -1,0 +1,85 @@
+import CSystemdBus
+import Glibc
+import TokenKeepCore
+
+/// The files by which xdg-desktop-portal finds the provider: a `.portal` file and a line of the user's `portals.conf`.
+///
+/// Before 1.18 xdg-desktop-portal asks every backend that it finds, and reads no `portals.conf`: it gets no file.
+struct PortalFiles {
+    private static let name = "tokenkeep"
+    private static let interface = "org.freedesktop.impl.portal.Secret"
+    private static let service = "org.freedesktop.portal.Desktop.service"
+
+    private let data: String
+    private let settings: String
+
+    /// nil without a home.
+    init?() {
+        let home = Activation.home
+        guard let data = Activation.variable("XDG_DATA_HOME") ?? home.map({ "\($0)/.local/share" }),
+            let settings = Activation.variable("XDG_CONFIG_HOME") ?? home.map({ "\($0)/.config" })
+        else { return nil }
+        self.data = "\(data)/xdg-desktop-portal/portals"
+        self.settings = "\(settings)/xdg-desktop-portal"
+    }
+
+    private var portal: String { "\(data)/\(PortalFiles.name).portal" }
+    private var line: String { "\(PortalFiles.interface)=\(PortalFiles.name)" }
+
+    /// The user's file that xdg-desktop-portal reads, if there is one: a second file would hide the desktop's settings.
+    private var configuration: String? {
+        let desktops = (getenv("XDG_CURRENT_DESKTOP").map { String(cString: $0) } ?? "").split(separator: ":")
+        let names = desktops.map { "\($0.lowercased())-portals.conf" } + ["portals.conf"]
+        return names.map { "\(settings)/\($0)" }.first { access($0, F_OK) == 0 }
+    }
+
+    /// Writes both files. Returns a line for the user; nil if nothing is to be said.
+    func write() throws(TokenKeepError) -> String? {
+        guard let version = PortalFiles.version(), version >= (1, 18) else { return nil }
+        guard let path = configuration, let present = Activation.text(of: path) else {
+            return "sandboxed programs: no portals.conf of yours names a backend, so the desktop's choice stays"
+        }
+        guard let text = withLine(present) else {
+            return "sandboxed programs: \(path) names another backend for secrets, which stays"
+        }
+        try FileReplacement.write(
+            "[portal]\nDBusName=\(Provider.name)\nInterfaces=\(PortalFiles.interface)\n", to: portal)
+        if text != present { try FileReplacement.write(text, to: path) }
+        return "sandboxed programs: \(path) names the provider"
+    }
+
+    /// Removes what ``write()`` wrote.
+    func remove() throws(TokenKeepError) {
+        guard unlink(portal) == 0 else { return }
+        guard let path = configuration, let present = Activation.text(of: path) else { return }
+        let lines = present.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        guard lines.contains(line) else { return }
+        try FileReplacement.write(lines.filter { $0 != line }.joined(separator: "\n"), to: path)
+    }
+
+    /// The settings with our line below `[preferred]`; nil if they name a backend for secrets already.
+    private func withLine(_ text: String) -> String? {
+        var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        guard !lines.contains(line) else { return text }
+        guard !lines.contains(where: { $0.hasPrefix("\(PortalFiles.interface)=") }) else { return nil }
+        if let head = lines.firstIndex(of: "[preferred]") {
+            lines.insert(line, at: head + 1)
+        } else {
+            if lines.last == "" { lines.removeLast() }
+            lines += ["[preferred]", line, ""]
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    /// The version of xdg-desktop-portal; nil if it is not installed or does not answer within two seconds.
+    private static func version() -> (Int, Int)? {
+        let files = Activation.folders.map { "\($0)/dbus-1/services/\(service)" }
+        guard let file = files.lazy.compactMap(Activation.text).first,
+            let program = Activation.command(of: file)?.first,
+            let text = ProgramOutput.read([program, "--version"], limit: 2_000)
+        else { return nil }
+        let parts = text.split { !($0.isNumber || $0 == ".") }.first { $0.contains(".") }?.split(separator: ".")
+        guard let parts, parts.count > 1, let major = Int(parts[0]), let minor = Int(parts[1]) else { return nil }
+        return (major, minor)
+    }
+}

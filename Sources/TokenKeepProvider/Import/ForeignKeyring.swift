@@ -1,0 +1,182 @@
+import CSystemdBus
+import TokenKeepCore
+
+/// A collection of another keyring.
+struct ForeignCollection {
+    let path: String
+    let label: String
+    let isLocked: Bool
+    let items: [String]
+}
+
+/// An item of another keyring, without its secret.
+struct ForeignItem {
+    let path: String
+    let label: String
+    let attributes: [String: String]
+    let isLocked: Bool
+    let created: UInt64
+    let modified: UInt64
+}
+
+/// The keyring that owns `org.freedesktop.secrets`, as a client sees it. Used by one thread.
+final class ForeignKeyring {
+    private let bus: Bus
+    private let session: SecretSession
+    private let sessionPath: String
+    /// The longest time of one call, in microseconds.
+    private static let limit: UInt64 = 30_000_000
+
+    /// Opens a session, encrypted if the keyring can.
+    init(_ bus: Bus) throws(TokenKeepError) {
+        self.bus = bus
+        (session, sessionPath) = try ForeignKeyring.open(bus)
+    }
+
+    private static func open(_ bus: Bus) throws(TokenKeepError) -> (SecretSession, String) {
+        do throws(TokenKeepError) {
+            let (secret, ours) = try KeyAgreement.begin()
+            let (peer, path) = try open(bus, SecretSession.algorithm) { message in
+                message.variant("ay") { message.bytes(ours) }
+            }
+            return (SecretSession(owner: "", key: try KeyAgreement.finish(secret, with: peer)), path)
+        } catch {
+            guard error.status == .unsupported else { throw error }
+            let (_, path) = try open(bus, "plain") { message in message.variant("s") { message.string("") } }
+            return (SecretSession(owner: "", key: nil), path)
+        }
+    }
+
+    /// Opens a session. Returns the keyring's public key, which is empty in a plain session, and the session's path.
+    private static func open(
+        _ bus: Bus, _ algorithm: String, _ argument: (OutgoingMessage) -> Void
+    ) throws(TokenKeepError) -> ([UInt8], String) {
+        let answer = try call(bus, ObjectPath.root, Interfaces.service, "OpenSession") { message in
+            message.string(algorithm)
+            argument(message)
+        }
+        return try reading { () throws(Refusal) in
+            var peer: [UInt8] = []
+            try answer.variant { (signature) throws(Refusal) in
+                guard signature == "ay" else { return try answer.skip(signature) }
+                peer = Array(try answer.bytes())
+            }
+            return (peer, try answer.objectPath())
+        }
+    }
+
+    /// The path of the collection behind an alias; nil if there is none.
+    func collection(behind alias: String) throws(TokenKeepError) -> String? {
+        let answer = try call(ObjectPath.root, Interfaces.service, "ReadAlias") { $0.string(alias) }
+        let path = try ForeignKeyring.reading { () throws(Refusal) in try answer.objectPath() }
+        return path == ObjectPath.none ? nil : path
+    }
+
+    /// Every collection.
+    func collections() throws(TokenKeepError) -> [ForeignCollection] {
+        var paths: [String] = []
+        try properties(of: ObjectPath.root, Interfaces.service) { (name, signature, answer) throws(Refusal) in
+            guard name == "Collections", signature == "ao" else { return try answer.skip(signature) }
+            paths = try answer.paths()
+        }
+        var found: [ForeignCollection] = []
+        for path in paths { found.append(try collection(at: path)) }
+        return found
+    }
+
+    private func collection(at path: String) throws(TokenKeepError) -> ForeignCollection {
+        var (label, isLocked, items) = ("", false, [String]())
+        try properties(of: path, Interfaces.collection) { (name, signature, answer) throws(Refusal) in
+            switch (name, signature) {
+            case ("Label", "s"): label = try answer.string()
+            case ("Locked", "b"): isLocked = try answer.bool()
+            case ("Items", "ao"): items = try answer.paths()
+            default: try answer.skip(signature)
+            }
+        }
+        return ForeignCollection(path: path, label: label, isLocked: isLocked, items: items)
+    }
+
+    func item(at path: String) throws(TokenKeepError) -> ForeignItem {
+        var (label, isLocked, attributes, created, modified) = ("", false, [String: String](), UInt64(0), UInt64(0))
+        try properties(of: path, Interfaces.item) { (name, signature, answer) throws(Refusal) in
+            switch (name, signature) {
+            case ("Label", "s"): label = try answer.string()
+            case ("Locked", "b"): isLocked = try answer.bool()
+            case ("Attributes", "a{ss}"): attributes = try answer.strings()
+            case ("Created", "t"): created = try answer.long()
+            case ("Modified", "t"): modified = try answer.long()
+            default: try answer.skip(signature)
+            }
+        }
+        return ForeignItem(
+            path: path, label: label, attributes: attributes, isLocked: isLocked, created: created, modified: modified)
+    }
+
+    /// The secret of an item, with its content type.
+    func secret(of path: String) throws(TokenKeepError) -> (secret: SecretBytes, contentType: String) {
+        let answer = try call(path, Interfaces.item, "GetSecret") { $0.path(self.sessionPath) }
+        return try ForeignKeyring.reading { () throws(Refusal) in
+            try answer.enter("r", "oayays")
+            _ = try answer.objectPath()
+            let parameters = try answer.bytes()
+            let value = try answer.bytes()
+            let contentType = try answer.string()
+            try answer.leave()
+            return (try session.decode(value, parameters: parameters), contentType)
+        }
+    }
+
+    private func properties(
+        of path: String, _ interface: String, _ body: (String, String, BusMessage) throws(Refusal) -> Void
+    ) throws(TokenKeepError) {
+        let answer = try call(path, Interfaces.properties, "GetAll") { $0.string(interface) }
+        try ForeignKeyring.reading { () throws(Refusal) in
+            try answer.properties { (name, signature) throws(Refusal) in try body(name, signature, answer) }
+        }
+    }
+
+    private func call(
+        _ path: String, _ interface: String, _ member: String, _ body: (OutgoingMessage) -> Void
+    ) throws(TokenKeepError) -> BusMessage {
+        try ForeignKeyring.call(bus, path, interface, member, body)
+    }
+
+    private static func call(
+        _ bus: Bus, _ path: String, _ interface: String, _ member: String, _ body: (OutgoingMessage) -> Void
+    ) throws(TokenKeepError) -> BusMessage {
+        var made: OpaquePointer?
+        guard sd_bus_message_new_method_call(bus.raw, &made, Provider.name, path, interface, member) >= 0, let made
+        else { throw TokenKeepError(.unavailable, "the keyring has an object with an odd path") }
+        let message = OutgoingMessage(made)
+        body(message)
+        var error = sd_bus_error()
+        defer { sd_bus_error_free(&error) }
+        var answer: OpaquePointer?
+        let result = sd_bus_call(bus.raw, message.raw, limit, &error, &answer)
+        guard result >= 0, let answer else { throw failure(member, error, result) }
+        defer { sd_bus_message_unref(answer) }
+        return BusMessage(answer)
+    }
+
+    private static func failure(_ member: String, _ error: sd_bus_error, _ result: Int32) -> TokenKeepError {
+        let name = BusMessage.text(error.name)
+        let status: Status =
+            switch name {
+            case "org.freedesktop.Secret.Error.IsLocked": .locked
+            case "org.freedesktop.DBus.Error.NotSupported": .unsupported
+            default: .unavailable
+            }
+        let reason = name.isEmpty ? Bus.describe(-result) : name
+        return TokenKeepError(status, "the keyring refused \(member): \(reason)", module: "secret-service")
+    }
+
+    private static func reading<Value>(_ body: () throws(Refusal) -> Value) throws(TokenKeepError) -> Value {
+        do throws(Refusal) {
+            return try body()
+        } catch {
+            throw TokenKeepError(
+                .unavailable, "the keyring's answer is odd: \(error.message)", module: "secret-service")
+        }
+    }
+}

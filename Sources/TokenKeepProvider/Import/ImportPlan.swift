@@ -1,0 +1,97 @@
+import TokenKeepCore
+import TokenKeepKeys
+
+/// The items of another keyring, and the places that they get. Nothing is saved.
+struct ImportPlan {
+    /// An item and its place.
+    struct Entry {
+        let item: ForeignItem
+        let place: Place
+    }
+
+    /// A place of the vault.
+    enum Place {
+        /// The record that other programs of ours know, too.
+        case shared(ItemName)
+        /// An item of a collection, by the collection's identifier.
+        case own(String)
+        /// The secret of a sandboxed program, by its id.
+        case portal(String)
+    }
+
+    /// The oldest first: what is stored last is found first.
+    private(set) var entries: [Entry] = []
+    /// The labels of the collections that are made, by their identifiers.
+    private(set) var collections: [String: String] = [:]
+    /// Items that only `--verbatim` imports.
+    private(set) var leftOut = 0
+
+    private static let portalSchemas: Set<String> = [
+        "org.freedesktop.portal.Secret", "org.freedesktop.impl.portal.Secret",
+    ]
+    /// The names of attributes of a gnome-keyring that was locked since its start.
+    private static let hashed = "gkr:compat:hashed:"
+
+    /// Reads the keyring.
+    ///
+    /// - Parameters:
+    ///   - known: the vault's own collections.
+    ///   - isVerbatim: whether items that have more than a service and a username are imported.
+    /// - Throws: ``Status/locked`` if any collection or item is locked: a part of a keyring would look like all of it.
+    init(
+        _ keyring: ForeignKeyring, known: [String: IndexedCollection], isVerbatim: Bool
+    ) throws(TokenKeepError) {
+        let fixed = [try keyring.collection(behind: "default"), try keyring.collection(behind: "login")]
+        let volatile = try keyring.collection(behind: "session")
+        var found: [Entry] = []
+        for collection in try keyring.collections() where collection.path != volatile {
+            guard !collection.isLocked else { throw ImportPlan.locked("the collection \(collection.label) is locked") }
+            // Chromium looks into the default collection alone, which is `login` here.
+            let isLogin = fixed.contains(collection.path)
+            let id = isLogin ? IndexedCollection.login : identifier(for: collection.label, known)
+            for path in collection.items {
+                let item = try keyring.item(at: path)
+                try ImportPlan.check(item)
+                let place = ImportPlan.place(of: item, in: id)
+                if case .own = place, !isVerbatim {
+                    leftOut += 1
+                } else {
+                    found.append(Entry(item: item, place: place))
+                    if !isLogin { collections[id] = collection.label }
+                }
+            }
+        }
+        // The sort keeps the keyring's order among items of one second.
+        entries = found.enumerated().sorted {
+            ($0.element.item.modified, $0.offset) < ($1.element.item.modified, $1.offset)
+        }.map(\.element)
+    }
+
+    private static func check(_ item: ForeignItem) throws(TokenKeepError) {
+        guard !item.isLocked else { throw locked("an item of the keyring is locked") }
+        guard !item.attributes.keys.contains(where: { $0.hasPrefix(hashed) }) else {
+            throw locked("the keyring was locked when it started, and shows hashes of attributes")
+        }
+    }
+
+    private static func locked(_ reason: String) -> TokenKeepError {
+        TokenKeepError(
+            .locked, reason, module: "secret-service",
+            hint: "unlock the keyring, then import again: nothing was imported")
+    }
+
+    private func identifier(for label: String, _ known: [String: IndexedCollection]) -> String {
+        let present = known.values.filter { $0.label == label }.map(\.id).min()
+        return present ?? ItemMapping.objectName(of: label)
+    }
+
+    private static func place(of item: ForeignItem, in collection: String) -> Place {
+        if let program = item.attributes["app_id"], portalSchemas.contains(item.attributes["xdg:schema"] ?? "") {
+            return .portal(program)
+        }
+        if collection == IndexedCollection.login, let name = ItemMapping.sharedName(of: item.attributes) {
+            return .shared(name)
+        }
+        return .own(collection)
+    }
+}

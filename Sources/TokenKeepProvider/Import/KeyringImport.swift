@@ -1,0 +1,151 @@
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepKeys
+import TokenKeepRecords
+
+/// Saves the items of another keyring in the vault. Each is saved, read back and only then counted.
+struct KeyringImport {
+    private let keyring: ForeignKeyring
+    private let records: Records
+    private let writer: VaultWriter
+    private let isDryRun: Bool
+    private let isReplacing: Bool
+    /// The vault's items. An item that an entry was matched with is taken out: twins stay twins.
+    private var index: ItemIndex
+
+    private(set) var imported = 0
+    private(set) var present = 0
+    private(set) var kept = 0
+    private(set) var refused = 0
+
+    /// - Throws: ``Status/locked`` if the vault is locked.
+    init(_ keyring: ForeignKeyring, _ store: Store, isDryRun: Bool, isReplacing: Bool) throws(TokenKeepError) {
+        (self.keyring, self.isDryRun, self.isReplacing) = (keyring, isDryRun, isReplacing)
+        records = store.records
+        writer = VaultWriter(records: store.records)
+        index = ItemIndex()
+        let found = try records.everyItem(CallContext(deadline: Deadline(milliseconds: 60_000)))
+        if let problem = found.problems.first(where: { $0.status == .locked }) { throw problem }
+        for details in found.items {
+            switch ItemMapping.object(of: details) {
+            case .item(let item): index.put(item)
+            case .collection(let collection): index.put(collection)
+            case nil: break
+            }
+        }
+    }
+
+    var collections: [String: IndexedCollection] { index.collections }
+
+    /// Imports every entry of a plan.
+    mutating func run(_ plan: ImportPlan) throws(TokenKeepError) {
+        for (id, label) in plan.collections.sorted(by: { $0.key < $1.key }) { try makeCollection(id, label) }
+        var newest: [ItemName: String] = [:]
+        for entry in plan.entries {
+            if case .shared(let name) = entry.place { newest[name] = entry.item.path }
+        }
+        for entry in plan.entries {
+            if case .shared(let name) = entry.place, newest[name] != entry.item.path {
+                keep(entry.item, "a newer item of the keyring has the same service and username")
+                continue
+            }
+            try take(entry)
+        }
+    }
+
+    private mutating func take(_ entry: ImportPlan.Entry) throws(TokenKeepError) {
+        let (secret, contentType) = try keyring.secret(of: entry.item.path)
+        do throws(TokenKeepError) {
+            let lookup = try LookupFields(
+                attributes: entry.item.attributes, contentType: contentType,
+                label: entry.item.label.utf8.count > LookupFields.labelLength ? entry.item.label : nil)
+            try Limits.checkSecret(count: secret.count)
+            try save(secret, lookup, entry)
+        } catch {
+            guard error.status == .invalid || error.status == .policy else { throw error }
+            refused += 1
+            Log.line("\(describe(entry.item)) cannot be imported: \(error.message)")
+        }
+    }
+
+    private mutating func save(
+        _ secret: SecretBytes, _ lookup: LookupFields, _ entry: ImportPlan.Entry
+    ) throws(TokenKeepError) {
+        let (name, before) = try target(of: entry, secret)
+        if let before, before == secret {
+            present += 1
+        } else if before != nil, !isReplacing {
+            keep(entry.item, "it is there with another secret (to replace it: --replace)")
+        } else {
+            imported += 1
+            guard !isDryRun else { return }
+            try write(secret, lookup, entry, to: name)
+            guard try writer.load(name).secret == secret else {
+                throw TokenKeepError(.corrupt, "\(describe(entry.item)) was saved, and read back with another secret")
+            }
+        }
+    }
+
+    private func write(
+        _ secret: SecretBytes, _ lookup: LookupFields, _ entry: ImportPlan.Entry, to name: ItemName
+    ) throws(TokenKeepError) {
+        if case .portal = entry.place {
+            return try writer.replaceOrMake(name, secret, label: "portal")
+        }
+        let item = entry.item
+        let label = item.label.isEmpty && name.namespace.isEmpty ? name.defaultLabel : item.label
+        _ = try writer.save(name, secret, label: label, lookup: lookup, dates: (item.created, item.modified))
+    }
+
+    /// The record for an entry, and the secret that the record has now.
+    private mutating func target(
+        of entry: ImportPlan.Entry, _ secret: SecretBytes
+    ) throws(TokenKeepError) -> (name: ItemName, before: SecretBytes?) {
+        switch entry.place {
+        case .shared(let name): return (name, try secretIfPresent(name))
+        case .portal(let program):
+            let name = try Provider.portalName(of: program)
+            return (name, try secretIfPresent(name))
+        case .own(let collection):
+            let equal = index.search(entry.item.attributes, in: collection).filter {
+                $0.attributes.count == entry.item.attributes.count
+            }
+            var candidate: (item: IndexedItem, name: ItemName, secret: SecretBytes)?
+            for item in equal {
+                guard let name = item.name, let found = try secretIfPresent(name) else { continue }
+                if found == secret || candidate == nil { candidate = (item, name, found) }
+                if found == secret { break }
+            }
+            guard let candidate else {
+                return (try Provider.reservedName(collection, Provider.newID()).get(), nil)
+            }
+            index.remove(candidate.item)
+            return (candidate.name, candidate.secret)
+        }
+    }
+
+    private func secretIfPresent(_ name: ItemName) throws(TokenKeepError) -> SecretBytes? {
+        do throws(TokenKeepError) {
+            return try writer.load(name).secret
+        } catch {
+            guard error.status == .notFound else { throw error }
+            return nil
+        }
+    }
+
+    private mutating func makeCollection(_ id: String, _ label: String) throws(TokenKeepError) {
+        guard index.collections[id] == nil, let name = Provider.recordName(ofCollection: id) else { return }
+        index.put(IndexedCollection(id: id, label: label))
+        guard !isDryRun else { return }
+        _ = try writer.save(
+            name, try SecretBytes(""), label: label, lookup: try LookupFields(attributes: [:], contentType: ""))
+    }
+
+    private mutating func keep(_ item: ForeignItem, _ reason: String) {
+        kept += 1
+        Log.line("\(describe(item)) is not imported: \(reason)")
+    }
+
+    /// The item for messages, without attributes.
+    private func describe(_ item: ForeignItem) -> String { "\"\(item.label)\" (\(item.path))" }
+}

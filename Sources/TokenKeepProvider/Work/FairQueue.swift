@@ -1,0 +1,34 @@
+/// Elements of several clients, taken in turn: many elements of one client do not keep another client waiting.
+///
+/// Elements of the client "" are the program's own, and come first.
+struct FairQueue<Element> {
+    private var queues: [String: ArraySlice<Element>] = [:]
+    /// The clients that have elements, the next one first.
+    private var turns: [String] = []
+
+    var isEmpty: Bool { turns.isEmpty }
+
+    mutating func append(_ element: Element, of client: String) {
+        if queues[client] == nil { wait(client) }
+        queues[client, default: []].append(element)
+    }
+
+    /// Takes the first element that is ready, of the first client that is served; nil if there is none.
+    mutating func popFirst(
+        of isServed: (String) -> Bool = { _ in true }, where isReady: (Element) -> Bool = { _ in true }
+    ) -> Element? {
+        for (turn, client) in turns.enumerated() where isServed(client) {
+            guard let place = queues[client]?.firstIndex(where: isReady) else { continue }
+            let isFirst = place == queues[client]?.startIndex
+            let element = isFirst ? queues[client]?.popFirst() : queues[client]?.remove(at: place)
+            turns.remove(at: turn)
+            if queues[client]?.isEmpty == true { queues[client] = nil } else { wait(client) }
+            return element
+        }
+        return nil
+    }
+
+    private mutating func wait(_ client: String) {
+        if client.isEmpty { turns.insert(client, at: 0) } else { turns.append(client) }
+    }
+}
