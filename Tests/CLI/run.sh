@@ -55,6 +55,7 @@ lacks() {
     openssl) installed openssl faketime strace python3 ;;
     tpm) [ -n "$(lacks prefix)" ] && lacks prefix || installed swtpm tpm2_clear "${program%/bin/*}/libexec/tokenkeep/tokenkeep-tpm2" ;;
     pass) installed pass gpg ;;
+    shells) installed zsh fish python3 ;;
     sshd) installed /usr/sbin/sshd ssh ssh-keygen python3 ;;
     keyring) installed gnome-keyring-daemon dbus-daemon gdbus secret-tool python3 ;;
     *) echo "run.sh does not know the need $1" ;;
