@@ -238,6 +238,9 @@ test-forks: stage
 
 test-cli: deps stage
 	Tests/CLI/run.sh $(STAGE)/bin/tokenkeep
+	scripts/manual.py $(STAGE)/bin/tokenkeep --check
+	cmp data/man/tokenkeep.1 $(STAGE)/share/man/man1/tokenkeep.1
+	bash -n $(STAGE)/share/bash-completion/completions/tokenkeep
 
 # The Swift examples as the debug build has them, which sees of the library what is public.
 test-examples: deps stage build

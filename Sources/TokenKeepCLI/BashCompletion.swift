@@ -1,4 +1,4 @@
-/// What the argument parser's completion script for bash lacks: services with colons.
+/// An addition to the argument parser's completion script for bash: services with colons.
 enum BashCompletion {
     private static let firstLine = "#!/bin/bash\n"
 

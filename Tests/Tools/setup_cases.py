@@ -52,7 +52,7 @@ def an_undo_restores_every_byte(world):
                 world.write(path, text, 0o640)
                 os.chmod(world.path(path), 0o640)
             before = files(world)
-            has(setup(world, tool, "--yes").out, f"{tool}: {world.path(path)} gets\n", "tokenkeep")
+            has(setup(world, tool, "--yes").out, f"{tool}: {world.path(path)} gets\n")
             assert files(world) != before, text
             has(setup(world, tool, "--yes").out, f"{tool}: is set up already\n")
             has(setup(world, tool, "--undo", "--yes").out, f"{tool}: {world.path(path)} loses\n")

@@ -28,7 +28,7 @@ struct EnvironmentCheck {
             hint: "sudo -H tokenkeep doctor")
     }
 
-    /// What started this process, if not a person at this machine.
+    /// The starter of this process, if that is not a person at this machine.
     private var start: Finding? {
         if ToolPlaces.variable("SUDO_UID") != nil, geteuid() == 0, user == nil {
             return note(

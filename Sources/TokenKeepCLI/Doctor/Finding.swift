@@ -1,4 +1,4 @@
-/// What a check of `doctor` found.
+/// A finding of a check of `doctor`.
 struct Finding: Sendable {
     enum Result: String, Sendable {
         /// All is well.
@@ -12,7 +12,7 @@ struct Finding: Sendable {
     /// The name of the check.
     let name: String
     let result: Result
-    /// What was found. Holds no secret.
+    /// The fact that was found. Holds no secret.
     let message: String
     /// Why it matters; nil if all is well.
     let reason: String?
