@@ -83,6 +83,8 @@ verify-part: deps
 	@part=$$(scripts/part-of-commit.sh $(PARTS)) && scripts/goals.py build-tests/stage "verify-$$part"
 
 verify-faults: test-faults
+	TOKENKEEP_EVERY_MOMENT=1 Tests/CLI/run.sh $(STAGE)/bin/tokenkeep import_killed
+	TOKENKEEP_EVERY_MOMENT=1 Tests/Tools/run.py $(STAGE)/bin a_killed_setup
 
 verify-histories: deps stage build-tests test-keyring-histories
 	@$(MAKE) --no-print-directory -o deps -o build-tests test-model HISTORIES=10000

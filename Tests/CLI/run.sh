@@ -78,7 +78,7 @@ scenario() {
     (
         cd "$work" || exit 125
         env -i PATH="$PATH" HOME="$work/home" XDG_CONFIG_HOME="$work/config" TMPDIR="$work/tmp" TOKENKEEP_VAULT="$work/vault" TOKENKEEP_TPM2_SOCKET="$work/no-tpm" TOKENKEEP_SYSTEMD_SOCKET="$work/no-systemd" LC_ALL=C.UTF-8 TZ=UTC \
-            COLUMNS=80 TERM=dumb TOKENKEEP="$program" HERE="$here" WORK="$work" \
+            ${TOKENKEEP_EVERY_MOMENT:+TOKENKEEP_EVERY_MOMENT=1} COLUMNS=80 TERM=dumb TOKENKEEP="$program" HERE="$here" WORK="$work" \
             ${TOKENKEEP_TEST_CLOCK:+TOKENKEEP_TEST_CLOCK="$TOKENKEEP_TEST_CLOCK" LD_PRELOAD="$LD_PRELOAD"} \
             timeout 900 "$here/../Support/Clock/run.sh" bash -u -c '. "$HERE/lib.sh"; . "$HERE/$0"' "t_$name.sh"
     ) >"$work.raw" 2>&1 </dev/null
