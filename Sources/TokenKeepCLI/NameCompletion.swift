@@ -38,7 +38,7 @@ enum NameCompletion {
 /// The words of the shell's line before the word that is completed.
 private struct CommandLine {
     /// A person waits no longer for a key press, in milliseconds.
-    private static let limit: UInt32 = 1_000
+    private static let limit: UInt32 = 2_000
 
     private let words: [String]
 

@@ -13,16 +13,19 @@ struct PlainFile: Sendable {
     let command: String
     /// How the services of such items begin in the vault; nil if no helper of ours keeps such items.
     let services: String?
+    /// Whether programs read this file before they ask a helper: a line in it wins over the vault.
+    let comesFirst: Bool
 
     init(
         _ path: String, orIn variable: String? = nil, _ settings: [String] = [], moves command: String,
-        kept services: String? = nil
+        kept services: String? = nil, comesFirst: Bool = false
     ) {
         self.path = path
         self.variable = variable
         self.settings = settings
         self.command = command
         self.services = services
+        self.comesFirst = comesFirst
     }
 
     /// Whether a text of the file holds a token. Comments count as text.
@@ -61,7 +64,7 @@ extension PlainFile {
         [
             PlainFile("~/.git-credentials", ["https:", "http:"], moves: fromGit, kept: "git:"),
             PlainFile("CONFIG/git/credentials", ["https:", "http:"], moves: fromGit, kept: "git:"),
-            PlainFile("~/.netrc", moves: fromNetrc), PlainFile("~/.authinfo", moves: fromNetrc),
+            PlainFile("~/.netrc", moves: fromNetrc, comesFirst: true), PlainFile("~/.authinfo", moves: fromNetrc),
             PlainFile("~/.docker/config.json", orIn: "DOCKER_CONFIG", inDocker, moves: fromDocker, kept: "docker:"),
             PlainFile("RUNTIME/containers/auth.json", inDocker, moves: fromDocker, kept: "docker:"),
             PlainFile("CONFIG/containers/auth.json", inDocker, moves: fromDocker, kept: "docker:"),

@@ -41,7 +41,8 @@ struct PlainFileCheck {
         let readers = status.st_mode & 0o044 == 0 ? "Each program" : "Each user of this machine, and each program"
         return .problem(
             "plaintext", "\(path) (mode \(mode), \(PlainFileCheck.age(written)))\(comparison(file, written))",
-            because: "\(readers) that can read the file, and each backup of it, has the tokens.",
+            because: "\(readers) that can read the file, and each backup of it, has the tokens."
+                + (file.comesFirst ? " git, curl, pip and uv read it before they ask a helper." : ""),
             hint: PlainFileCheck.command(file.command, path))
     }
 
