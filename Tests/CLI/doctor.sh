@@ -1,6 +1,19 @@
 # What the scenarios of doctor share: the program with few tools, and with a root of the system of the scenario's own.
 mkdir -p bin root
-for tool in git sh env; do ln -sf "$(command -v $tool)" bin/; done
+# borrow TOOL: a script that runs a tool of the system. Never a link: a scenario that writes a tool of its own to the same path
+# would write to the system's.
+borrow() {
+    rm -f "bin/$1"
+    printf '#!/bin/sh\nexec %s "$@"\n' "$(PATH=/usr/bin:/bin command -v "$1")" >"bin/$1"
+    chmod 755 "bin/$1"
+}
+# own TOOL TEXT: a tool of the scenario's own.
+own() {
+    rm -f "bin/$1"
+    printf "$2" >"bin/$1"
+    chmod 755 "bin/$1"
+}
+for tool in git sh env; do borrow $tool; done
 export GIT_CONFIG_SYSTEM=/dev/null GIT_CONFIG_NOSYSTEM=1
 
 # doctor [CHECK...]: what doctor says in these checks, all without names; and its exit code.

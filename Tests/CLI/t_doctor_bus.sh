@@ -62,6 +62,8 @@ kill "$second" && wait "$second" 2>/dev/null
 title "a keyring that is stopped"
 kill -STOP "$owner"
 doctor bus secret-service default-collection
+own git '#!/bin/sh\nexec /bin/sleep infinity\n'
+python3 "$HERE/within.py" 5 env PATH="$WORK/bin" "$TOKENKEEP" doctor
 kill -CONT "$owner"
 
 title "a keyring that is gone, and has items of this machine"

@@ -26,8 +26,8 @@ keys() {
     chmod 755 tmp/refused
     TOKENKEEP="$WORK/tmp/refused" doctor kernel-keyring
 }
-ln -sf "$(command -v strace)" bin/
-ln -sf "$(command -v bash)" bin/
+borrow strace
+borrow bash
 keys add_key:error=EDQUOT
 title "the kernel's keyring is forbidden, as by docker"
 keys add_key:error=EPERM
@@ -36,7 +36,7 @@ title "memory that cannot be locked"
 (
     ulimit -l 0
     printf '#!/bin/bash\nexec setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock %q "$@"\n' "$program" >tmp/refused
-    ln -sf "$(command -v setpriv)" bin/
+    borrow setpriv
     TOKENKEEP="$WORK/tmp/refused" doctor memory
 )
 

@@ -30,7 +30,7 @@ docker '{"auths": {"registry.example": {}}}'
 doctor helpers plaintext
 docker '{"credsStore": "secretservice"}'
 doctor helpers
-printf '#!/bin/sh\n' >bin/docker-credential-secretservice && chmod 755 bin/docker-credential-secretservice
+own docker-credential-secretservice '#!/bin/sh\n'
 doctor helpers
 docker '{"credsStore": "tokenkeep"}'
 doctor helpers
@@ -55,11 +55,7 @@ doctor helpers
 rm -r "$HOME/.cargo"
 
 title "Python, by the backend that keyring chooses"
-cat >bin/python3 <<'PYTHON'
-#!/bin/sh
-exec /usr/bin/python3 "$@"
-PYTHON
-chmod 755 bin/python3
+borrow python3
 mkdir python
 backend() {
     printf 'class Backend:\n    pass\nBackend.__module__, Backend.__name__ = "%s", "%s"\ndef get_keyring():\n    return Backend()\n' "$@" >python/keyring.py
@@ -74,7 +70,7 @@ PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$WORK/python" doctor helpers
 rm bin/python3
 
 title "programs that hang are ended, and the rest is said"
-printf '#!/bin/sh\nexec sleep infinity\n' >bin/git && chmod 755 bin/git && ln -s "$(command -v sleep)" bin/
+own git '#!/bin/sh\nexec /bin/sleep infinity\n'
 doctor helpers clock
 rm bin/git
 
