@@ -86,6 +86,8 @@ verify-part: deps
 	@part=$$(scripts/part-of-commit.sh $(PARTS)) && scripts/goals.py build-tests/stage "verify-$$part"
 
 verify-faults: test-faults
+	TOKENKEEP_EVERY_MOMENT=1 Tests/CLI/run.sh $(STAGE)/bin/tokenkeep import_killed
+	TOKENKEEP_EVERY_MOMENT=1 Tests/Tools/run.py $(STAGE)/bin a_killed_setup
 
 verify-histories: deps stage build-tests test-keyring-histories
 	@$(MAKE) --no-print-directory -o deps -o build-tests test-model HISTORIES=10000
@@ -248,6 +250,9 @@ test-forks: stage
 
 test-cli: deps stage
 	Tests/CLI/run.sh $(STAGE)/bin/tokenkeep
+	scripts/manual.py $(STAGE)/bin/tokenkeep --check
+	cmp data/man/tokenkeep.1 $(STAGE)/share/man/man1/tokenkeep.1
+	bash -n $(STAGE)/share/bash-completion/completions/tokenkeep
 
 # The Swift examples as the debug build has them, which sees of the library what is public.
 test-examples: deps stage build

@@ -13,7 +13,7 @@ tests="clang-format python3 python3-venv python3-nacl curl strace libseccomp-dev
 modules="pass gnupg abigail-tools"
 tpm="swtpm tpm2-tools"
 servers="glewlwyd sqlite3 dbconfig-no-thanks"
-tools="skopeo restic rclone borgbackup msmtp"
+tools="skopeo restic rclone borgbackup msmtp bindfs gh man-db mandoc scdoc fish zsh"
 keyring="gnome-keyring dbus libglib2.0-bin libsecret-tools python3-dbus python3-dbusmock python3-gi python3-keyring python3-secretstorage python3-jeepney keepassxc"
 
 case ${1-all} in

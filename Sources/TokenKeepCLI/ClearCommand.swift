@@ -14,10 +14,10 @@ struct ClearCommand: ParsableCommand {
               tokenkeep clear example.com --all
             """.withWholeExamples)
 
-    @Argument(help: "What the secret is for.")
+    @Argument(help: "What the secret is for.", completion: NameCompletion.services)
     var service: String
 
-    @Argument(help: "Whose it is.")
+    @Argument(help: "Whose it is.", completion: NameCompletion.accounts)
     var account: String?
 
     @Flag(help: "Remove every item of the service.")

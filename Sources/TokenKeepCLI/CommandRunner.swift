@@ -30,7 +30,7 @@ enum CommandRunner {
         case let code as ExitCode:
             return code.rawValue
         case _ where TokenKeepCommand.exitCode(for: error) == .success:
-            return show(HelpText.plain(TokenKeepCommand.message(for: error)))
+            return show(BashCompletion.completed(HelpText.plain(TokenKeepCommand.message(for: error))))
         default:
             let usage = UsageError.make(
                 message: TokenKeepCommand.message(for: error),

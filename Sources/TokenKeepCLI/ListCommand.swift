@@ -16,7 +16,7 @@ struct ListCommand: ParsableCommand {
               tokenkeep list example.com --json
             """.withWholeExamples)
 
-    @Argument(help: "Only items of this service.")
+    @Argument(help: "Only items of this service.", completion: NameCompletion.services)
     var service: String?
 
     @Flag(help: "Write a JSON object: items, with everything that is known of each, and problem.")

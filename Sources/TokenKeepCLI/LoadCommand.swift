@@ -29,10 +29,11 @@ struct LoadCommand: ParsableCommand {
               tokenkeep load --attribute xdg:schema=org.git.Password --attribute server=github.com
             """.withWholeExamples)
 
-    @Argument(help: "What the secret is for.")
+    @Argument(help: "What the secret is for.", completion: NameCompletion.services)
     var service: String?
 
-    @Argument(help: "Whose it is; may be left out if the service has one account.")
+    @Argument(
+        help: "Whose it is; may be left out if the service has one account.", completion: NameCompletion.accounts)
     var account: String?
 
     @Option(

@@ -26,10 +26,10 @@ struct SaveCommand: ParsableCommand {
         "arguments are seen by every user of this machine and kept by the shell; "
         + "give the secret on standard input: printf %s \"$TOKEN\" | tokenkeep save SERVICE ACCOUNT"
 
-    @Argument(help: "What the secret is for: example.com.")
+    @Argument(help: "What the secret is for: example.com.", completion: NameCompletion.services)
     var service: String
 
-    @Argument(help: "Whose it is; may be empty: ''.")
+    @Argument(help: "Whose it is; may be empty: ''.", completion: NameCompletion.accounts)
     var account: String
 
     @Argument(help: .hidden)

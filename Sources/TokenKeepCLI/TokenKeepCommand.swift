@@ -22,7 +22,8 @@ struct TokenKeepCommand: ParsableCommand {
         subcommands: [
             SaveCommand.self, LoadCommand.self, ClearCommand.self, ListCommand.self, SearchCommand.self,
             WatchCommand.self,
-            StatusCommand.self, ReadyCommand.self, ProtectionCommand.self, UnlockCommand.self, LockCommand.self,
+            StatusCommand.self, ReadyCommand.self, DoctorCommand.self, ProtectionCommand.self, UnlockCommand.self,
+            LockCommand.self,
             RunCommand.self,
             PasswordCommand.self, DeviceCommand.self, LoginCommand.self, AgentCommand.self, RecoveryCommand.self,
             ExportCommand.self,

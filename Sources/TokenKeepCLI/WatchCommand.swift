@@ -18,7 +18,7 @@ struct WatchCommand: ParsableCommand {
               tokenkeep watch --json
             """.withWholeExamples)
 
-    @Argument(help: "Only items of this service.")
+    @Argument(help: "Only items of this service.", completion: NameCompletion.services)
     var service: String?
 
     @Flag(help: "Write a JSON object in each line: event, namespace, service and account.")

@@ -231,8 +231,11 @@ public final class Store: Sendable {
         let modules = dispatcher.programs.places.modules
         return StoreStatus(
             modules: modules.map { $0.report(call) }, isMemoryLocked: (try? GuardedPool.shared.isLocked()) ?? false,
-            pending: PendingReport(records))
+            pending: pendingReport)
     }
+
+    /// The pending writes and removals. Asks no module.
+    package var pendingReport: PendingReport { PendingReport(records) }
 
     /// Registers an observer that is called after each signal of a module, until the observer returns false.
     func whenChanged(_ observer: @escaping @Sendable () -> Bool) {

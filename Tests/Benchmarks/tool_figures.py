@@ -3,6 +3,7 @@ from the vault."""
 import os
 import shutil
 import subprocess
+import time
 from statistics import median
 
 from harness import PREFIX, WORK, build, pkg_config, table
@@ -68,3 +69,67 @@ def measure():
     rows = [[name, f"{median(time for time, _ in seen):.1f}", f"{min(time for time, _ in seen):.1f}",
              f"{median(size for _, size in seen) / 1024:.1f}"] for name, seen in figures.items()]
     table(f"`get` of a helper, {ROUNDS} starts each", ["helper", "median ms", "least ms", "MiB"], rows)
+    measure_many()
+    measure_python()
+
+
+ENTRIES = 5000
+PYTHON = "/usr/bin/python3"
+BACKENDS = {"TokenKeep": "tokenkeep.keyring", "SecretService": "keyring.backends.SecretService"}
+LOADS = """
+import importlib, sys, time
+backend = importlib.import_module(sys.argv[1]).Keyring()
+backend.set_password("bench.example", "ann", "s3cret")
+assert backend.get_password("bench.example", "ann") == "s3cret"
+times = []
+for _ in range(300):
+    began = time.perf_counter()
+    backend.get_password("bench.example", "ann")
+    times.append(time.perf_counter() - began)
+print(sorted(times)[len(times) // 2] * 1e3)
+"""
+
+
+def timed(command, environment, times=1):
+    """The median of milliseconds."""
+    taken = []
+    for _ in range(times):
+        began = time.perf_counter()
+        subprocess.run(command, env=environment, check=True, capture_output=True)
+        taken.append((time.perf_counter() - began) * 1000)
+    return median(taken)
+
+
+def measure_many():
+    """An import of many entries, and a completion among twice as many items."""
+    program = f"{PREFIX}/bin/tokenkeep"
+    environment = {**os.environ, "TOKENKEEP_VAULT": f"{WORK}/vault-import", "HOME": WORK, "SAP_SHELL": "bash"}
+    stack = ["--stack", "any required vault"]
+    rows = []
+    for part in range(2):
+        entries = range(part * ENTRIES, (part + 1) * ENTRIES)
+        source = file("entries", "".join(f"https://u{n}:s{n}@h{n}.example\n" for n in entries).encode())
+        took = timed([program, "import", "--from", "git-credentials", source, *stack], environment)
+        rows.append([f"import of {ENTRIES} entries to {part * ENTRIES} items", f"{took:.0f}"])
+    words = ["tokenkeep", "load", *stack, "git:https://h77"]
+    completion = [program, "---completion", "load", "--", "positional@0", str(len(words) - 1), "15", *words]
+    rows.append([f"completion of a service among {2 * ENTRIES} items", f"{timed(completion, environment, 9):.0f}"])
+    table("Many items in the vault", ["what", "ms"], rows)
+
+
+def measure_python():
+    """Loads by Python's keyring: our backend beside SecretService's, from one gnome-keyring."""
+    paths = [os.path.join(os.path.dirname(__file__), "..", "..", "python")]
+    with PrivateKeyring(f"{WORK}/keyring-python") as keyring:
+        libraries = ":".join(f"{PREFIX}/{name}" for name in ("lib", "lib64", "lib/x86_64-linux-gnu"))
+        environment = {
+            **keyring.environment, "TOKENKEEP_VAULT": f"{WORK}/vault-python", "LD_LIBRARY_PATH": libraries,
+            "PYTHONPATH": ":".join(paths), "KEYRING_PROPERTY_STACK": "any required secret-service"}
+        took = {name: [] for name in BACKENDS}
+        for _ in range(3):
+            for name, module in BACKENDS.items():
+                printed = subprocess.run(
+                    [PYTHON, "-c", LOADS, module], env=environment, check=True, capture_output=True, text=True).stdout
+                took[name].append(float(printed))
+    rows = [[name, f"{median(times):.2f}"] for name, times in took.items()]
+    table("A load by Python's keyring from one gnome-keyring", ["backend", "median ms"], rows)

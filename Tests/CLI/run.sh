@@ -55,6 +55,7 @@ lacks() {
     openssl) installed openssl faketime strace python3 ;;
     tpm) [ -n "$(lacks prefix)" ] && lacks prefix || installed swtpm tpm2_clear "${program%/bin/*}/libexec/tokenkeep/tokenkeep-tpm2" ;;
     pass) installed pass gpg ;;
+    shells) installed zsh fish python3 ;;
     sshd) installed /usr/sbin/sshd ssh ssh-keygen python3 ;;
     keyring) installed gnome-keyring-daemon dbus-daemon gdbus secret-tool python3 ;;
     *) echo "run.sh does not know the need $1" ;;
@@ -77,7 +78,7 @@ scenario() {
     (
         cd "$work" || exit 125
         env -i PATH="$PATH" HOME="$work/home" XDG_CONFIG_HOME="$work/config" TMPDIR="$work/tmp" TOKENKEEP_VAULT="$work/vault" TOKENKEEP_TPM2_SOCKET="$work/no-tpm" TOKENKEEP_SYSTEMD_SOCKET="$work/no-systemd" LC_ALL=C.UTF-8 TZ=UTC \
-            COLUMNS=80 TERM=dumb TOKENKEEP="$program" HERE="$here" WORK="$work" \
+            ${TOKENKEEP_EVERY_MOMENT:+TOKENKEEP_EVERY_MOMENT=1} COLUMNS=80 TERM=dumb TOKENKEEP="$program" HERE="$here" WORK="$work" \
             ${TOKENKEEP_TEST_CLOCK:+TOKENKEEP_TEST_CLOCK="$TOKENKEEP_TEST_CLOCK" LD_PRELOAD="$LD_PRELOAD"} \
             timeout 900 "$here/../Support/Clock/run.sh" bash -u -c '. "$HERE/lib.sh"; . "$HERE/$0"' "t_$name.sh"
     ) >"$work.raw" 2>&1 </dev/null

@@ -1,3 +1,4 @@
+# needs: shells
 for shell in bash zsh fish; do
     "$TOKENKEEP" --generate-completion-script "$shell" >"script.$shell"
     echo "$shell [exit $?] $(grep -c tokenkeep "script.$shell" | sed 's/[1-9][0-9]*/has lines/')"
@@ -14,3 +15,29 @@ printf "%s\n" "${COMPREPLY[@]}" | sort' bash "$@"
 }
 offers tokenkeep s
 offers tokenkeep save --level when-
+
+# Each shell completes a real line on a terminal. The command shows its words; only completions reach the program.
+mkdir bin
+printf '#!/bin/sh\ncase $1 in ---completion) exec "%s" "$@" ;; esac\nprintf "<<<%%s>>>\\n" "$*"\n' "$TOKENKEEP" >bin/tokenkeep
+chmod 755 bin/tokenkeep
+typed() {
+    local shell
+    for shell in bash zsh fish; do
+        command -v $shell >/dev/null || { echo "$shell is not installed"; continue; }
+        printf '%s: ' "$shell"
+        PATH="$WORK/bin:$PATH" python3 "$HERE/shells.py" $shell "$WORK/script.$shell" "$1"
+    done
+}
+title "services and accounts"
+for name in 'example.com ann' 'git:https://github.com bob' 'other.example carol'; do printf x | "$TOKENKEEP" save $name; done
+printf x | "$TOKENKEEP" save work.example dan --namespace team
+typed 'tokenkeep load exam<TAB>a<TAB>'
+typed 'tokenkeep clear --namespace team wo<TAB><TAB>'
+typed 'tokenkeep load git:https://gi<TAB><TAB>'
+typed 'tokenkeep load git:ht<TAB>b<TAB>'
+typed 'tokenkeep stat<TAB>--js<TAB>'
+
+title "nothing is offered while the vault is locked, and nobody is asked"
+echo horse | run password set --stdin
+run lock
+typed 'tokenkeep load exam<TAB>a<TAB>'

@@ -1,13 +1,15 @@
 """Foreign bytes in every protocol, places that are away, and secrets where nobody looks for them."""
+import fcntl
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
 
 import tests_clock
-from patience import PATIENCE
+from patience import PATIENCE, wait_until
 from world import cases, has, same
 
 GIT = "protocol=https\nhost=example.com\nusername=ann\npassword=s3cret-word\n"
@@ -122,6 +124,42 @@ def no_secret_is_in_arguments_environment_or_trace(world):
     has(told.err, "journal: OK, the vault keeps it")
 
 
+def writes(process):
+    """Whether the process waits in write(2) to its standard output."""
+    with open(f"/proc/{process}/syscall") as file:
+        words = file.read().split()
+    return words[:2] == ["1", "0x1"]
+
+
+def no_secret_is_in_a_core_dump(world):
+    world.run("git-credential-tokenkeep", "store", input=GIT)
+    world.save("docker:https://r.example.com", "ann", "s3cret-word")
+    for words, request in (
+            (("git", "get"), "protocol=https\nhost=example.com\n"), (("docker", "get"), "https://r.example.com"),
+            (("token", "tokenkeep://docker:https%3A%2F%2Fr.example.com/ann"), "")):
+        reading, writing = os.pipe()
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+        os.write(writing, b"-" * 4096)  # a full pipe: the program waits with its answer in memory
+        with subprocess.Popen(["tokenkeep-credential", *words], env=world.environment, stdin=subprocess.PIPE,
+                              stdout=writing, cwd=world.folder) as program:
+            program.stdin.write(request.encode())
+            program.stdin.close()
+            program.stdin = None
+            wait_until(lambda: writes(program.pid), "an answer")
+            with open(f"/proc/{program.pid}/limits") as file:
+                assert re.search(r"^Max core file size +0 +0 ", file.read(), flags=re.M), words
+            subprocess.run(["gcore", "-o", world.path("core"), str(program.pid)], check=True, capture_output=True)
+            os.close(writing)
+            os.read(reading, 4096)
+            has(os.read(reading, 4096).decode(), "s3cret-word")
+        os.close(reading)
+        with open(world.path(f"core.{program.pid}"), "rb") as file:
+            core = file.read()
+        # The memory is in the dump that a debugger makes, and the secret is not. JSON is in ordinary memory: such a program
+        # relies on the kernel, which makes no dump of it.
+        assert b"TOKENKEEP_VAULT=" in core and (words[0] == "docker" or b"s3cret-word" not in core), words
+
+
 def a_closed_output_is_no_crash(world):
     world.run("git-credential-tokenkeep", "store", input=GIT)
     with subprocess.Popen(["git-credential-tokenkeep", "get"], env=world.environment, stdin=subprocess.PIPE,
@@ -154,7 +192,8 @@ def a_killed_store_keeps_the_old_or_the_new(world):
 
 
 no_secret_is_in_arguments_environment_or_trace.needs = ["strace"]
+no_secret_is_in_a_core_dump.needs = ["gcore"]
 a_killed_store_keeps_the_old_or_the_new.needs = ["strace"]
 helpers_work_without_proc.needs = ["unshare"]
 helpers_work_without_proc.as_root = True
-CASES = cases(globals(), feed, has, same)
+CASES = cases(globals(), feed, has, same, wait_until, writes)

@@ -1,18 +1,29 @@
 """`tokenkeep setup`: what it writes, that the tools then use it, and that --undo restores every byte."""
+import configparser
 import json
 import os
 import shutil
 import stat
+import tomllib
 
 from world import cases, has, same
 
 GIT = ("home/.gitconfig", "git")
 DOCKER = ("home/.docker/config.json", "docker")
 CARGO = ("home/.cargo/config.toml", "cargo")
+PIP = ("home/.config/pip/pip.conf", "python")
+UV = ("home/.config/uv/uv.toml", "uv")
 
 
 def setup(world, *words, code=0, **more):
     return world.run("tokenkeep", "setup", *words, code=code, **more)
+
+
+def keyring(world):
+    """Puts a program keyring on the PATH, in front of what is there."""
+    world.write("home/bin/keyring", "#!/bin/sh\n", 0o755)
+    os.chmod(world.path("home/bin/keyring"), 0o755)
+    world.environment["PATH"] = world.path("home/bin") + ":" + world.environment["PATH"]
 
 
 def files(world):
@@ -31,14 +42,17 @@ def an_undo_restores_every_byte(world):
         DOCKER: [None, "{}", "{ }\n", '{"credsStore":"pass"}', '{\n\t"auths": {"r": {"credsStore": "x"}},\n\t"z": 1\n}\n',
                  '{"credsStore" : "secretservice" ,"a":"{\\"credsStore\\":\\"no\\"}"}'],
         CARGO: [None, "", "[net]\noffline = true", "[registry]\ndefault = \"x\"\n", "[registry]"],
+        PIP: [None, "", "[global]\ntimeout = 5", "[list]\nformat = columns\n"],
+        UV: [None, "", "native-tls = true\n", "[pip]\nstrict = true"],
     }
+    keyring(world)
     for (path, tool), candidates in texts.items():
         for text in candidates:
             if text is not None:
                 world.write(path, text, 0o640)
                 os.chmod(world.path(path), 0o640)
             before = files(world)
-            has(setup(world, tool, "--yes").out, f"{tool}: {world.path(path)} gets\n", "tokenkeep")
+            has(setup(world, tool, "--yes").out, f"{tool}: {world.path(path)} gets\n")
             assert files(world) != before, text
             has(setup(world, tool, "--yes").out, f"{tool}: is set up already\n")
             has(setup(world, tool, "--undo", "--yes").out, f"{tool}: {world.path(path)} loses\n")
@@ -72,6 +86,23 @@ def docker_is_configured_for_its_helper(world):
     world.write("home/.docker/config.json", '{"auths":{}}')
     setup(world, "docker", "--yes")
     same(json.loads(world.read("home/.docker/config.json")), {"auths": {}, "credsStore": "tokenkeep"})
+
+
+def pip_and_uv_ask_the_program_keyring(world):
+    bare = {"PATH": os.path.dirname(shutil.which("tokenkeep", path=world.environment["PATH"]))}
+    has(setup(world, "python", "--yes", code=4, env=bare).err,
+        "the program keyring is not on the PATH, which pip and uv run")
+    keyring(world)
+    world.write(PIP[0], "[global]\ntimeout = 5\n")
+    setup(world, "python", "--yes")
+    read = configparser.ConfigParser()
+    read.read_string(world.read(PIP[0]))
+    same(dict(read["global"]), {"timeout": "5", "keyring-provider": "subprocess"})
+    world.write(UV[0], "[pip]\nstrict = true\n")
+    setup(world, "uv", "--yes")
+    same(tomllib.loads(world.read(UV[0])), {"keyring-provider": "subprocess", "pip": {"strict": True}})
+    world.write(PIP[0], "[global]\nkeyring-provider = import\n")
+    has(setup(world, "python", "--yes", code=6).err, "pip.conf has a keyring-provider already")
 
 
 def nothing_is_written_without_a_yes(world):
@@ -152,11 +183,14 @@ def a_killed_setup_leaves_whole_files(world):
     old = {GIT[0]: "[user]\n\tname = ann\n", DOCKER[0]: '{"credsStore":"pass"}', CARGO[0]: "[net]\n"}
     for path, text in old.items():
         world.write(path, text)
+    # `make verify` kills it at reads and lookups, too: 200 times.
+    everywhere = bool(os.environ.get("TOKENKEEP_EVERY_MOMENT"))
+    calls = "write,rename,fsync,unlink,mkdir,fchmod" + (",openat,read,readlink,access" if everywhere else "")
     moments = 0
     for words in (["--yes"], ["--undo", "--yes"]):
-        for number in range(1, 100):
+        for number in range(1, 400):
             # Killed at its next call that changes something, until it ends by itself.
-            inject = f"write,rename,fsync,unlink,mkdir,fchmod:signal=SIGKILL:when={number}"
+            inject = f"{calls}:signal=SIGKILL:when={number}"
             ended = world.run("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=" + inject.split(":")[0],
                               "-e", "inject=" + inject, "tokenkeep", "setup", "git", "docker", "cargo", *words, code=None)
             for path, text in old.items():
@@ -165,7 +199,7 @@ def a_killed_setup_leaves_whole_files(world):
             if ended.returncode == 0:
                 break
             moments += 1
-    assert moments > 10, moments
+    assert moments > (200 if everywhere else 10), moments
     setup(world, "--undo", "--yes")
     same({path: world.read(path) for path in old}, old)
 

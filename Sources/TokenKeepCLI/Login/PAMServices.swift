@@ -16,10 +16,10 @@ struct PAMServices {
     /// The directories of service files, the first that has a file first.
     let directories: [String]
 
-    private static let module = "pam_tokenkeep.so"
+    static let module = "pam_tokenkeep.so"
     private static let changers = ["passwd"]
     /// The limit of Linux-PAM's own reader.
-    private static let maximumDepth = 16
+    static let maximumDepth = 16
 
     /// The services that are there, logins first.
     func found() -> [Found] {
@@ -62,7 +62,7 @@ struct PAMServices {
     }
 
     /// The words of a line; `[a b]` is one word.
-    private static func words(_ line: Substring) -> [String] {
+    static func words(_ line: Substring) -> [String] {
         var words: [String] = []
         var word = ""
         var isBracketed = false
@@ -79,7 +79,7 @@ struct PAMServices {
         return word.isEmpty ? words : words + [word]
     }
 
-    private func text(of service: String) -> String? {
+    func text(of service: String) -> String? {
         for directory in directories {
             if let file = (try? ConfigurationFile(path: "\(directory)/\(service)")) ?? nil { return file.text }
         }

@@ -20,7 +20,7 @@ struct SearchCommand: ParsableCommand {
             The exit code is 1 if there is no such item, and 3 if there is none but a collection is locked.
             """.withWholeExamples)
 
-    @Argument(help: "Only items of this service.")
+    @Argument(help: "Only items of this service.", completion: NameCompletion.services)
     var service: String?
 
     @Option(help: ArgumentHelp("Only items with this attribute. May be repeated.", valueName: "name=value"))

@@ -6,10 +6,10 @@ import TokenKeepSession
 
 /// The arguments that name a session, and those that reach its server.
 struct SessionArguments: ParsableArguments {
-    @Argument(help: "What the session is for.")
+    @Argument(help: "What the session is for.", completion: NameCompletion.sessionServices)
     var service: String
 
-    @Argument(help: "Whose it is; without it the active account.")
+    @Argument(help: "Whose it is; without it the active account.", completion: NameCompletion.sessionAccounts)
     var account: String?
 
     @OptionGroup

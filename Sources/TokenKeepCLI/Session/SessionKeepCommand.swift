@@ -26,7 +26,7 @@ struct SessionKeepCommand: ParsableCommand {
             With --validate the server is asked every 3 minutes whether it still accepts each token.
             """.withWholeExamples)
 
-    @Argument(help: "Only sessions of this service.")
+    @Argument(help: "Only sessions of this service.", completion: NameCompletion.sessionServices)
     var service: String?
 
     @Flag(help: "Ask the server every 3 minutes whether it still accepts the tokens.")

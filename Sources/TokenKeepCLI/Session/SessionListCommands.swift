@@ -16,7 +16,7 @@ struct SessionListCommand: ParsableCommand {
               tokenkeep session list api.example.com --json
             """.withWholeExamples)
 
-    @Argument(help: "Only sessions of this service.")
+    @Argument(help: "Only sessions of this service.", completion: NameCompletion.sessionServices)
     var service: String?
 
     @Flag(help: "Write a JSON object.")
@@ -105,10 +105,10 @@ struct SessionSwitchCommand: ParsableCommand {
               tokenkeep session switch api.example.com bob
             """.withWholeExamples)
 
-    @Argument(help: "What the session is for.")
+    @Argument(help: "What the session is for.", completion: NameCompletion.sessionServices)
     var service: String
 
-    @Argument(help: "Whose it is.")
+    @Argument(help: "Whose it is.", completion: NameCompletion.sessionAccounts)
     var account: String
 
     @OptionGroup(title: "Store options")

@@ -25,10 +25,11 @@ struct SessionLoginCommand: ParsableCommand {
               tokenkeep session login api.example.com --provider work --parameter prompt=select_account
             """.withWholeExamples)
 
-    @Argument(help: "What the session is for.")
+    @Argument(help: "What the session is for.", completion: NameCompletion.sessionServices)
     var service: String
 
-    @Argument(help: "Whose it is; without it the account that signs in.")
+    @Argument(
+        help: "Whose it is; without it the account that signs in.", completion: NameCompletion.sessionAccounts)
     var account: String?
 
     @Option(help: ArgumentHelp("The name of the provider: see tokenkeep provider list.", valueName: "name"))

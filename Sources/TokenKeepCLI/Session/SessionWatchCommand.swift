@@ -17,7 +17,7 @@ struct SessionWatchCommand: ParsableCommand {
               tokenkeep session watch api.example.com --json
             """.withWholeExamples)
 
-    @Argument(help: "Only sessions of this service.")
+    @Argument(help: "Only sessions of this service.", completion: NameCompletion.sessionServices)
     var service: String?
 
     @Flag(help: "Write a JSON object in each line, as show --json does.")

@@ -38,13 +38,13 @@ struct CargoSettingsFile: ToolSettings {
         return removed.map { SettingsChange(file: file, text: $0.text, lines: $0.lines) }
     }
 
-    private static func folder() throws(TokenKeepError) -> String {
+    static func folder() throws(TokenKeepError) -> String {
         if let folder = ToolPlaces.variable("CARGO_HOME") { return folder }
         return try ToolPlaces.home() + "/.cargo"
     }
 
     /// The configuration: the old name if only a file of that name is there.
-    private static func path(_ folder: String) -> String {
+    static func path(_ folder: String) -> String {
         let old = "\(folder)/config"
         let new = "\(folder)/config.toml"
         return ToolPlaces.exists(old) && !ToolPlaces.exists(new) ? old : new

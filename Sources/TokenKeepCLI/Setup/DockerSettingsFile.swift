@@ -51,7 +51,7 @@ struct DockerSettingsFile: ToolSettings {
         return change
     }
 
-    private static func path() throws(TokenKeepError) -> String {
+    static func path() throws(TokenKeepError) -> String {
         if let folder = ToolPlaces.variable("DOCKER_CONFIG") { return "\(folder)/config.json" }
         return try ToolPlaces.home() + "/.docker/config.json"
     }
@@ -63,7 +63,7 @@ struct DockerSettingsFile: ToolSettings {
         return try SettingsFile("\(state)/tokenkeep/setup-docker")
     }
 
-    private static func settings(_ text: String, _ path: String) throws(TokenKeepError) -> JSONValue {
+    static func settings(_ text: String, _ path: String) throws(TokenKeepError) -> JSONValue {
         let bytes = try SecretBytes(text)
         guard let value = bytes.withUnsafeBytes({ JSONValue(parsing: $0, atMost: SettingsFile.longest) }) else {
             throw TokenKeepError(.invalid, "\(path) is not one JSON object with each member once")

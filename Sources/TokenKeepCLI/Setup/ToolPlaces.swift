@@ -18,8 +18,10 @@ enum ToolPlaces {
 
     /// Whether a program of that name is on the PATH.
     static func isOnPath(_ program: String) -> Bool {
-        (variable("PATH") ?? "").split(separator: ":" as Character).contains { access("\($0)/\(program)", X_OK) == 0 }
+        (variable("PATH") ?? "").split(separator: ":" as Character).contains { isProgram("\($0)/\(program)") }
     }
+
+    static func isProgram(_ path: String) -> Bool { access(path, X_OK) == 0 }
 
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 

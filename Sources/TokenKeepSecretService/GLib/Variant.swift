@@ -86,6 +86,7 @@ final class Variant: @unchecked Sendable {
 
     var boolean: Bool? { isOf(type: "b") ? glib.pointee.g_variant_get_boolean(pointer) != 0 : nil }
     var number: UInt64? { isOf(type: "t") ? glib.pointee.g_variant_get_uint64(pointer) : nil }
+    var shortNumber: UInt32? { isOf(type: "u") ? glib.pointee.g_variant_get_uint32(pointer) : nil }
 
     /// The value inside a variant (D-Bus type `v`); nil for any other type.
     var content: Variant? {

@@ -9,7 +9,7 @@ enum ServiceOwner {
     private static let telling = "org.gnome.keyring"
 
     /// The bus name that a provider of a vault owns, too.
-    private static let provider = "org.tokenkeep.SecretService1"
+    static let provider = "org.tokenkeep.SecretService1"
 
     /// The service on the bus.
     struct Found {

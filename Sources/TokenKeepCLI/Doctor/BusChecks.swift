@@ -1,0 +1,195 @@
+import Glibc
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepKeys
+import TokenKeepSecretService
+
+/// The checks of the session bus, of the Secret Service on it, and of its default collection.
+struct BusChecks {
+    /// The longest time of all questions, in milliseconds.
+    private static let limit: UInt32 = 4_000
+    /// A command that works without any bus.
+    private static let ownBus = "tokenkeep secret-service run -- COMMAND"
+
+    func findings() -> [Finding] {
+        do throws(TokenKeepError) {
+            let address = try ServiceInspection.address()
+            do throws(TokenKeepError) {
+                let service = try ServiceInspection(
+                    of: address, until: Deadline(milliseconds: BusChecks.limit))
+                return [.ok("bus", "\(address)\(BusChecks.origin)")] + findings(about: service)
+            } catch {
+                return [unreachable(address, error)]
+            }
+        } catch {
+            return [withoutBus(error)]
+        }
+    }
+
+    /// Why that bus and no other.
+    private static var origin: String {
+        if ToolPlaces.variable("DBUS_SESSION_BUS_ADDRESS") != nil { return ", which DBUS_SESSION_BUS_ADDRESS names" }
+        if ToolPlaces.variable("XDG_RUNTIME_DIR") != nil { return ", in XDG_RUNTIME_DIR" }
+        return ", the one of this user's login"
+    }
+
+    // MARK: The bus
+
+    private func withoutBus(_ error: TokenKeepError) -> Finding {
+        guard wasUsed else {
+            return .note(
+                "bus", error.message, because: "Items go to the vault. Programs that ask for a keyring find none.",
+                hint: BusChecks.ownBus)
+        }
+        return .problem(
+            "bus", error.message,
+            because:
+                "The keyring, which has items of this machine, cannot be reached from here; what is saved waits in the "
+                + "vault.", hint: otherBus.map { "export DBUS_SESSION_BUS_ADDRESS=\($0)" } ?? BusChecks.ownBus)
+    }
+
+    private func unreachable(_ address: String, _ error: TokenKeepError) -> Finding {
+        let hint = otherBus.map { "export DBUS_SESSION_BUS_ADDRESS=\($0)" } ?? "unset DBUS_SESSION_BUS_ADDRESS"
+        guard error.isAbsence else {
+            return .problem(
+                "bus", "\(error.message): \(address)\(BusChecks.origin)",
+                because: "Each program that asks the bus waits for its whole limit, or gives up.",
+                hint: error.hint ?? hint)
+        }
+        return .problem(
+            "bus", "nothing listens at \(address)\(BusChecks.origin)",
+            because:
+                "The address is stale: its session has ended, as in an old tmux or screen. Programs find no keyring.",
+            hint: hint)
+    }
+
+    /// The address of the bus of the user's login, if it is there and is not the one that was tried.
+    private var otherBus: String? {
+        let path = "/run/user/\(getuid())/bus"
+        let address = "unix:path=\(path)"
+        guard ToolPlaces.exists(path), ToolPlaces.variable("DBUS_SESSION_BUS_ADDRESS") != address else { return nil }
+        return address
+    }
+
+    /// Whether this vault has used the keyring on this machine.
+    private var wasUsed: Bool {
+        guard let store = try? Store(StoreConfiguration()) else { return false }
+        return (try? store.records.journal.hasUsed("secret-service")) == true
+    }
+
+    // MARK: The service
+
+    private func findings(about service: ServiceInspection) -> [Finding] {
+        guard let owner = service.owner else { return [withoutOwner(service)] }
+        let name = BusChecks.words(for: owner.process)
+        var findings: [Finding] = []
+        if let silence = owner.silence {
+            let isSilent = silence.status == .timedOut
+            findings.append(
+                .problem(
+                    "secret-service", "\(name) \(isSilent ? "does not answer" : "fails: \(silence.message)")",
+                    because:
+                        "Each program that asks the keyring waits for its limit. TokenKeep saves to the vault meanwhile.",
+                    hint: owner.process.map { "kill \($0)" } ?? "tokenkeep status"))
+        } else {
+            findings.append(.ok("secret-service", name + ours(owner)))
+        }
+        if !service.waiting.isEmpty {
+            let others = service.waiting.map { BusChecks.words(for: $0) }.joined(separator: ", ")
+            findings.append(
+                .problem(
+                    "secret-service", "a second program waits for the name: \(others)",
+                    because: "When the first one ends, programs find another keyring, without the items of the first.",
+                    hint: "kill \(service.waiting[0])"))
+        }
+        if owner.silence == nil { findings.append(collection(owner)) }
+        return findings
+    }
+
+    private func withoutOwner(_ service: ServiceInspection) -> Finding {
+        if let file = ActivationFile.first() {
+            let program = file.program.map { ": \($0)" } ?? ""
+            guard service.isActivatable else {
+                return .problem(
+                    "secret-service", "no program runs, and the bus does not read \(file.path)",
+                    because: "The file is newer than the bus, or its folder is. Programs find no keyring.",
+                    hint: "busctl --user call org.freedesktop.DBus / org.freedesktop.DBus ReloadConfig")
+            }
+            return .ok("secret-service", "not running; the bus starts it by \(file.path)\(program)")
+        }
+        guard wasUsed else {
+            return .note(
+                "secret-service", "no program owns org.freedesktop.secrets, and none can be started",
+                because: "Items go to the vault. Programs that ask for a keyring find none.",
+                hint: "tokenkeep secret-service enable")
+        }
+        return .problem(
+            "secret-service", "no program owns org.freedesktop.secrets, and none can be started",
+            because: "The keyring has items of this machine; what is saved now waits in the vault.",
+            hint: "gnome-keyring-daemon --start --components=secrets")
+    }
+
+    private func ours(_ owner: ServiceInspection.Owner) -> String {
+        guard let vault = owner.vaultID else { return "" }
+        let records = try? Store(StoreConfiguration()).records
+        let own = records.flatMap { (try? $0.opener.vaultID()) ?? nil }.map(Hexadecimal.text)
+        return vault == own ? ", serves this vault" : ", serves another vault"
+    }
+
+    private func collection(_ owner: ServiceInspection.Owner) -> Finding {
+        let name = "default-collection"
+        switch owner.collection {
+        case .open: return .ok(name, "open")
+        case .locked:
+            return .problem(
+                name, "locked",
+                because: "Loads and saves of its items fail, or ask. Some programs take it for signed out.",
+                hint: owner.isProvider ? "tokenkeep unlock" : "tokenkeep load SERVICE ACCOUNT --interactive")
+        case .missing:
+            return .problem(
+                name, "there is none", because: "New items cannot be saved in the keyring: most programs fail at it.",
+                hint: "tokenkeep save SERVICE ACCOUNT --interactive")
+        case .unknown:
+            return .note(
+                name, "the service does not tell its state", because: "A locked keyring looks like an empty one.",
+                hint: "tokenkeep search")
+        }
+    }
+
+    /// A process by its program, its number, and the unit that started it.
+    private static func words(for process: UInt32?) -> String {
+        guard let process else { return "a program that the bus does not name" }
+        let name = SmallFile.text("/proc/\(process)/comm")?.split(separator: "\n" as Character).first.map(String.init)
+        let unit = SmallFile.text("/proc/\(process)/cgroup")?.split(separator: "\n" as Character).last?
+            .split(separator: "/" as Character).last.map(String.init)
+        let by = unit?.hasSuffix(".service") == true && unit?.hasPrefix("user@") == false ? ", by \(unit ?? "")" : ""
+        return "\(name ?? "a program") (pid \(process)\(by))"
+    }
+}
+
+/// A file by which the message bus starts a Secret Service.
+struct ActivationFile {
+    private static let name = "org.freedesktop.secrets.service"
+
+    let path: String
+    /// The command of the line `Exec=`, or the unit of `SystemdService=`; nil if there is neither.
+    let program: String?
+
+    /// The file that counts: the first in the order of the bus.
+    static func first() -> ActivationFile? {
+        let home = (try? ToolPlaces.home()).map { "\($0)/.local/share" }
+        let own = [ToolPlaces.variable("XDG_RUNTIME_DIR"), ToolPlaces.variable("XDG_DATA_HOME") ?? home]
+        let system = ToolPlaces.variable("XDG_DATA_DIRS") ?? "/usr/local/share:/usr/share"
+        let folders = own.compactMap(\.self) + system.split(separator: ":" as Character).map(String.init)
+        for folder in folders {
+            let path = "\(folder)/dbus-1/services/\(name)"
+            guard let text = SmallFile.text(path) else { continue }
+            let lines = text.split(separator: "\n" as Character)
+            let line = ["SystemdService=", "Exec="].lazy.compactMap { key in
+                lines.first { $0.hasPrefix(key) }.map { String($0.dropFirst(key.utf8.count)) }
+            }.first
+            return ActivationFile(path: path, program: line)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,142 @@
+import TokenKeepCore
+import TokenKeepSession
+
+/// The checks of the helpers of docker, cargo and Python.
+enum OtherHelperChecks {
+    // MARK: docker
+
+    static func docker() -> [Finding] {
+        guard let path = try? DockerSettingsFile.path(), let file = try? SettingsFile(path) else { return [] }
+        guard ToolPlaces.isOnPath("docker") || file.text != nil else { return [] }
+        let helper: String?
+        do throws(TokenKeepError) {
+            helper =
+                try file.text.map { text throws(TokenKeepError) in
+                    try DockerSettingsFile.settings(text, path)["credsStore"]?.text
+                } ?? nil
+        } catch {
+            return [
+                .problem(
+                    "helpers", error.message, because: "docker itself may refuse the file.",
+                    hint: "docker --config '\(path)' info")
+            ]
+        }
+        guard let helper else {
+            return [
+                .note(
+                    "helpers", "docker has no helper in \(path)",
+                    because: "docker login writes the password into that file, in plain text.",
+                    hint: "tokenkeep setup docker")
+            ]
+        }
+        return [docker(helper, path)]
+    }
+
+    private static func docker(_ helper: String, _ path: String) -> Finding {
+        let program = "docker-credential-\(helper)"
+        let hint = "tokenkeep setup docker"
+        guard ToolPlaces.isOnPath(program) else {
+            return .problem(
+                "helpers", "docker uses \(helper) (\(path)), and \(program) is not on the PATH",
+                because: "docker login fails, or writes the password into that file, in plain text.", hint: hint)
+        }
+        guard helper == "tokenkeep" else {
+            return .note(
+                "helpers", "docker uses \(helper) (\(path))",
+                because: "The helper decides where passwords are. Those of a keyring need a message bus.", hint: hint)
+        }
+        switch AskedProgram.run(program, ["list"]) {
+        case .ended(exitCode: 0, _): return .ok("helpers", "docker uses tokenkeep (\(path))")
+        case .ended(_, let output):
+            let line = output.split(separator: "\n" as Character).first.map(String.init) ?? "no answer"
+            return .problem(
+                "helpers", "docker uses tokenkeep (\(path)), and \(program) says: \(line)",
+                because: "docker pull and push find no password until it answers.", hint: "tokenkeep ready")
+        case .absent, .failed:
+            return .problem(
+                "helpers", "docker uses tokenkeep (\(path)), and \(program) does not end",
+                because: "docker pull and push hang.", hint: "tokenkeep ready")
+        }
+    }
+
+    // MARK: cargo
+
+    static func cargo() -> [Finding] {
+        guard let folder = try? CargoSettingsFile.folder() else { return [] }
+        let path = CargoSettingsFile.path(folder)
+        let text = SmallFile.text(path)
+        guard ToolPlaces.isOnPath("cargo") || text != nil else { return [] }
+        let line = text?.split(separator: "\n" as Character).first {
+            $0.drop { $0.isWhitespace }.hasPrefix("global-credential-providers")
+        }
+        guard let line, line.contains("cargo-credential-tokenkeep") else {
+            return [
+                .note(
+                    "helpers", "cargo has \(line == nil ? "no provider" : "another provider") in \(path)",
+                    because: "cargo login writes the token into \(folder)/credentials.toml, in plain text.",
+                    hint: "tokenkeep setup cargo")
+            ]
+        }
+        let words = line.split { "[]\", ".contains($0) }
+        let program = words.last { $0.hasSuffix("cargo-credential-tokenkeep") }.map(String.init) ?? ""
+        guard program.hasPrefix("/") ? ToolPlaces.isProgram(program) : ToolPlaces.isOnPath(program) else {
+            return [
+                .problem(
+                    "helpers", "cargo uses \(program) (\(path)), which is not there",
+                    because: "cargo publish, yank and private registries fail.", hint: "command -v \(program)")
+            ]
+        }
+        return [.ok("helpers", "cargo uses \(program) (\(path))")]
+    }
+
+    // MARK: Python
+
+    /// Prints the backends that keyring uses, in their order; nothing without keyring.
+    private static let script = """
+        try:
+            import keyring
+        except ImportError:
+            raise SystemExit(0)
+        chosen = keyring.get_keyring()
+        for one in getattr(chosen, "backends", [chosen]):
+            print(type(one).__module__ + "." + type(one).__name__)
+        """
+
+    static func python() -> [Finding] {
+        let isOver: Bool
+        var backends: [String] = []
+        switch AskedProgram.run("python3", ["-c", script]) {
+        case .absent: return []
+        case .failed: isOver = false
+        case .ended(let code, let output):
+            isOver = code == 0
+            backends = output.split(separator: "\n" as Character).map(String.init)
+        }
+        guard isOver else {
+            return [
+                .problem(
+                    "helpers", "Python's keyring does not find its backend",
+                    because: "pip, twine and poetry hang or fail with it.", hint: "keyring --list-backends")
+            ]
+        }
+        return backends.first.map { [python($0, backends.joined(separator: ", then "))] } ?? []
+    }
+
+    private static func python(_ first: String, _ list: String) -> Finding {
+        let message = "Python's keyring uses \(list)"
+        if first.hasPrefix("tokenkeep.") { return .ok("helpers", message) }
+        if first.hasPrefix("keyring.backends.fail") || first.hasPrefix("keyring.backends.null") {
+            return .note(
+                "helpers", "Python's keyring has no backend",
+                because: "pip, twine and poetry ask for a password each time.",
+                hint: "man tokenkeep-tools")
+        }
+        guard first.contains("Plaintext") else {
+            return .note(
+                "helpers", message, because: "The backend decides where passwords are; most need a message bus.",
+                hint: "man tokenkeep-tools")
+        }
+        return .problem(
+            "helpers", message, because: "It writes every password into a plain file.", hint: "man tokenkeep-tools")
+    }
+}

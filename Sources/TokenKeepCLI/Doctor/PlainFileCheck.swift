@@ -1,0 +1,111 @@
+import Glibc
+import TokenKeepCore
+import TokenKeepEngine
+
+/// The check of files that hold tokens in plain text. Shows path, mode and age, and nothing of their content.
+struct PlainFileCheck {
+    /// The most files of a folder that are read.
+    private static let most = 64
+
+    /// The time of the vault's last change of an item, by the beginning of its service.
+    private let kept: [String: UnixTime]
+
+    init() {
+        let services = Set(PlainFile.known.compactMap(\.services))
+        var kept: [String: UnixTime] = [:]
+        let store = try? Store(StoreConfiguration(stackText: "any required vault"))
+        for item in (try? store?.list())?.items ?? [] {
+            guard let time = item.modifiedAt, let start = services.first(where: item.name.service.hasPrefix) else {
+                continue
+            }
+            if kept[start].map({ $0.rawValue < time.rawValue }) ?? true { kept[start] = time }
+        }
+        self.kept = kept
+    }
+
+    func findings() -> [Finding] {
+        let found = PlainFile.known.flatMap { file in
+            paths(of: file).compactMap { finding(file, $0) }
+        }
+        guard found.isEmpty else { return found }
+        return [.ok("plaintext", "none of \(PlainFile.known.count) known files holds a token")]
+    }
+
+    private func finding(_ file: PlainFile, _ path: String) -> Finding? {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0 else { return nil }
+        // A database is no text.
+        guard SmallFile.text(path).map(file.holdsToken) ?? file.settings.isEmpty else { return nil }
+        let mode = String(status.st_mode & 0o7777, radix: 8)
+        let written = UnixTime(Int64(status.st_mtim.tv_sec))
+        let readers = status.st_mode & 0o044 == 0 ? "Each program" : "Each user of this machine, and each program"
+        return .problem(
+            "plaintext", "\(path) (mode \(mode), \(PlainFileCheck.age(written)))\(comparison(file, written))",
+            because: "\(readers) that can read the file, and each backup of it, has the tokens."
+                + (file.comesFirst ? " git, curl, pip and uv read it before they ask a helper." : ""),
+            hint: PlainFileCheck.command(file.command, path))
+    }
+
+    /// The command with the path in the place of FILE, as a word of the shell.
+    private static func command(_ command: String, _ path: String) -> String {
+        let quoted = path.replacing("'", with: "'\\''")
+        return command.replacing("'FILE'", with: path.allSatisfy(isPlain) ? path : "'\(quoted)'")
+    }
+
+    private static func isPlain(_ character: Character) -> Bool {
+        character.isASCII && (character.isLetter || character.isNumber || "/._+-".contains(character))
+    }
+
+    /// Which copy is newer, if the vault has such items, too.
+    private func comparison(_ file: PlainFile, _ written: UnixTime) -> String {
+        guard let services = file.services, let time = kept[services] else { return "" }
+        let isNewer = written.rawValue > time.rawValue
+        return isNewer
+            ? "; it is newer than the vault's items of this kind" : "; the vault has newer items of this kind"
+    }
+
+    private static func age(_ time: UnixTime) -> String {
+        let days = max(0, (UnixTime.now.rawValue - time.rawValue) / 86_400)
+        return days == 0 ? "changed today" : days == 1 ? "1 day old" : "\(days) days old"
+    }
+
+    /// The paths of a file: one, or the files of a folder.
+    private func paths(of file: PlainFile) -> [String] {
+        guard let path = PlainFileCheck.expanded(file) else { return [] }
+        guard path.hasSuffix("/*") else { return [path] }
+        let folder = String(path.dropLast(2))
+        return names(in: folder).prefix(PlainFileCheck.most).map { "\(folder)/\($0)" }
+    }
+
+    private static func expanded(_ file: PlainFile) -> String? {
+        let name = file.path.split(separator: "/" as Character).last.map(String.init) ?? ""
+        if let variable = file.variable, let value = ToolPlaces.variable(variable) {
+            // KUBECONFIG is a list of files; the others are folders.
+            return variable == "KUBECONFIG"
+                ? value.split(separator: ":" as Character).first.map(String.init) : "\(value)/\(name)"
+        }
+        guard let home = try? ToolPlaces.home() else { return nil }
+        let folders = [
+            "~": home, "CONFIG": ToolPlaces.variable("XDG_CONFIG_HOME") ?? "\(home)/.config",
+            "DATA": ToolPlaces.variable("XDG_DATA_HOME") ?? "\(home)/.local/share",
+            "RUNTIME": ToolPlaces.variable("XDG_RUNTIME_DIR") ?? "/run/user/\(getuid())",
+        ]
+        guard let slash = file.path.firstIndex(of: "/"), let folder = folders[String(file.path[..<slash])] else {
+            return nil
+        }
+        return folder + file.path[slash...]
+    }
+
+    private func names(in folder: String) -> [String] {
+        guard let directory = opendir(folder) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if !name.hasPrefix(".") { names.append(name) }
+        }
+        return names.sorted()
+    }
+}

@@ -1,0 +1,85 @@
+import TokenKeepCore
+
+/// A wrong place of pam_tokenkeep.so's `auth` line in a service's stack.
+enum PAMPlaceFault: Equatable {
+    /// The line stands before the module that checks the password.
+    case before(String)
+    /// The line of this module ends the stack, or jumps over the line, when the password is right.
+    case skipped(String)
+
+    var words: String {
+        switch self {
+        case .before(let module): "before \(module)"
+        case .skipped(let module): "where it is passed over: \(module) ends the stack before it, or jumps over it"
+        }
+    }
+
+    var consequence: String {
+        switch self {
+        case .before: "It gets no password yet, or one that was not checked: the vault stays locked after a login."
+        case .skipped: "It never gets the password: the vault stays locked after a login."
+        }
+    }
+}
+
+extension PAMServices {
+    /// An `auth` line.
+    struct AuthLine {
+        let control: String
+        let module: String
+        /// The number of substacks around the line: the end of a substack is not the end of the service's stack.
+        let substacks: Int
+    }
+
+    /// The modules that check a password.
+    private static let checkers: Set = [
+        "pam_unix.so", "pam_sss.so", "pam_ldap.so", "pam_krb5.so", "pam_winbind.so", "pam_systemd_home.so",
+    ]
+
+    /// The fault of our line's place in a service; nil if it has none, or no such line.
+    func placeFault(in service: String) -> PAMPlaceFault? {
+        let lines = authLines(in: service, depth: 0, substacks: 0)
+        guard let own = lines.firstIndex(where: { $0.module == PAMServices.module }),
+            let checker = lines.firstIndex(where: { PAMServices.checkers.contains($0.module) })
+        else { return nil }
+        guard checker < own else { return .before(lines[checker].module) }
+        for number in checker..<own where PAMServices.checkers.contains(lines[number].module) {
+            let line = lines[number]
+            // Within a substack a success ends the substack alone.
+            guard line.substacks <= lines[own].substacks else { continue }
+            if line.control == "sufficient" || line.control.contains("success=done") { return .skipped(line.module) }
+            if let jump = PAMServices.jump(line.control), number + jump >= own { return .skipped(line.module) }
+        }
+        return nil
+    }
+
+    /// The number of lines that a success passes over; nil if it passes over none.
+    private static func jump(_ control: String) -> Int? {
+        for word in control.split(whereSeparator: { $0 == "[" || $0 == "]" || $0.isWhitespace })
+        where word.hasPrefix("success=") {
+            return Int(word.dropFirst("success=".count))
+        }
+        return nil
+    }
+
+    /// The `auth` lines of a service, with those of included files in their places.
+    private func authLines(in service: String, depth: Int, substacks: Int) -> [AuthLine] {
+        guard depth < PAMServices.maximumDepth, !service.contains("/"), let text = text(of: service) else { return [] }
+        var lines: [AuthLine] = []
+        for line in text.replacing("\\\n", with: " ").split(separator: "\n") {
+            let words = PAMServices.words(line.prefix { $0 != "#" })
+            if words.count >= 2, words[0] == "@include" {
+                lines += authLines(in: words[1], depth: depth + 1, substacks: substacks)
+            } else if words.count >= 3, words[0].drop(while: { $0 == "-" }).lowercased() == "auth" {
+                if words[1] == "include" || words[1] == "substack" {
+                    let inner = substacks + (words[1] == "substack" ? 1 : 0)
+                    lines += authLines(in: words[2], depth: depth + 1, substacks: inner)
+                } else {
+                    let module = words[2].split(separator: "/").last.map(String.init) ?? ""
+                    lines.append(AuthLine(control: words[1].lowercased(), module: module, substacks: substacks))
+                }
+            }
+        }
+        return lines
+    }
+}

@@ -1,0 +1,85 @@
+import ArgumentParser
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepSession
+
+/// Completes services and accounts in the shell. Nobody is asked, and nothing is offered while a place is locked.
+enum NameCompletion {
+    static let services = CompletionKind.custom { words, index, prefix in
+        candidates(CommandLine(words, index).items().map(\.service), prefix)
+    }
+
+    static let accounts = CompletionKind.custom { words, index, prefix in
+        let line = CommandLine(words, index)
+        return candidates(line.items().filter { $0.service == line.service }.map(\.account), prefix)
+    }
+
+    static let sessionServices = CompletionKind.custom { words, index, prefix in
+        candidates(CommandLine(words, index).sessions().map(\.service), prefix)
+    }
+
+    static let sessionAccounts = CompletionKind.custom { words, index, prefix in
+        let line = CommandLine(words, index)
+        return candidates(line.sessions().filter { $0.service == line.service }.map(\.account), prefix)
+    }
+
+    /// The names that can stand on the line as they are.
+    private static func candidates(_ names: [String], _ prefix: String) -> [String] {
+        let found = Set(names).filter { name in
+            name.hasPrefix(prefix) && !name.isEmpty
+                && !name.contains { $0.isWhitespace || "'\"\\$`;&|<>()*?[]{}!".contains($0) }
+                && Terminal.printable(name) == name
+        }.sorted()
+        // zsh takes what follows a colon for a description.
+        return CompletionShell.requesting == .zsh ? found.map { $0.replacing(":", with: "\\:") } : found
+    }
+}
+
+/// The words of the shell's line before the word that is completed.
+private struct CommandLine {
+    /// A person waits no longer for a key press, in milliseconds.
+    private static let limit: UInt32 = 2_000
+
+    private let words: [String]
+
+    init(_ words: [String], _ index: Int) { self.words = Array(words.prefix(max(0, index))) }
+
+    /// The word before the one that is completed.
+    var service: String { words.last ?? "" }
+
+    /// The value of the last option of that name.
+    private func value(of option: String) -> String? {
+        for (index, word) in words.enumerated().reversed() {
+            if word == option, index + 1 < words.count { return words[index + 1] }
+            if word.hasPrefix(option + "=") { return String(word.dropFirst(option.count + 1)) }
+        }
+        return nil
+    }
+
+    private func store() -> Store? {
+        var configuration = StoreConfiguration(namespace: value(of: "--namespace") ?? "")
+        if let stack = value(of: "--stack") {
+            if stack.contains(where: \.isWhitespace) {
+                configuration.stackText = stack
+            } else {
+                configuration.stack = stack
+            }
+        }
+        configuration.timeoutMilliseconds = CommandLine.limit
+        return try? Store(configuration)
+    }
+
+    func items() -> [(service: String, account: String)] {
+        guard let listing = try? store()?.list(), !listing.problems.contains(where: { $0.status == .locked }) else {
+            return []
+        }
+        return listing.items.map { (service: $0.name.service, account: $0.name.account) }
+    }
+
+    func sessions() -> [(service: String, account: String)] {
+        guard let store = store(), let listing = try? Sessions(store).list(), listing.problem?.status != .locked else {
+            return []
+        }
+        return listing.sessions.map { (service: $0.service, account: $0.account) }
+    }
+}

@@ -1,0 +1,67 @@
+import TokenKeepCore
+
+/// The setting by which pip or uv asks the program `keyring`, which finds TokenKeep's backend by itself.
+struct KeyringSettingsFile: ToolSettings {
+    let name: String
+    /// The file below the folder of configurations.
+    private let place: String
+    /// The section of the setting; nil for a file without sections.
+    private let section: String?
+    private let setting: String
+
+    static let python = KeyringSettingsFile(
+        name: "python", place: "pip/pip.conf", section: "[global]", setting: "keyring-provider = subprocess")
+    static let uv = KeyringSettingsFile(
+        name: "uv", place: "uv/uv.toml", section: nil, setting: "keyring-provider = \"subprocess\"")
+
+    private static let key = "keyring-provider"
+
+    var isUsed: Bool {
+        ToolPlaces.isOnPath("keyring") && ToolPlaces.isOnPath(name == "python" ? "pip" : name)
+    }
+
+    func setUp() throws(TokenKeepError) -> SettingsChange? {
+        let file = try SettingsFile(path())
+        guard try SettingsBlock.removed(from: file, where: { _ in true }) == nil else { return nil }
+        guard ToolPlaces.isOnPath("keyring") else {
+            throw TokenKeepError(
+                .unsupported, "the program keyring is not on the PATH, which pip and uv run",
+                hint: "install it with the package tokenkeep: docs/python.md")
+        }
+        let lines = (file.text ?? "").split(separator: "\n" as Character, omittingEmptySubsequences: false)
+        guard !lines.contains(where: { KeyringSettingsFile.word($0) == KeyringSettingsFile.key }) else {
+            throw TokenKeepError(
+                .conflict, "\(file.path) has a \(KeyringSettingsFile.key) already",
+                hint: "set it to subprocess yourself")
+        }
+        if let section, let header = lines.firstIndex(where: { KeyringSettingsFile.trimmed($0) == section }) {
+            let text = SettingsBlock(lines: [setting]).inserted(into: file.text ?? "", after: header + 1)
+            return SettingsChange(file: file, text: text, lines: [setting])
+        }
+        let block = SettingsBlock(lines: (section.map { [$0] } ?? []) + [setting])
+        // Without a section the setting must stand before the first table.
+        let isFirst = section == nil && file.text != nil
+        let text = isFirst ? block.inserted(into: file.text ?? "", after: 0) : block.appended(to: file.text)
+        return SettingsChange(file: file, text: text, lines: block.lines)
+    }
+
+    func undo() throws(TokenKeepError) -> SettingsChange? {
+        let file = try SettingsFile(path())
+        let removed = try SettingsBlock.removed(from: file) { lines in
+            lines == [setting] || lines == (section.map { [$0] } ?? []) + [setting]
+        }
+        return removed.map { SettingsChange(file: file, text: $0.text, lines: $0.lines) }
+    }
+
+    private func path() throws(TokenKeepError) -> String {
+        if let folder = ToolPlaces.variable("XDG_CONFIG_HOME") { return "\(folder)/\(place)" }
+        return try ToolPlaces.home() + "/.config/\(place)"
+    }
+
+    /// The name of a setting's line.
+    private static func word(_ line: Substring) -> String {
+        trimmed(line.prefix { $0 != "=" && $0 != ":" })
+    }
+
+    private static func trimmed(_ line: Substring) -> String { String(line.filter { !$0.isWhitespace }) }
+}

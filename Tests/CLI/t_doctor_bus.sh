@@ -1,0 +1,107 @@
+# needs: keyring
+# What doctor says about the message bus and the keyring on it.
+. "$HERE/doctor.sh"
+export XDG_DATA_DIRS=$WORK/none
+printf 'any sufficient secret-service\nany required vault\n' >config/tokenkeep/stack.d/default.conf
+
+title "no bus"
+doctor bus
+XDG_RUNTIME_DIR="$WORK/none" doctor bus
+
+title "a stale address"
+DBUS_SESSION_BUS_ADDRESS=unix:path=$WORK/none/bus doctor bus
+
+title "a bus that does not answer"
+mkfifo listens waits end
+python3 - <<'PYTHON' &
+import socket
+bus = socket.socket(socket.AF_UNIX)
+bus.bind("silent")
+bus.listen()
+open("listens", "w").write("yes\n")
+first = bus.accept()[0]
+first.recv(4096)
+second = bus.accept()
+third = bus.accept()
+PYTHON
+silent=$!
+read -r _ <listens
+DBUS_SESSION_BUS_ADDRESS=unix:path=$WORK/silent doctor bus
+kill "$silent" && wait "$silent" 2>/dev/null
+
+cat >scenario.sh <<'SCENARIO'
+. "$HERE/doctor.sh"
+export XDG_DATA_DIRS=$WORK/none # no file of the machine's own keyring
+title "a keyring that answers"
+doctor bus secret-service default-collection
+printf x | run save example.com ann
+
+title "a locked keyring"
+lock() {
+    gdbus call --session --dest org.freedesktop.secrets --object-path /org/freedesktop/secrets \
+        --method org.freedesktop.Secret.Service.Lock "['/org/freedesktop/secrets/collection/login']" >/dev/null
+}
+lock
+doctor secret-service default-collection
+title "a second keyring waits for the name"
+owner=$(gdbus call --session --dest org.freedesktop.DBus --object-path /org/freedesktop/DBus \
+    --method org.freedesktop.DBus.GetConnectionUnixProcessID org.freedesktop.secrets | grep -o '[0-9]*,' | tr -d ,)
+/usr/bin/python3 - <<'PYTHON' &
+import os
+import dbus
+bus = dbus.SessionBus()
+assert bus.request_name("org.freedesktop.secrets", 0) == 2
+open("waits", "w").write("yes\n")
+os.read(os.open("end", os.O_RDONLY), 1)
+PYTHON
+second=$!
+read -r _ <waits
+doctor secret-service
+kill "$second" && wait "$second" 2>/dev/null
+
+title "a keyring that is stopped"
+kill -STOP "$owner"
+doctor bus secret-service default-collection
+own git '#!/bin/sh\nexec /bin/sleep infinity\n'
+python3 "$HERE/within.py" 5 env PATH="$WORK/bin" "$TOKENKEEP" doctor
+kill -CONT "$owner"
+
+title "a keyring that is gone, and has items of this machine"
+kill "$owner"
+python3 "$HERE/unowned.py" org.freedesktop.secrets
+doctor secret-service
+DBUS_SESSION_BUS_ADDRESS=unix:path=/nonexistent doctor bus
+
+title "an activation file that the bus does not read"
+mkdir -p data/dbus-1/services
+printf '[D-BUS Service]\nName=org.freedesktop.secrets\nExec=/usr/bin/gnome-keyring-daemon\n' >data/dbus-1/services/org.freedesktop.secrets.service
+XDG_DATA_HOME="$WORK/data" doctor secret-service
+SCENARIO
+python3 "$HERE/keyring.py" "$(cat scenario.sh)"
+
+title "a keyring without a collection"
+cat >bus.conf <<CONF
+<busconfig><type>session</type><listen>unix:path=$WORK/bus</listen>
+<policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>
+CONF
+dbus-daemon --config-file=bus.conf --print-pid --fork >bus.pid
+(
+    export DBUS_SESSION_BUS_ADDRESS=unix:path=$WORK/bus XDG_RUNTIME_DIR=$WORK/run XDG_DATA_HOME=$WORK/empty
+    mkdir -m 700 run empty
+    gnome-keyring-daemon --components=secrets --foreground >/dev/null 2>&1 &
+    gdbus wait --session --timeout 120 org.freedesktop.secrets
+    doctor secret-service default-collection
+)
+kill "$(cat bus.pid)"
+rm -r bus.pid run
+
+title "a bus that can start a keyring"
+mkdir -p data/dbus-1/services
+printf '[D-BUS Service]\nName=org.freedesktop.secrets\nExec=/bin/false\n' >data/dbus-1/services/org.freedesktop.secrets.service
+cat >bus.conf <<CONF
+<busconfig><type>session</type><listen>unix:path=$WORK/bus</listen><servicedir>$WORK/data/dbus-1/services</servicedir>
+<policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>
+CONF
+dbus-daemon --config-file=bus.conf --print-pid --fork >bus.pid
+DBUS_SESSION_BUS_ADDRESS=unix:path=$WORK/bus XDG_DATA_HOME="$WORK/data" doctor bus secret-service default-collection
+kill "$(cat bus.pid)"

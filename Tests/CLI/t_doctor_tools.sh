@@ -1,0 +1,130 @@
+# What doctor says about the helpers of git, docker, cargo and Python, and about files of plain tokens.
+. "$HERE/doctor.sh"
+helper=${TOKENKEEP%/*}/tokenkeep-credential
+
+title "git"
+doctor helpers
+git config --global credential.helper store
+doctor helpers
+git config --global --unset credential.helper
+git config --global credential.helper tokenkeep
+doctor helpers
+ln -s "$helper" bin/git-credential-tokenkeep
+doctor helpers
+git config --global credential.helper "$helper git"
+doctor helpers
+git config --global credential.https://github.com.helper store
+git config --global credential.https://gitlab.com.helper '!glab auth git-credential'
+git config --global credential.helper cache
+doctor helpers
+git config --global --add credential.helper ''
+git config --global --add credential.helper tokenkeep
+doctor helpers
+printf '[credential\n' >"$HOME/.gitconfig"
+doctor helpers
+rm "$HOME/.gitconfig" bin/git
+
+title "docker"
+docker() { mkdir -p "$HOME/.docker" && echo "$1" >"$HOME/.docker/config.json"; }
+docker '{"auths": {"registry.example": {}}}'
+doctor helpers plaintext
+docker '{"credsStore": "secretservice"}'
+doctor helpers
+own docker-credential-secretservice '#!/bin/sh\n'
+doctor helpers
+docker '{"credsStore": "tokenkeep"}'
+doctor helpers
+ln -s "$helper" bin/docker-credential-tokenkeep
+doctor helpers
+echo horse | run password set --stdin
+run lock
+doctor helpers
+echo horse | run unlock --stdin
+docker '{"credsStore": "tokenkeep", "credsStore": "pass"}'
+doctor helpers
+rm -r "$HOME/.docker"
+
+title "cargo"
+mkdir "$HOME/.cargo"
+echo '[registry]' >"$HOME/.cargo/config.toml"
+doctor helpers
+echo 'global-credential-providers = ["cargo:token", "cargo-credential-tokenkeep"]' >>"$HOME/.cargo/config.toml"
+doctor helpers
+ln -s "$helper" bin/cargo-credential-tokenkeep
+doctor helpers
+rm -r "$HOME/.cargo"
+
+title "Python, by the backend that keyring chooses"
+borrow python3
+mkdir python
+backend() {
+    printf 'class Backend:\n    pass\nBackend.__module__, Backend.__name__ = "%s", "%s"\ndef get_keyring():\n    return Backend()\n' "$@" >python/keyring.py
+    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$WORK/python" doctor helpers
+}
+backend tokenkeep.keyring Keyring
+backend keyring.backends.fail Keyring
+backend keyrings.alt.file PlaintextKeyring
+backend keyring.backends.SecretService Keyring
+echo 'raise RuntimeError' >python/keyring.py
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$WORK/python" doctor helpers
+rm bin/python3
+
+title "programs that hang are ended, and the rest is said"
+own git '#!/bin/sh\nexec /bin/sleep infinity\n'
+doctor helpers clock
+rm bin/git
+
+title "files of plain tokens"
+plain() { mkdir -p "$HOME/$(dirname "$1")" && printf "$2" >"$HOME/$1" && chmod 600 "$HOME/$1"; }
+plain .git-credentials 'https://ann:sesame@github.com\n'
+touch -d '-12 days' "$HOME/.git-credentials"
+plain .netrc 'machine example.com login ann password sesame\n'
+plain .docker/config.json '{"auths": {"registry.example": {"auth": "c2VzYW1l"}}}'
+plain .cargo/credentials.toml '[registry]\ntoken = "sesame"\n'
+plain .npmrc '//registry.npmjs.org/:_authToken=sesame\n'
+plain .yarnrc.yml 'npmAuthToken: "sesame"\n'
+plain .pypirc '[pypi]\npassword = sesame\n'
+plain .aws/credentials '[default]\naws_access_key_id = A\naws_secret_access_key = sesame\n'
+plain .aws/sso/cache/0.json '{"accessToken": "sesame"}'
+plain .aws/cli/cache/0.json '{"Credentials": {"SecretAccessKey": "sesame"}}'
+plain .aws/login/cache/0.json '{"refreshToken": "sesame"}'
+plain .azure/msal_token_cache.json '{"AccessToken": {"a": {"secret": "sesame"}}}'
+plain .azure/service_principal_entries.json '[{"client_secret": "sesame"}]'
+plain .kube/config 'users:\n- user:\n    client-key-data: sesame\n'
+plain .kube/cache/oidc-login/0 '{"id_token":"sesame"}'
+plain .terraform.d/credentials.tfrc.json '{"credentials": {"app.example": {"token": "sesame"}}}'
+plain .vscode/cli/token.json '"sesame"'
+plain .claude/.credentials.json '{"claudeAiOauth": {"accessToken": "sesame"}}'
+plain .codex/auth.json '{"tokens": {"access_token": "sesame"}}'
+plain .codex/.credentials.json '{"a": "sesame"}'
+plain .gemini/oauth_creds.json '{"access_token": "sesame"}'
+plain .copilot/config.json '{"copilot_tokens": "sesame"}'
+plain .databricks/token-cache.json '{"tokens": {"a": {"access_token": "sesame"}}}'
+plain .local/share/uv/credentials/credentials.toml '[[credential]]\npassword = "sesame"\n'
+plain .local/share/python_keyring/keyring_pass.cfg '[pypi]\nann = c2VzYW1l\n'
+for file in gh/hosts.yml glab-cli/config.yml containers/auth.json helm/registry/config.json pypoetry/auth.toml \
+    gcloud/credentials.db gcloud/access_tokens.db gcloud/application_default_credentials.json rclone/rclone.conf; do
+    mkdir -p "$WORK/config/$(dirname $file)" && (umask 077 && printf 'oauth_token: sesame\ntoken: sesame\ntoken = sesame\n{"auth":"c2VzYW1l","refresh_token": "sesame"}\n' >"$WORK/config/$file")
+done
+mkdir -p run/containers && (umask 077 && printf '{"auths":{"a":{"identitytoken":"sesame"}}}' >run/containers/auth.json)
+XDG_RUNTIME_DIR="$WORK/run" doctor plaintext
+grep -c -e sesame -e c2VzYW1l tmp/out || true
+chmod 644 "$HOME/.netrc"
+doctor plaintext | grep -A 1 netrc
+
+title "which copy is newer"
+printf sesame | run save git:https://github.com ann
+doctor plaintext | grep git-credentials
+touch -d '+1 hour' "$HOME/.git-credentials"
+doctor plaintext | grep git-credentials
+
+title "files without tokens"
+find "$HOME" config/gh config/glab-cli config/containers config/helm config/pypoetry config/gcloud config/rclone -type f -delete
+plain .docker/config.json '{"auths": {"registry.example": {"auth": ""}, "b": {}}, "credsStore": "tokenkeep"}'
+plain .npmrc '//registry.npmjs.org/:_authToken=${NPM_TOKEN}\n# _authToken=old\nregistry=https://registry.npmjs.org\n'
+plain .kube/config 'users:\n- user:\n    exec:\n      command: kubectl-tokenkeep\n'
+plain .aws/config '[default]\nregion = eu\n'
+plain .terraform.d/credentials.tfrc.json '{"credentials": {}}'
+plain .git-credentials ''
+mkdir -p config/rclone && printf '# Encrypted rclone configuration File\nRCLONE_ENCRYPT_V0:\ntoken = AAAA\n' >config/rclone/rclone.conf
+doctor plaintext
