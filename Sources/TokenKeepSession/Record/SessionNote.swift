@@ -51,6 +51,7 @@ package struct SessionNote: Sendable, Equatable {
         static let logoutMark = FieldReader.firstOptional + 1
         static let refreshItems = FieldReader.firstOptional + 2
         static let problem = FieldReader.firstOptional + 3
+        static let signedInAt = FieldReader.firstOptional + 4
     }
 
     /// In bytes: two texts of a server, as ``ServerWords`` shortens them, and a few words.
@@ -75,6 +76,8 @@ package struct SessionNote: Sendable, Equatable {
     package var canRenew = false
     /// When the server last accepted a token of the session, in Unix seconds; 0 if unknown.
     package var validatedAt: Int64 = 0
+    /// When the session began, in Unix seconds of this machine's clock; 0 if unknown.
+    package var signedInAt: Int64 = 0
     /// The epoch of an ended session whose record is still to be queued for revocation and cleared, "" if its record had
     /// none; nil if there is no such record.
     package var endedEpoch: String?
@@ -136,6 +139,7 @@ package struct SessionNote: Sendable, Equatable {
             case Tag.overlap: note.rotation = .overlap(seconds: try reader.integer(UInt32.self, "overlap"))
             case Tag.refreshItems: note.refreshItems = try reader.integer(UInt8.self, "refresh tokens' items")
             case Tag.problem: note.problem = try reader.text(value.count, "problem")
+            case Tag.signedInAt: note.signedInAt = try reader.integer(Int64.self, "sign-in")
             case Tag.logoutMark: note.logoutMark = try reader.integer(UInt32.self, "logout")
             case FieldReader.firstOptional...: continue
             default: throw .malformed("it has an unknown field \(tag)")
@@ -202,6 +206,7 @@ package struct SessionNote: Sendable, Equatable {
         if !problem.isEmpty, problem.utf8.count <= SessionNote.longestProblem {
             writer.append(field: Tag.problem, problem.utf8)
         }
+        if signedInAt != 0 { writer.append(field: Tag.signedInAt, integer: signedInAt) }
         return writer.bytes
     }
 }
