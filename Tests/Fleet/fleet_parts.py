@@ -66,6 +66,7 @@ class Etcd:
         os.makedirs(directory, exist_ok=True)
         if authority:
             self.certificate = authority.sign("server", "/O=fleet test")
+            self.client_certificate = authority.sign("ctl", "/O=fleet test")
         self.choose_ports()
 
     def choose_ports(self):
@@ -81,10 +82,9 @@ class Etcd:
             "--initial-advertise-peer-urls", f"http://127.0.0.1:{self.peer_port}",
             "--initial-cluster", f"default=http://127.0.0.1:{self.peer_port}", "--logger", "zap", *self.options]
         if self.authority:
-            command += ["--cert-file", self.certificate[0], "--key-file", self.certificate[1],
-                        "--trusted-ca-file", self.authority.file]
+            command += ["--cert-file", self.certificate[0], "--key-file", self.certificate[1]]
         if self.wants_certificate:
-            command += ["--client-cert-auth"]
+            command += ["--client-cert-auth", "--trusted-ca-file", self.authority.file]
         with open(f"{self.directory}/log", "ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env={"PATH": os.environ["PATH"]})
         wait_until(self.is_there, "etcd")
@@ -116,7 +116,7 @@ class Etcd:
     def ctl(self, *arguments, user=None, check=True):
         command = ["etcdctl", "--endpoints", self.url, *arguments]
         if self.authority:
-            certificate = self.authority.sign("ctl", "/O=fleet test") if self.wants_certificate else None
+            certificate = self.client_certificate if self.wants_certificate else None
             command[1:1] = ["--cacert", self.authority.file]
             if certificate:
                 command[1:1] = ["--cert", certificate[0], "--key", certificate[1]]

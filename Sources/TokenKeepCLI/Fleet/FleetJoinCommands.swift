@@ -149,7 +149,8 @@ struct FleetJoinCommand: ParsableCommand {
         commandName: "join",
         abstract: "Join a fleet with a code of another device.",
         discussion: """
-            The code is read from standard input; its words from the terminal, or from a second line.
+            The code is read from standard input; its words from the terminal, or from a second line. A device that is in \
+            the fleet already takes the password and the addresses of the code.
 
               tokenkeep fleet join < code
             """.withWholeExamples)
@@ -175,12 +176,31 @@ struct FleetJoinCommand: ParsableCommand {
         file.user = invitation.user
         file.presence = invitation.presence
         (file.certificateFile, file.keyFile) = (cert, key)
+        let store = try storeOptions.open()
+        if try renew(&file, invitation, store) { return }
         let secrets = FleetSecrets(
             person: invitation.person, userID: invitation.userID, userKey: try FleetKey(invitation.userKey), fleetKey: nil,
             password: invitation.password)
-        let fleet = try FleetEntry.enter(
-            &file, secrets, storeOptions.open(), name: deviceName, authority: invitation.authority)
+        let fleet = try FleetEntry.enter(&file, secrets, store, name: deviceName, authority: invitation.authority)
         Terminal.explain("this device is in the fleet \(fleet.file.name); tokenkeep fleet run publishes its sessions")
+    }
+
+    /// Takes over a new password, address and authority, if this device is the same user's already. It stays the same
+    /// device. Returns whether it is.
+    private func renew(
+        _ file: inout FleetFile, _ invitation: Invitation, _ store: Store
+    ) throws(TokenKeepError) -> Bool {
+        guard FleetFile.names.contains(file.name) else { return false }
+        let present = try FleetFile.read(file.name)
+        var secrets = try FleetSecrets.load(file.name, from: store)
+        guard secrets.userID == invitation.userID, secrets.userKey.bytes == invitation.userKey else { return false }
+        secrets.password = invitation.password
+        file.certificateFile = cert ?? present.certificateFile
+        file.keyFile = key ?? present.keyFile
+        if invitation.authority == nil { file.caFile = present.caFile }
+        try secrets.save(file.name, in: store)
+        try file.write(authority: invitation.authority, replacing: true)
+        return true
     }
 
     private func read() throws(TokenKeepError) -> (code: String, words: SecretBytes) {

@@ -78,10 +78,14 @@ struct FleetLeaveCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Another device, by its name or id.", valueName: "device"))
     var device: String?
 
+    @Flag(help: "Forget the fleet here alone, without the registry: another device takes this one out.")
+    var local = false
+
     @OptionGroup
     var options: FleetOptions
 
     func run() throws {
+        guard !local || device == nil else { throw TokenKeepError(.invalid, "--local excludes --device") }
         let fleet = try options.open()
         guard let device else {
             guard !fleet.isRunning else {
@@ -89,7 +93,7 @@ struct FleetLeaveCommand: ParsableCommand {
                     .busy, "tokenkeep fleet run would enter the fleet again",
                     hint: "stop it first: systemctl --user disable --now tokenkeep-fleet")
             }
-            try fleet.remove(device: fleet.device)
+            if !local { try fleet.remove(device: fleet.device) }
             return try fleet.forget()
         }
         let listing = try fleet.listing()

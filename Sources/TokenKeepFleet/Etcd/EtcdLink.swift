@@ -83,11 +83,14 @@ final class EtcdLink {
     }
 
     private func away(_ endpoint: WebAddress, _ words: String) -> RegistryFailure {
-        RegistryFailure(
+        // A server that wants a certificate closes the connection, and libcurl does not always see its alert.
+        let mayWantCertificate = !endpoint.isPlain && settings.certificateFile == nil
+        return RegistryFailure(
             .away,
             TokenKeepError(
                 .unavailable, "\(endpoint.origin): \(words)", module: "registry",
-                hint: "check the network and the address; the registry may be down"))
+                hint: "check the network and the address; the registry may be down"
+                    + (mayWantCertificate ? ", or want a client certificate: --cert FILE --key FILE" : "")))
     }
 
     private func failure(_ result: Int32, _ endpoint: WebAddress) -> RegistryFailure {
