@@ -76,7 +76,8 @@ static CURLcode set_up(CURL *easy, tokenkeep_link *link, link_header_list *heade
         return code;
     code = tokenkeep_curl.curl_easy_setopt(easy, CURLOPT_POSTFIELDS, link->call->body); /* not copied */
     if (code == CURLE_OK)
-        code = tokenkeep_curl.curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (int64_t)link->call->body_length);
+        code = tokenkeep_curl.curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                                               (int64_t)link->call->body_length);
     return code;
 }
 

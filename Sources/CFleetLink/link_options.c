@@ -33,7 +33,8 @@ static void set_pointer(CURL *easy, CURLoption option, const void *value, CURLco
         *code = tokenkeep_curl.curl_easy_setopt(easy, option, value);
 }
 
-static void set_headers(CURL *easy, const tokenkeep_link_call *call, link_header_list *headers, CURLcode *code) {
+static void set_headers(CURL *easy, const tokenkeep_link_call *call, link_header_list *headers,
+                        CURLcode *code) {
     static char no_expectation[] = "Expect:", json[] = "Content-Type: application/json";
     struct curl_slist *lines = headers->lines;
     lines[0] = (struct curl_slist){.data = no_expectation, .next = &lines[1]};
@@ -63,7 +64,8 @@ static void set_http_version(CURL *easy, CURLcode *code) {
         set_long(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1, code);
 }
 
-CURLcode tokenkeep_link_set(CURL *easy, const tokenkeep_link_call *call, link_header_list *headers, char *problem) {
+CURLcode tokenkeep_link_set(CURL *easy, const tokenkeep_link_call *call, link_header_list *headers,
+                            char *problem) {
     CURLcode code = CURLE_OK;
     set_pointer(easy, CURLOPT_URL, call->url, &code);
     set_pointer(easy, CURLOPT_PROTOCOLS_STR, call->allows_http ? "http,https" : "https", &code);

@@ -204,8 +204,8 @@ static int wait_once(tokenkeep_stream *stream, int left, int timer, int one, int
     return 0;
 }
 
-int tokenkeep_stream_next(tokenkeep_stream *stream, uint32_t milliseconds, int one, int other, const char **line,
-                          size_t *length) {
+int tokenkeep_stream_next(tokenkeep_stream *stream, uint32_t milliseconds, int one, int other,
+                          const char **line, size_t *length) {
     int64_t end = tokenkeep_deadline_after(milliseconds);
     held_sigpipe held = hold_sigpipe();
     drop(&stream->received, stream->returned);

@@ -91,12 +91,12 @@ class Etcd:
         return self
 
     def is_there(self):
-        assert self.process.poll() is None, open(f"{self.directory}/log", encoding="utf-8").read()[-2000:]
-        return self.ctl("endpoint", "health", check=False).returncode == 0 or self.log_has("auth: user name is empty")
+        assert self.process.poll() is None, self.log()[-2000:]
+        return self.ctl("endpoint", "health", check=False).returncode == 0 or "auth: user name is empty" in self.log()
 
-    def log_has(self, words):
+    def log(self):
         with open(f"{self.directory}/log", encoding="utf-8") as file:
-            return words in file.read()
+            return file.read()
 
     def kill(self, number=signal.SIGKILL):
         self.process.send_signal(number)

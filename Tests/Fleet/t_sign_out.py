@@ -113,7 +113,7 @@ def test_a_local_sign_out_leaves_the_registry(place, server):
 
 def test_devices_have_names_and_leave(place, server):
     etcd, (desk, laptop, third), _ = three(place, server)
-    assert "has the name desk" in laptop.fleet("rename", "desk", check=6).stderr
+    assert "another device has the name desk" in laptop.fleet("rename", "desk", check=6).stderr
     laptop.fleet("rename", "notebook")
     assert ("notebook", "api.example.com", "ann") in desk.sessions()
     third.fleet("leave")
@@ -123,7 +123,7 @@ def test_devices_have_names_and_leave(place, server):
     assert "the device notebook stays signed in: 1 of its sessions had no order" in left.stderr
     assert {name for name, _, _ in desk.sessions()} == {"desk"}
     assert "there is no device notebook" in desk.fleet("leave", "--device", "notebook", check=1).stderr
-    assert "no such device is signed in" in desk.fleet(
+    assert "no such device is signed in to api.example.com as ann" in desk.fleet(
         "sign-out", "api.example.com", "ann", "--others", check=1).stderr
 
 

@@ -104,7 +104,7 @@ def test_a_changed_password_is_named_and_a_new_code_mends_it(place, server):
     assert len(users(admin)["ann"]) and users(admin)["ann"]["devices"] == 1
     wrong = admin.fleet("admin", "list", given="wrong\n", check=5)
     assert "give the password of etcd's root on standard input" in wrong.stderr
-    assert "has not the key of the fleet home" in laptop.fleet("admin", "list", given=ROOT, check=5).stderr
+    assert "this device has not the key of the fleet home" in laptop.fleet("admin", "list", given=ROOT, check=5).stderr
 
 
 def test_old_devices_are_pruned_by_name(place, server):
@@ -138,7 +138,7 @@ def test_join_codes_are_sealed_by_their_words(place, server):
     ended = desk.fleet("invite", "--expires", "0s")
     given = f"{ended.stdout.strip()}\n{ended.stderr.strip()}\n"
     # A code is good until its last second is over.
-    wait_until(lambda: "is not valid any more" in laptop.fleet("join", given=given, check=None).stderr
+    wait_until(lambda: "the join code is not valid any more" in laptop.fleet("join", given=given, check=None).stderr
                or laptop.fleet("leave", check=None) is None, "the end of the code")
     laptop.fleet("join", "--name", "laptop", given=f"{code}\n{words.upper().replace(' ', '-')}\n")
     # Again by the same user: the same device. By another user: no.
@@ -157,7 +157,7 @@ def test_client_certificates_have_no_common_name(place, server):
     def begin(*options, check):
         return desk.fleet("init", "home", "--endpoint", etcd.url, "--ca", authority.file, *options, check=check).stderr
     refused = begin(check=None)
-    assert "refuses this device's certificate" in refused or "want a client certificate" in refused, refused
+    assert "refuses this device's certificate:" in refused or "want a client certificate" in refused, refused
     good = authority.sign("device", "/O=fleet/OU=desk")
     begin("--cert", good[0], "--key", good[1], check=0)
     desk.fleet("run", "--once")

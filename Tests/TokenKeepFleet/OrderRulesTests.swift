@@ -11,7 +11,8 @@ struct OrderRulesTests {
         session: session.id, service: "api", account: "ann", from: "", reason: "lost", at: 2000, eventAt: 2000)
 
     private func decide(
-        _ order: OrderValue?, id: String = "id", isObeyed: Bool = false, local: [LocalSession] = [session], now: Int64 = 2001
+        _ order: OrderValue?, id: String = "id", isObeyed: Bool = false, local: [LocalSession] = [session],
+        now: Int64 = 2001
     ) -> OrderRules.Decision {
         OrderRules.decide(order, id: id, expectedID: { _ in "id" }, isObeyed: isObeyed, local: local, now: now)
     }
@@ -22,7 +23,8 @@ struct OrderRulesTests {
     @Test("a later session of the same account stays")
     func newerSessionStays() {
         let later = LocalSession(
-            service: "api", account: "ann", provider: "example", id: String(repeating: "b", count: 32), signedInAt: 1500)
+            service: "api", account: "ann", provider: "example", id: String(repeating: "b", count: 32), signedInAt: 1500
+        )
         #expect(decide(Self.order, local: [later]) == .answer(.gone))
     }
 

@@ -1,5 +1,5 @@
-import Testing
 import TestSupport
+import Testing
 import TokenKeepCore
 import TokenKeepKeys
 
@@ -9,7 +9,8 @@ import TokenKeepKeys
 struct SealedValueTests {
     private let key: FleetKey
     private let value = OrderValue(
-        session: String(repeating: "a", count: 32), service: "api", account: "ann", from: "d", reason: "lost", at: 1, eventAt: 2)
+        session: String(repeating: "a", count: 32), service: "api", account: "ann", from: "d", reason: "lost", at: 1,
+        eventAt: 2)
 
     init() throws { key = try FleetKey() }
 
@@ -48,7 +49,9 @@ struct SealedValueTests {
     @Test("random bytes are no value, and no answer of a registry", arguments: 0..<64)
     func randomBytes(seed: Int) throws {
         var generator = SystemRandomNumberGenerator()
-        let bytes = (0..<Int.random(in: 0..<400, using: &generator)).map { _ in UInt8.random(in: 0...255, using: &generator) }
+        let bytes = (0..<Int.random(in: 0..<400, using: &generator)).map { _ in
+            UInt8.random(in: 0...255, using: &generator)
+        }
         #expect(SessionValue.open(entry("/a", bytes), key) == nil)
         #expect(bytes.withUnsafeBytes { WireValue(parsing: $0) } == nil)
         _ = bytes.withUnsafeBytes { EtcdAnswers.message($0) }

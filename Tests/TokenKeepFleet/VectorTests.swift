@@ -1,6 +1,6 @@
 import Glibc
-import Testing
 import TestSupport
+import Testing
 import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepSession

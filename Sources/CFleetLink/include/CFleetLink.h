@@ -1,4 +1,5 @@
-/* Calls of a registry's JSON gateway by libcurl: connections that are kept, and answers that come in lines. */
+/* Calls of a registry's JSON gateway by libcurl: connections that are kept, and answers that come in lines.
+ */
 #ifndef TOKENKEEP_CFLEETLINK_H
 #define TOKENKEEP_CFLEETLINK_H
 
@@ -41,15 +42,15 @@ typedef struct tokenkeep_link_call {
     size_t answer_capacity;
 } tokenkeep_link_call;
 
-/* Loads what libcurl 7.87 has beyond the functions of tokenkeep_curl_load, which must have succeeded. NULL, or a static
- * text: the reason. */
+/* Loads what libcurl 7.87 has beyond the functions of tokenkeep_curl_load, which must have succeeded. NULL,
+ * or a static text: the reason. */
 const char *_Nullable tokenkeep_link_load(void);
 
 /* NULL if there is no memory, or no descriptor. */
 tokenkeep_link *_Nullable tokenkeep_link_new(void);
 
-/* Sends a request and waits for the answer, on the calling thread. A request may be sent twice if a kept connection
- * turns out to be closed. */
+/* Sends a request and waits for the answer, on the calling thread. A request may be sent twice if a kept
+ * connection turns out to be closed. */
 int tokenkeep_link_run(tokenkeep_link *link, const tokenkeep_link_call *call);
 
 uint32_t tokenkeep_link_status(const tokenkeep_link *link);
@@ -80,7 +81,8 @@ tokenkeep_stream *_Nullable tokenkeep_stream_begin(const tokenkeep_link_call *ca
 /* Sends more of the body. 0 if there is no memory or the body is not open. */
 int tokenkeep_stream_send(tokenkeep_stream *stream, const void *bytes, size_t length);
 
-/* Waits for a line, or until `one` or `other` (-1 for none) is readable. The line is valid until the next call. */
+/* Waits for a line, or until `one` or `other` (-1 for none) is readable. The line is valid until the next
+ * call. */
 int tokenkeep_stream_next(tokenkeep_stream *stream, uint32_t milliseconds, int one, int other,
                           const char *_Nullable *_Nonnull line, size_t *length);
 

@@ -34,14 +34,14 @@ enum FleetJSON {
         private let isThisDevice, present: Bool
         private let provider, level, signedInAt, validatedAt, seenAt, order: JSONOutput.Nullable<String>
 
-        init(_ session: FleetSession, _ fleet: Fleet, _ listing: FleetListing) {
+        init(_ session: FleetSession, _ fleet: Fleet, _ listing: FleetListing, state: String? = nil) {
             let known = listing.device(session.device)
             device = session.device
             deviceName = known?.value.name ?? session.device
             isThisDevice = session.device == fleet.device
             service = session.value.service
             account = session.value.account
-            state = session.value.state
+            self.state = state ?? session.value.state
             present = known?.isPresent ?? false
             provider = JSONOutput.Nullable(session.value.provider)
             level = JSONOutput.Nullable(session.value.level)

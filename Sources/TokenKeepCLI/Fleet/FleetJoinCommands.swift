@@ -20,7 +20,9 @@ struct FleetInitCommand: ParsableCommand {
     @Argument(help: "The name of the fleet: lower-case letters, digits, hyphens.")
     var name: String
 
-    @Option(name: .customLong("endpoint"), help: ArgumentHelp("An endpoint of etcd for clients; repeat it.", valueName: "url"))
+    @Option(
+        name: .customLong("endpoint"),
+        help: ArgumentHelp("An endpoint of etcd for clients; repeat it.", valueName: "url"))
     var endpoints: [String] = []
 
     @Option(help: ArgumentHelp("The authority of etcd's certificates, a PEM file.", valueName: "file"))
@@ -38,7 +40,9 @@ struct FleetInitCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Seconds after which a silent device counts as away.", valueName: "seconds"))
     var presence: Int64 = FleetFile.usualPresence
 
-    @Option(name: .customLong("name"), help: ArgumentHelp("The name of this device; that of the machine.", valueName: "name"))
+    @Option(
+        name: .customLong("name"),
+        help: ArgumentHelp("The name of this device; that of the machine.", valueName: "name"))
     var deviceName: String?
 
     @Option(help: ArgumentHelp("The name of the person whose devices these are; that of the user.", valueName: "name"))
@@ -85,7 +89,8 @@ enum FleetEntry {
     ) throws(TokenKeepError) -> Fleet {
         guard !FleetFile.names.contains(file.name) else {
             throw TokenKeepError(
-                .duplicate, "this device is in the fleet \(file.name) already", hint: "leave it first: tokenkeep fleet leave")
+                .duplicate, "this device is in the fleet \(file.name) already",
+                hint: "leave it first: tokenkeep fleet leave")
         }
         if authority != nil { try file.write(authority: authority) }
         do throws(TokenKeepError) {
@@ -155,7 +160,9 @@ struct FleetJoinCommand: ParsableCommand {
               tokenkeep fleet join < code
             """.withWholeExamples)
 
-    @Option(name: .customLong("name"), help: ArgumentHelp("The name of this device; that of the machine.", valueName: "name"))
+    @Option(
+        name: .customLong("name"),
+        help: ArgumentHelp("The name of this device; that of the machine.", valueName: "name"))
     var deviceName: String?
 
     @Option(help: ArgumentHelp("This device's certificate, a PEM file.", valueName: "file"))
@@ -179,7 +186,8 @@ struct FleetJoinCommand: ParsableCommand {
         let store = try storeOptions.open()
         if try renew(&file, invitation, store) { return }
         let secrets = FleetSecrets(
-            person: invitation.person, userID: invitation.userID, userKey: try FleetKey(invitation.userKey), fleetKey: nil,
+            person: invitation.person, userID: invitation.userID, userKey: try FleetKey(invitation.userKey),
+            fleetKey: nil,
             password: invitation.password)
         let fleet = try FleetEntry.enter(&file, secrets, store, name: deviceName, authority: invitation.authority)
         Terminal.explain("this device is in the fleet \(fleet.file.name); tokenkeep fleet run publishes its sessions")

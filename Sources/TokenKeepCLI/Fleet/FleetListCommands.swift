@@ -34,11 +34,13 @@ struct FleetListCommand: ParsableCommand {
         let fleet = try options.open()
         let listing = cached ? try fleet.cachedListing() : try fleet.listing()
         let sessions = listing.sessions.filter { session in
-            (service.map { $0 == session.value.service } ?? true) && (account.map { $0 == session.value.account } ?? true)
+            (service.map { $0 == session.value.service } ?? true)
+                && (account.map { $0 == session.value.account } ?? true)
         }
         let problem = FleetListCommand.problem(listing)
         if json {
-            return try Terminal.write(JSONOutput.text(FleetJSON.Listing(sessions, of: fleet, listing, problem: problem)))
+            return try Terminal.write(
+                JSONOutput.text(FleetJSON.Listing(sessions, of: fleet, listing, problem: problem)))
         }
         if cached { Terminal.explain("as of \(UnixTime(listing.asOf).iso8601)") }
         try Terminal.write(FleetListCommand.table(sessions, fleet, listing))
@@ -106,7 +108,8 @@ struct FleetStatusCommand: ParsableCommand {
         let version = try Fleet.reporting { () throws(RegistryFailure) in try fleet.registry.version() }
         let waiting = listing.sessions.count { $0.order != nil }
         let status = FleetJSON.Status(
-            fleet: fleet.file.name, person: fleet.secrets.person, device: fleet.device, endpoint: fleet.registry.endpoint,
+            fleet: fleet.file.name, person: fleet.secrets.person, device: fleet.device,
+            endpoint: fleet.registry.endpoint,
             version: version, hasHoles: ServerVersions.hasHoles(version), running: fleet.isRunning,
             revision: listing.revision, secondsAhead: fleet.registry.clockOffset ?? 0, waitingOrders: waiting,
             unreadable: listing.foreign, devices: listing.devices.map { FleetJSON.Device($0, fleet) })
@@ -158,7 +161,7 @@ struct FleetWatchCommand: ParsableCommand {
 
     func run() throws {
         let fleet = try options.open()
-        var known: [String: String] = [:]
+        var known: [String: (session: FleetSession, words: [String])] = [:]
         while true {
             let listing = try fleet.listing()
             try show(listing, fleet, &known)
@@ -175,24 +178,28 @@ struct FleetWatchCommand: ParsableCommand {
         }
     }
 
-    private func show(_ listing: FleetListing, _ fleet: Fleet, _ known: inout [String: String]) throws {
-        var present: [String: String] = [:]
+    private func show(
+        _ listing: FleetListing, _ fleet: Fleet, _ known: inout [String: (session: FleetSession, words: [String])]
+    ) throws {
+        var present: [String: (session: FleetSession, words: [String])] = [:]
         for session in listing.sessions {
             let device = listing.device(session.device)?.value.name ?? session.device
             let words = [session.value.state, session.value.service, session.value.account, device]
-            present["\(session.accountID)/\(session.device)"] = words.map(Terminal.printable).joined(separator: "\t")
-            guard known["\(session.accountID)/\(session.device)"] != words.map(Terminal.printable).joined(separator: "\t")
-            else { continue }
-            if json {
-                try Terminal.write(JSONOutput.line(FleetJSON.Session(session, fleet, listing)))
-            } else {
-                try Terminal.write(words.map(Terminal.printable).joined(separator: "\t") + "\n")
-            }
+            let key = "\(session.accountID)/\(session.device)"
+            present[key] = (session, words)
+            if known[key]?.words != words { try write(session, words, fleet, listing) }
         }
-        for (key, line) in known where present[key] == nil {
-            let rest = line.drop { $0 != "\t" }
-            if !json { try Terminal.write("ended\(rest)\n") }
+        for (key, gone) in known where present[key] == nil {
+            try write(gone.session, ["ended"] + gone.words.dropFirst(), fleet, listing)
         }
         known = present
+    }
+
+    private func write(_ session: FleetSession, _ words: [String], _ fleet: Fleet, _ listing: FleetListing) throws {
+        if json {
+            return try Terminal.write(
+                JSONOutput.line(FleetJSON.Session(session, fleet, listing, state: words.first ?? session.value.state)))
+        }
+        try Terminal.write(words.map(Terminal.printable).joined(separator: "\t") + "\n")
     }
 }

@@ -91,7 +91,9 @@ package final class FleetAdmin {
     /// What the registry has about a user.
     package func listing(of name: String, _ id: String) throws(TokenKeepError) -> FleetListing {
         let paths = paths(of: id)
-        let found = try Fleet.reporting { () throws(RegistryFailure) in try etcd.list(prefix: paths.user, keysOnly: false) }
+        let found = try Fleet.reporting { () throws(RegistryFailure) in
+            try etcd.list(prefix: paths.user, keysOnly: false)
+        }
         return FleetListing(
             found.entries, paths, try key.user(name), presence: fleet.file.presence, now: RegistryClock.now(etcd))
     }
@@ -99,7 +101,9 @@ package final class FleetAdmin {
     // MARK: Devices
 
     /// The devices that were last seen so many seconds ago, or never and joined so long ago.
-    package func old(olderThan seconds: Int64) throws(TokenKeepError) -> [(user: String, id: String, device: FleetDevice)] {
+    package func old(olderThan seconds: Int64) throws(TokenKeepError) -> [(
+        user: String, id: String, device: FleetDevice
+    )] {
         let now = RegistryClock.now(etcd)
         var found: [(String, String, FleetDevice)] = []
         for (id, value) in try names() {
@@ -151,7 +155,8 @@ package final class FleetAdmin {
 
     private static func unknown(_ name: String?) -> TokenKeepError {
         TokenKeepError(
-            .notFound, name.map { "the fleet has no user \($0)" } ?? "no user of the fleet has a session of this person",
+            .notFound,
+            name.map { "the fleet has no user \($0)" } ?? "no user of the fleet has a session of this person",
             hint: "see tokenkeep fleet admin list")
     }
 

@@ -54,7 +54,8 @@ enum EtcdAnswers {
             return RegistryFailure(
                 .full,
                 TokenKeepError(
-                    .unavailable, "the registry at \(server) is full and takes no changes but removals", module: "registry",
+                    .unavailable, "the registry at \(server) is full and takes no changes but removals",
+                    module: "registry",
                     hint: "its operator: tokenkeep fleet admin prune, etcdctl defrag, etcdctl alarm disarm"))
         }
         if has(message, "lease not found") {
@@ -67,7 +68,8 @@ enum EtcdAnswers {
         let kind: RegistryFailure.Kind = isOutage(status, message) ? .away : .fault
         return RegistryFailure(
             kind,
-            TokenKeepError(.unavailable, "\(server) answered \(status)\(words)", module: "registry", hint: "try again later"))
+            TokenKeepError(
+                .unavailable, "\(server) answered \(status)\(words)", module: "registry", hint: "try again later"))
     }
 
     static let commonName = TokenKeepError(

@@ -104,7 +104,8 @@ final class EtcdLink {
                     .timedOut, "\(server) did not answer in time", module: "registry", hint: "try again later"))
         case TOKENKEEP_LINK_TOO_LONG:
             return RegistryFailure(
-                .fault, TokenKeepError(.unavailable, "the answer of \(server) is longer than 4 MiB", module: "registry"))
+                .fault, TokenKeepError(.unavailable, "the answer of \(server) is longer than 4 MiB", module: "registry")
+            )
         case TOKENKEEP_LINK_UNTRUSTED:
             return RegistryFailure(
                 .certificate,
@@ -116,7 +117,9 @@ final class EtcdLink {
                 .certificate,
                 TokenKeepError(
                     .denied, "\(server) refuses this device's certificate: \(problem)", module: "registry",
-                    hint: "name a valid certificate without a common name, and its key: certificate and key in the fleet's file"))
+                    hint:
+                        "name a valid certificate without a common name, and its key: certificate and key in the fleet's file"
+                ))
         default: return away(endpoint, problem.isEmpty ? "no answer" : problem)
         }
     }

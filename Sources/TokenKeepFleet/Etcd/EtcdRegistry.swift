@@ -22,6 +22,8 @@ package final class EtcdRegistry: Registry {
     private let isAdmin: Bool
     private(set) var token: SecretBytes?
     private var present = 0
+    /// Whether the requests of watches stay open, so that the server can be asked whether it is there.
+    var keepsWatchesOpen = true
     package private(set) var clockOffset: Int64?
 
     /// - Parameter isAdmin: whether the user is etcd's root, for the hints of errors.

@@ -19,6 +19,7 @@ final class EtcdWatch: RegistryWatch {
     private static let longestLine = 2 << 20
 
     private let stream: OpaquePointer
+    private let registry: EtcdRegistry
     private let revision: Int64
     private let isOpen: Bool
     private let expected: Int
@@ -29,7 +30,7 @@ final class EtcdWatch: RegistryWatch {
     /// - Throws: ``Status/io`` without memory or descriptors.
     init(_ registry: EtcdRegistry, prefixes: [String], from revision: Int64) throws(TokenKeepError) {
         let endpoint = registry.current
-        let isOpen = !endpoint.isPlain
+        let isOpen = !endpoint.isPlain && registry.keepsWatchesOpen
         let body = try SecretBytes(prefixes.map { EtcdWire.watch($0, from: revision) + "\n" }.joined())
         let stream = registry.link.settings.lent(endpoint, "/v3/watch", registry.token) { call in
             call.connect_ms = 5000
@@ -41,6 +42,7 @@ final class EtcdWatch: RegistryWatch {
         withExtendedLifetime((body, registry.token)) {}
         guard let stream else { throw TokenKeepError.shortage("no memory or no descriptor for a watch") }
         self.stream = stream
+        self.registry = registry
         self.revision = revision
         self.isOpen = isOpen
         expected = prefixes.count
@@ -76,7 +78,11 @@ final class EtcdWatch: RegistryWatch {
     }
 
     private func silence(at now: Int64) -> String? {
-        if created < expected, now - heardAt >= Pace.beginning { return "the server does not take the watch" }
+        if created < expected, now - heardAt >= Pace.beginning {
+            // A server between speaks HTTP/1.1, which passes nothing on before the request ends.
+            registry.keepsWatchesOpen = false
+            return "the server does not take the watch"
+        }
         if let askedAt, now - askedAt >= Pace.answer { return "the server is silent" }
         return !isOpen && now - heardAt >= Pace.silence ? "the server is silent" : nil
     }

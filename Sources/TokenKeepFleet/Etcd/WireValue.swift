@@ -11,7 +11,9 @@ final class WireValue {
 
     /// Parses one JSON object; nil for anything else.
     init?(parsing bytes: UnsafeRawBufferPointer) {
-        guard let base = bytes.baseAddress, let pointer = tokenkeep_json_parse_answer(base, bytes.count) else { return nil }
+        guard let base = bytes.baseAddress, let pointer = tokenkeep_json_parse_answer(base, bytes.count) else {
+            return nil
+        }
         self.pointer = pointer
         guard tokenkeep_json_type(pointer) == Int32(TOKENKEEP_JSON_OBJECT) else { return nil }
     }

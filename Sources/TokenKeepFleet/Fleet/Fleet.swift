@@ -31,7 +31,9 @@ package final class Fleet {
 
     package static func settings(_ file: FleetFile, _ secrets: FleetSecrets) throws(TokenKeepError) -> EtcdSettings {
         var settings = try EtcdSettings(endpoints: file.endpoints)
-        (settings.caFile, settings.certificateFile, settings.keyFile) = (file.caFile, file.certificateFile, file.keyFile)
+        (settings.caFile, settings.certificateFile, settings.keyFile) = (
+            file.caFile, file.certificateFile, file.keyFile
+        )
         (settings.user, settings.password) = (file.user, secrets.password)
         return settings
     }

@@ -57,12 +57,14 @@ package struct FleetFile: Sendable {
             guard let file = try ConfigurationFile(named: name, in: directory) else { continue }
             return try FleetFile(name: name, file)
         }
-        throw TokenKeepError(.notFound, "this device is not in the fleet \(name)", hint: "see tokenkeep fleet join --help")
+        throw TokenKeepError(
+            .notFound, "this device is not in the fleet \(name)", hint: "see tokenkeep fleet join --help")
     }
 
     private static func fromSeveral(_ names: [String]) throws(TokenKeepError) -> String? {
         throw TokenKeepError(
-            .invalid, "this device is in several fleets", hint: "name one: --fleet \(names.joined(separator: " or --fleet "))")
+            .invalid, "this device is in several fleets",
+            hint: "name one: --fleet \(names.joined(separator: " or --fleet "))")
     }
 
     private init(name: String, _ file: ConfigurationFile) throws(TokenKeepError) {
@@ -123,7 +125,8 @@ package struct FleetFile: Sendable {
         }
         guard replacing || access("\(directory)/\(name).conf", F_OK) != 0 else {
             throw TokenKeepError(
-                .duplicate, "this device is in the fleet \(name) already", hint: "leave it first: tokenkeep fleet leave")
+                .duplicate, "this device is in the fleet \(name) already", hint: "leave it first: tokenkeep fleet leave"
+            )
         }
         if let authority {
             let path = "\(directory)/\(name).ca.pem"

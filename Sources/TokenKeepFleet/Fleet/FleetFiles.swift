@@ -16,7 +16,8 @@ package enum FleetFiles {
         guard let bytes = try PrivateFile.read(path), bytes.count <= 32768,
             let text = String(validating: bytes, as: UTF8.self), text.contains("-----BEGIN CERTIFICATE-----")
         else {
-            throw TokenKeepError(.invalid, "\(path) has no certificate of an authority", hint: "a PEM file of at most 32 KiB")
+            throw TokenKeepError(
+                .invalid, "\(path) has no certificate of an authority", hint: "a PEM file of at most 32 KiB")
         }
         return text
     }

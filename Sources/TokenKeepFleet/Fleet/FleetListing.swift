@@ -58,14 +58,20 @@ extension FleetListing {
         for (entry, parts) in found {
             switch (parts[0], parts.count) {
             case ("devices", 2):
-                guard FleetPaths.isID(parts[1], digits: 16), let value = opened(DeviceValue.self, entry, key) else { continue }
+                guard FleetPaths.isID(parts[1], digits: 16), let value = opened(DeviceValue.self, entry, key) else {
+                    continue
+                }
                 let seenAt = present[parts[1]]
                 let isPresent = seenAt.map { now - $0 <= presence } ?? false
                 devices.append(FleetDevice(id: parts[1], value: value, seenAt: seenAt, isPresent: isPresent))
             case ("sessions", 3):
-                guard FleetPaths.isID(parts[2], digits: 16), let value = opened(SessionValue.self, entry, key) else { continue }
+                guard FleetPaths.isID(parts[2], digits: 16), let value = opened(SessionValue.self, entry, key) else {
+                    continue
+                }
                 let order = orders[parts[2] + key.orderID(device: parts[2], session: value.session)]
-                let state = order.map { now - $0.at > OrderValue.lifetime ? FleetSession.Order.expired : .waiting(since: $0.at) }
+                let state = order.map {
+                    now - $0.at > OrderValue.lifetime ? FleetSession.Order.expired : .waiting(since: $0.at)
+                }
                 sessions.append(FleetSession(device: parts[2], accountID: parts[1], value: value, order: state))
             default: continue
             }
@@ -117,7 +123,8 @@ extension Fleet {
             let json = bytes.withUnsafeBytes({ JSONValue(parsing: $0, atMost: 64 << 20) }),
             let asOf = json["as_of"]?.integer, let keys = json["keys"]
         else {
-            throw TokenKeepError(.notFound, "there is no earlier list of the fleet", hint: "tokenkeep fleet list makes one")
+            throw TokenKeepError(
+                .notFound, "there is no earlier list of the fleet", hint: "tokenkeep fleet list makes one")
         }
         let entries = keys.names.compactMap { name -> RegistryEntry? in
             guard let value = keys[name]?.withText({ Base64.bytes($0) }) ?? nil else { return nil }

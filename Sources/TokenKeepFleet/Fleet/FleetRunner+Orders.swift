@@ -22,7 +22,9 @@ extension FleetRunner {
     }
 
     private func obey(_ entry: RegistryEntry, _ surroundings: RunnerSurroundings) throws(RegistryFailure) {
-        guard let parts = paths.parts(of: entry.key), parts.count == 3, FleetPaths.isID(parts[2], digits: 32) else { return }
+        guard let parts = paths.parts(of: entry.key), parts.count == 3, FleetPaths.isID(parts[2], digits: 32) else {
+            return
+        }
         let (id, device, key) = (parts[2], fleet.device, fleet.key)
         let order = OrderValue.open(entry, key)
         let decision = OrderRules.decide(

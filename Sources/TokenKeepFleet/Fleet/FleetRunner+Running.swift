@@ -7,8 +7,8 @@ extension FleetRunner {
     /// In seconds: so often the orders are listed, whatever the watch says. It keeps the server's token, which ends 300 s
     /// after its last use.
     private static let poll: Int64 = 240
-    /// The time until changes of sessions are looked at again if the vault is locked, in seconds.
-    private static let lockedPoll: Int64 = 60
+    /// A watch that lasted so long was a good one, in seconds.
+    private static let settled: Int64 = 30
 
     private struct Times {
         var poll: Int64
@@ -36,18 +36,20 @@ extension FleetRunner {
         while true {
             do throws(RegistryFailure) {
                 let revision = try synchronize(surroundings)
-                if !last.isEmpty { last = "" }
-                backoff.reset()
+                last = ""
+                let began = SessionTime.now.boottime
                 try follow(from: revision, sessions, surroundings)
+                // A watch that is refused at once is asked for less and less often.
+                if SessionTime.now.boottime - began >= FleetRunner.settled { backoff.reset() }
             } catch {
                 if error.error.message != last { surroundings.warn(error.error) }
                 last = error.error.message
-                let pause = backoff.pause(random: randombytes_uniform(1000))
-                // A network that comes back, or a session that changes, is a reason to try at once.
-                _ = tokenkeep_wait_readable(sessions.descriptor, surroundings.network, pause)
-                if surroundings.drainNetwork() { backoff.reset() }
-                _ = try? sessions.changes()
             }
+            let pause = backoff.pause(random: randombytes_uniform(1000))
+            // A network that comes back, or a session that changes, is a reason to try at once.
+            _ = tokenkeep_wait_readable(sessions.descriptor, surroundings.network, pause)
+            if surroundings.drainNetwork() { backoff.reset() }
+            _ = try? sessions.changes()
         }
     }
 
@@ -62,7 +64,10 @@ extension FleetRunner {
             let event = watch.next(within: times.pause, or: sessions.descriptor, surroundings.network)
             if surroundings.drainNetwork() { watch.probe() }
             switch event {
-            case .ended(let reason): return try leave(reason)
+            // The server has stopped, is upgraded or says nothing: the next listing finds what was missed.
+            case .ended:
+                (registry as? EtcdRegistry)?.leaveEndpoint()
+                return
             case .changed: _ = try obey(surroundings)
             case .nothing: break
             }
@@ -96,10 +101,5 @@ extension FleetRunner {
             try announce(surroundings)
             times.presence = now + presence
         }
-    }
-
-    /// A watch ends when its server stops, is upgraded or says nothing: the next listing finds what was missed.
-    private func leave(_ reason: String) throws(RegistryFailure) {
-        (registry as? EtcdRegistry)?.leaveEndpoint()
     }
 }

@@ -81,7 +81,8 @@ package final class FleetRunner {
         let listed = try registry.list(prefix: paths.sessions, keysOnly: true)
         state.meet(cluster: listed.cluster, revision: listed.revision)
         let own = Set(listed.entries.map(\.key).filter { $0.hasSuffix("/\(fleet.device)") })
-        var found = try EtcdRegistry.needing { () throws(TokenKeepError) in try local.list(offset: registry.clockOffset) }
+        var found = try EtcdRegistry.needing { () throws(TokenKeepError) in try local.list(offset: registry.clockOffset)
+        }
         if found.count > Fleet.mostSessions {
             surroundings.warn(
                 TokenKeepError(
@@ -89,7 +90,7 @@ package final class FleetRunner {
             found.removeLast(found.count - Fleet.mostSessions)
         }
         let now = RegistryClock.now(registry)
-        var changes: [RegistryChange] = []
+        var puts: [RegistryChange] = []
         var published: [String: FleetState.Published] = [:]
         for session in found {
             let path = paths.session(session.accountID, fleet.device)
@@ -98,17 +99,28 @@ package final class FleetRunner {
             let isFresh = before.map { $0.hash == entry.hash && abs(now - $0.at) < FleetRunner.publication } ?? false
             published[session.accountID] = isFresh ? before : entry
             if !isFresh || !own.contains(path) {
-                changes.append(.put(path, try sealed(session.value, for: path), lease: 0))
+                puts.append(.put(path, try sealed(session.value, for: path), lease: 0))
             }
         }
         let kept = Set(found.map { paths.session($0.accountID, fleet.device) })
-        changes += own.subtracting(kept).sorted().map { .delete($0) }
+        let removals = own.subtracting(kept).sorted().map { RegistryChange.delete($0) }
+        try write(removals)
+        do throws(RegistryFailure) {
+            try write(puts)
+        } catch {
+            // A full registry still takes removals, and so sign-outs.
+            guard error.kind == .full else { throw error }
+            return surroundings.warn(error.error)
+        }
+        guard published != state.published || !puts.isEmpty || !removals.isEmpty else { return }
+        state.published = published
+        save(surroundings)
+    }
+
+    private func write(_ changes: [RegistryChange]) throws(RegistryFailure) {
         for start in stride(from: 0, to: changes.count, by: 32) {
             _ = try registry.change(Array(changes[start..<min(start + 32, changes.count)]), ifAbsent: [])
         }
-        guard published != state.published || !changes.isEmpty else { return }
-        state.published = published
-        save(surroundings)
     }
 
     /// The hash of a value without the time of its validation, which alone is no reason to write it.

@@ -27,7 +27,8 @@ package struct FleetSecrets: Sendable {
         } catch {
             guard error.status == .notFound else { throw error }
             throw TokenKeepError(
-                .notFound, "the store has no keys of the fleet \(fleet)", hint: "join the fleet again: tokenkeep fleet join")
+                .notFound, "the store has no keys of the fleet \(fleet)",
+                hint: "join the fleet again: tokenkeep fleet join")
         }
         return try FleetSecrets(item.secret)
     }

@@ -94,6 +94,7 @@ package struct FleetState {
         }
         try json.set("published", values)
         let plaintext = try json.serialized()
-        try PrivateFile.write(key.seal(plaintext, path: FleetState.path), to: "\(FleetState.directory())/\(fleet).state")
+        try PrivateFile.write(
+            key.seal(plaintext, path: FleetState.path), to: "\(FleetState.directory())/\(fleet).state")
     }
 }

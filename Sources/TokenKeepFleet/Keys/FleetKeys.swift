@@ -50,7 +50,9 @@ package struct FleetKey: Sendable {
 
     /// Seals a value for its path, and for no other.
     package func seal(_ plaintext: SecretBytes, path: String) -> [UInt8] {
-        plaintext.withUnsafeBytes { [SealedValue.version] + AuthenticatedBox.seal($0, key: bytes, data: SealedValue.data(path)) }
+        plaintext.withUnsafeBytes {
+            [SealedValue.version] + AuthenticatedBox.seal($0, key: bytes, data: SealedValue.data(path))
+        }
     }
 
     /// Opens a value; nil if it was not sealed under this key for this path.

@@ -56,8 +56,10 @@ package enum JoinCode {
         let bytes = try decoded(code)
         let words = try SpokenWords.normalized(words)
         let (passes, memory) = bytes.withUnsafeBytes {
-            (UInt32(littleEndian: $0.loadUnaligned(as: UInt32.self)),
-                UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: 4, as: UInt32.self)))
+            (
+                UInt32(littleEndian: $0.loadUnaligned(as: UInt32.self)),
+                UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
+            )
         }
         // What a code may cost: more than any of ours, less than a machine.
         guard (1...16).contains(passes), (8192...1_048_576).contains(memory) else { throw damaged }
@@ -71,7 +73,8 @@ package enum JoinCode {
         }
         let invitation = try Invitation(plaintext)
         guard now <= invitation.endsAt else {
-            throw TokenKeepError(.expired, "the join code is not valid any more", hint: "make another: tokenkeep fleet invite")
+            throw TokenKeepError(
+                .expired, "the join code is not valid any more", hint: "make another: tokenkeep fleet invite")
         }
         return invitation
     }
@@ -93,7 +96,8 @@ package enum JoinCode {
     }
 
     private static let damaged = TokenKeepError(
-        .invalid, "this is no join code, or a part of it is missing", hint: "copy the whole line, which begins with \(start)")
+        .invalid, "this is no join code, or a part of it is missing",
+        hint: "copy the whole line, which begins with \(start)")
 }
 
 extension Invitation {
@@ -159,7 +163,9 @@ extension Hexadecimal {
         return try SecretBytes(count: digits.count / 2) { key throws(TokenKeepError) in
             let isWhole = digits.withUnsafeBytes { digits in
                 for index in key.indices {
-                    guard let high = value(digits[index * 2]), let low = value(digits[index * 2 + 1]) else { return false }
+                    guard let high = value(digits[index * 2]), let low = value(digits[index * 2 + 1]) else {
+                        return false
+                    }
                     key[index] = high << 4 | low
                 }
                 return digits.count % 2 == 0

@@ -11,7 +11,9 @@ package struct LocalSession: Sendable, Equatable {
     package let signedInAt: Int64?
 
     package init(service: String, account: String, provider: String, id: String, signedInAt: Int64?) {
-        (self.service, self.account, self.provider, self.id, self.signedInAt) = (service, account, provider, id, signedInAt)
+        (self.service, self.account, self.provider, self.id, self.signedInAt) = (
+            service, account, provider, id, signedInAt
+        )
     }
 }
 
@@ -33,7 +35,8 @@ package enum OrderRules {
     ///   - isObeyed: whether this device has obeyed the order already.
     ///   - now: the registry's time.
     package static func decide(
-        _ order: OrderValue?, id: String, expectedID: (OrderValue) -> String, isObeyed: Bool, local: [LocalSession], now: Int64
+        _ order: OrderValue?, id: String, expectedID: (OrderValue) -> String, isObeyed: Bool, local: [LocalSession],
+        now: Int64
     ) -> Decision {
         guard let order, expectedID(order) == id else { return .ignore }
         guard !isObeyed else { return .answer(.gone) }

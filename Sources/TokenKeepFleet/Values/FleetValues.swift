@@ -149,7 +149,9 @@ package struct OrderValue: FleetValue {
     /// When what the order is about happened.
     package var eventAt: Int64
 
-    package init(session: String, service: String, account: String, from: String, reason: String, at: Int64, eventAt: Int64) {
+    package init(
+        session: String, service: String, account: String, from: String, reason: String, at: Int64, eventAt: Int64
+    ) {
         (self.session, self.service, self.account) = (session, service, account)
         (self.from, self.reason, self.at, self.eventAt) = (from, reason, at, eventAt)
     }
