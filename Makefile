@@ -12,6 +12,7 @@
 #
 # Goals of `make test` that one may want alone
 #   make test-swift test-vectors test-abi test-cli test-examples test-consumers test-servers
+#   make test-fleet              devices of a fleet on a real etcd
 #   make test-tools              the helpers of git, docker, cargo and others, by these programs
 #   make test-login-short        signs a test's user in through PAM, as root
 #   make test-provider test-agent test-tpm-short test-devices test-faults-short
@@ -54,7 +55,7 @@ MESSAGES ?= 1000000
 
 .PHONY: help demo test verify verify-part deps deps-library deps-demo build build-tests library stage install uninstall docs format check-format clean \
         test-layout test-messages test-swift test-vectors test-abi test-cli test-login-short test-agent test-tpm-short test-devices \
-        test-examples test-consumers test-python test-provider test-servers test-tools test-faults-short \
+        test-examples test-consumers test-python test-provider test-servers test-fleet test-tools test-faults-short \
         verify-faults verify-histories verify-threads verify-threads-rest verify-memory verify-systems verify-packages \
         verify-release verify-servers verify-provider verify-fuzz verify-figures verify-downloads \
         test-faults test-faults-modules test-faults-vault test-login test-tpm test-systemd test-packages test-crowd compare-builds \
@@ -69,7 +70,7 @@ demo: deps-demo stage
 
 # Lists at a time: the compilers of the release build wait for each other's modules, and most tests wait.
 INSTALLED := test-vectors+test-abi+test-cli+test-login-short+test-agent+test-tpm-short+test-devices
-USED := test-examples+test-consumers+test-python+test-provider+test-servers+test-tools
+USED := test-examples+test-consumers+test-python+test-provider+test-servers+test-fleet+test-tools
 
 test: deps
 	@scripts/goals.py check-format test-layout test-messages build-tests/stage test-swift+test-faults-short/$(INSTALLED)/$(USED)
@@ -298,6 +299,10 @@ fuzz-provider: deps stage
 test-servers: deps stage build
 	Tests/Servers/run.py $(STAGE)
 	Tests/Servers/crowd.py $(STAGE) .build/debug/tokenkeep-crowd 20
+
+# Devices of a fleet, on the etcd that is installed.
+test-fleet: deps stage
+	Tests/Fleet/run.py $(STAGE)/bin/tokenkeep
 
 test-crowd: deps stage build
 	Tests/Servers/crowd.py $(STAGE) .build/debug/tokenkeep-crowd 200

@@ -61,6 +61,7 @@ let package = Package(
             linkerSettings: [.linkedLibrary("argon2")]),
         .target(name: "CLibsecret", cSettings: strictC),
         .target(name: "CCurl", dependencies: ["CSystemShims"], cSettings: strictC),
+        .target(name: "CFleetLink", dependencies: ["CCurl", "CSystemShims"], cSettings: strictC),
         .target(name: "CJansson", cSettings: strictC, linkerSettings: [.linkedLibrary("jansson")]),
 
         // The floors: a target imports lower ones only.
@@ -117,6 +118,14 @@ let package = Package(
             dependencies: [
                 "TokenKeepHeaders", "TokenKeepCore", "TokenKeepEngine", "TokenKeepSession", "TokenKeepOAuth",
                 "CSystemShims",
+            ],
+            swiftSettings: strict),
+        // The registry of sessions over machines, for the program: the library does not link it.
+        .target(
+            name: "TokenKeepFleet",
+            dependencies: [
+                "TokenKeepCore", "TokenKeepKeys", "TokenKeepEngine", "TokenKeepSession", "TokenKeepOAuth",
+                "CCurl", "CFleetLink", "CJansson", "CSodium", "CSystemShims",
             ],
             swiftSettings: strict),
         // What the programs share: terminal, passwords, exit codes. The library does not link it.
@@ -203,6 +212,10 @@ let package = Package(
             ],
             path: "Tests/TokenKeepOAuth", swiftSettings: strict),
         .testTarget(
+            name: "TokenKeepFleetTests",
+            dependencies: ["TokenKeepFleet", "TokenKeepSession", "TokenKeepKeys", "TokenKeepCore", "TestSupport"],
+            path: "Tests/TokenKeepFleet", swiftSettings: strict),
+        .testTarget(
             name: "TokenKeepTests",
             dependencies: ["TokenKeep", "TokenKeepEngine", "TokenKeepKeys", "TokenKeepCore", "TestSupport"],
             path: "Tests/TokenKeep",
@@ -239,8 +252,8 @@ if Context.environment["TOKENKEEP_PROGRAM"] == "1" {
             name: "TokenKeepCLI",
             dependencies: [
                 "TokenKeepCore", "TokenKeepPlugin", "TokenKeepSecretService", "TokenKeepKeys", "TokenKeepRecords",
-                "TokenKeepEngine", "TokenKeepSession", "TokenKeepOAuth", "TokenKeepConformance", "TokenKeepTerminal",
-                "CSystemShims",
+                "TokenKeepEngine", "TokenKeepSession", "TokenKeepOAuth", "TokenKeepFleet", "TokenKeepConformance",
+                "TokenKeepTerminal", "CSystemShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict))

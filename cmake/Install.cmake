@@ -60,6 +60,7 @@ install(DIRECTORY ${PROJECT_BINARY_DIR}/debug/library/ ${PROJECT_BINARY_DIR}/deb
 # Examples: nothing below share is read when a store is opened.
 # systemd looks for users' units there, whatever the library directory is.
 install(FILES data/systemd/tokenkeep-keep.service DESTINATION lib/systemd/user)
+install(FILES data/systemd/tokenkeep-fleet.service DESTINATION lib/systemd/user)
 # Read when a session is renewed at a provider that has no file of the user's or the system's.
 install(DIRECTORY data/providers.d DESTINATION ${CMAKE_INSTALL_DATADIR}/tokenkeep FILES_MATCHING PATTERN "*.conf")
 install(DIRECTORY data/stack.d DESTINATION ${CMAKE_INSTALL_DATADIR}/tokenkeep FILES_MATCHING PATTERN "*.conf")

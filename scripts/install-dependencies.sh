@@ -13,13 +13,15 @@ tests="clang-format python3 python3-venv python3-nacl curl strace libseccomp-dev
 modules="pass gnupg abigail-tools"
 tpm="swtpm tpm2-tools"
 servers="glewlwyd sqlite3 dbconfig-no-thanks"
+# The registry of tokenkeep fleet, and its operator's program; the authority of its tests' events.
+fleet="etcd-server etcd-client python3-cryptography"
 tools="skopeo restic rclone borgbackup msmtp bindfs gh man-db mandoc scdoc fish zsh"
 keyring="gnome-keyring dbus libglib2.0-bin libsecret-tools python3-dbus python3-dbusmock python3-gi python3-keyring python3-secretstorage python3-jeepney keepassxc"
 
 case ${1-all} in
 library) packages=$build ;;
 demo) packages="$build $keyring" ;;
-all) packages="$build $tests $modules $tpm $servers $tools $keyring" ;;
+all) packages="$build $tests $modules $tpm $servers $fleet $tools $keyring" ;;
 *) echo "usage: install-dependencies.sh [library|demo|all]" >&2; exit 2 ;;
 esac
 

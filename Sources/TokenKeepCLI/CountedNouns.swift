@@ -12,5 +12,8 @@ enum CountedNouns {
     /// `1 line`, `2 lines`.
     static func lines(_ count: Int) -> String { of(count, "line") }
 
+    /// `1 device`, `2 devices`.
+    static func devices(_ count: Int) -> String { of(count, "device") }
+
     private static func of(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
 }

@@ -29,7 +29,7 @@ struct TokenKeepCommand: ParsableCommand {
             ExportCommand.self,
             ImportCommand.self, SyncCommand.self, MigrateCommand.self,
             ForgetCommand.self, SetupCommand.self, HelperLinkCommand.self, VaultCommand.self, SessionCommand.self,
-            ProviderCommand.self, StackCommand.self,
+            FleetCommand.self, ProviderCommand.self, StackCommand.self,
             ModuleCommand.self, SecretServiceCommand.self,
         ])
 

@@ -17,7 +17,7 @@ FLOORS = [
     ["TokenKeepEngine"],
     ["TokenKeepSession", "TokenKeepTerminal"],
     ["TokenKeepOAuth"],
-    ["TokenKeep", "TokenKeepConformance"],
+    ["TokenKeep", "TokenKeepFleet", "TokenKeepConformance"],
     ["TokenKeepC", "TokenKeepFoundation", "TokenKeepCLI", "TokenKeepCredential", "TokenKeepProvider"],
 ]
 FLOOR = {target: number for number, targets in enumerate(FLOORS) for target in targets}
@@ -25,8 +25,9 @@ FLOOR = {target: number for number, targets in enumerate(FLOORS) for target in t
 # C modules, and the only targets that import them.
 OWNERS = {
     "CLibsecret": {"TokenKeepSecretService"},
-    "CCurl": {"TokenKeepOAuth"},
-    "CJansson": {"TokenKeepKeys", "TokenKeepSession"},
+    "CCurl": {"TokenKeepOAuth", "TokenKeepFleet"},
+    "CFleetLink": {"TokenKeepFleet"},
+    "CJansson": {"TokenKeepKeys", "TokenKeepSession", "TokenKeepFleet"},
     "TokenKeepHeaders": {"TokenKeepC", "TokenKeepPlugin"},
     "Foundation": {"TokenKeepCLI", "TokenKeepFoundation"},
     "FoundationNetworking": {"TokenKeepFoundation"},

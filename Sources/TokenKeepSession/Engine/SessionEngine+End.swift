@@ -34,12 +34,28 @@ extension SessionEngine {
 
     /// ``end(isLocalOnly:)`` without asking the server. ``Outbox/revoke(_:until:)`` sends the tokens of many sessions.
     package func endHere(isLocalOnly: Bool) throws(TokenKeepError) -> EndReport {
+        try endHere(isLocalOnly: isLocalOnly, .logout) { _ in true } ?? EndReport()
+    }
+
+    /// Ends the session by an order from another machine, without asking the server, if it is the session that is meant.
+    ///
+    /// - Parameter isMeant: compares the identity of the present session, under its lock.
+    /// - Returns: nil if the account has another session, or none.
+    /// - Throws: as ``end(isLocalOnly:)``.
+    package func endRemotely(_ isMeant: (SessionIdentity) -> Bool) throws(TokenKeepError) -> EndReport? {
+        try endHere(isLocalOnly: false, .remote) { note in note.state != .signedOut && isMeant(SessionIdentity(note)) }
+    }
+
+    private func endHere(
+        isLocalOnly: Bool, _ reason: SessionReason, if isMeant: (SessionNote) -> Bool
+    ) throws(TokenKeepError) -> EndReport? {
         let call = try newCall()
         var report = EndReport()
-        let before = try Sessions(store).ending(name, call.context) { () throws(TokenKeepError) in
-            try call.signOut(isLocalOnly: isLocalOnly)
+        let ended = try Sessions(store).ending(name, call.context) { () throws(TokenKeepError) in
+            try call.signOut(isLocalOnly: isLocalOnly, reason, if: isMeant)
         }
-        if before.state != .signedOut { call.runHooks(.logout, &report) }
+        guard let before = ended else { return nil }
+        if before.state != .signedOut { call.runHooks(reason, &report) }
         // The hooks have limits of their own.
         report.revocation = ((try? newCall()) ?? call).clearRecord()
         return report
@@ -59,11 +75,14 @@ extension SessionCall {
         }
     }
 
-    /// Ends the session's state. Returns the note before.
-    fileprivate func signOut(isLocalOnly: Bool) throws(TokenKeepError) -> SessionNote {
+    /// Ends the session's state. Returns the note before; nil if another session is meant.
+    fileprivate func signOut(
+        isLocalOnly: Bool, _ reason: SessionReason, if isMeant: (SessionNote) -> Bool
+    ) throws(TokenKeepError) -> SessionNote? {
         let transaction = try SessionTransaction(storage, context)
         let before = try storage.note() ?? SessionNote()
-        try transaction.apply(.signedOut(isLocal: isLocalOnly))
+        guard isMeant(before) else { return nil }
+        try transaction.apply(.signedOut(isLocal: isLocalOnly, reason))
         return before
     }
 

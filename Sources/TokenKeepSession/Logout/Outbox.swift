@@ -132,7 +132,7 @@ public struct Outbox: Sendable {
     }
 
     /// Sends the tokens of one session that are due.
-    func flush(of session: ItemName) throws(TokenKeepError) -> Flushed {
+    package func flush(of session: ItemName) throws(TokenKeepError) -> Flushed {
         guard mark.isSet else { return Flushed() }
         return try withoutPrompts.flush {
             $0["service"]?.text == session.service && $0["account"]?.text == session.account

@@ -52,6 +52,7 @@ package struct SessionNote: Sendable, Equatable {
         static let refreshItems = FieldReader.firstOptional + 2
         static let problem = FieldReader.firstOptional + 3
         static let pause = FieldReader.firstOptional + 4
+        static let signedInAt = FieldReader.firstOptional + 5
     }
 
     /// In bytes: two texts of a server, as ``ServerWords`` shortens them, and a few words.
@@ -78,6 +79,8 @@ package struct SessionNote: Sendable, Equatable {
     package var canRenew = false
     /// When the server last accepted a token of the session, in Unix seconds; 0 if unknown.
     package var validatedAt: Int64 = 0
+    /// When the session began, in Unix seconds of this machine's clock; 0 if unknown.
+    package var signedInAt: Int64 = 0
     /// The epoch of an ended session whose record is still to be queued for revocation and cleared, "" if its record had
     /// none; nil if there is no such record.
     package var endedEpoch: String?
@@ -140,6 +143,7 @@ package struct SessionNote: Sendable, Equatable {
             case Tag.refreshItems: note.refreshItems = try reader.integer(UInt8.self, "refresh tokens' items")
             case Tag.pause: note.pause = try Pause.parse(&reader)
             case Tag.problem: note.problem = try reader.text(value.count, "problem")
+            case Tag.signedInAt: note.signedInAt = try reader.integer(Int64.self, "sign-in")
             case Tag.logoutMark: note.logoutMark = try reader.integer(UInt32.self, "logout")
             case FieldReader.firstOptional...: continue
             default: throw .malformed("it has an unknown field \(tag)")
@@ -207,6 +211,7 @@ package struct SessionNote: Sendable, Equatable {
             writer.append(field: Tag.problem, problem.utf8)
         }
         if let pause { writer.append(field: Tag.pause, pause.serialized()) }
+        if signedInAt != 0 { writer.append(field: Tag.signedInAt, integer: signedInAt) }
         return writer.bytes
     }
 }

@@ -41,8 +41,8 @@ enum SessionChange {
     case takenOver(SessionRecord, level: AccessLevel, vault: String?, item: UInt8)
     /// A guest's time is over.
     case guestOver
-    /// The user signs out.
-    case signedOut(isLocal: Bool)
+    /// The user signs out, here or by an order from another machine.
+    case signedOut(isLocal: Bool, SessionReason)
     /// The record of an ended session is cleared.
     case ended
     /// Items of refresh tokens are cleared: their bits.
@@ -107,7 +107,7 @@ enum SessionChange {
             note.refreshing = nil
         case .beginning, .begun, .refused, .takenOver: return applySignIn(to: &note, at: now)
         case .guestOver: note.signOut(.guestExpired)
-        case .signedOut(let isLocal): note.logOut(isLocal: isLocal)
+        case .signedOut(let isLocal, let reason): note.logOut(reason, isLocal: isLocal)
         case .ended: note.endedEpoch = nil
         case .dropped(let items):
             guard note.refreshItems & items != 0 else { return false }
@@ -139,6 +139,7 @@ enum SessionChange {
             note.level = level?.rawValue ?? (before.level == 0 ? AccessLevel.afterFirstUnlock.rawValue : before.level)
             note.rotation = rotation ?? before.rotation
             note.validatedAt = isFromServer ? now.wall : 0
+            note.signedInAt = now.wall
         case .refused(let epoch, let known):
             guard note.nextEpoch == epoch else { return false }
             let before = known ?? SessionNote()
@@ -223,9 +224,9 @@ extension SessionNote {
         nextEpoch = ""
     }
 
-    fileprivate mutating func logOut(isLocal: Bool) {
+    fileprivate mutating func logOut(_ reason: SessionReason, isLocal: Bool) {
         let ended = endedEpoch ?? epoch
-        signOut(.logout)
+        signOut(reason)
         endedEpoch = ended
         endsLocally = isLocal
         refreshing = nil

@@ -1,0 +1,96 @@
+/* Calls of a registry's JSON gateway by libcurl: connections that are kept, and answers that come in lines.
+ */
+#ifndef TOKENKEEP_CFLEETLINK_H
+#define TOKENKEEP_CFLEETLINK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma clang assume_nonnull begin
+
+/* The connections of one thread. */
+typedef struct tokenkeep_link tokenkeep_link;
+
+/* The results of a call. */
+enum {
+    TOKENKEEP_LINK_ANSWERED = 0,
+    TOKENKEEP_LINK_FAILED = 1, /* tokenkeep_link_problem says why */
+    TOKENKEEP_LINK_TIMED_OUT = 2,
+    TOKENKEEP_LINK_TOO_LONG = 3,
+    TOKENKEEP_LINK_UNTRUSTED = 4, /* the server's certificate, or the file of authorities; as FAILED */
+    TOKENKEEP_LINK_REFUSED = 5,   /* the server wants a client certificate, or another one; as FAILED */
+};
+
+/* The memory that it names must stay valid during the call. */
+typedef struct tokenkeep_link_call {
+    const char *_Nullable url;
+    /* A whole header line; NULL for none. */
+    const char *_Nullable authorization;
+    /* NULL: GET, else POST of JSON. */
+    const void *_Nullable body;
+    size_t body_length;
+    /* PEM files; NULL: the system's authorities, and no client certificate. */
+    const char *_Nullable ca_file;
+    const char *_Nullable certificate_file;
+    const char *_Nullable key_file;
+    /* Whether http is allowed; else https alone. */
+    int allows_http;
+    /* For connecting, and in all, in milliseconds. */
+    uint32_t connect_ms, all_ms;
+    /* The place of the answer's body. A longer one is refused. */
+    void *_Nullable answer;
+    size_t answer_capacity;
+} tokenkeep_link_call;
+
+/* Loads what libcurl 7.87 has beyond the functions of tokenkeep_curl_load, which must have succeeded. NULL,
+ * or a static text: the reason. */
+const char *_Nullable tokenkeep_link_load(void);
+
+/* NULL if there is no memory, or no descriptor. */
+tokenkeep_link *_Nullable tokenkeep_link_new(void);
+
+/* Sends a request and waits for the answer, on the calling thread. A request may be sent twice if a kept
+ * connection turns out to be closed. */
+int tokenkeep_link_run(tokenkeep_link *link, const tokenkeep_link_call *call);
+
+uint32_t tokenkeep_link_status(const tokenkeep_link *link);
+size_t tokenkeep_link_length(const tokenkeep_link *link);
+/* The header Date of the answer; "" for none. Owned by the link. */
+const char *tokenkeep_link_date(const tokenkeep_link *link);
+/* The failure, in printable ASCII. Owned by the link. */
+const char *tokenkeep_link_problem(const tokenkeep_link *link);
+void tokenkeep_link_free(tokenkeep_link *_Nullable link);
+
+/* A POST whose answer comes in lines, for as long as both sides like. */
+typedef struct tokenkeep_stream tokenkeep_stream;
+
+/* The results of tokenkeep_stream_next. */
+enum {
+    TOKENKEEP_STREAM_LINE = 0,
+    TOKENKEEP_STREAM_NOTHING = 1, /* the time is over, or a descriptor is readable */
+    TOKENKEEP_STREAM_ENDED = 2,   /* tokenkeep_stream_problem says why */
+};
+
+/* Begins a request; the texts are copied, `answer` and the limit of all are not used. A line longer than
+ * `answer_capacity` ends the stream.
+ *
+ * is_open: whether the body is kept open for tokenkeep_stream_send, which HTTP/2 alone passes on.
+ * NULL if there is no memory, or no descriptor. */
+tokenkeep_stream *_Nullable tokenkeep_stream_begin(const tokenkeep_link_call *call, int is_open);
+
+/* Sends more of the body. 0 if there is no memory or the body is not open. */
+int tokenkeep_stream_send(tokenkeep_stream *stream, const void *bytes, size_t length);
+
+/* Waits for a line, or until `one` or `other` (-1 for none) is readable. The line is valid until the next
+ * call. */
+int tokenkeep_stream_next(tokenkeep_stream *stream, uint32_t milliseconds, int one, int other,
+                          const char *_Nullable *_Nonnull line, size_t *length);
+
+/* The HTTP status; 0 before the answer begins. */
+uint32_t tokenkeep_stream_status(const tokenkeep_stream *stream);
+const char *tokenkeep_stream_problem(const tokenkeep_stream *stream);
+void tokenkeep_stream_free(tokenkeep_stream *_Nullable stream);
+
+#pragma clang assume_nonnull end
+
+#endif

@@ -1,0 +1,115 @@
+#include "link_options.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+CURLcode (*tokenkeep_link_pause)(CURL *easy, int mask);
+
+const char *tokenkeep_link_load(void) {
+    if (tokenkeep_link_pause)
+        return NULL;
+    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_NOLOAD);
+    if (!library)
+        library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_NOLOAD);
+    if (!library)
+        return "libcurl is not loaded";
+    *(void **)&tokenkeep_link_pause = dlsym(library, "curl_easy_pause");
+    dlclose(library);
+    return tokenkeep_link_pause ? NULL : "libcurl is too old: it has no curl_easy_pause";
+}
+
+static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_sockaddr *address) {
+    (void)data, (void)purpose;
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+static void set_long(CURL *easy, CURLoption option, long value, CURLcode *code) {
+    if (*code == CURLE_OK)
+        *code = tokenkeep_curl.curl_easy_setopt(easy, option, value);
+}
+
+static void set_pointer(CURL *easy, CURLoption option, const void *value, CURLcode *code) {
+    if (*code == CURLE_OK)
+        *code = tokenkeep_curl.curl_easy_setopt(easy, option, value);
+}
+
+static void set_headers(CURL *easy, const tokenkeep_link_call *call, link_header_list *headers,
+                        CURLcode *code) {
+    static char no_expectation[] = "Expect:", json[] = "Content-Type: application/json";
+    struct curl_slist *lines = headers->lines;
+    lines[0] = (struct curl_slist){.data = no_expectation, .next = &lines[1]};
+    lines[1] = (struct curl_slist){.data = json, .next = call->authorization ? &lines[2] : NULL};
+    lines[2] = (struct curl_slist){.data = (char *)call->authorization, .next = NULL};
+    set_pointer(easy, CURLOPT_HTTPHEADER, lines, code);
+}
+
+/* The fleet's own authority, and no other; the client's certificate. */
+static void set_certificates(CURL *easy, const tokenkeep_link_call *call, CURLcode *code) {
+    set_long(easy, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2, code);
+    if (call->ca_file) {
+        set_pointer(easy, CURLOPT_CAINFO, call->ca_file, code);
+        set_pointer(easy, CURLOPT_CAPATH, NULL, code);
+    }
+    if (call->certificate_file)
+        set_pointer(easy, CURLOPT_SSLCERT_, call->certificate_file, code);
+    if (call->key_file)
+        set_pointer(easy, CURLOPT_SSLKEY_, call->key_file, code);
+}
+
+/* HTTP/2 over TLS, if libcurl and the server speak it. */
+static void set_http_version(CURL *easy, CURLcode *code) {
+    CURLcode result = *code;
+    set_long(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS, &result);
+    if (result != CURLE_OK)
+        set_long(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1, code);
+}
+
+CURLcode tokenkeep_link_set(CURL *easy, const tokenkeep_link_call *call, link_header_list *headers,
+                            char *problem) {
+    CURLcode code = CURLE_OK;
+    set_pointer(easy, CURLOPT_URL, call->url, &code);
+    set_pointer(easy, CURLOPT_PROTOCOLS_STR, call->allows_http ? "http,https" : "https", &code);
+    set_pointer(easy, CURLOPT_USERAGENT, "TokenKeep", &code);
+    if (call->allows_http)
+        set_pointer(easy, CURLOPT_PROXY, "", &code);
+    set_pointer(easy, CURLOPT_ERRORBUFFER, problem, &code);
+    if (code == CURLE_OK)
+        code = tokenkeep_curl.curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    set_headers(easy, call, headers, &code);
+    set_certificates(easy, call, &code);
+    set_http_version(easy, &code);
+    set_long(easy, CURLOPT_NOSIGNAL, 1, &code);
+    set_long(easy, CURLOPT_QUICK_EXIT, 1, &code);
+    set_long(easy, CURLOPT_TCP_KEEPALIVE_, 1, &code);
+    set_long(easy, CURLOPT_TCP_KEEPIDLE_, 60, &code);
+    set_long(easy, CURLOPT_TCP_KEEPINTVL_, 60, &code);
+    set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1, &code);
+    set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)call->connect_ms, &code);
+    if (call->body)
+        set_long(easy, CURLOPT_POST, 1, &code);
+    return code;
+}
+
+int tokenkeep_link_result(CURLcode code, char *problem) {
+    if (code == CURLE_OPERATION_TIMEDOUT)
+        return TOKENKEEP_LINK_TIMED_OUT;
+    if (!*problem)
+        strncpy(problem, tokenkeep_curl.curl_easy_strerror(code), CURL_ERROR_SIZE - 1);
+    for (char *at = problem; *at; at++)
+        if (*at < ' ' || *at > '~')
+            *at = '?';
+    switch ((int)code) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+        return TOKENKEEP_LINK_UNTRUSTED;
+    case CURLE_SSL_CERTPROBLEM_:
+        return TOKENKEEP_LINK_REFUSED;
+    case CURLE_SSL_CONNECT_ERROR_:
+    case CURLE_SEND_ERROR_:
+    case CURLE_RECV_ERROR_:
+        /* OpenSSL names the alert of the server: "... alert certificate required", "... bad certificate". */
+        return strstr(problem, "certificate") ? TOKENKEEP_LINK_REFUSED : TOKENKEEP_LINK_FAILED;
+    default:
+        return TOKENKEEP_LINK_FAILED;
+    }
+}

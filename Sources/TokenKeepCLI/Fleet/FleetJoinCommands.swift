@@ -1,0 +1,230 @@
+import ArgumentParser
+import Glibc
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepFleet
+
+/// `tokenkeep fleet init NAME`.
+struct FleetInitCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "init",
+        abstract: "Begin a fleet with this device as the first.",
+        discussion: """
+            Makes the key of the fleet, and keeps it in the store of this device. With --user the password of etcd's user is \
+            read from standard input; tokenkeep fleet admin init makes users later. A client certificate must have no \
+            common name: etcd's gateway refuses every call with one.
+
+              tokenkeep fleet init home --endpoint https://etcd.example.com:2379 --ca ca.pem
+            """.withWholeExamples)
+
+    @Argument(help: "The name of the fleet: lower-case letters, digits, hyphens.")
+    var name: String
+
+    @Option(
+        name: .customLong("endpoint"),
+        help: ArgumentHelp("An endpoint of etcd for clients; repeat it.", valueName: "url"))
+    var endpoints: [String] = []
+
+    @Option(help: ArgumentHelp("The authority of etcd's certificates, a PEM file.", valueName: "file"))
+    var ca: String?
+
+    @Option(help: ArgumentHelp("This device's certificate, a PEM file.", valueName: "file"))
+    var cert: String?
+
+    @Option(help: ArgumentHelp("The key of the certificate.", valueName: "file"))
+    var key: String?
+
+    @Option(help: ArgumentHelp("The user at etcd.", valueName: "name"))
+    var user: String?
+
+    @Option(help: ArgumentHelp("Seconds after which a silent device counts as away.", valueName: "seconds"))
+    var presence: Int64 = FleetFile.usualPresence
+
+    @Option(
+        name: .customLong("name"),
+        help: ArgumentHelp("The name of this device; that of the machine.", valueName: "name"))
+    var deviceName: String?
+
+    @Option(help: ArgumentHelp("The name of the person whose devices these are; that of the user.", valueName: "name"))
+    var person: String?
+
+    @OptionGroup(title: "Store options")
+    var storeOptions: StoreOptions
+
+    func run() throws {
+        var file = try FleetFile(name: name)
+        file.endpoints = endpoints
+        file.caFile = ca.map(FleetInitCommand.absolute)
+        file.certificateFile = cert.map(FleetInitCommand.absolute)
+        file.keyFile = key.map(FleetInitCommand.absolute)
+        file.user = user
+        guard (FleetFile.shortestPresence...FleetFile.longestPresence).contains(presence) else {
+            throw TokenKeepError(.invalid, "--presence is outside 30 to 2592000 seconds")
+        }
+        file.presence = presence
+        _ = try EtcdSettings(endpoints: endpoints)
+        _ = try FleetFiles.authority(file.caFile)
+        let password = user == nil ? nil : try PasswordInput.lines(1)[0]
+        let person = person ?? ThisMachine.user
+        let fleetKey = try FleetKey()
+        let secrets = FleetSecrets(
+            person: person, userID: fleetKey.userID(person), userKey: try fleetKey.user(person), fleetKey: fleetKey,
+            password: password)
+        let fleet = try FleetEntry.enter(&file, secrets, storeOptions.open(), name: deviceName, authority: nil)
+        FleetWarnings.check(version: try Fleet.reporting { () throws(RegistryFailure) in try fleet.registry.version() })
+    }
+
+    private static func absolute(_ path: String) -> String {
+        guard !path.hasPrefix("/"), let directory = getcwd(nil, 0) else { return path }
+        defer { free(directory) }
+        return "\(String(cString: directory))/\(path)"
+    }
+}
+
+/// A device that enters a fleet.
+enum FleetEntry {
+    /// Saves keys, enters the registry, and writes the file last: a device with a file is in the fleet.
+    static func enter(
+        _ file: inout FleetFile, _ secrets: FleetSecrets, _ store: Store, name: String?, authority: String?
+    ) throws(TokenKeepError) -> Fleet {
+        guard !FleetFile.names.contains(file.name) else {
+            throw TokenKeepError(
+                .duplicate, "this device is in the fleet \(file.name) already",
+                hint: "leave it first: tokenkeep fleet leave")
+        }
+        if authority != nil { try file.write(authority: authority) }
+        do throws(TokenKeepError) {
+            try secrets.save(file.name, in: store)
+            let registry = try EtcdRegistry(Fleet.settings(file, secrets))
+            let fleet = try Fleet(file, secrets, store, registry)
+            try fleet.enter(name: name ?? ThisMachine.name, system: ThisMachine.system)
+            try file.write(authority: nil, replacing: true)
+            return fleet
+        } catch {
+            _ = try? store.clear(service: FleetSecrets.service, account: file.name)
+            file.remove()
+            throw error
+        }
+    }
+}
+
+/// `tokenkeep fleet invite`.
+struct FleetInviteCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "invite",
+        abstract: "Write a join code for another device of yours.",
+        discussion: """
+            The code, one line on standard output, has the registry's address, the password and your key, sealed by eight \
+            words. The words are alone in a line of standard error: send them by another way than the code.
+
+              tokenkeep fleet invite
+              tokenkeep fleet invite --expires 10m > code
+            """.withWholeExamples)
+
+    @Option(help: ArgumentHelp("How long the code is valid.", valueName: "duration"))
+    var expires = "1h"
+
+    @OptionGroup
+    var options: FleetOptions
+
+    func run() throws {
+        let fleet = try options.open()
+        let authority = try FleetFiles.authority(fleet.file.caFile)
+        let endsAt = try FleetInviteCommand.end(expires)
+        try FleetInviteCommand.write(fleet.invitation(authority: authority, endsAt: endsAt))
+    }
+
+    static func end(_ expires: String) throws(TokenKeepError) -> Int64 {
+        UnixTime.now.rawValue + (try Durations.milliseconds(expires, of: "--expires") / 1000)
+    }
+
+    /// Writes the code, and then the words.
+    static func write(_ invitation: Invitation) throws {
+        let call = CallContext(deadline: Deadline(milliseconds: 60_000))
+        let (code, words) = try JoinCode.make(invitation, call)
+        try Terminal.write(code + "\n")
+        words.withUnsafeBytes { _ = Terminal.writeAll($0, to: STDERR_FILENO) }
+        Terminal.writeError("\n")
+    }
+}
+
+/// `tokenkeep fleet join`.
+struct FleetJoinCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "join",
+        abstract: "Join a fleet with a code of another device.",
+        discussion: """
+            The code is read from standard input; its words from the terminal, or from a second line. A device that is in \
+            the fleet already takes the password and the addresses of the code.
+
+              tokenkeep fleet join < code
+            """.withWholeExamples)
+
+    @Option(
+        name: .customLong("name"),
+        help: ArgumentHelp("The name of this device; that of the machine.", valueName: "name"))
+    var deviceName: String?
+
+    @Option(help: ArgumentHelp("This device's certificate, a PEM file.", valueName: "file"))
+    var cert: String?
+
+    @Option(help: ArgumentHelp("The key of the certificate.", valueName: "file"))
+    var key: String?
+
+    @OptionGroup(title: "Store options")
+    var storeOptions: StoreOptions
+
+    func run() throws {
+        let (code, words) = try read()
+        let call = CallContext(deadline: Deadline(milliseconds: 60_000))
+        let invitation = try JoinCode.open(code, words: words, now: UnixTime.now.rawValue, call)
+        var file = try FleetFile(name: invitation.fleet)
+        file.endpoints = invitation.endpoints
+        file.user = invitation.user
+        file.presence = invitation.presence
+        (file.certificateFile, file.keyFile) = (cert, key)
+        let store = try storeOptions.open()
+        if try renew(&file, invitation, store) { return }
+        let secrets = FleetSecrets(
+            person: invitation.person, userID: invitation.userID, userKey: try FleetKey(invitation.userKey),
+            fleetKey: nil,
+            password: invitation.password)
+        let fleet = try FleetEntry.enter(&file, secrets, store, name: deviceName, authority: invitation.authority)
+        Terminal.explain("this device is in the fleet \(fleet.file.name); tokenkeep fleet run publishes its sessions")
+    }
+
+    /// Takes over a new password, address and authority, if this device is the same user's already. It stays the same
+    /// device. Returns whether it is.
+    private func renew(
+        _ file: inout FleetFile, _ invitation: Invitation, _ store: Store
+    ) throws(TokenKeepError) -> Bool {
+        guard FleetFile.names.contains(file.name) else { return false }
+        let present = try FleetFile.read(file.name)
+        var secrets = try FleetSecrets.load(file.name, from: store)
+        guard secrets.userID == invitation.userID, secrets.userKey.bytes == invitation.userKey else { return false }
+        secrets.password = invitation.password
+        file.certificateFile = cert ?? present.certificateFile
+        file.keyFile = key ?? present.keyFile
+        if invitation.authority == nil { file.caFile = present.caFile }
+        try secrets.save(file.name, in: store)
+        try file.write(authority: invitation.authority, replacing: true)
+        return true
+    }
+
+    private func read() throws(TokenKeepError) -> (code: String, words: SecretBytes) {
+        let input = try SecretInput.readToEnd(of: STDIN_FILENO)
+        let lines = try input.withUnsafeBytes { bytes throws(TokenKeepError) in
+            var lines: [SecretBytes] = []
+            for line in bytes.split(separator: UInt8(ascii: "\n")) where lines.count < 3 {
+                lines.append(try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: line)))
+            }
+            return lines
+        }
+        guard let first = lines.first, lines.count <= 2, let code = first.utf8String else {
+            throw TokenKeepError(
+                .invalid, "standard input has no join code", hint: "one line, and the words in a second line")
+        }
+        if lines.count == 2 { return (code, lines[1]) }
+        return (code, try HiddenInput.ask("words of the join code: ", .password))
+    }
+}

@@ -1,0 +1,192 @@
+package import TokenKeepCore
+import TokenKeepKeys
+
+/// What administrators do, as etcd's root and with the fleet's key: users, their rights, their devices, their orders.
+package final class FleetAdmin {
+    /// A user of the fleet.
+    package struct User: Sendable {
+        package let name: String
+        package let id: String
+        package let devices: Int
+        package let sessions: Int
+        /// Whether the user has more than a user may have.
+        package let isAboveLimits: Bool
+    }
+
+    /// Which sessions an order is for.
+    package struct Selection: Sendable {
+        package var account: String?
+        package var provider: String?
+        package var issuer: String?
+        package var subject: String?
+        package var email: String?
+        /// Sessions that began before; all for nil.
+        package var before: Int64?
+        package var reason = "administrator"
+
+        package init() {}
+    }
+
+    let fleet: Fleet
+    let etcd: EtcdRegistry
+    let key: FleetKey
+
+    /// - Parameter password: that of etcd's root; nil for a registry without users.
+    /// - Throws: ``Status/denied`` if this device has not the fleet's key.
+    package init(_ fleet: Fleet, password: SecretBytes?) throws(TokenKeepError) {
+        guard let key = fleet.secrets.fleetKey else {
+            throw TokenKeepError(
+                .denied, "this device has not the key of the fleet \(fleet.file.name)",
+                hint: "administer it on the device that began it: tokenkeep fleet init")
+        }
+        var settings = try Fleet.settings(fleet.file, fleet.secrets)
+        (settings.user, settings.password) = password == nil ? (nil, nil) : ("root", password)
+        self.fleet = fleet
+        self.key = key
+        etcd = try EtcdRegistry(settings, isAdmin: true)
+    }
+
+    package func paths(of userID: String) -> FleetPaths { FleetPaths(fleet: fleet.file.name, userID: userID) }
+
+    package func version() throws(TokenKeepError) -> String {
+        try Fleet.reporting { () throws(RegistryFailure) in try etcd.version() }
+    }
+
+    // MARK: Users
+
+    /// The users of the fleet by name, without what they have.
+    package func names() throws(TokenKeepError) -> [(id: String, value: NameValue)] {
+        let listing = try Fleet.reporting { () throws(RegistryFailure) in
+            try etcd.list(prefix: fleet.paths.names, keysOnly: false)
+        }
+        let administration = try key.administration()
+        let users = listing.entries.compactMap { entry in
+            NameValue.open(entry, administration).map {
+                (String(decoding: entry.key.utf8.dropFirst(fleet.paths.names.utf8.count), as: UTF8.self), $0)
+            }
+        }
+        return users.sorted { $0.1.name < $1.1.name }
+    }
+
+    /// Notes a user of the fleet.
+    func note(_ name: String, user: String) throws(TokenKeepError) {
+        let path = fleet.paths.name(of: key.userID(name))
+        let sealed = try NameValue(name: name, user: user).sealed(key.administration(), for: path)
+        _ = try Fleet.reporting { () throws(RegistryFailure) in
+            try etcd.change([.put(path, sealed, lease: 0)], ifAbsent: [])
+        }
+    }
+
+    package func users() throws(TokenKeepError) -> [User] {
+        try names().map { id, value throws(TokenKeepError) in
+            let listing = try self.listing(of: value.name, id)
+            let most = Dictionary(grouping: listing.sessions, by: \.device).values.map(\.count).max() ?? 0
+            let isAbove = listing.devices.count > Fleet.mostDevices || most > Fleet.mostSessions
+            return User(
+                name: value.name, id: id, devices: listing.devices.count, sessions: listing.sessions.count,
+                isAboveLimits: isAbove)
+        }
+    }
+
+    /// What the registry has about a user.
+    package func listing(of name: String, _ id: String) throws(TokenKeepError) -> FleetListing {
+        let paths = paths(of: id)
+        let found = try Fleet.reporting { () throws(RegistryFailure) in
+            try etcd.list(prefix: paths.user, keysOnly: false)
+        }
+        return FleetListing(
+            found.entries, paths, try key.user(name), presence: fleet.file.presence, now: RegistryClock.now(etcd))
+    }
+
+    // MARK: Devices
+
+    /// The devices that were last seen so many seconds ago, or never and joined so long ago.
+    package func old(olderThan seconds: Int64) throws(TokenKeepError) -> [(
+        user: String, id: String, device: FleetDevice
+    )] {
+        let now = RegistryClock.now(etcd)
+        var found: [(String, String, FleetDevice)] = []
+        for (id, value) in try names() {
+            for device in try listing(of: value.name, id).devices
+            where now - (device.seenAt ?? device.value.joined) > seconds {
+                found.append((value.name, id, device))
+            }
+        }
+        return found
+    }
+
+    /// Removes a device of a user from the registry.
+    package func remove(_ device: String, of userID: String) throws(TokenKeepError) {
+        let paths = paths(of: userID)
+        let listing = try Fleet.reporting { () throws(RegistryFailure) in
+            try etcd.list(prefix: paths.sessions, keysOnly: true)
+        }
+        var changes: [RegistryChange] = [
+            .delete(paths.device(device)), .delete(paths.present(device)), .deleteAll(prefix: paths.orders(of: device)),
+        ]
+        changes += listing.entries.map(\.key).filter { $0.hasSuffix("/\(device)") }.prefix(100).map { .delete($0) }
+        let all = changes
+        _ = try Fleet.reporting { () throws(RegistryFailure) in try etcd.change(all, ifAbsent: []) }
+    }
+
+    // MARK: Orders
+
+    /// Orders the end of a user's sessions on all devices. The orders are durable on return. Giving them again changes
+    /// nothing.
+    ///
+    /// - Parameter name: nil for the users who have a session of the selection's person.
+    /// - Returns: the number of sessions that have an order.
+    /// - Throws: ``Status/notFound`` if there is no such user.
+    package func signOut(_ name: String?, _ selection: Selection) throws(TokenKeepError) -> Int {
+        let known = try names().filter { name == nil || $0.value.name == name }
+        guard !known.isEmpty else { throw FleetAdmin.unknown(name) }
+        var (count, isFound) = (0, name != nil)
+        for (id, value) in known {
+            let userKey = try key.user(value.name)
+            let sessions = try listing(of: value.name, id).sessions.filter { isMeant($0.value, selection, userKey) }
+            guard !sessions.isEmpty || name != nil else { continue }
+            isFound = true
+            try order(sessions, id, userKey, selection)
+            count += sessions.count
+        }
+        guard isFound else { throw FleetAdmin.unknown(name) }
+        return count
+    }
+
+    private static func unknown(_ name: String?) -> TokenKeepError {
+        TokenKeepError(
+            .notFound,
+            name.map { "the fleet has no user \($0)" } ?? "no user of the fleet has a session of this person",
+            hint: "see tokenkeep fleet admin list")
+    }
+
+    private func isMeant(_ value: SessionValue, _ selection: Selection, _ key: FleetKey) -> Bool {
+        if let account = selection.account, value.account != account { return false }
+        if let provider = selection.provider, value.provider != provider { return false }
+        if let issuer = selection.issuer, let subject = selection.subject,
+            value.subject != key.subjectHash(issuer: issuer, subject: subject)
+        {
+            return false
+        }
+        if let email = selection.email, value.email != key.emailHash(email) { return false }
+        guard let before = selection.before, let began = value.signedInAt else { return true }
+        return began < before
+    }
+
+    private func order(
+        _ sessions: [FleetSession], _ userID: String, _ key: FleetKey, _ selection: Selection
+    ) throws(TokenKeepError) {
+        let orders = FleetOrders(etcd, paths(of: userID), key, from: "")
+        let now = RegistryClock.now(etcd)
+        for session in sessions {
+            _ = try orders.give(session, reason: selection.reason, at: now, eventAt: selection.before ?? now)
+        }
+        // Sessions that no device has published yet have no person that could be compared.
+        guard selection.issuer == nil, selection.email == nil else { return }
+        let value = EverywhereValue(
+            service: "", account: selection.account ?? "", provider: selection.provider ?? "", from: "",
+            reason: selection.reason, eventAt: selection.before ?? now)
+        let name = key.accountID(service: "\0\(selection.provider ?? "")", account: selection.account ?? "")
+        try orders.giveEverywhere(name, value)
+    }
+}

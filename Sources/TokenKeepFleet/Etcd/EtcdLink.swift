@@ -1,0 +1,155 @@
+import CCurl
+import CFleetLink
+import TokenKeepCore
+import TokenKeepOAuth
+
+/// The kept connections to the endpoints of a registry, used by one thread.
+final class EtcdLink {
+    /// The longest answer, in bytes: a page of the registry has a fraction of it.
+    static let longestAnswer = 4 << 20
+    private static let connectMilliseconds: UInt32 = 3000
+
+    /// The outcome of a request: an answer, or why there is none.
+    enum Outcome {
+        case answer(UInt32, WireValue?, message: String, body: SecretBytes?)
+        case failure(RegistryFailure)
+    }
+
+    let settings: EtcdSettings
+    private let link: OpaquePointer
+    /// The header Date of the last answer; "" for none.
+    private(set) var date = ""
+
+    /// - Throws: ``Status/unsupported`` if libcurl is missing or too old.
+    init(_ settings: EtcdSettings) throws(TokenKeepError) {
+        if let problem = tokenkeep_curl_load() ?? tokenkeep_link_load() {
+            throw TokenKeepError(.unsupported, String(cString: problem), hint: "install the package libcurl4")
+        }
+        guard let link = tokenkeep_link_new() else {
+            throw TokenKeepError.shortage("no memory or no descriptor for a request")
+        }
+        self.settings = settings
+        self.link = link
+    }
+
+    deinit { tokenkeep_link_free(link) }
+
+    /// Sends a request to one endpoint.
+    ///
+    /// - Parameters:
+    ///   - body: JSON; nil for a GET.
+    ///   - isSecret: whether the answer holds a token, and so stays in guarded memory: 64 KiB at most.
+    func send(
+        _ path: String, to endpoint: WebAddress, _ body: SecretBytes?, token: SecretBytes?, limit: UInt32,
+        isSecret: Bool = false
+    ) throws(TokenKeepError) -> Outcome {
+        if isSecret {
+            var outcome: Outcome?
+            let answer = try SecretBytes(capacity: 65536) { bytes throws(TokenKeepError) in
+                let result = run(path, endpoint, body, token, limit, bytes)
+                outcome = result
+                return tokenkeep_link_length(link)
+            }
+            guard case .answer(let status, let json, let message, _)? = outcome else {
+                return outcome ?? .failure(away(endpoint, "no answer"))
+            }
+            return .answer(status, json, message: message, body: answer)
+        }
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: EtcdLink.longestAnswer, alignment: 1)
+        defer { memory.deallocate() }
+        return run(path, endpoint, body, token, limit, memory)
+    }
+
+    private func run(
+        _ path: String, _ endpoint: WebAddress, _ body: SecretBytes?, _ token: SecretBytes?, _ limit: UInt32,
+        _ answer: UnsafeMutableRawBufferPointer
+    ) -> Outcome {
+        let result = settings.lent(endpoint, path, token) { call in
+            call.connect_ms = min(limit, EtcdLink.connectMilliseconds)
+            call.all_ms = limit
+            call.body = body?.unsafeAddress
+            call.body_length = body?.count ?? 0
+            call.answer = answer.baseAddress
+            call.answer_capacity = answer.count
+            return tokenkeep_link_run(link, &call)
+        }
+        withExtendedLifetime((body, token)) {}
+        guard result == Int32(TOKENKEEP_LINK_ANSWERED) else { return .failure(failure(result, endpoint)) }
+        date = String(cString: tokenkeep_link_date(link))
+        let bytes = UnsafeRawBufferPointer(rebasing: answer[..<tokenkeep_link_length(link)])
+        let status = tokenkeep_link_status(link)
+        if status == 200 { return .answer(200, WireValue(parsing: bytes), message: "", body: nil) }
+        return .answer(status, nil, message: EtcdAnswers.message(bytes), body: nil)
+    }
+
+    private func away(_ endpoint: WebAddress, _ words: String) -> RegistryFailure {
+        // A server that wants a certificate closes the connection, and libcurl does not always see its alert.
+        let mayWantCertificate = !endpoint.isPlain && settings.certificateFile == nil
+        return RegistryFailure(
+            .away,
+            TokenKeepError(
+                .unavailable, "\(endpoint.origin): \(words)", module: "registry",
+                hint: "check the network and the address; the registry may be down"
+                    + (mayWantCertificate ? ", or want a client certificate: --cert FILE --key FILE" : "")))
+    }
+
+    private func failure(_ result: Int32, _ endpoint: WebAddress) -> RegistryFailure {
+        let server = endpoint.origin
+        let problem = String(cString: tokenkeep_link_problem(link))
+        switch Int(result) {
+        case TOKENKEEP_LINK_TIMED_OUT:
+            return RegistryFailure(
+                .away,
+                TokenKeepError(
+                    .timedOut, "\(server) did not answer in time", module: "registry", hint: "try again later"))
+        case TOKENKEEP_LINK_TOO_LONG:
+            return RegistryFailure(
+                .fault, TokenKeepError(.unavailable, "the answer of \(server) is longer than 4 MiB", module: "registry")
+            )
+        case TOKENKEEP_LINK_UNTRUSTED:
+            return RegistryFailure(
+                .certificate,
+                TokenKeepError(
+                    .unavailable, "\(server) is not trusted: \(problem)", module: "registry",
+                    hint: "name the authority of its certificate, a PEM file, as ca_file in the fleet's file"))
+        case TOKENKEEP_LINK_REFUSED:
+            return RegistryFailure(
+                .certificate,
+                TokenKeepError(
+                    .denied, "\(server) refuses this device's certificate: \(problem)", module: "registry",
+                    hint:
+                        "name a valid certificate without a common name, and its key: certificate and key in the fleet's file"
+                ))
+        default: return away(endpoint, problem.isEmpty ? "no answer" : problem)
+        }
+    }
+}
+
+extension EtcdSettings {
+    /// Calls `body` with a call whose texts are valid meanwhile.
+    func lent<Result>(
+        _ endpoint: WebAddress, _ path: String, _ token: SecretBytes?,
+        _ body: (inout tokenkeep_link_call) -> Result
+    ) -> Result {
+        func optional<Value>(_ text: String?, _ body: (UnsafePointer<CChar>?) -> Value) -> Value {
+            guard let text else { return body(nil) }
+            return text.withCString { body($0) }
+        }
+        return (endpoint.text + path).withCString { url in
+            optional(caFile) { ca in
+                optional(certificateFile) { certificate in
+                    optional(keyFile) { key in
+                        var call = tokenkeep_link_call()
+                        call.url = url
+                        call.authorization = token?.unsafeAddress.assumingMemoryBound(to: CChar.self)
+                        call.ca_file = ca
+                        call.certificate_file = certificate
+                        call.key_file = key
+                        call.allows_http = endpoint.isPlain ? 1 : 0
+                        return body(&call)
+                    }
+                }
+            }
+        }
+    }
+}

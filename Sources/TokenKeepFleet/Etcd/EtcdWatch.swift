@@ -1,0 +1,112 @@
+import CFleetLink
+import TokenKeepCore
+import TokenKeepSession
+
+/// A watch of prefixes by the gateway's stream.
+///
+/// Over TLS the request stays open (HTTP/2), and the server is asked each minute whether it is there: a stopped server
+/// keeps its connections. Else the server tells of itself every ten minutes, and its silence ends the watch.
+final class EtcdWatch: RegistryWatch {
+    private enum Pace {
+        /// The time between two questions to an open stream, and for the answer, in seconds.
+        static let question: Int64 = 60
+        static let answer: Int64 = 10
+        /// 2.2 times the ten minutes after which a server tells of itself.
+        static let silence: Int64 = 1320
+        /// Until the server has taken the watch.
+        static let beginning: Int64 = 8
+    }
+    private static let longestLine = 2 << 20
+
+    private let stream: OpaquePointer
+    private let registry: EtcdRegistry
+    private let revision: Int64
+    private let isOpen: Bool
+    private let expected: Int
+    private var created = 0
+    private var heardAt = SessionTime.now.boottime
+    private var askedAt: Int64?
+
+    /// - Throws: ``Status/io`` without memory or descriptors.
+    init(_ registry: EtcdRegistry, prefixes: [String], from revision: Int64) throws(TokenKeepError) {
+        let endpoint = registry.current
+        let isOpen = !endpoint.isPlain && registry.keepsWatchesOpen
+        let body = try SecretBytes(prefixes.map { EtcdWire.watch($0, from: revision) + "\n" }.joined())
+        let stream = registry.link.settings.lent(endpoint, "/v3/watch", registry.token) { call in
+            call.connect_ms = 5000
+            call.body = body.unsafeAddress
+            call.body_length = body.count
+            call.answer_capacity = EtcdWatch.longestLine
+            return tokenkeep_stream_begin(&call, isOpen ? 1 : 0)
+        }
+        withExtendedLifetime((body, registry.token)) {}
+        guard let stream else { throw TokenKeepError.shortage("no memory or no descriptor for a watch") }
+        self.stream = stream
+        self.registry = registry
+        self.revision = revision
+        self.isOpen = isOpen
+        expected = prefixes.count
+    }
+
+    deinit { tokenkeep_stream_free(stream) }
+
+    func probe() {
+        guard isOpen, askedAt == nil, created == expected else { return }
+        ask(SessionTime.now.boottime)
+    }
+
+    func next(within milliseconds: UInt32, or one: Int32, _ other: Int32) -> RegistryEvent {
+        let now = SessionTime.now.boottime
+        if let silence = silence(at: now) { return .ended(silence) }
+        if isOpen, askedAt == nil, created == expected, now - heardAt >= Pace.question { ask(now) }
+        let limit = min(milliseconds, UInt32(clamping: max(1, due(after: now)) * 1000))
+        var line: UnsafePointer<CChar>?
+        var length = 0
+        switch Int(tokenkeep_stream_next(stream, limit, one, other, &line, &length)) {
+        case TOKENKEEP_STREAM_LINE:
+            heardAt = SessionTime.now.boottime
+            askedAt = nil
+            return take(UnsafeRawBufferPointer(start: line, count: length))
+        case TOKENKEEP_STREAM_NOTHING: return .nothing
+        default: return .ended(String(cString: tokenkeep_stream_problem(stream)))
+        }
+    }
+
+    private func ask(_ now: Int64) {
+        askedAt = now
+        _ = EtcdWire.progress.withCString { tokenkeep_stream_send(stream, $0, EtcdWire.progress.utf8.count) }
+    }
+
+    private func silence(at now: Int64) -> String? {
+        if created < expected, now - heardAt >= Pace.beginning {
+            // A server between speaks HTTP/1.1, which passes nothing on before the request ends.
+            registry.keepsWatchesOpen = false
+            return "the server does not take the watch"
+        }
+        if let askedAt, now - askedAt >= Pace.answer { return "the server is silent" }
+        return !isOpen && now - heardAt >= Pace.silence ? "the server is silent" : nil
+    }
+
+    /// Seconds until the next look at the time.
+    private func due(after now: Int64) -> Int64 {
+        if created < expected { return heardAt + Pace.beginning - now }
+        if let askedAt { return askedAt + Pace.answer - now }
+        return heardAt + (isOpen ? Pace.question : Pace.silence) - now
+    }
+
+    private func take(_ line: UnsafeRawBufferPointer) -> RegistryEvent {
+        guard line.contains(where: { $0 > 0x20 }) else { return .nothing }
+        guard let json = WireValue(parsing: line), let result = json["result"] else {
+            return .ended(EtcdAnswers.message(line))
+        }
+        if result["canceled"]?.isTrue == true {
+            let reason = result["cancel_reason"]?.text ?? "the revision is gone"
+            return .ended(EtcdAnswers.printable(reason.utf8))
+        }
+        if result["created"]?.isTrue == true { created += 1 }
+        let events = result["events"]?.elements ?? []
+        // The watch begins at the listed revision: what is in the list comes again.
+        let isNew = events.contains { ($0["kv"]?["mod_revision"]?.integer ?? .max) > revision }
+        return isNew ? .changed : .nothing
+    }
+}

@@ -1,0 +1,69 @@
+/// The JSON of etcd's gateway: keys and values in base64, numbers of 64 bits in strings.
+enum EtcdWire {
+    /// The head of an answer.
+    struct Header {
+        let revision: Int64
+        let cluster: UInt64
+
+        /// nil if the answer has none, or one that no registry gives.
+        init?(_ answer: WireValue) {
+            guard let header = answer["header"], let cluster = header["cluster_id"]?.unsigned,
+                let revision = header["revision"]?.integer, revision > 0
+            else { return nil }
+            (self.cluster, self.revision) = (cluster, revision)
+        }
+    }
+
+    /// The first key behind all keys with a prefix, which is ASCII.
+    static func end(ofPrefix prefix: String) -> [UInt8] {
+        var end = Array(prefix.utf8)
+        if let last = end.popLast() { end.append(last + 1) }
+        return end
+    }
+
+    static func range(from start: [UInt8], to end: [UInt8], limit: Int, keysOnly: Bool, revision: Int64) -> String {
+        var members = [
+            #""key":"\#(Base64.text(start))""#, #""range_end":"\#(Base64.text(end))""#, #""limit":"\#(limit)""#,
+        ]
+        if keysOnly { members.append(#""keys_only":true"#) }
+        if revision > 0 { members.append(#""revision":"\#(revision)""#) }
+        return "{\(members.joined(separator: ","))}"
+    }
+
+    /// A key of a listing; nil if it is malformed. Without an entry if the key is no text.
+    static func entry(_ element: WireValue) -> (key: [UInt8], entry: RegistryEntry?)? {
+        guard let key = element["key"]?.bytes, let changedAt = element["mod_revision"]?.integer else { return nil }
+        let value = element["value"].map { $0.bytes } ?? []
+        guard let value else { return nil }
+        guard let text = String(validating: key, as: UTF8.self) else { return (key, nil) }
+        return (key, RegistryEntry(key: text, value: value, changedAt: changedAt))
+    }
+
+    static func compare(_ key: String, isPresent: Bool) -> String {
+        let result = isPresent ? "GREATER" : "EQUAL"
+        return #"{"key":"\#(text(key))","target":"CREATE","result":"\#(result)","create_revision":"0"}"#
+    }
+
+    static func operation(_ change: RegistryChange) -> String {
+        switch change {
+        case .put(let key, let value, let lease):
+            let end = lease == 0 ? "" : #","lease":"\#(lease)""#
+            return #"{"request_put":{"key":"\#(text(key))","value":"\#(Base64.text(value))"\#(end)}}"#
+        case .delete(let key): return #"{"request_delete_range":{"key":"\#(text(key))"}}"#
+        case .deleteAll(let prefix):
+            let end = Base64.text(end(ofPrefix: prefix))
+            return #"{"request_delete_range":{"key":"\#(text(prefix))","range_end":"\#(end)"}}"#
+        }
+    }
+
+    /// A request for a watch. It begins at a listed revision, not one later: some servers tell no progress otherwise.
+    static func watch(_ prefix: String, from revision: Int64) -> String {
+        let end = Base64.text(end(ofPrefix: prefix))
+        return #"{"create_request":{"key":"\#(text(prefix))","range_end":"\#(end)","start_revision":"\#(revision)","#
+            + #""progress_notify":true}}"#
+    }
+
+    static let progress = #"{"progress_request":{}}"#
+
+    private static func text(_ key: String) -> String { Base64.text(Array(key.utf8)) }
+}

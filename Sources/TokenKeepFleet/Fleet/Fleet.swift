@@ -1,0 +1,116 @@
+package import TokenKeepCore
+package import TokenKeepEngine
+import TokenKeepKeys
+
+/// A fleet that this device is in: its file, its keys, its registry.
+package final class Fleet {
+    package static let mostDevices = 256
+    package static let mostSessions = 64
+
+    package let file: FleetFile
+    package let secrets: FleetSecrets
+    package let paths: FleetPaths
+    package let registry: any Registry
+    package let store: Store
+
+    /// Opens a fleet; the only one for nil. Asks no server.
+    ///
+    /// - Throws: the errors of file and store; ``Status/unsupported`` without libcurl.
+    package convenience init(_ name: String?, _ store: Store) throws(TokenKeepError) {
+        let file = try FleetFile.read(name)
+        let secrets = try FleetSecrets.load(file.name, from: store)
+        try self.init(file, secrets, store, EtcdRegistry(Fleet.settings(file, secrets)))
+    }
+
+    package init(
+        _ file: FleetFile, _ secrets: FleetSecrets, _ store: Store, _ registry: any Registry
+    ) throws(TokenKeepError) {
+        (self.file, self.secrets, self.store, self.registry) = (file, secrets, store, registry)
+        paths = FleetPaths(fleet: file.name, userID: secrets.userID)
+    }
+
+    package static func settings(_ file: FleetFile, _ secrets: FleetSecrets) throws(TokenKeepError) -> EtcdSettings {
+        var settings = try EtcdSettings(endpoints: file.endpoints)
+        (settings.caFile, settings.certificateFile, settings.keyFile) = (
+            file.caFile, file.certificateFile, file.keyFile
+        )
+        (settings.user, settings.password) = (file.user, secrets.password)
+        return settings
+    }
+
+    var key: FleetKey { secrets.userKey }
+    package var device: String { secrets.device }
+
+    /// Runs `body`, and throws its failure as the error for people.
+    package static func reporting<Value>(
+        _ body: () throws(RegistryFailure) -> Value
+    ) throws(TokenKeepError) -> Value {
+        do throws(RegistryFailure) {
+            return try body()
+        } catch {
+            throw error.error
+        }
+    }
+
+    /// Writes this device's own entry, with a name.
+    ///
+    /// - Throws: ``Status/policy`` if the user has 256 devices.
+    package func enter(name: String, system: String) throws(TokenKeepError) {
+        try Limits.check(name, field: "name of the device", atMost: 64)
+        let listing = try Fleet.reporting { () throws(RegistryFailure) in
+            try registry.list(prefix: paths.devices, keysOnly: false)
+        }
+        let path = paths.device(device)
+        guard listing.entries.count < Fleet.mostDevices || listing.entries.contains(where: { $0.key == path }) else {
+            throw TokenKeepError(
+                .policy, "the user has \(Fleet.mostDevices) devices already",
+                hint: "remove one: tokenkeep fleet leave --device ID")
+        }
+        var joined = RegistryClock.now(registry)
+        for entry in listing.entries {
+            guard let other = DeviceValue.open(entry, key) else { continue }
+            if entry.key == path { joined = other.joined }
+            guard entry.key == path || other.name != name else {
+                throw TokenKeepError(
+                    .duplicate, "another device has the name \(name)", hint: "choose another: --name NAME")
+            }
+        }
+        let value = DeviceValue(name: name, system: system, version: TokenKeepVersion.string, joined: joined)
+        let sealed = try value.sealed(key, for: path)
+        _ = try Fleet.reporting { () throws(RegistryFailure) in
+            try registry.change([.put(path, sealed, lease: 0)], ifAbsent: [])
+        }
+    }
+
+    /// Takes all keys of a device out of the registry. Its orders go, too: nobody would obey them.
+    package func remove(device: String) throws(TokenKeepError) {
+        let listing = try Fleet.reporting { () throws(RegistryFailure) in
+            try registry.list(prefix: paths.sessions, keysOnly: true)
+        }
+        var changes: [RegistryChange] = [
+            .delete(paths.device(device)), .delete(paths.present(device)), .deleteAll(prefix: paths.orders(of: device)),
+        ]
+        changes += listing.entries.map(\.key).filter { $0.hasSuffix("/\(device)") }.map { .delete($0) }
+        for start in stride(from: 0, to: changes.count, by: 100) {
+            let part = Array(changes[start..<min(start + 100, changes.count)])
+            _ = try Fleet.reporting { () throws(RegistryFailure) in try registry.change(part, ifAbsent: []) }
+        }
+    }
+
+    /// Forgets the fleet on this device: its file, its item, its state.
+    package func forget() throws(TokenKeepError) {
+        file.remove()
+        FleetFiles.remove(file.name)
+        try store.clear(service: FleetSecrets.service, account: file.name)
+    }
+
+    /// An invitation for another device of the same user.
+    ///
+    /// - Parameter authority: the text of the authority's file; nil for the system's authorities.
+    package func invitation(authority: String?, endsAt: Int64) -> Invitation {
+        Invitation(
+            fleet: file.name, person: secrets.person, userID: secrets.userID, userKey: key.bytes,
+            endpoints: file.endpoints, authority: authority, user: file.user, password: secrets.password,
+            presence: file.presence, endsAt: endsAt)
+    }
+}

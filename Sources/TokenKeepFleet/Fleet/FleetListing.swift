@@ -1,0 +1,135 @@
+package import TokenKeepCore
+import TokenKeepSession
+
+/// A session of any device of the user.
+package struct FleetSession: Sendable {
+    package let device: String
+    package let accountID: String
+    package let value: SessionValue
+    package let order: Order?
+
+    /// The state of the order that ends the session.
+    package enum Order: Sendable {
+        case waiting(since: Int64)
+        case expired
+    }
+}
+
+/// A device of the user.
+package struct FleetDevice: Sendable {
+    package let id: String
+    package let value: DeviceValue
+    /// When the device was last there, by the registry's clock; nil if never.
+    package let seenAt: Int64?
+    /// Whether it was there within the time that a device may say nothing.
+    package let isPresent: Bool
+}
+
+/// What the registry has about a user.
+package struct FleetListing: Sendable {
+    package var sessions: [FleetSession] = []
+    package var devices: [FleetDevice] = []
+    /// The results of orders, by id.
+    package var results: [String: ResultValue] = [:]
+    /// The number of values that do not open: forged, moved, or of a later version.
+    package var foreign = 0
+    package var revision: Int64 = 0
+    package var asOf: Int64 = 0
+
+    package func device(_ id: String) -> FleetDevice? { devices.first { $0.id == id } }
+}
+
+extension FleetListing {
+    /// Opens what a registry has about a user. Whatever does not open is left out and counted.
+    package init(_ entries: [RegistryEntry], _ paths: FleetPaths, _ key: FleetKey, presence: Int64, now: Int64) {
+        asOf = now
+        var present: [String: Int64] = [:]
+        var orders: [String: OrderValue] = [:]
+        var found: [(RegistryEntry, [String])] = []
+        for entry in entries {
+            guard let parts = paths.parts(of: entry.key) else { continue }
+            switch (parts[0], parts.count) {
+            case ("present", 2): present[parts[1]] = opened(PresentValue.self, entry, key)?.at
+            case ("orders", 3): orders[parts[1] + parts[2]] = opened(OrderValue.self, entry, key)
+            case ("results", 2): results[parts[1]] = opened(ResultValue.self, entry, key)
+            default: found.append((entry, parts))
+            }
+        }
+        for (entry, parts) in found {
+            switch (parts[0], parts.count) {
+            case ("devices", 2):
+                guard FleetPaths.isID(parts[1], digits: 16), let value = opened(DeviceValue.self, entry, key) else {
+                    continue
+                }
+                let seenAt = present[parts[1]]
+                let isPresent = seenAt.map { now - $0 <= presence } ?? false
+                devices.append(FleetDevice(id: parts[1], value: value, seenAt: seenAt, isPresent: isPresent))
+            case ("sessions", 3):
+                guard FleetPaths.isID(parts[2], digits: 16), let value = opened(SessionValue.self, entry, key) else {
+                    continue
+                }
+                let order = orders[parts[2] + key.orderID(device: parts[2], session: value.session)]
+                let state = order.map {
+                    now - $0.at > OrderValue.lifetime ? FleetSession.Order.expired : .waiting(since: $0.at)
+                }
+                sessions.append(FleetSession(device: parts[2], accountID: parts[1], value: value, order: state))
+            default: continue
+            }
+        }
+        sessions.sort {
+            ($0.value.service, $0.value.account, $0.device) < ($1.value.service, $1.value.account, $1.device)
+        }
+        devices.sort { ($0.value.name, $0.id) < ($1.value.name, $1.id) }
+    }
+
+    private mutating func opened<Value: FleetValue>(_: Value.Type, _ entry: RegistryEntry, _ key: FleetKey) -> Value? {
+        let value = Value.open(entry, key)
+        if value == nil { foreign += 1 }
+        return value
+    }
+}
+
+extension Fleet {
+    /// Lists what the registry has about the user, and keeps it for ``cachedListing()``.
+    package func listing() throws(TokenKeepError) -> FleetListing {
+        let found = try Fleet.reporting { () throws(RegistryFailure) in
+            try registry.list(prefix: paths.user, keysOnly: false)
+        }
+        let now = RegistryClock.now(registry)
+        var listing = FleetListing(found.entries, paths, key, presence: file.presence, now: now)
+        listing.revision = found.revision
+        try? writeCache(found.entries, at: now)
+        return listing
+    }
+
+    private var cachePath: String { get throws(TokenKeepError) { "\(try FleetState.directory())/\(file.name).cache" } }
+
+    /// The values stay sealed as they came.
+    private func writeCache(_ entries: [RegistryEntry], at now: Int64) throws(TokenKeepError) {
+        let json = try JSONValue.object()
+        try json.set("as_of", now)
+        let keys = try JSONValue.object()
+        for entry in entries { try keys.set(entry.key, Base64.text(entry.value)) }
+        try json.set("keys", keys)
+        let bytes = try json.serialized().withUnsafeBytes { Array($0) }
+        try PrivateFile.write(bytes, to: cachePath)
+    }
+
+    /// The last listing, without asking anybody.
+    ///
+    /// - Throws: ``Status/notFound`` if there is none.
+    package func cachedListing() throws(TokenKeepError) -> FleetListing {
+        guard let bytes = try PrivateFile.read(cachePath),
+            let json = bytes.withUnsafeBytes({ JSONValue(parsing: $0, atMost: 64 << 20) }),
+            let asOf = json["as_of"]?.integer, let keys = json["keys"]
+        else {
+            throw TokenKeepError(
+                .notFound, "there is no earlier list of the fleet", hint: "tokenkeep fleet list makes one")
+        }
+        let entries = keys.names.compactMap { name -> RegistryEntry? in
+            guard let value = keys[name]?.withText({ Base64.bytes($0) }) ?? nil else { return nil }
+            return RegistryEntry(key: name, value: value, changedAt: 0)
+        }
+        return FleetListing(entries, paths, key, presence: file.presence, now: asOf)
+    }
+}

@@ -1,0 +1,149 @@
+package import TokenKeepCore
+
+/// The devices on which a session is to be ended.
+package enum OrderScope: Sendable {
+    case device(String)
+    case others
+    case everywhere
+}
+
+/// An order that is durable.
+package struct GivenOrder: Sendable {
+    package let id: String
+    package let device: String
+    package let deviceName: String
+    package let provider: String?
+}
+
+extension Fleet {
+    /// The sessions of an account that an order of this scope ends on other devices, and whether it ends one here.
+    ///
+    /// - Throws: ``Status/notFound`` if no device has such a session, or there is no such device; ``Status/invalid`` if
+    ///   several devices have the name.
+    package func targets(
+        _ service: String, _ account: String, _ scope: OrderScope, in listing: FleetListing
+    ) throws(TokenKeepError) -> (others: [FleetSession], isHere: Bool) {
+        var sessions = listing.sessions.filter { $0.value.service == service && $0.value.account == account }
+        switch scope {
+        case .device(let name):
+            let id = try deviceID(name, in: listing)
+            sessions = sessions.filter { $0.device == id }
+        case .others: sessions = sessions.filter { $0.device != device }
+        case .everywhere: return (sessions.filter { $0.device != device }, true)
+        }
+        guard !sessions.isEmpty else {
+            throw TokenKeepError(
+                .notFound, "no such device is signed in to \(service) as \(account)", hint: "see tokenkeep fleet list")
+        }
+        return (sessions.filter { $0.device != device }, sessions.contains { $0.device == device })
+    }
+
+    /// The id of the device with a name or an id.
+    package func deviceID(_ name: String, in listing: FleetListing) throws(TokenKeepError) -> String {
+        let found = listing.devices.filter { $0.id == name || $0.value.name == name }
+        guard let device = found.first else {
+            throw TokenKeepError(.notFound, "there is no device \(name)", hint: "see tokenkeep fleet status")
+        }
+        guard found.count == 1 else {
+            throw TokenKeepError(
+                .invalid, "several devices have the name \(name)",
+                hint: "name one by its id: \(found.map(\.id).joined(separator: ", "))")
+        }
+        return device.id
+    }
+
+    /// Gives the orders that end sessions on other devices. They are durable on return.
+    package func order(
+        _ sessions: [FleetSession], reason: String, in listing: FleetListing
+    ) throws(TokenKeepError) -> [GivenOrder] {
+        let orders = FleetOrders(registry, paths, key, from: device)
+        let now = RegistryClock.now(registry)
+        return try sessions.map { session throws(TokenKeepError) in
+            let id = try orders.give(session, reason: reason, at: now, eventAt: now)
+            let name = listing.device(session.device)?.value.name ?? session.device
+            return GivenOrder(id: id, device: session.device, deviceName: name, provider: session.value.provider)
+        }
+    }
+
+    /// Ends the account's sessions that began before now, also on devices that have not published them.
+    package func orderEverywhere(_ service: String, _ account: String, reason: String) throws(TokenKeepError) {
+        let value = EverywhereValue(
+            service: service, account: account, provider: "", from: device, reason: reason,
+            eventAt: RegistryClock.now(registry))
+        try FleetOrders(registry, paths, key, from: device)
+            .giveEverywhere(key.accountID(service: service, account: account), value)
+    }
+
+    /// Waits until devices have obeyed orders, or for so long. Returns the results, by id.
+    ///
+    /// - Parameter progress: gets the number of orders without a result whenever it changes.
+    package func results(
+        of orders: [GivenOrder], until deadline: Deadline, _ progress: (Int) -> Void
+    ) throws(TokenKeepError) -> [String: ResultValue] {
+        var results: [String: ResultValue] = [:]
+        var left = orders.count + 1
+        while true {
+            let listing = try Fleet.reporting { () throws(RegistryFailure) in
+                try registry.list(prefix: paths.results, keysOnly: false)
+            }
+            for order in orders {
+                guard let entry = listing.entries.first(where: { $0.key == paths.result(order.id) }) else { continue }
+                results[order.id] = ResultValue.open(entry, key)
+            }
+            if results.count < left, results.count < orders.count { progress(orders.count - results.count) }
+            left = results.count
+            guard results.count < orders.count, !deadline.hasPassed else { return results }
+            try wait(after: listing.revision, until: deadline)
+        }
+    }
+
+    private func wait(after revision: Int64, until deadline: Deadline) throws(TokenKeepError) {
+        let watch = try Fleet.reporting { () throws(RegistryFailure) in
+            try registry.watch(prefixes: [paths.results], from: revision)
+        }
+        while !deadline.hasPassed {
+            switch watch.next(within: min(deadline.remainingMilliseconds, 5000), or: -1, -1) {
+            case .nothing: continue
+            case .changed, .ended: return
+            }
+        }
+    }
+}
+
+/// Writes orders for the devices of a user: for another device, or an administrator.
+struct FleetOrders {
+    private let registry: any Registry
+    private let paths: FleetPaths
+    private let key: FleetKey
+    private let from: String
+
+    init(_ registry: any Registry, _ paths: FleetPaths, _ key: FleetKey, from: String) {
+        (self.registry, self.paths, self.key, self.from) = (registry, paths, key, from)
+    }
+
+    /// Writes an order, unless the same one is there already. Returns its id.
+    func give(_ session: FleetSession, reason: String, at now: Int64, eventAt: Int64) throws(TokenKeepError) -> String {
+        let id = key.orderID(device: session.device, session: session.value.session)
+        let path = paths.order(session.device, id)
+        let value = OrderValue(
+            session: session.value.session, service: session.value.service, account: session.value.account, from: from,
+            reason: reason, at: now, eventAt: eventAt)
+        let sealed = try value.sealed(key, for: path)
+        // An order that nobody obeys any more is replaced.
+        var isExpired = false
+        if case .expired? = session.order { isExpired = true }
+        let absent = isExpired ? [] : [path]
+        _ = try Fleet.reporting { () throws(RegistryFailure) in
+            try registry.change([.put(path, sealed, lease: 0)], ifAbsent: absent)
+        }
+        return id
+    }
+
+    func giveEverywhere(_ account: String, _ value: EverywhereValue) throws(TokenKeepError) {
+        let path = paths.everywhere(account)
+        let sealed = try value.sealed(key, for: path)
+        _ = try Fleet.reporting { () throws(RegistryFailure) in
+            try registry.change([.put(path, sealed, lease: 0)], ifAbsent: [])
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import TokenKeepCore
+import TokenKeepSession
+
+extension FleetRunner {
+    /// Obeys every order that waits. Returns the revision at which they were listed.
+    func obey(_ surroundings: RunnerSurroundings) throws(RegistryFailure) -> Int64 {
+        let orders = try registry.list(prefix: paths.orders(of: fleet.device), keysOnly: false)
+        let everywhere = try registry.list(prefix: paths.everywheres, keysOnly: false)
+        state.meet(cluster: orders.cluster, revision: orders.revision)
+        guard !orders.entries.isEmpty || !everywhere.entries.isEmpty else { return orders.revision }
+        for entry in orders.entries { try obey(entry, surroundings) }
+        for entry in everywhere.entries where state.handled[entry.key] != entry.changedAt {
+            try obeyEverywhere(entry, surroundings)
+        }
+        return orders.revision
+    }
+
+    private func present() throws(RegistryFailure) -> [LocalSession] {
+        try EtcdRegistry.needing { () throws(TokenKeepError) in
+            try local.list(offset: registry.clockOffset).map(\.local)
+        }
+    }
+
+    private func obey(_ entry: RegistryEntry, _ surroundings: RunnerSurroundings) throws(RegistryFailure) {
+        guard let parts = paths.parts(of: entry.key), parts.count == 3, FleetPaths.isID(parts[2], digits: 32) else {
+            return
+        }
+        let (id, device, key) = (parts[2], fleet.device, fleet.key)
+        let order = OrderValue.open(entry, key)
+        let decision = OrderRules.decide(
+            order, id: id, expectedID: { key.orderID(device: device, session: $0.session) },
+            isObeyed: state.obeyed.contains(id), local: try present(), now: RegistryClock.now(registry))
+        switch decision {
+        case .ignore:
+            surroundings.warn(
+                TokenKeepError(
+                    .corrupt, "an order in the registry is forged, moved or of a later version; it is not obeyed",
+                    module: "registry"))
+        case .answer(let outcome): try answer(id, entry.key, outcome, "none", surroundings)
+        case .end(let session):
+            let ended = try end(session, order?.reason ?? "", surroundings)
+            let revocation = ended.map { $0.report.revocation.word } ?? "none"
+            try answer(id, entry.key, ended == nil ? .gone : .done, revocation, surroundings)
+            if let ended, ended.report.revocation == .queued { try revoke(ended.session, id) }
+        }
+    }
+
+    private func end(
+        _ session: LocalSession, _ reason: String, _ surroundings: RunnerSurroundings
+    ) throws(RegistryFailure) -> (session: SessionEngine, report: EndReport)? {
+        let ended = try EtcdRegistry.needing { () throws(TokenKeepError) in
+            try local.end(session, options, surroundings.prepare)
+        }
+        if ended != nil { surroundings.ended(session.service, session.account, reason) }
+        return ended
+    }
+
+    /// Leaves the result and takes the order away, at once. A full registry takes the removal alone.
+    private func answer(
+        _ id: String, _ path: String, _ outcome: ResultValue.Outcome, _ revocation: String,
+        _ surroundings: RunnerSurroundings
+    ) throws(RegistryFailure) {
+        state.remember(order: id)
+        save(surroundings)
+        do throws(RegistryFailure) {
+            let change = try result(id, outcome, revocation)
+            _ = try registry.change([change, .delete(path)], ifPresent: [path])
+        } catch {
+            guard error.kind == .full else { throw error }
+            _ = try registry.change([.delete(path)], ifAbsent: [])
+        }
+    }
+
+    private func result(
+        _ id: String, _ outcome: ResultValue.Outcome, _ revocation: String
+    ) throws(RegistryFailure) -> RegistryChange {
+        let path = paths.result(id)
+        let value = ResultValue(
+            device: fleet.device, outcome: outcome, revocation: revocation, at: RegistryClock.now(registry))
+        return .put(path, try sealed(value, for: path), lease: try registry.grant(seconds: ResultValue.lifetime))
+    }
+
+    /// Revokes the tokens of an ended session at its provider, and says so. What fails waits in the outbox.
+    private func revoke(_ session: SessionEngine, _ id: String) throws(RegistryFailure) {
+        guard options.transport != nil, let flushed = try? session.outbox.flush(of: session.name), flushed.sent > 0,
+            flushed.left == 0, flushed.problem == nil
+        else { return }
+        _ = try registry.change([result(id, .done, EndReport.Revocation.done.word)], ifPresent: [paths.result(id)])
+    }
+
+    private func obeyEverywhere(_ entry: RegistryEntry, _ surroundings: RunnerSurroundings) throws(RegistryFailure) {
+        guard let everywhere = EverywhereValue.open(entry, fleet.key) else {
+            surroundings.warn(
+                TokenKeepError(
+                    .corrupt, "an order in the registry is forged, moved or of a later version; it is not obeyed",
+                    module: "registry"))
+            return
+        }
+        for session in OrderRules.ended(by: everywhere, among: try present()) {
+            guard let ended = try end(session, everywhere.reason, surroundings) else { continue }
+            if options.transport != nil, ended.report.revocation == .queued {
+                _ = try? ended.session.outbox.flush(of: ended.session.name)
+            }
+        }
+        state.handled[entry.key] = entry.changedAt
+        save(surroundings)
+    }
+}

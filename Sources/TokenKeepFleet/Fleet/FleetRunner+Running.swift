@@ -1,0 +1,105 @@
+import CSodium
+import CSystemShims
+package import TokenKeepCore
+import TokenKeepSession
+
+extension FleetRunner {
+    /// In seconds: so often the orders are listed, whatever the watch says. It keeps the server's token, which ends 300 s
+    /// after its last use.
+    private static let poll: Int64 = 240
+    /// A watch that lasted so long was a good one, in seconds.
+    private static let settled: Int64 = 30
+
+    private struct Times {
+        var poll: Int64
+        var presence: Int64
+        var publication: Int64
+
+        init(presence: Int64) {
+            let now = SessionTime.now.boottime
+            (poll, self.presence, publication) = (now + FleetRunner.poll, now + presence, now + 3600)
+        }
+
+        /// Milliseconds until the next of them.
+        var pause: UInt32 {
+            UInt32(clamping: max(0, min(poll, presence, publication) - SessionTime.now.boottime) * 1000 + 1)
+        }
+    }
+
+    /// Runs until the process ends. The registry may be away for as long as it likes.
+    ///
+    /// - Throws: ``Status/io`` if the system allows no watch of the sessions.
+    package func run(_ surroundings: RunnerSurroundings) throws(TokenKeepError) {
+        let sessions = try SessionsWatch(fleet.store)
+        var backoff = Backoff()
+        var last = ""
+        while true {
+            do throws(RegistryFailure) {
+                let revision = try synchronize(surroundings)
+                last = ""
+                let began = SessionTime.now.boottime
+                try follow(from: revision, sessions, surroundings)
+                // A watch that is refused at once is asked for less and less often.
+                if SessionTime.now.boottime - began >= FleetRunner.settled { backoff.reset() }
+            } catch {
+                if error.error.message != last { surroundings.warn(error.error) }
+                last = error.error.message
+            }
+            let pause = backoff.pause(random: randombytes_uniform(1000))
+            // A network that comes back, or a session that changes, is a reason to try at once.
+            _ = tokenkeep_wait_readable(sessions.descriptor, surroundings.network, pause)
+            if surroundings.drainNetwork() { backoff.reset() }
+            _ = try? sessions.changes()
+        }
+    }
+
+    /// Follows changes on both sides until the watch ends.
+    private func follow(
+        from revision: Int64, _ sessions: SessionsWatch, _ surroundings: RunnerSurroundings
+    ) throws(RegistryFailure) {
+        let watch = try registry.watch(prefixes: [paths.orders(of: fleet.device), paths.everywheres], from: revision)
+        let presence = max(10, fleet.file.presence / 3)
+        var times = Times(presence: presence)
+        while true {
+            let event = watch.next(within: times.pause, or: sessions.descriptor, surroundings.network)
+            if surroundings.drainNetwork() { watch.probe() }
+            switch event {
+            // The server has stopped, is upgraded or says nothing: the next listing finds what was missed.
+            case .ended:
+                (registry as? EtcdRegistry)?.leaveEndpoint()
+                return
+            case .changed: _ = try obey(surroundings)
+            case .nothing: break
+            }
+            if try haveChanged(sessions) {
+                try publish(surroundings)
+                times.publication = SessionTime.now.boottime + 3600
+            }
+            try keep(&times, presence, surroundings)
+        }
+    }
+
+    private func haveChanged(_ sessions: SessionsWatch) throws(RegistryFailure) -> Bool {
+        let changes = try EtcdRegistry.needing { () throws(TokenKeepError) in try sessions.changes() }
+        return !changes.present.isEmpty || !changes.gone.isEmpty
+    }
+
+    /// What is due by the clock.
+    private func keep(
+        _ times: inout Times, _ presence: Int64, _ surroundings: RunnerSurroundings
+    ) throws(RegistryFailure) {
+        let now = SessionTime.now.boottime
+        if now >= times.poll {
+            _ = try obey(surroundings)
+            times.poll = now + FleetRunner.poll
+        }
+        if now >= times.publication {
+            try publish(surroundings)
+            times.publication = now + 3600
+        }
+        if now >= times.presence {
+            try announce(surroundings)
+            times.presence = now + presence
+        }
+    }
+}

@@ -1,0 +1,161 @@
+package import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepKeys
+package import TokenKeepSession
+
+/// What a runner needs of its program.
+package struct RunnerSurroundings {
+    /// Registers hooks before a session is ended.
+    package var prepare: (SessionEngine) -> Void
+    /// Told of a session that an order ended: service, account, the order's reason.
+    package var ended: (String, String, String) -> Void
+    /// Told of a problem once, until another one comes.
+    package var warn: (TokenKeepError) -> Void
+    /// A descriptor that becomes readable when the network changes, or -1; and what reads it.
+    package var network: Int32
+    package var drainNetwork: () -> Bool
+
+    package init(
+        prepare: @escaping (SessionEngine) -> Void, ended: @escaping (String, String, String) -> Void,
+        warn: @escaping (TokenKeepError) -> Void, network: Int32 = -1, drainNetwork: @escaping () -> Bool = { false }
+    ) {
+        (self.prepare, self.ended, self.warn) = (prepare, ended, warn)
+        (self.network, self.drainNetwork) = (network, drainNetwork)
+    }
+}
+
+/// Is this device in the registry: publishes its sessions, says that it is there, obeys orders. One process does so.
+///
+/// The local truth wins for the device's own keys, the registry for orders. Every step may be repeated after a kill at
+/// any moment: a publication states what is, and an order names the session that it ends.
+package final class FleetRunner {
+    /// A session is written once a day, whatever happens, in seconds.
+    static let publication: Int64 = 86400
+
+    let fleet: Fleet
+    let options: SessionOptions
+    let local: LocalSessions
+    var state: FleetState
+    var lease: Int64 = 0
+    private var written: FleetState?
+    private let lock: FleetLock
+
+    /// - Parameter options: ends sessions and revokes their tokens.
+    /// - Throws: ``Status/busy`` if another process runs the fleet on this device.
+    package init(_ fleet: Fleet, _ options: SessionOptions) throws(TokenKeepError) {
+        self.fleet = fleet
+        self.options = options
+        local = LocalSessions(fleet.store, fleet.key)
+        lock = try FleetLock(fleet.file.name)
+        state = try FleetState.read(fleet.file.name, fleet.key)
+    }
+
+    var registry: any Registry { fleet.registry }
+    var paths: FleetPaths { fleet.paths }
+
+    /// Obeys what waits, publishes what has changed, says that the device is there. Returns the registry's revision before.
+    package func synchronize(_ surroundings: RunnerSurroundings) throws(RegistryFailure) -> Int64 {
+        let revision = try obey(surroundings)
+        try publish(surroundings)
+        try announce(surroundings)
+        return revision
+    }
+
+    /// Writes the state if it differs from the file's.
+    func save(_ surroundings: RunnerSurroundings) {
+        do throws(TokenKeepError) {
+            try state.write(fleet.file.name, fleet.key)
+        } catch {
+            surroundings.warn(error)
+        }
+    }
+
+    func sealed(_ value: some FleetValue, for path: String) throws(RegistryFailure) -> [UInt8] {
+        try EtcdRegistry.needing { () throws(TokenKeepError) in try value.sealed(fleet.key, for: path) }
+    }
+
+    // MARK: Publication
+
+    /// Writes the sessions that have changed, and removes those that have ended.
+    func publish(_ surroundings: RunnerSurroundings) throws(RegistryFailure) {
+        let listed = try registry.list(prefix: paths.sessions, keysOnly: true)
+        state.meet(cluster: listed.cluster, revision: listed.revision)
+        let own = Set(listed.entries.map(\.key).filter { $0.hasSuffix("/\(fleet.device)") })
+        var found = try EtcdRegistry.needing { () throws(TokenKeepError) in try local.list(offset: registry.clockOffset)
+        }
+        if found.count > Fleet.mostSessions {
+            surroundings.warn(
+                TokenKeepError(
+                    .policy, "this device has more than \(Fleet.mostSessions) sessions; the others are not published"))
+            found.removeLast(found.count - Fleet.mostSessions)
+        }
+        let now = RegistryClock.now(registry)
+        var puts: [RegistryChange] = []
+        var published: [String: FleetState.Published] = [:]
+        for session in found {
+            let path = paths.session(session.accountID, fleet.device)
+            let entry = FleetState.Published(hash: hash(session.value), at: now)
+            let before = state.published[session.accountID]
+            let isFresh = before.map { $0.hash == entry.hash && abs(now - $0.at) < FleetRunner.publication } ?? false
+            published[session.accountID] = isFresh ? before : entry
+            if !isFresh || !own.contains(path) {
+                puts.append(.put(path, try sealed(session.value, for: path), lease: 0))
+            }
+        }
+        let kept = Set(found.map { paths.session($0.accountID, fleet.device) })
+        let removals = own.subtracting(kept).sorted().map { RegistryChange.delete($0) }
+        try write(removals)
+        do throws(RegistryFailure) {
+            try write(puts)
+        } catch {
+            // A full registry still takes removals, and so sign-outs.
+            guard error.kind == .full else { throw error }
+            return surroundings.warn(error.error)
+        }
+        guard published != state.published || !puts.isEmpty || !removals.isEmpty else { return }
+        state.published = published
+        save(surroundings)
+    }
+
+    private func write(_ changes: [RegistryChange]) throws(RegistryFailure) {
+        for start in stride(from: 0, to: changes.count, by: 32) {
+            _ = try registry.change(Array(changes[start..<min(start + 32, changes.count)]), ifAbsent: [])
+        }
+    }
+
+    /// The hash of a value without the time of its validation, which alone is no reason to write it.
+    private func hash(_ value: SessionValue) -> String {
+        var value = value
+        value.validatedAt = nil
+        guard let text = try? value.serialized() else { return "" }
+        return Hexadecimal.text(text.withUnsafeBytes { KeyedHash.digest(of: $0, count: 16) })
+    }
+
+    // MARK: Presence
+
+    /// Says that the device is there, under a lease.
+    func announce(_ surroundings: RunnerSurroundings) throws(RegistryFailure) {
+        let path = paths.present(fleet.device)
+        let value = try sealed(PresentValue(at: RegistryClock.now(registry)), for: path)
+        if lease != 0 {
+            do throws(RegistryFailure) {
+                try registry.renew(lease: lease)
+                _ = try registry.change([.put(path, value, lease: lease)], ifAbsent: [])
+                return
+            } catch {
+                // Somebody else's key may hang on the lease: then the server refuses ours.
+                guard error.kind == .leaseGone || error.kind == .denied else { throw error }
+                lease = 0
+            }
+        }
+        do throws(RegistryFailure) {
+            let new = try registry.grant(seconds: fleet.file.presence)
+            _ = try registry.change([.put(path, value, lease: new)], ifAbsent: [])
+            lease = new
+        } catch {
+            // A full registry still takes removals, and so sign-outs.
+            guard error.kind == .full else { throw error }
+            surroundings.warn(error.error)
+        }
+    }
+}

@@ -1,0 +1,100 @@
+import Glibc
+package import TokenKeepCore
+import TokenKeepSession
+
+/// What a device remembers of its registry: a file that is sealed under the user's key.
+package struct FleetState {
+    /// The orders that are remembered.
+    private static let mostOrders = 1000
+
+    package var cluster: UInt64 = 0
+    package var revision: Int64 = 0
+    /// The ids of obeyed orders, the newest last.
+    package var obeyed: [String] = []
+    /// The revision of each `everywhere/ACCOUNT` that was obeyed.
+    package var handled: [String: Int64] = [:]
+    /// Of each published ACCOUNT: the hash of the value, and when it was written.
+    package var published: [String: Published] = [:]
+    /// The identity of each ACCOUNT's session, and whether the person of its ID token was looked for.
+    package struct Published: Equatable {
+        package var hash: String
+        package var at: Int64
+
+        package init(hash: String, at: Int64) { (self.hash, self.at) = (hash, at) }
+    }
+
+    package init() {}
+
+    package mutating func remember(order: String) {
+        guard !obeyed.contains(order) else { return }
+        obeyed.append(order)
+        if obeyed.count > FleetState.mostOrders { obeyed.removeFirst(obeyed.count - FleetState.mostOrders) }
+    }
+
+    /// Notes the registry that answered. Another one, or one whose revision went back, knows nothing of what was
+    /// published, nor which `everywhere` this device has seen.
+    package mutating func meet(cluster: UInt64, revision: Int64) {
+        if cluster != self.cluster || revision < self.revision {
+            published = [:]
+            handled = [:]
+        }
+        (self.cluster, self.revision) = (cluster, revision)
+    }
+
+    // MARK: The file
+
+    private static let path = "state"
+
+    /// `$XDG_STATE_HOME/tokenkeep/fleet`, or `.local/state/tokenkeep/fleet` in the user's home.
+    package static func directory() throws(TokenKeepError) -> String {
+        if !Privileges.areRaised, let value = getenv("XDG_STATE_HOME"), value.pointee == CChar(UInt8(ascii: "/")) {
+            return String(cString: value) + "/tokenkeep/fleet"
+        }
+        guard let home = HomeDirectory.path() else {
+            throw TokenKeepError(.io, "there is no directory for the fleet's state: the user has no home")
+        }
+        return home + "/.local/state/tokenkeep/fleet"
+    }
+
+    /// Reads the state; an empty one if there is none, or if it is damaged: then all is published anew.
+    package static func read(_ fleet: String, _ key: FleetKey) throws(TokenKeepError) -> FleetState {
+        guard let bytes = try PrivateFile.read("\(directory())/\(fleet).state"),
+            let plaintext = key.open(bytes, path: path),
+            let json = plaintext.withUnsafeBytes({ JSONValue(parsing: $0, atMost: 1 << 20) })
+        else { return FleetState() }
+        var state = FleetState()
+        state.cluster = json["cluster"]?.text.flatMap { UInt64($0) } ?? 0
+        state.revision = json["revision"]?.integer ?? 0
+        state.obeyed = json["obeyed"]?.texts ?? []
+        for name in json["handled"]?.names ?? [] { state.handled[name] = json["handled"]?[name]?.integer }
+        for name in json["published"]?.names ?? [] {
+            guard let entry = json["published"]?[name], let hash = entry["hash"]?.text, let at = entry["at"]?.integer
+            else { continue }
+            state.published[name] = Published(hash: hash, at: at)
+        }
+        return state
+    }
+
+    package func write(_ fleet: String, _ key: FleetKey) throws(TokenKeepError) {
+        let json = try JSONValue.object()
+        try json.set("cluster", String(cluster))
+        try json.set("revision", revision)
+        let orders = try JSONValue.array()
+        for order in obeyed { try orders.append(SecretBytes(order)) }
+        try json.set("obeyed", orders)
+        let seen = try JSONValue.object()
+        for (name, revision) in handled { try seen.set(name, revision) }
+        try json.set("handled", seen)
+        let values = try JSONValue.object()
+        for (name, published) in published {
+            let entry = try JSONValue.object()
+            try entry.set("hash", published.hash)
+            try entry.set("at", published.at)
+            try values.set(name, entry)
+        }
+        try json.set("published", values)
+        let plaintext = try json.serialized()
+        try PrivateFile.write(
+            key.seal(plaintext, path: FleetState.path), to: "\(FleetState.directory())/\(fleet).state")
+    }
+}

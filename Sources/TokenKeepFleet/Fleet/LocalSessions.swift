@@ -1,0 +1,78 @@
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepSession
+
+/// The sessions of this device, as they are published.
+final class LocalSessions {
+    private let store: Store
+    private let key: FleetKey
+    /// The person of each session's ID token, by the session's identity: a record is read once.
+    private var people: [String: (subject: String?, email: String?)] = [:]
+
+    init(_ store: Store, _ key: FleetKey) { (self.store, self.key) = (store, key) }
+
+    /// A session with what is published of it.
+    struct Found {
+        let local: LocalSession
+        let value: SessionValue
+        let accountID: String
+    }
+
+    /// - Parameter offset: what the registry's clock is ahead of this machine's.
+    /// - Throws: ``Status/locked`` if the names of sessions are locked.
+    func list(offset: Int64?) throws(TokenKeepError) -> [Found] {
+        try Sessions(store).identified().map { session throws(TokenKeepError) in
+            let info = session.info
+            let id = identity(info, session.identity)
+            let signedInAt = session.signedInAt.map { RegistryClock.time($0.rawValue, offset: offset) }
+            let local = LocalSession(
+                service: info.service, account: info.account, provider: info.provider ?? "", id: id,
+                signedInAt: signedInAt)
+            var value = SessionValue(session: id, service: info.service, account: info.account, state: info.state.word)
+            value.level = info.level?.word
+            value.provider = info.provider
+            value.signedInAt = signedInAt
+            value.validatedAt = info.validatedAt.map { RegistryClock.time($0.rawValue, offset: offset) }
+            (value.subject, value.email) = person(of: info, id)
+            return Found(
+                local: local, value: value, accountID: key.accountID(service: info.service, account: info.account))
+        }
+    }
+
+    func identity(_ info: SessionInfo, _ identity: SessionIdentity) -> String {
+        key.sessionID(service: info.service, account: info.account, epoch: identity.epoch, mark: identity.logoutMark)
+    }
+
+    /// Keyed hashes of the person in the session's ID token, if the record is open.
+    private func person(of info: SessionInfo, _ id: String) -> (subject: String?, email: String?) {
+        if let known = people[id] { return known }
+        var options = SessionOptions()
+        options.timeoutMilliseconds = 5000
+        guard let session = try? SessionEngine(store, service: info.service, account: info.account, options),
+            let token = try? session.idToken()
+        else { return (nil, nil) }
+        let claims = UnverifiedClaims(unverified: token)
+        var found: (subject: String?, email: String?) = (nil, nil)
+        if let issuer = claims?.unverified("iss"), let subject = claims?.unverified("sub") {
+            found.subject = key.subjectHash(issuer: TokenIdentity.fullIssuer(issuer), subject: subject)
+        }
+        if let email = claims?.unverified("email") { found.email = key.emailHash(email) }
+        people[id] = found
+        return found
+    }
+
+    /// Ends a session if it is still the one that is meant, as a sign-out here does. nil if it is another one by now.
+    func end(
+        _ local: LocalSession, _ options: SessionOptions, _ prepare: (SessionEngine) -> Void
+    ) throws(TokenKeepError) -> (session: SessionEngine, report: EndReport)? {
+        let session = try SessionEngine(store, service: local.service, account: local.account, options)
+        prepare(session)
+        let key = key
+        let report = try session.endRemotely { identity in
+            key.sessionID(
+                service: local.service, account: local.account, epoch: identity.epoch, mark: identity.logoutMark)
+                == local.id
+        }
+        return report.map { (session, $0) }
+    }
+}

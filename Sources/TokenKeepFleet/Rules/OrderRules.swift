@@ -1,0 +1,97 @@
+import TokenKeepCore
+
+/// A session of this device, as the rules see it.
+package struct LocalSession: Sendable, Equatable {
+    package let service: String
+    package let account: String
+    package let provider: String
+    /// The identity of the session in the registry.
+    package let id: String
+    /// When it began, by the registry's clock; nil if unknown.
+    package let signedInAt: Int64?
+
+    package init(service: String, account: String, provider: String, id: String, signedInAt: Int64?) {
+        (self.service, self.account, self.provider, self.id, self.signedInAt) = (
+            service, account, provider, id, signedInAt
+        )
+    }
+}
+
+/// Which sessions an order ends. Pure: no clock, no registry, no vault.
+package enum OrderRules {
+    package enum Decision: Sendable, Equatable {
+        /// End this session, and then answer.
+        case end(LocalSession)
+        /// There is nothing to end.
+        case answer(ResultValue.Outcome)
+        /// The order is not what its path says: nobody who may give orders wrote it.
+        case ignore
+    }
+
+    /// - Parameters:
+    ///   - order: the opened value; nil if it does not open.
+    ///   - id: the end of the order's path.
+    ///   - expectedID: the id that the order's session has on this device.
+    ///   - isObeyed: whether this device has obeyed the order already.
+    ///   - now: the registry's time.
+    package static func decide(
+        _ order: OrderValue?, id: String, expectedID: (OrderValue) -> String, isObeyed: Bool, local: [LocalSession],
+        now: Int64
+    ) -> Decision {
+        guard let order, expectedID(order) == id else { return .ignore }
+        guard !isObeyed else { return .answer(.gone) }
+        guard now - order.at <= OrderValue.lifetime else { return .answer(.expired) }
+        // The account's present session has another identity if its user has signed in again.
+        guard let session = local.first(where: { $0.id == order.session }) else { return .answer(.gone) }
+        return .end(session)
+    }
+
+    /// The sessions that an `everywhere` ends: those that began before what it is about.
+    package static func ended(by everywhere: EverywhereValue, among local: [LocalSession]) -> [LocalSession] {
+        local.filter { session in
+            func isMeant(_ wanted: String, _ present: String) -> Bool { wanted.isEmpty || wanted == present }
+            guard isMeant(everywhere.service, session.service), isMeant(everywhere.account, session.account),
+                isMeant(everywhere.provider, session.provider)
+            else { return false }
+            return session.signedInAt.map { $0 < everywhere.eventAt } ?? true
+        }
+    }
+}
+
+/// The time between two attempts to reach the registry.
+package struct Backoff {
+    /// In milliseconds.
+    private static let shortest: UInt32 = 1000
+    private static let longest: UInt32 = 300_000
+    private var next = Backoff.shortest
+
+    package init() {}
+
+    package mutating func reset() { next = Backoff.shortest }
+
+    /// The next pause in milliseconds: between a half and the whole of a time that doubles, so that the devices of a fleet
+    /// do not return at once.
+    ///
+    /// - Parameter random: 0 to 999.
+    package mutating func pause(random: UInt32) -> UInt32 {
+        defer { next = min(next * 2, Backoff.longest) }
+        return next / 2 + UInt32(UInt64(next / 2) * UInt64(min(random, 999)) / 999)
+    }
+}
+
+/// The clock of the registry, from this machine's.
+package enum RegistryClock {
+    /// Smaller differences are the rounding of two clocks to seconds.
+    private static let unnoticed: Int64 = 2
+
+    /// A time of this machine as the registry's clock has it.
+    package static func time(_ local: Int64, offset: Int64?) -> Int64 {
+        guard let offset, abs(offset) > unnoticed else { return local }
+        let (time, overflow) = local.addingReportingOverflow(offset)
+        return overflow ? local : time
+    }
+
+    package static func now(_ registry: any Registry) -> Int64 {
+        time(UnixTime.now.rawValue, offset: registry.clockOffset)
+    }
+}

@@ -1,0 +1,265 @@
+package import TokenKeepCore
+import TokenKeepSession
+
+/// A value of the registry: JSON of one line, which is sealed for its path.
+package protocol FleetValue: Sendable, Equatable {
+    /// The members, in the order of their names. Numbers are whole.
+    var members: [(String, FleetMember?)] { get }
+    /// nil if a member is missing or malformed. Unknown members are passed over.
+    init?(_ members: FleetMembers)
+}
+
+package enum FleetMember: Sendable {
+    case text(String)
+    case number(Int64)
+}
+
+/// The members of an opened value.
+package struct FleetMembers {
+    let json: JSONValue
+
+    /// A text of at most 1024 bytes; nil if there is none.
+    package func text(_ name: String) -> String? {
+        json[name]?.text.flatMap { $0.utf8.count <= 1024 ? $0 : nil }
+    }
+
+    package func number(_ name: String) -> Int64? { json[name]?.integer }
+
+    /// An id of hexadecimal digits.
+    package func id(_ name: String, digits: Int) -> String? {
+        text(name).flatMap { FleetPaths.isID($0, digits: digits) ? $0 : nil }
+    }
+}
+
+extension FleetValue {
+    /// The plaintext.
+    package func serialized() throws(TokenKeepError) -> SecretBytes {
+        let json = try JSONValue.object()
+        for (name, member) in members {
+            switch member {
+            case .text(let text): try json.set(name, text)
+            case .number(let number): try json.set(name, number)
+            case nil: continue
+            }
+        }
+        return try json.serialized()
+    }
+
+    /// The sealed value for a path.
+    package func sealed(_ key: FleetKey, for path: String) throws(TokenKeepError) -> [UInt8] {
+        key.seal(try serialized(), path: path)
+    }
+
+    /// Opens a value; nil if it was forged, moved or made by a later version.
+    package static func open(_ entry: RegistryEntry, _ key: FleetKey) -> Self? {
+        guard let plaintext = key.open(entry.value, path: entry.key),
+            let json = plaintext.withUnsafeBytes({ JSONValue(parsing: $0, atMost: 4096) })
+        else { return nil }
+        return Self(FleetMembers(json: json))
+    }
+}
+
+/// `devices/DEVICE`.
+package struct DeviceValue: FleetValue {
+    package var name: String
+    package var system: String
+    package var version: String
+    package var joined: Int64
+
+    package init(name: String, system: String, version: String, joined: Int64) {
+        (self.name, self.system, self.version, self.joined) = (name, system, version, joined)
+    }
+
+    package var members: [(String, FleetMember?)] {
+        [("joined", .number(joined)), ("name", .text(name)), ("system", .text(system)), ("version", .text(version))]
+    }
+
+    package init?(_ members: FleetMembers) {
+        guard let name = members.text("name"), let joined = members.number("joined") else { return nil }
+        self.init(
+            name: name, system: members.text("system") ?? "", version: members.text("version") ?? "", joined: joined)
+    }
+}
+
+/// `present/DEVICE`: when the device was last there. Leases end late at times, so the key's presence says little.
+package struct PresentValue: FleetValue {
+    package var at: Int64
+
+    package init(at: Int64) { self.at = at }
+    package var members: [(String, FleetMember?)] { [("at", .number(at))] }
+
+    package init?(_ members: FleetMembers) {
+        guard let at = members.number("at") else { return nil }
+        self.at = at
+    }
+}
+
+/// `sessions/ACCOUNT/DEVICE`.
+package struct SessionValue: FleetValue {
+    package var session: String
+    package var service: String
+    package var account: String
+    package var state: String
+    package var level: String?
+    package var provider: String?
+    package var signedInAt: Int64?
+    package var validatedAt: Int64?
+    package var subject: String?
+    package var email: String?
+
+    package init(session: String, service: String, account: String, state: String) {
+        (self.session, self.service, self.account, self.state) = (session, service, account, state)
+    }
+
+    package var members: [(String, FleetMember?)] {
+        [
+            ("account", .text(account)), ("email", email.map(FleetMember.text)), ("level", level.map(FleetMember.text)),
+            ("provider", provider.map(FleetMember.text)), ("service", .text(service)), ("session", .text(session)),
+            ("signed_in_at", signedInAt.map(FleetMember.number)), ("state", .text(state)),
+            ("subject", subject.map(FleetMember.text)), ("validated_at", validatedAt.map(FleetMember.number)),
+        ]
+    }
+
+    package init?(_ members: FleetMembers) {
+        guard let session = members.id("session", digits: 32), let service = members.text("service"),
+            let account = members.text("account"), let state = members.text("state")
+        else { return nil }
+        self.init(session: session, service: service, account: account, state: state)
+        level = members.text("level")
+        provider = members.text("provider")
+        signedInAt = members.number("signed_in_at")
+        validatedAt = members.number("validated_at")
+        subject = members.id("subject", digits: 32)
+        email = members.id("email", digits: 32)
+    }
+}
+
+/// `orders/DEVICE/ID`: end this session.
+package struct OrderValue: FleetValue {
+    /// The time after which an order is not obeyed any more, in seconds.
+    package static let lifetime: Int64 = 30 * 86400
+
+    package var session: String
+    package var service: String
+    package var account: String
+    /// The device that gave the order; "" for an administrator.
+    package var from: String
+    package var reason: String
+    package var at: Int64
+    /// When what the order is about happened.
+    package var eventAt: Int64
+
+    package init(
+        session: String, service: String, account: String, from: String, reason: String, at: Int64, eventAt: Int64
+    ) {
+        (self.session, self.service, self.account) = (session, service, account)
+        (self.from, self.reason, self.at, self.eventAt) = (from, reason, at, eventAt)
+    }
+
+    package var members: [(String, FleetMember?)] {
+        [
+            ("account", .text(account)), ("at", .number(at)), ("event_at", .number(eventAt)), ("from", .text(from)),
+            ("reason", .text(reason)), ("service", .text(service)), ("session", .text(session)),
+            ("what", .text("sign-out")),
+        ]
+    }
+
+    package init?(_ members: FleetMembers) {
+        guard members.text("what") == "sign-out", let session = members.id("session", digits: 32),
+            let service = members.text("service"), let account = members.text("account"),
+            let at = members.number("at"), let eventAt = members.number("event_at")
+        else { return nil }
+        self.init(
+            session: session, service: service, account: account, from: members.text("from") ?? "",
+            reason: members.text("reason") ?? "", at: at, eventAt: eventAt)
+    }
+}
+
+/// `everywhere/ACCOUNT`: end the account's sessions that began before, also on devices that had not published them.
+package struct EverywhereValue: FleetValue {
+    /// "" for all services or accounts.
+    package var service: String
+    package var account: String
+    /// "" for all providers.
+    package var provider: String
+    package var from: String
+    package var reason: String
+    package var eventAt: Int64
+
+    package init(service: String, account: String, provider: String, from: String, reason: String, eventAt: Int64) {
+        (self.service, self.account, self.provider) = (service, account, provider)
+        (self.from, self.reason, self.eventAt) = (from, reason, eventAt)
+    }
+
+    package var members: [(String, FleetMember?)] {
+        [
+            ("account", .text(account)), ("event_at", .number(eventAt)), ("from", .text(from)),
+            ("provider", .text(provider)), ("reason", .text(reason)), ("service", .text(service)),
+            ("what", .text("sign-out")),
+        ]
+    }
+
+    package init?(_ members: FleetMembers) {
+        guard members.text("what") == "sign-out", let service = members.text("service"),
+            let account = members.text("account"), let eventAt = members.number("event_at")
+        else { return nil }
+        self.init(
+            service: service, account: account, provider: members.text("provider") ?? "",
+            from: members.text("from") ?? "", reason: members.text("reason") ?? "", eventAt: eventAt)
+    }
+}
+
+/// `results/ID`: what became of an order.
+package struct ResultValue: FleetValue {
+    /// The time for which a result is kept, in seconds.
+    package static let lifetime: Int64 = 7 * 86400
+
+    package enum Outcome: String, Sendable {
+        /// The session was ended.
+        case done
+        /// The session had ended before.
+        case gone
+        /// The order was older than 30 days.
+        case expired
+    }
+
+    package var device: String
+    package var outcome: Outcome
+    /// The provider's answer to the revocation: done, queued, none, waiting-for-unlock.
+    package var revocation: String
+    package var at: Int64
+
+    package init(device: String, outcome: Outcome, revocation: String, at: Int64) {
+        (self.device, self.outcome, self.revocation, self.at) = (device, outcome, revocation, at)
+    }
+
+    package var members: [(String, FleetMember?)] {
+        [
+            ("at", .number(at)), ("device", .text(device)), ("outcome", .text(outcome.rawValue)),
+            ("revocation", .text(revocation)),
+        ]
+    }
+
+    package init?(_ members: FleetMembers) {
+        guard let device = members.id("device", digits: 16),
+            let outcome = members.text("outcome").flatMap(Outcome.init(rawValue:)), let at = members.number("at")
+        else { return nil }
+        self.init(device: device, outcome: outcome, revocation: members.text("revocation") ?? "", at: at)
+    }
+}
+
+/// `names/USER`, sealed under the fleet's key.
+package struct NameValue: FleetValue {
+    package var name: String
+    /// The user at etcd; "" for none.
+    package var user: String
+
+    package init(name: String, user: String) { (self.name, self.user) = (name, user) }
+
+    package var members: [(String, FleetMember?)] { [("name", .text(name)), ("user", .text(user))] }
+
+    package init?(_ members: FleetMembers) {
+        guard let name = members.text("name") else { return nil }
+        self.init(name: name, user: members.text("user") ?? "")
+    }
+}

@@ -1,0 +1,41 @@
+package import TokenKeepCore
+import TokenKeepRecords
+
+/// What tells one session of an account from the next: it stays while tokens are renewed, and changes with each sign-in.
+package struct SessionIdentity: Sendable, Equatable {
+    /// 128 random bits of the sign-in; "" for a session that another program began.
+    package let epoch: String
+    /// The number that the last logout left.
+    package let logoutMark: UInt32
+
+    init(_ note: SessionNote) {
+        epoch = note.epoch
+        logoutMark = note.logoutMark
+    }
+}
+
+extension Sessions {
+    /// A session, with its identity.
+    package struct Identified: Sendable {
+        package let info: SessionInfo
+        package let identity: SessionIdentity
+        /// When the session began, by this machine's clock; nil if unknown.
+        package let signedInAt: UnixTime?
+    }
+
+    /// The sessions that are not signed out, by service and account. Reads no token and asks no server.
+    ///
+    /// - Throws: the reason why the vault cannot be read; ``Status/locked`` if names are locked.
+    package func identified() throws(TokenKeepError) -> [Identified] {
+        let listing = try list()
+        if let problem = listing.problem, problem.status == .locked { throw problem }
+        var sessions: [Identified] = []
+        for info in listing.sessions where info.state != .signedOut {
+            let name = try ItemName(namespace: store.namespace, service: info.service, account: info.account)
+            guard let file = try files.read(.note, of: name), let note = try? SessionNote(file.state) else { continue }
+            let began = note.signedInAt == 0 ? nil : UnixTime(note.signedInAt)
+            sessions.append(Identified(info: info, identity: SessionIdentity(note), signedInAt: began))
+        }
+        return sessions
+    }
+}

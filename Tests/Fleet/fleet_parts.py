@@ -1,0 +1,261 @@
+"""What the tests of the fleet share: etcd in private directories, and devices as homes with vaults of their own."""
+import base64
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "Support"))
+sys.path.insert(0, os.path.join(HERE, "..", "Servers"))
+from patience import PATIENCE, wait_until  # noqa: E402: their folders must be on the path first
+
+STACK = ["--stack", "any required vault"]
+
+
+def free_ports(count):
+    """Ports that nobody has now. Port 0 breaks etcd's gateway, which dials the address as it is written."""
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def openssl(*arguments):
+    subprocess.run(["openssl", *arguments], check=True, capture_output=True)
+
+
+class Authority:
+    """A certificate authority in a directory, and what it signs."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        os.makedirs(directory, exist_ok=True)
+        self.file = f"{directory}/ca.pem"
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30",
+                "-subj", "/O=fleet test", "-keyout", f"{directory}/ca.key", "-out", self.file,
+                "-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign")
+
+    def sign(self, name, subject, days="30", names="IP:127.0.0.1"):
+        """The paths of a certificate and its key. A server's is also its gateway's, which is a client."""
+        path = f"{self.directory}/{name}"
+        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", subject,
+                "-keyout", f"{path}.key", "-out", f"{path}.csr")
+        with open(f"{path}.ext", "w", encoding="utf-8") as file:
+            file.write(f"subjectAltName={names}\nextendedKeyUsage=serverAuth,clientAuth\n")
+        openssl("x509", "-req", "-in", f"{path}.csr", "-CA", self.file, "-CAkey", f"{self.directory}/ca.key",
+                "-CAcreateserial", "-days", days, "-extfile", f"{path}.ext", "-out", f"{path}.pem")
+        return f"{path}.pem", f"{path}.key"
+
+
+class Etcd:
+    """One member in a directory of its own."""
+
+    def __init__(self, directory, authority=None, options=(), wants_certificate=False):
+        self.directory, self.authority, self.options = directory, authority, list(options)
+        self.wants_certificate = wants_certificate
+        self.process = None
+        os.makedirs(directory, exist_ok=True)
+        if authority:
+            self.certificate = authority.sign("server", "/O=fleet test")
+            self.client_certificate = authority.sign("ctl", "/O=fleet test")
+        self.choose_ports()
+
+    def choose_ports(self):
+        self.port, self.peer_port = free_ports(2)
+        scheme = "https" if self.authority else "http"
+        self.url = f"{scheme}://127.0.0.1:{self.port}"
+
+    def start(self):
+        """Starts the member; other ports are tried if somebody has taken one meanwhile."""
+        command = [
+            "etcd", "--data-dir", f"{self.directory}/data", "--listen-client-urls", self.url,
+            "--advertise-client-urls", self.url, "--listen-peer-urls", f"http://127.0.0.1:{self.peer_port}",
+            "--initial-advertise-peer-urls", f"http://127.0.0.1:{self.peer_port}",
+            "--initial-cluster", f"default=http://127.0.0.1:{self.peer_port}", "--logger", "zap", *self.options]
+        if self.authority:
+            command += ["--cert-file", self.certificate[0], "--key-file", self.certificate[1]]
+        if self.wants_certificate:
+            command += ["--client-cert-auth", "--trusted-ca-file", self.authority.file]
+        with open(f"{self.directory}/log", "ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env={"PATH": os.environ["PATH"]})
+        wait_until(self.is_there, "etcd")
+        return self
+
+    def is_there(self):
+        assert self.process.poll() is None, self.log()[-2000:]
+        return self.ctl("endpoint", "health", check=False).returncode == 0 or "auth: user name is empty" in self.log()
+
+    def log(self):
+        with open(f"{self.directory}/log", encoding="utf-8") as file:
+            return file.read()
+
+    def kill(self, number=signal.SIGKILL):
+        self.process.send_signal(number)
+        self.process.wait()
+
+    def freeze(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.kill()
+
+    def ctl(self, *arguments, user=None, check=True):
+        command = ["etcdctl", "--endpoints", self.url, *arguments]
+        if self.authority:
+            certificate = self.client_certificate if self.wants_certificate else None
+            command[1:1] = ["--cacert", self.authority.file]
+            if certificate:
+                command[1:1] = ["--cert", certificate[0], "--key", certificate[1]]
+        if user:
+            command += ["--user", user]
+        return subprocess.run(command, check=check, capture_output=True, env={"PATH": os.environ["PATH"], "ETCDCTL_API": "3"})
+
+    def keys(self, prefix="", user=None):
+        """The keys with their values, as etcd has them."""
+        found = json.loads(self.ctl("get", prefix, "--prefix", "-w", "json", user=user).stdout)
+        return {
+            base64.b64decode(entry["key"]).decode(): base64.b64decode(entry.get("value", ""))
+            for entry in found.get("kvs", [])}
+
+    def put(self, key, value):
+        """Writes a value of any bytes, as who runs etcd can."""
+        body = json.dumps({"key": base64.b64encode(key.encode()).decode(), "value": base64.b64encode(value).decode()})
+        self.post("/v3/kv/put", body)
+
+    def post(self, path, body, headers=None):
+        import ssl
+        context = ssl.create_default_context(cafile=self.authority.file) if self.authority else None
+        request = urllib.request.Request(self.url + path, body.encode(), headers or {})
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE, context=context) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+
+class Device:
+    """A home with a vault, which is a device of a fleet."""
+
+    def __init__(self, program, directory, name):
+        self.program, self.home, self.name = program, f"{directory}/{name}", name
+        os.makedirs(self.home, exist_ok=True)
+        self.environment = {
+            "PATH": os.environ["PATH"], "HOME": self.home, "TOKENKEEP_VAULT": f"{self.home}/vault",
+            "XDG_CONFIG_HOME": f"{self.home}/config", "XDG_STATE_HOME": f"{self.home}/state", "LC_ALL": "C.UTF-8"}
+        self.runner = None
+
+    def run(self, *arguments, given=None, check=0, stack=True):
+        """Runs a command. `check`: the exit code that it must have; None for any."""
+        command = [self.program, *arguments, *(STACK if stack else [])]
+        done = subprocess.run(
+            command, input=given, capture_output=True, text=True, env=self.environment, timeout=PATIENCE)
+        assert check is None or done.returncode == check, (
+            f"{self.name}: {' '.join(arguments)}: {done.returncode}\n{done.stdout}{done.stderr}")
+        return done
+
+    def fleet(self, *arguments, given=None, check=0):
+        return self.run("fleet", *arguments, given=given, check=check)
+
+    def init(self, etcd, *options, given=None):
+        authority = ["--ca", etcd.authority.file] if etcd.authority else []
+        return self.fleet(
+            "init", "home", "--endpoint", etcd.url, *authority, "--name", self.name, "--person", "ann", *options, given=given)
+
+    def join(self, inviter):
+        invitation = inviter.fleet("invite")
+        return self.join_by(invitation)
+
+    def join_by(self, invitation):
+        words = invitation.stderr.strip().splitlines()[-1]
+        return self.fleet("join", "--name", self.name, given=f"{invitation.stdout.strip()}\n{words}\n")
+
+    def sign_in(self, server, account="ann", service="api.example.com", **members):
+        """Signs in. Returns the family of the tokens at the server."""
+        family, response = server.sign_in()
+        response.update(members)
+        self.run("session", "begin", service, account, "--provider", "rotating", given=json.dumps(response))
+        return family
+
+    def provider(self, server):
+        """The file of the provider at a server on this machine."""
+        directory = f"{self.home}/config/tokenkeep/providers.d"
+        os.makedirs(directory, exist_ok=True)
+        with open(f"{directory}/rotating.conf", "w", encoding="utf-8") as file:
+            file.write(
+                f"token_endpoint = {server.address}/token\nrevocation_endpoint = {server.address}/revoke\n"
+                "client_id = app\nsessions_page = https://id.example.com/sessions\n")
+
+    def start(self):
+        """Runs the fleet until `stop`."""
+        self.log = open(f"{self.home}/run.log", "ab")
+        self.runner = subprocess.Popen(
+            [self.program, "fleet", "run", *STACK], env=self.environment, stdout=self.log, stderr=self.log)
+        return self
+
+    def stop(self, number=signal.SIGTERM):
+        if self.runner and self.runner.poll() is None:
+            self.runner.send_signal(signal.SIGCONT)
+            self.runner.send_signal(number)
+            self.runner.wait()
+        self.runner = None
+
+    def said(self):
+        with open(f"{self.home}/run.log", encoding="utf-8") as file:
+            return file.read()
+
+    def sessions(self, *arguments, **options):
+        """The list: {(device name, service, account): session}."""
+        listing = json.loads(self.fleet("list", "--json", *arguments, **options).stdout)
+        return {(one["device_name"], one["service"], one["account"]): one for one in listing["sessions"]}
+
+    def state(self, account="ann", service="api.example.com"):
+        shown = json.loads(self.run("session", "show", service, account, "--json").stdout)
+        return shown["state"], shown["reason"]
+
+
+class Place:
+    """A directory for a test, whose processes end with it."""
+
+    def __init__(self, program, directory):
+        self.program, self.directory = program, directory
+        self.members, self.devices = [], []
+        shutil.rmtree(directory, ignore_errors=True)
+        os.makedirs(directory)
+
+    def etcd(self, **options):
+        member = Etcd(f"{self.directory}/etcd{len(self.members)}", **options)
+        self.members.append(member)
+        return member.start()
+
+    def device(self, name, server=None):
+        device = Device(self.program, self.directory, name)
+        self.devices.append(device)
+        if server:
+            device.provider(server)
+        return device
+
+    def authority(self):
+        return Authority(f"{self.directory}/authority")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for device in self.devices:
+            device.stop()
+        for member in self.members:
+            member.stop()

@@ -1,0 +1,51 @@
+#!/usr/bin/python3
+"""Fleets of devices on a real etcd.
+
+Usage: run.py PROGRAM [NAME…]      NAME: a part of a test's name
+
+A test is a function `test_…(place, server)` of a file t_*.py here.
+"""
+import glob
+import importlib
+import os
+import subprocess
+import sys
+import tempfile
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from fleet_parts import Place  # noqa: E402: its folder must be on the path first
+from rotating_server import RotatingServer  # noqa: E402
+
+
+def tests(names):
+    for path in sorted(glob.glob(f"{HERE}/t_*.py")):
+        module = importlib.import_module(os.path.basename(path)[:-3])
+        for name, test in vars(module).items():
+            if name.startswith("test_") and (not names or any(part in name for part in names)):
+                yield name, test
+
+
+def main():
+    program, names = os.path.realpath(sys.argv[1]), sys.argv[2:]
+    version = subprocess.run(["etcd", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    print(version, flush=True)
+    failed = count = 0
+    with tempfile.TemporaryDirectory(prefix="fleet.") as directory, RotatingServer(3600) as server:
+        for name, test in tests(names):
+            count += 1
+            try:
+                with Place(program, f"{directory}/{name}") as place:
+                    test(place, server)
+                print(f"ok {name}", flush=True)
+            except Exception:
+                failed += 1
+                print(f"FAILED {name}", flush=True)
+                traceback.print_exc()
+    print(f"{count - failed} of {count} tests of the fleet passed")
+    return 1 if failed or not count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

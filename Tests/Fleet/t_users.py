@@ -1,0 +1,173 @@
+"""Users and rights: etcd's users, certificates, join codes, administrators."""
+import json
+
+from fleet_parts import Etcd, wait_until
+
+ROOT = "root-password-of-the-test\n"
+CTL = "root:root-password-of-the-test"
+
+
+def company(place, server, **options):
+    """A fleet with etcd's users: the administrator's desk, and a laptop of ann."""
+    authority = place.authority()
+    etcd = place.etcd(authority=authority, **options)
+    admin, laptop = place.device("admin", server), place.device("laptop", server)
+    admin.fleet("init", "home", "--endpoint", etcd.url, "--ca", authority.file, "--name", "admin", "--person", "boss")
+    admin.fleet("admin", "init", given=ROOT)
+    laptop.join_by(admin.fleet("admin", "add-user", "ann", given=ROOT))
+    return etcd, admin, laptop
+
+
+def test_each_user_has_its_own_prefix(place, server):
+    etcd, admin, laptop = company(place, server)
+    laptop.sign_in(server)
+    laptop.fleet("run", "--once")
+    admin.sign_in(server, account="boss")
+    admin.fleet("run", "--once")
+    assert {account for _, _, account in laptop.sessions()} == {"ann"}
+    assert {account for _, _, account in admin.sessions()} == {"boss"}
+    users = {one["user"]: one for one in json.loads(admin.fleet("admin", "list", "--json", given=ROOT).stdout)}
+    assert users["ann"]["sessions"] == users["ann"]["devices"] == users["boss"]["sessions"] == 1, users
+    # By plain calls the role refuses all but the user's own keys.
+    keys = etcd.keys("/tokenkeep/", user=CTL)
+    users_of = {key.split("/")[5] for key in keys if "/users/" in key}
+    ann, boss = users["ann"]["id"], users["boss"]["id"]
+    assert users_of == {ann, boss}
+    names = etcd.ctl("user", "list", user=CTL).stdout.decode().split()
+    assert sorted(names) == sorted(["root", f"tokenkeep-{ann[:16]}", f"tokenkeep-{boss[:16]}"]), names
+    secret = json.loads(laptop.run("load", "org.tokenkeep.fleet", "home").stdout)
+    own = f"tokenkeep-{ann[:16]}:{secret['password']}"
+    for call in (["get", f"/tokenkeep/home/1/users/{boss}/", "--prefix"], ["del", f"/tokenkeep/home/1/users/{boss}/", "--prefix"],
+                 ["put", f"/tokenkeep/home/1/users/{boss}/orders/0123456789abcdef/{'0' * 32}", "x"], ["get", "/tokenkeep/home/1/names/", "--prefix"]):
+        refused = etcd.ctl(*call, user=own, check=False)
+        assert b"permission denied" in refused.stderr, refused
+    assert "fleet_key" not in secret and "fleet_key" in json.loads(admin.run("load", "org.tokenkeep.fleet", "home").stdout)
+
+
+def test_an_administrator_ends_the_sessions_of_a_user(place, server):
+    _, admin, laptop = company(place, server)
+    family = laptop.sign_in(server)
+    laptop.sign_in(server, account="other")
+    laptop.start()
+    wait_until(lambda: users(admin)["ann"]["sessions"] == 2, "the publication")
+    assert "the fleet has no user eve" in admin.fleet("admin", "sign-out", "eve", given=ROOT, check=1).stderr
+    told = admin.fleet("admin", "sign-out", "ann", "--account", "ann", "--reason", "left", given=ROOT)
+    assert told.stdout == "1 ordered\n"
+    wait_until(lambda: laptop.state() == ("signed-out", "remote"), "the sign-out")
+    wait_until(lambda: family.is_revoked, "the grant's end")
+    assert laptop.state("other")[0] == "user"
+    assert "by an order (left)" in laptop.said()
+    # Nothing is left to end, and that is no error.
+    wait_until(lambda: users(admin)["ann"]["sessions"] == 1, "the removal")
+    assert admin.fleet("admin", "sign-out", "ann", "--account", "ann", given=ROOT).stdout == "0 ordered\n"
+    # A session that began after the event goes on.
+    admin.fleet("admin", "sign-out", "ann", "--before", "@1000000000", given=ROOT)
+    assert laptop.state("other")[0] == "user"
+    # The order for all services reaches a session that was not published.
+    laptop.stop()
+    laptop.sign_in(server, account="unpublished")
+    wait_until(lambda: is_past(laptop, "unpublished"), "the next second")
+    assert admin.fleet("admin", "sign-out", "ann", given=ROOT).stdout == "1 ordered\n"
+    laptop.fleet("run", "--once")
+    assert laptop.state("unpublished") == laptop.state("other") == ("signed-out", "remote")
+
+
+def is_past(device, account):
+    from t_sign_out import is_after
+    return is_after(device, account)
+
+
+def users(admin):
+    return {one["user"]: one for one in json.loads(admin.fleet("admin", "list", "--json", given=ROOT).stdout)}
+
+
+def test_a_removed_user_has_no_rights_and_no_keys(place, server):
+    etcd, admin, laptop = company(place, server)
+    laptop.sign_in(server)
+    laptop.fleet("run", "--once")
+    ann = users(admin)["ann"]["id"]
+    assert "end when etcd's members restart" in admin.fleet("admin", "remove-user", "ann", given=ROOT).stderr
+    assert not [key for key in etcd.keys("/tokenkeep/", user=CTL) if ann in key]
+    assert "refuses the user or the password" in laptop.fleet("list", check=5).stderr
+    assert "the fleet has no user ann" in admin.fleet("admin", "remove-user", "ann", given=ROOT, check=1).stderr
+    assert laptop.state()[0] == "user"
+
+
+def test_a_changed_password_is_named_and_a_new_code_mends_it(place, server):
+    _, admin, laptop = company(place, server)
+    laptop.sign_in(server)
+    invitation = admin.fleet("admin", "add-user", "ann", given=ROOT)
+    refused = laptop.fleet("run", "--once", check=5)
+    assert "refuses the user or the password" in refused.stderr and "tokenkeep fleet join" in refused.stderr, refused
+    laptop.join_by(invitation)
+    laptop.fleet("run", "--once")
+    assert len(users(admin)["ann"]) and users(admin)["ann"]["devices"] == 1
+    wrong = admin.fleet("admin", "list", given="wrong\n", check=5)
+    assert "give the password of etcd's root on standard input" in wrong.stderr
+    assert "this device has not the key of the fleet home" in laptop.fleet("admin", "list", given=ROOT, check=5).stderr
+
+
+def test_old_devices_are_pruned_by_name(place, server):
+    _, admin, laptop = company(place, server)
+    laptop.fleet("run", "--once")
+    def pruned(*options):
+        lines = admin.fleet("admin", "prune", "--older-than", *options, given=ROOT).stdout.splitlines()
+        return [line.split("\t")[:2] for line in lines]
+    assert pruned("1d") == []
+    wait_until(lambda: ["ann", "laptop"] in pruned("0s", "--dry-run"), "the next second")
+    assert ["ann", "laptop"] in pruned("0s", "--dry-run")
+    assert ["ann", "laptop"] in pruned("0s")
+    assert users(admin)["ann"]["devices"] == 0
+
+
+def test_join_codes_are_sealed_by_their_words(place, server):
+    etcd = place.etcd()
+    desk, laptop = place.device("desk", server), place.device("laptop", server)
+    desk.init(etcd)
+    invitation = desk.fleet("invite")
+    code, words = invitation.stdout.strip(), invitation.stderr.strip()
+    assert len(words.split()) == 8 and "\n" not in words and "\n" not in code
+    other = " ".join(reversed(words.split()))
+    def joins(text, check):
+        return laptop.fleet("join", "--name", "laptop", given=text, check=check).stderr
+    assert "the words are not those of this join code" in joins(f"{code}\n{other}\n", 5)
+    assert "these are not the words of a join code" in joins(f"{code}\nbad words\n", 2)
+    for damaged in (code[:-4], code[:60] + ("A" if code[60] != "A" else "B") + code[61:], code[3:], "x" * 70000):
+        assert "this is no join code, or a part of it is missing" in joins(f"{damaged}\n{words}\n", 2)
+    assert "standard input has no join code" in joins("a\nb\nc\n", 2)
+    ended = desk.fleet("invite", "--expires", "0s")
+    given = f"{ended.stdout.strip()}\n{ended.stderr.strip()}\n"
+    # A code is good until its last second is over.
+    wait_until(lambda: "the join code is not valid any more" in laptop.fleet("join", given=given, check=None).stderr
+               or laptop.fleet("leave", check=None) is None, "the end of the code")
+    laptop.fleet("join", "--name", "laptop", given=f"{code}\n{words.upper().replace(' ', '-')}\n")
+    # Again by the same user: the same device. By another user: no.
+    joins(f"{code}\n{words}\n", 0)
+    assert len({one.split("/")[-1] for one in etcd.keys("/tokenkeep/") if "/devices/" in one}) == 2
+    other = place.device("other", server)
+    other.fleet("init", "home", "--endpoint", etcd.url, "--person", "eve", "--name", "other")
+    assert "in the fleet home already" in other.fleet("join", given=f"{code}\n{words}\n", check=6).stderr
+    other.fleet("leave", "--local")
+
+
+def test_client_certificates_have_no_common_name(place, server):
+    authority = place.authority()
+    etcd = place.etcd(authority=authority, wants_certificate=True)
+    desk = place.device("desk", server)
+    def begin(*options, check):
+        return desk.fleet("init", "home", "--endpoint", etcd.url, "--ca", authority.file, *options, check=check).stderr
+    refused = begin(check=None)
+    assert "refuses this device's certificate:" in refused or "want a client certificate" in refused, refused
+    good = authority.sign("device", "/O=fleet/OU=desk")
+    begin("--cert", good[0], "--key", good[1], check=0)
+    desk.fleet("run", "--once")
+    # With etcd's users on, the gateway refuses every call of a certificate with a common name.
+    desk.fleet("admin", "init", given=ROOT)
+    laptop = place.device("laptop", server)
+    named = authority.sign("named", "/CN=laptop")
+    invitation = desk.fleet("admin", "add-user", "ann", given=ROOT)
+    given = f"{invitation.stdout.strip()}\n{invitation.stderr.strip().splitlines()[-1]}\n"
+    refused = laptop.fleet("join", "--cert", named[0], "--key", named[1], given=given, check=2).stderr
+    assert "the client certificate has a common name" in refused, refused
+    own = authority.sign("laptop", "/O=fleet/OU=laptop")
+    laptop.fleet("join", "--cert", own[0], "--key", own[1], given=given)

@@ -1,0 +1,105 @@
+import Testing
+import TokenKeepCore
+
+@testable import TokenKeepFleet
+
+@Suite("Orders: which sessions they end")
+struct OrderRulesTests {
+    private static let session = LocalSession(
+        service: "api", account: "ann", provider: "example", id: String(repeating: "a", count: 32), signedInAt: 1000)
+    private static let order = OrderValue(
+        session: session.id, service: "api", account: "ann", from: "", reason: "lost", at: 2000, eventAt: 2000)
+
+    private func decide(
+        _ order: OrderValue?, id: String = "id", isObeyed: Bool = false, local: [LocalSession] = [session],
+        now: Int64 = 2001
+    ) -> OrderRules.Decision {
+        OrderRules.decide(order, id: id, expectedID: { _ in "id" }, isObeyed: isObeyed, local: local, now: now)
+    }
+
+    @Test("an order ends the session that it names")
+    func endsItsSession() { #expect(decide(Self.order) == .end(Self.session)) }
+
+    @Test("a later session of the same account stays")
+    func newerSessionStays() {
+        let later = LocalSession(
+            service: "api", account: "ann", provider: "example", id: String(repeating: "b", count: 32), signedInAt: 1500
+        )
+        #expect(decide(Self.order, local: [later]) == .answer(.gone))
+    }
+
+    @Test("a value that does not open, or lies under another id, is not obeyed")
+    func forgedOrder() {
+        #expect(decide(nil) == .ignore)
+        #expect(decide(Self.order, id: "other") == .ignore)
+    }
+
+    @Test("an order is obeyed once, and not after 30 days")
+    func onceAndNotTooLate() {
+        #expect(decide(Self.order, isObeyed: true) == .answer(.gone))
+        #expect(decide(Self.order, now: 2000 + OrderValue.lifetime) == .end(Self.session))
+        #expect(decide(Self.order, now: 2001 + OrderValue.lifetime) == .answer(.expired))
+    }
+
+    @Test("a clock that is ten years off neither hides an order nor repeats it")
+    func wrongClock() {
+        #expect(decide(Self.order, now: 2000 - 315_360_000) == .end(Self.session))
+        #expect(RegistryClock.time(5000, offset: 315_360_000) == 315_365_000)
+        #expect(RegistryClock.time(5000, offset: 1) == 5000)
+        #expect(RegistryClock.time(.max, offset: 315_360_000) == .max)
+    }
+
+    @Test("everywhere ends what began before, of the service, account and provider that it names")
+    func everywhere() {
+        func value(service: String = "", account: String = "", provider: String = "", at: Int64) -> EverywhereValue {
+            EverywhereValue(service: service, account: account, provider: provider, from: "", reason: "", eventAt: at)
+        }
+        func ended(_ value: EverywhereValue) -> [LocalSession] { OrderRules.ended(by: value, among: [Self.session]) }
+        #expect(ended(value(at: 1001)) == [Self.session])
+        #expect(ended(value(at: 1000)).isEmpty)
+        #expect(ended(value(service: "api", account: "ann", provider: "example", at: 1001)) == [Self.session])
+        #expect(ended(value(service: "web", at: 1001)).isEmpty)
+        #expect(ended(value(account: "bob", at: 1001)).isEmpty)
+        #expect(ended(value(provider: "other", at: 1001)).isEmpty)
+        let unknown = LocalSession(service: "api", account: "ann", provider: "", id: "", signedInAt: nil)
+        #expect(OrderRules.ended(by: value(at: 1), among: [unknown]) == [unknown])
+    }
+
+    @Test("pauses double to five minutes, and differ from device to device")
+    func backoff() {
+        var (early, late) = (Backoff(), Backoff())
+        var pauses: [(UInt32, UInt32)] = []
+        for _ in 0..<12 { pauses.append((early.pause(random: 0), late.pause(random: 999))) }
+        #expect(pauses.first.map { $0.0 == 500 && $0.1 == 1000 } == true)
+        #expect(pauses.last.map { $0.0 == 150_000 && $0.1 == 300_000 } == true)
+        early.reset()
+        #expect(early.pause(random: 5000) == 1000)
+    }
+
+    @Test("versions of etcd with known holes are told from those without")
+    func versions() {
+        for version in ["3.4.23", "3.5.16", "3.5.32", "3.6.13", "3.7.0", "2.3.8", "", "x", "3.5", "3.x.1"] {
+            #expect(ServerVersions.hasHoles(version), "\(version)")
+        }
+        for version in ["3.5.33", "3.6.14", "3.7.1", "3.7.2", "3.8.0", "4.0.0", "3.6.15-rc.1"] {
+            #expect(!ServerVersions.hasHoles(version), "\(version)")
+        }
+    }
+
+    @Test("another registry, or one that went back, has nothing of what was published")
+    func restoredRegistry() {
+        var state = FleetState()
+        state.meet(cluster: 1, revision: 10)
+        state.published["a"] = FleetState.Published(hash: "h", at: 1)
+        state.remember(order: "o")
+        state.meet(cluster: 1, revision: 11)
+        #expect(state.published.count == 1)
+        state.meet(cluster: 1, revision: 9)
+        #expect(state.published.isEmpty && state.obeyed == ["o"])
+        state.published["a"] = FleetState.Published(hash: "h", at: 1)
+        state.meet(cluster: 2, revision: 20)
+        #expect(state.published.isEmpty)
+        for number in 0..<2000 { state.remember(order: "\(number)") }
+        #expect(state.obeyed.count == 1000 && state.obeyed.last == "1999")
+    }
+}
