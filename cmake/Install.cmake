@@ -4,6 +4,8 @@
 set(directories ${CMAKE_INSTALL_BINDIR} ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_LIBDIR}/cmake/TokenKeep
     ${CMAKE_INSTALL_LIBDIR}/tokenkeep/modules ${CMAKE_INSTALL_LIBEXECDIR}/tokenkeep ${CMAKE_INSTALL_INCLUDEDIR}/tokenkeep
     ${CMAKE_INSTALL_DOCDIR} ${CMAKE_INSTALL_DATADIR}/tokenkeep ${CMAKE_INSTALL_DATADIR}/pam-configs
+    ${CMAKE_INSTALL_MANDIR}/man1 ${CMAKE_INSTALL_MANDIR}/man3 ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+    ${CMAKE_INSTALL_DATADIR}/zsh/site-functions ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
     ${CMAKE_INSTALL_DATADIR}/dbus-1/services lib/systemd/user lib/systemd/user-preset lib/systemd/system/user-runtime-dir@.service.d)
 if(NOT IS_ABSOLUTE "${TOKENKEEP_PAM_DIRECTORY}")
     list(APPEND directories ${TOKENKEEP_PAM_DIRECTORY})

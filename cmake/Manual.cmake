@@ -1,0 +1,26 @@
+# Manual pages and the completions of shells. The program writes both about itself, so that neither grows old.
+find_program(PYTHON3 python3)
+set(described ${PROJECT_BINARY_DIR}/described)
+set(describe COMMAND ${CMAKE_COMMAND} -E make_directory ${described})
+foreach(shell bash zsh fish)
+    list(APPEND describe COMMAND ${program} --generate-completion-script ${shell} > ${described}/tokenkeep.${shell})
+endforeach()
+if(PYTHON3)
+    list(APPEND describe COMMAND ${PYTHON3} ${PROJECT_SOURCE_DIR}/scripts/man-page.py ${program} ${PROJECT_VERSION}
+        > ${described}/tokenkeep.1)
+else()
+    message(STATUS "tokenkeep(1) is left out: python3 is missing")
+endif()
+add_custom_command(OUTPUT ${described}/tokenkeep.fish ${describe} DEPENDS ${program} scripts/man-page.py
+    COMMENT "Writing the manual page and the completions" VERBATIM)
+add_custom_target(described ALL DEPENDS ${described}/tokenkeep.fish)
+add_dependencies(described library)
+
+if(PYTHON3)
+    install(FILES ${described}/tokenkeep.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+endif()
+install(FILES data/man/tokenkeep-credential.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES data/man/tokenkeep.3 DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
+install(FILES ${described}/tokenkeep.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME tokenkeep)
+install(FILES ${described}/tokenkeep.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _tokenkeep)
+install(FILES ${described}/tokenkeep.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
