@@ -207,6 +207,7 @@ test-layout:
 	@Tests/Layout/check_dependencies.sh
 	@Tests/Layout/check_goals.sh
 	@Tests/Layout/check_packaging.py
+	@Tests/Layout/check_release.sh
 
 # A test expects every error message word for word, but for those of a list with the reasons.
 test-messages:
@@ -298,6 +299,14 @@ test-python: test-deps stage
 test-swift-packages: test-deps stage
 	Tests/Consumers/swift/run.sh
 	Tests/Examples/packages.sh $(STAGE)
+
+# The Debian packages on a clean Debian 12 without a network, which mmdebstrap makes once; the tarball as others use it; vaults,
+# programs and modules of releases before. As root. TOKENKEEP_BUILT=1 takes the packages that lie in build/packages.
+test-packages: test-deps stage $(if $(TOKENKEEP_BUILT),,deb)
+	Tests/Packages/run.sh build/packages
+	Tests/Packages/tarball.sh build/packages
+	Tests/Packages/wrong_use.sh
+	Tests/Upgrade/run.sh $(STAGE)
 
 # The provider of org.freedesktop.secrets with clients that exist, on buses of its own.
 test-provider: test-deps stage

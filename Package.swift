@@ -297,7 +297,7 @@ if Context.environment["TOKENKEEP_PROGRAM"] == "1" {
             name: "tokenkeep-requests", dependencies: ["TokenKeepFoundation", "TokenKeep"],
             path: "Tests/Benchmarks/Requests", swiftSettings: strict),
     ]
-    // Programs of others, which see what is public alone. They are packages of their own, too (`make test-packages`); here
+    // Programs of others, which see what is public alone. They are packages of their own, too (`make test-swift-packages`); here
     // the library is not compiled for them once more.
     let strictest =
         strict + [.enableUpcomingFeature("ExistentialAny"), .enableUpcomingFeature("MemberImportVisibility")]
