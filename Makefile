@@ -108,7 +108,7 @@ verify-memory: test-deps
 
 verify-systems: test-systemd test-login test-tpm
 
-verify-packages: test-swift-packages test-packages docs
+verify-packages: test-swift-packages test-packages docs compare-builds
 
 verify-release: test-release
 
@@ -416,8 +416,8 @@ test-providers: stage
 	command -v mmdebstrap > /dev/null || apt-get install -y mmdebstrap
 	Tests/Providers/run.py $(STAGE) $(PROVIDERS)
 
-# Builds the last commit in two places and compares them byte by byte.
-compare-builds: deps-library
+# Builds the packages of the last commit in two places and compares them byte by byte.
+compare-builds: deps dist
 	scripts/compare-builds.sh
 
 # Draws docs/figures.svg from the same run.

@@ -1,6 +1,7 @@
 # What the packages hold, read without installing them. Read by run.sh.
 names="libtokenkeep0 libtokenkeep-dev tokenkeep-common tokenkeep tokenkeep-secret-service libpam-tokenkeep python3-tokenkeep"
 files=$work/files
+mkdir -p "$files"
 for name in $names; do
     dpkg-deb -x "$packages/$name"_*.deb "$files/$name" 2>/dev/null || fail "there is no package $name"
 done

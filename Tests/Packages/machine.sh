@@ -1,6 +1,6 @@
 # A clean machine: what apt, debian/tests and dpkg do there. Read by run.sh.
 base=$cache/bookworm
-machine=$work/machine
+machine=$work/machine given=$work/for-the-machine
 mkdir -p "$cache"
 if [ ! -d "$base" ]; then
     address=$(PYTHONPATH="$root/Tests/Providers" python3 -c 'import roots; print(roots.mirror())')
@@ -22,30 +22,34 @@ if [ ! -e "$base/var/cache/tokenkeep-$wanted" ]; then
         sh $needed default-dbus-session-bus dbus-user-session >"$work/log" 2>&1 || { tail -n 3 "$work/log"; fail "the packages of the tests were not fetched"; return; }
     : >"$base/var/cache/tokenkeep-$wanted"
 fi
-cp -a --reflink=auto "$base" "$machine"
 
 # The local repository; a second one has the same packages under a later version, as an upgrade has.
 repository() { # DIRECTORY
     (cd "$1" && dpkg-scanpackages --multiversion . 2>/dev/null >Packages)
 }
-mkdir -p "$machine/packages/now" "$machine/packages/later" "$machine/tests"
-cp "$packages"/*_*.deb "$machine/packages/now"
+mkdir -p "$machine" "$given/packages/now" "$given/packages/later" "$given/tests"
+cp "$packages"/*_*.deb "$given/packages/now"
 rm -f "$machine"/packages/now/*-dbgsym_*
 for package in "$machine"/packages/now/*.deb; do
     rm -rf "$work/later"
     dpkg-deb -R "$package" "$work/later"
     sed -i -E 's/^Version: (.*)/Version: \1+later/; s/\(= ([^)]*)\)/(= \1+later)/g' "$work/later/DEBIAN/control"
-    dpkg-deb --root-owner-group -b "$work/later" "$machine/packages/later" >/dev/null
+    dpkg-deb --root-owner-group -Znone -b "$work/later" "$given/packages/later" >/dev/null
 done
-repository "$machine/packages/now"
-repository "$machine/packages/later"
-cp "$root"/debian/tests/* "$here/inside.sh" "$machine/tests"
+repository "$given/packages/now"
+repository "$given/packages/later"
+cp "$root"/debian/tests/* "$here/inside.sh" "$given/tests"
 
-# A mount and a process namespace of its own, and no network: apt has what is in its cache and in the repository.
+# A mount and a process namespace of its own, and no network: apt has what is in its cache and in the repository. What the machine
+# writes lies in memory, over the base.
 unshare --mount --pid --net --ipc --fork sh -c '
-    mount -t proc proc "$1/proc" && mount -t tmpfs tmp "$1/tmp" && mount --rbind /dev "$1/dev" && mount --make-rslave "$1/dev" &&
-    exec chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive timeout 900 sh /tests/inside.sh' \
-    sh "$machine" >"$work/inside" 2>&1
+    mount -t tmpfs changes "$1" && mkdir "$1/upper" "$1/work" "$1/root" &&
+    mount -t overlay overlay -o "lowerdir=$2,upperdir=$1/upper,workdir=$1/work" "$1/root" && cd "$1/root" && mkdir -p packages tests &&
+    mount --bind "$3/packages" packages && mount --bind "$3/tests" tests &&
+    mount -t proc proc proc && mount -t tmpfs tmp tmp && mount --rbind /dev dev && mount --make-rslave dev &&
+    echo force-unsafe-io >etc/dpkg/dpkg.cfg.d/quick &&
+    exec chroot . env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive timeout 900 sh /tests/inside.sh' \
+    sh "$machine" "$base" "$given" >"$work/inside" 2>&1
 code=$?
 cat "$work/inside"
 passed=$((passed + $(grep -c '^ok ' "$work/inside")))
