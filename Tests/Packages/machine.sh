@@ -29,8 +29,8 @@ repository() { # DIRECTORY
 }
 mkdir -p "$machine" "$given/packages/now" "$given/packages/later" "$given/tests"
 cp "$packages"/*_*.deb "$given/packages/now"
-rm -f "$machine"/packages/now/*-dbgsym_*
-for package in "$machine"/packages/now/*.deb; do
+rm -f "$given"/packages/now/*-dbgsym_*
+for package in "$given"/packages/now/*.deb; do
     rm -rf "$work/later"
     dpkg-deb -R "$package" "$work/later"
     sed -i -E 's/^Version: (.*)/Version: \1+later/; s/\(= ([^)]*)\)/(= \1+later)/g' "$work/later/DEBIAN/control"
