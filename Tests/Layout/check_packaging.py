@@ -52,6 +52,15 @@ def symbols_problems():
         yield f"debian/libtokenkeep0.symbols has {line}, which Tests/ABI/symbols.txt has not"
 
 
+def container_problems():
+    listed = {package for purpose, package, _ in dependencies() if purpose in ("build", "package")}
+    recipe = read("packaging/Containerfile").split("\nFROM")[1].replace("\\\n", " ")
+    installed = set(re.search(r"--no-install-recommends(.*)", recipe)[1].split())
+    # g++ brings gcc, dpkg-dev brings make; the tarball needs no git.
+    for package in sorted(listed - installed - {"gcc", "make", "git", "ca-certificates"}):
+        yield f"packaging/Containerfile does not install {package}"
+
+
 def versions():
     """The version, by the place that names it."""
     numbers = {"include/tokenkeep/version.h": r'define TOKENKEEP_VERSION +"([^"]+)"', "CHANGELOG.md": r"^## (\d[^ ]*)",
@@ -83,7 +92,7 @@ def pin_problems():
 
 
 def main():
-    problems = [*build_depends_problems(), *symbols_problems(), *version_problems(), *pin_problems()]
+    problems = [*build_depends_problems(), *container_problems(), *symbols_problems(), *version_problems(), *pin_problems()]
     for problem in problems:
         print(f"FAIL {problem}")
     if not problems:

@@ -101,4 +101,5 @@ done </tmp/tests
 pam-auth-update --enable tokenkeep
 quietly "remove with the PAM module in use" get remove libpam-tokenkeep
 is "its lines are gone" "" "$(grep -l pam_tokenkeep /etc/pam.d/*)"
+. /tests/container.sh
 exit $result

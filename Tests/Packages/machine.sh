@@ -38,7 +38,7 @@ for package in "$given"/packages/now/*.deb; do
 done
 repository "$given/packages/now"
 repository "$given/packages/later"
-cp "$root"/debian/tests/* "$here/inside.sh" "$given/tests"
+cp "$root"/debian/tests/* "$here/inside.sh" "$here/container.sh" "$root/packaging/Containerfile" "$given/tests"
 
 # A mount and a process namespace of its own, and no network: apt has what is in its cache and in the repository. What the machine
 # writes lies in memory, over the base.
