@@ -5,7 +5,9 @@
 # Building and installing
 #   make library && sudo make install PREFIX=/usr/local          make uninstall removes it
 #   make build                   the debug build of everything in Swift
-#   make deps                    installs what is missing with apt
+#   make deps                    installs with apt what building and packaging need; make test-deps: what the tests need, too
+#   make deb                     Debian packages in build/packages; make rpm: RPM packages; make dist: the source with all its parts
+#   make release                 the same, an SBOM, checksums and a signature, after make release-check
 #   make docs                    the documentation of the C and the Swift API, in docs/c-reference.md and build/*.doccarchive
 #   make format                  formats in place
 #   make clean
@@ -53,12 +55,12 @@ MINUTES ?= 20
 SECONDS ?= 600
 MESSAGES ?= 1000000
 
-.PHONY: help demo test verify verify-part deps deps-library deps-demo build build-tests library stage install uninstall docs format check-format clean \
+.PHONY: help demo test verify verify-part deps test-deps deps-library deps-demo build build-tests library stage install uninstall dist deb rpm sbom release release-check docs format check-format clean \
         test-layout test-messages test-swift test-vectors test-abi test-cli test-login-short test-agent test-tpm-short test-devices \
         test-examples test-consumers test-python test-provider test-servers test-fleet test-tools test-faults-short \
         verify-faults verify-histories verify-threads verify-threads-rest verify-memory verify-systems verify-packages \
         verify-release verify-servers verify-provider verify-fuzz verify-figures verify-downloads \
-        test-faults test-faults-modules test-faults-vault test-login test-tpm test-systemd test-packages test-crowd compare-builds \
+        test-faults test-faults-modules test-faults-vault test-login test-tpm test-systemd test-swift-packages test-packages test-crowd compare-builds \
         test-release test-keyring-histories test-model test-mutations test-histories test-agent-model test-device-histories \
         test-forks test-browser test-newer-git test-providers test-desktops test-systemd-credentials sanitize soak fuzz fuzz-agent fuzz-tpm fuzz-provider bench bench-short bench-login
 
@@ -72,64 +74,64 @@ demo: deps-demo stage
 INSTALLED := test-vectors+test-abi+test-cli+test-login-short+test-agent+test-tpm-short+test-devices
 USED := test-examples+test-consumers+test-python+test-provider+test-servers+test-fleet+test-tools
 
-test: deps
+test: test-deps
 	@scripts/goals.py check-format test-layout test-messages build-tests/stage test-swift+test-faults-short/$(INSTALLED)/$(USED)
 	@echo "All tests passed."
 
 # None of these needs more than what apt installs, and each ends within 20 minutes on two cores.
 PARTS := faults histories threads threads-rest memory systems packages release servers provider fuzz figures
 
-verify: deps
+verify: test-deps
 	@scripts/goals.py build-tests/stage $(PARTS:%=verify-%) verify-downloads
 
 # Commits one after another verify one part after another. A shallow clone counts no commits, and takes the commit's name.
-verify-part: deps
+verify-part: test-deps
 	@part=$$(scripts/part-of-commit.sh $(PARTS)) && scripts/goals.py build-tests/stage "verify-$$part"
 
 verify-faults: test-faults
 	TOKENKEEP_EVERY_MOMENT=1 Tests/CLI/run.sh $(STAGE)/bin/tokenkeep import_killed
 	TOKENKEEP_EVERY_MOMENT=1 Tests/Tools/run.py $(STAGE)/bin a_killed_setup
 
-verify-histories: deps stage build-tests test-keyring-histories
-	@$(MAKE) --no-print-directory -o deps -o build-tests test-model HISTORIES=10000
-	@$(MAKE) --no-print-directory -o deps -o build-tests test-mutations
-	@$(MAKE) --no-print-directory -o deps -o stage test-histories HISTORIES=60
-	@$(MAKE) --no-print-directory -o deps -o stage test-agent-model HISTORIES=1000
-	@$(MAKE) --no-print-directory -o deps -o stage test-device-histories HISTORIES=20
+verify-histories: test-deps stage build-tests test-keyring-histories
+	@$(MAKE) --no-print-directory -o test-deps -o build-tests test-model HISTORIES=10000
+	@$(MAKE) --no-print-directory -o test-deps -o build-tests test-mutations
+	@$(MAKE) --no-print-directory -o test-deps -o stage test-histories HISTORIES=60
+	@$(MAKE) --no-print-directory -o test-deps -o stage test-agent-model HISTORIES=1000
+	@$(MAKE) --no-print-directory -o test-deps -o stage test-device-histories HISTORIES=20
 	@$(MAKE) --no-print-directory -o stage test-forks
 
 # Races in what has threads, and the C API's memory. gcc 12's AddressSanitizer may hang in a child of a program with threads;
 # the toolchain's clang does not.
-verify-threads: deps stage
+verify-threads: test-deps stage
 	scripts/sanitize.sh thread threads
 	CC=clang Tests/ABI/run.sh --sanitize $(STAGE)
 
-verify-threads-rest: deps
+verify-threads-rest: test-deps
 	scripts/sanitize.sh thread rest
 
-verify-memory: deps
+verify-memory: test-deps
 	scripts/sanitize.sh address
 
 verify-systems: test-systemd test-login test-tpm
 
-verify-packages: test-packages docs compare-builds
+verify-packages: test-swift-packages test-packages docs compare-builds
 
 verify-release: test-release
 
 verify-servers: test-crowd test-browser
-	@$(MAKE) --no-print-directory -o deps -o stage soak MINUTES=10
+	@$(MAKE) --no-print-directory -o test-deps -o stage soak MINUTES=10
 
 # 500 kills with four clients, 200 power cuts, 2 000 sessions of each kind of client, 300 histories against the model; the suites
 # of secretstorage and Python's keyring, which PyPI must have.
-verify-provider: deps stage
+verify-provider: test-deps stage
 	ROUNDS=500 CUTS=200 SESSIONS=2000 HISTORIES=300 STEPS=100 $(PROVIDER_TESTS) \
 	    test_faults.Kills test_power test_sessions test_model suites
-	@$(MAKE) --no-print-directory -o deps -o stage fuzz-provider MESSAGES=200000
+	@$(MAKE) --no-print-directory -o test-deps -o stage fuzz-provider MESSAGES=200000
 
-verify-fuzz: deps stage
-	@$(MAKE) --no-print-directory -o deps fuzz SECONDS=30
-	@$(MAKE) --no-print-directory -o deps fuzz-tpm SECONDS=60
-	@$(MAKE) --no-print-directory -o deps -o stage fuzz-agent SECONDS=60
+verify-fuzz: test-deps stage
+	@$(MAKE) --no-print-directory -o test-deps fuzz SECONDS=30
+	@$(MAKE) --no-print-directory -o test-deps fuzz-tpm SECONDS=60
+	@$(MAKE) --no-print-directory -o test-deps -o stage fuzz-agent SECONDS=60
 
 verify-figures: bench-short
 
@@ -138,10 +140,14 @@ verify-downloads: test-providers test-systemd-credentials test-desktops test-new
 
 sanitize: verify-threads verify-threads-rest verify-memory
 
+# What building and packaging need, and nothing of a desktop; then what the tests need.
 deps:
+	@scripts/install-dependencies.sh packages
+
+test-deps:
 	@scripts/install-dependencies.sh all
 
-# What a goal needs alone: `make library` installs nothing for tests.
+# What a goal needs alone: `make library` installs nothing for packages or tests.
 deps-library deps-demo:
 	@scripts/install-dependencies.sh $(@:deps-%=%)
 
@@ -152,7 +158,7 @@ build build-tests test-swift test-keyring-histories test-model test-mutations te
 build: deps-library
 	swift build
 
-build-tests: deps
+build-tests: test-deps
 	swift build --build-tests
 
 library: deps-library
@@ -173,10 +179,34 @@ install:
 uninstall:
 	@scripts/uninstall.sh "$(PREFIX)"
 
-check-format: deps
+# The source of a release with all its parts; packages of it. Results in build/packages.
+dist:
+	@scripts/dist.sh
+
+deb: deps dist
+	@scripts/deb.sh
+
+rpm: dist
+	@scripts/rpm.sh
+
+# One CycloneDX file: what is linked in and what is loaded.
+sbom: library
+	@mkdir -p build/packages
+	@scripts/sbom.py build > build/packages/tokenkeep.cdx.json
+	@echo build/packages/tokenkeep.cdx.json
+
+# All that must hold before a tag; QUICK=1 leaves out the tests.
+release-check:
+	@scripts/release-check.py
+	@[ -n "$(QUICK)" ] || $(MAKE) --no-print-directory test test-release test-packages
+
+release: release-check dist deb sbom
+	@scripts/release.sh
+
+check-format: test-deps
 	@scripts/format.sh --check
 
-format: deps
+format: test-deps
 	@scripts/format.sh
 
 # A target imports targets of lower floors alone, and reads the clock at one place. Lines of documents end at 120 columns. The
@@ -189,6 +219,8 @@ test-layout:
 	@Tests/Layout/check_agent.py
 	@Tests/Layout/check_dependencies.sh
 	@Tests/Layout/check_goals.sh
+	@Tests/Layout/check_packaging.py
+	@Tests/Layout/check_release.sh
 
 # A test expects every error message word for word, but for those of a list with the reasons.
 test-messages:
@@ -223,7 +255,7 @@ test-keyring-histories: build-tests
 # The same in release, whose optimisations show other faults. The tests' program is started itself:
 # `swift test -c release --skip-build` of 6.3 finds no tests, and its second build fails unless the first one's plan is removed.
 RELEASE_TESTER = $(CLOCK) $(RELEASE_TESTS)/release/TokenKeepPackageTests.xctest --testing-library swift-testing
-test-release: deps
+test-release: test-deps
 	rm -f $(RELEASE_TESTS)/release.yaml $(RELEASE_TESTS)/*/release/description.json
 	swift build -c release --build-tests -Xswiftc -enable-testing --scratch-path $(RELEASE_TESTS)
 	timeout 1500 $(RELEASE_TESTER) --skip "$(OWN_PROCESSES)|$(MOVE_THE_CLOCK)"
@@ -239,136 +271,144 @@ test-model: build-tests
 test-mutations: build-tests
 	TOKENKEEP_MUTATIONS=$(MUTATIONS) TOKENKEEP_MODEL_SEED=$(SEED) $(SWIFT_TEST) --filter MutationTests
 
-test-vectors: deps stage
+test-vectors: test-deps stage
 	Tests/Vectors/run.sh $(STAGE)
 
-test-abi: deps stage
+test-abi: test-deps stage
 	Tests/ABI/run.sh $(STAGE)
 
 # Forks 20 000 times while other threads use the library; test-abi does 200 times.
 test-forks: stage
 	TOKENKEEP_FORKS=20000 Tests/ABI/forks.sh $(STAGE)
 
-test-cli: deps stage
+test-cli: test-deps stage
 	Tests/CLI/run.sh $(STAGE)/bin/tokenkeep
 	scripts/manual.py $(STAGE)/bin/tokenkeep --check
 	cmp data/man/tokenkeep.1 $(STAGE)/share/man/man1/tokenkeep.1
 	bash -n $(STAGE)/share/bash-completion/completions/tokenkeep
 
 # The Swift examples as the debug build has them, which sees of the library what is public.
-test-examples: deps stage build
+test-examples: test-deps stage build
 	Tests/Examples/run.sh $(STAGE) .build/debug
 	Tests/Examples/login_helper.py $(STAGE)
 
 # The credential helpers and `tokenkeep setup`, by git, docker, cargo and others: what apt does not have is left out, and said.
-test-tools: deps stage
+test-tools: test-deps stage
 	Tests/Tools/run.py $(STAGE)/bin
 
 # git's helper with the git of Debian 13: the first run makes a root with mmdebstrap, as root.
-test-newer-git: deps stage
+test-newer-git: test-deps stage
 	Tests/Tools/newer_git.py $(STAGE)/bin
 
 # What a Swift package that depends on ours fetches; programs in other languages beside an installation that was moved.
-test-consumers: deps stage build
+test-consumers: test-deps stage build
 	Tests/Consumers/swift/run.sh .build/debug
 	Tests/Consumers/moved.sh $(STAGE)
 	Tests/Consumers/uninstalled.sh build
 
 # The Python package and its keyring backend, in its folder and as a wheel with keyring, pip, twine and uv of PyPI. Without PyPI
 # it says "skipped", and fails.
-test-python: deps stage
+test-python: test-deps stage
 	Tests/Python/run.py $(STAGE)
 
 # Swift packages that depend on ours by path and by the URL of a clone of what is committed: the tests' and the examples.
-test-packages: deps stage
+test-swift-packages: test-deps stage
 	Tests/Consumers/swift/run.sh
 	Tests/Examples/packages.sh $(STAGE)
+
+# The Debian packages on a clean Debian 12 without a network, which mmdebstrap makes once; the tarball as others use it; vaults,
+# programs and modules of releases before. As root. TOKENKEEP_BUILT=1 takes the packages that lie in build/packages.
+test-packages: test-deps stage $(if $(TOKENKEEP_BUILT),,deb)
+	Tests/Packages/run.sh build/packages
+	Tests/Packages/tarball.sh build/packages
+	Tests/Packages/wrong_use.sh
+	Tests/Upgrade/run.sh $(STAGE)
 
 # The provider of org.freedesktop.secrets with clients that exist, on buses of its own.
 PROVIDER_TESTS := Tests/Provider/run.sh $(STAGE)/libexec/tokenkeep/tokenkeep-secret-service $(STAGE)/bin/tokenkeep
 
-test-provider: deps stage
+test-provider: test-deps stage
 	$(PROVIDER_TESTS)
 
 # So many messages of random types, while another client asks for its token.
-fuzz-provider: deps stage
+fuzz-provider: test-deps stage
 	MESSAGES=$(MESSAGES) SEED=$(SEED) $(PROVIDER_TESTS) test_faults.Fuzzed
 
 # Sessions against real authorization servers: Glewlwyd, and django-oauth-toolkit from PyPI. Without PyPI it says
 # "skipped", and fails.
-test-servers: deps stage build
+test-servers: test-deps stage build
 	Tests/Servers/run.py $(STAGE)
 	Tests/Servers/crowd.py $(STAGE) .build/debug/tokenkeep-crowd 20
 
 # Devices of a fleet, on the etcd that is installed.
-test-fleet: deps stage
+test-fleet: test-deps stage
 	Tests/Fleet/run.py $(STAGE)/bin/tokenkeep
 
-test-crowd: deps stage build
+test-crowd: test-deps stage build
 	Tests/Servers/crowd.py $(STAGE) .build/debug/tokenkeep-crowd 200
 
 # Sign-ins by a real browser: what it shows, and what it keeps. Chromium comes by apt (300 MB) if root runs this.
-test-browser: deps stage
+test-browser: test-deps stage
 	Tests/Browser/run.py $(STAGE)/bin/tokenkeep
 
-soak: deps stage
+soak: test-deps stage
 	Tests/Servers/soak.py $(STAGE) $(MINUTES)
 
-fuzz: deps
+fuzz: test-deps
 	Tests/Fuzz/run.sh $(SECONDS)
 
 # The agent against false login1, screensavers and clients, as a user of its own (run.sh).
 AGENT := $(STAGE)/libexec/tokenkeep/tokenkeep-agent
 
-test-agent: deps stage
+test-agent: test-deps stage
 	Tests/Agent/run.sh $(AGENT)
 	Tests/Agent/run.sh $(AGENT) program $(STAGE)/bin/tokenkeep
 	Tests/Agent/run.sh $(AGENT) model 100 $(SEED)
 
-test-agent-model: deps stage
+test-agent-model: test-deps stage
 	Tests/Agent/run.sh $(AGENT) model $(HISTORIES) $(SEED)
 
-fuzz-agent: deps stage
+fuzz-agent: test-deps stage
 	Tests/Agent/run.sh $(AGENT) fuzz $(SECONDS) $(SEED)
 
 # tokenkeep-tpm2 on software TPMs: two of the groups, or all.
 TPM2 := $(STAGE)/libexec/tokenkeep/tokenkeep-tpm2
 
-test-tpm: deps stage
+test-tpm: test-deps stage
 	Tests/TPM/run.sh $(TPM2)
 
-test-tpm-short: deps stage
+test-tpm-short: test-deps stage
 	Tests/TPM/run.sh $(TPM2) short
 
-fuzz-tpm: deps
+fuzz-tpm: test-deps
 	Tests/TPM/fuzz.sh $(SECONDS)
 
 # Adversaries of the levels of a device: machines with a TPM, systemd's credentials and a machine key, as root.
-test-devices: deps stage
+test-devices: test-deps stage
 	Tests/Devices/run.sh $(STAGE) table.py
 
-test-device-histories: deps stage
+test-device-histories: test-deps stage
 	Tests/Devices/run.sh $(STAGE) histories.py $(HISTORIES) $(SEED)
 
 # The provider systemd against that of Debian 13, with a software TPM (60 MB).
-test-systemd-credentials: deps stage
+test-systemd-credentials: test-deps stage
 	Tests/Devices/run.sh $(STAGE) real_systemd.py
 
-docs: deps
+docs: test-deps
 	@scripts/docs.sh
 
 # Two at a time: they wait for deadlines and for the disk.
-test-faults: deps stage
-	@$(MAKE) --no-print-directory -j 2 -o deps -o stage test-faults-modules test-faults-vault
+test-faults: test-deps stage
+	@$(MAKE) --no-print-directory -j 2 -o test-deps -o stage test-faults-modules test-faults-vault
 
 # The same at every fifth moment.
 test-faults-short: export TOKENKEEP_FAULTS_SHARE = 5
 test-faults-short: test-faults
 
-test-faults-modules: deps stage
+test-faults-modules: test-deps stage
 	Tests/Faults/run.py $(STAGE)
 
-test-faults-vault: deps stage
+test-faults-vault: test-deps stage
 	Tests/Faults/moves.py $(STAGE)/bin/tokenkeep
 	Tests/Faults/passwords.py $(STAGE)/bin/tokenkeep
 	Tests/Faults/attacker.py $(STAGE)/bin/tokenkeep
@@ -376,20 +416,20 @@ test-faults-vault: deps stage
 	Tests/Faults/sealed.py $(STAGE)
 
 # Histories on a real keyring with another program and a clock that jumps.
-test-histories: deps stage
+test-histories: test-deps stage
 	Tests/Faults/histories.py $(STAGE) $(HISTORIES) $(SEED)
 
 # The PAM module; with su, sshd and pam-auth-update, or without these three.
-test-login: deps stage
+test-login: test-deps stage
 	Tests/Login/run.py $(STAGE) --all
 	Tests/Login/ssh.py $(STAGE)
 
-test-login-short: deps stage
+test-login-short: test-deps stage
 	Tests/Login/run.py $(STAGE)
 	Tests/Login/ssh.py $(STAGE)
 
 # A machine whose systemd signs the test's user in and out, and serves its TPM, by systemd-nspawn, as root.
-test-systemd: deps stage
+test-systemd: test-deps stage
 	Tests/Systems/sessions.py build
 	Tests/Systems/devices.py build
 
@@ -402,8 +442,8 @@ test-providers: stage
 	command -v mmdebstrap > /dev/null || apt-get install -y mmdebstrap
 	Tests/Providers/run.py $(STAGE) $(PROVIDERS)
 
-# Builds the last commit in two places and compares them byte by byte.
-compare-builds: deps-library
+# Builds the packages of the last commit in two places and compares them byte by byte.
+compare-builds: deps dist
 	scripts/compare-builds.sh
 
 # Draws docs/figures.svg from the same run.

@@ -27,6 +27,13 @@ let agentFromProgram =
 let httpTypes = TargetDependencyCondition.when(traits: ["HTTPTypes"])
 let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
 
+// The packages of others: a release's tarball has them in `vendor`, for builds without a network.
+func dependency(_ name: String, from version: Version) -> Package.Dependency {
+    let vendored = "\(Context.packageDirectory)/vendor/\(name)"
+    if access("\(vendored)/Package.swift", R_OK) == 0 { return .package(path: vendored) }
+    return .package(url: "https://github.com/apple/\(name)", from: version)
+}
+
 let package = Package(
     name: "TokenKeep",
     products: [
@@ -39,8 +46,8 @@ let package = Package(
         .trait(name: "HTTPTypes", description: "SessionClient sends requests of swift-http-types")
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
-        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        dependency("swift-system", from: "1.8.1"),
+        dependency("swift-http-types", from: "1.8.0"),
     ],
     targets: [
         // The public header and its layout checks; libraries of the system; what Swift's Glibc lacks.
@@ -245,7 +252,7 @@ if Context.environment["TOKENKEEP_PROGRAM"] == "1" {
     for target in package.targets where target.type == .regular && target.swiftSettings != nil {
         target.swiftSettings?.append(small)
     }
-    package.dependencies.append(.package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"))
+    package.dependencies.append(dependency("swift-argument-parser", from: "1.8.2"))
     package.products.append(.executable(name: "tokenkeep", targets: ["TokenKeepCLI"]))
     package.targets.append(
         .executableTarget(
@@ -267,16 +274,7 @@ if Context.environment["TOKENKEEP_PROGRAM"] == "1" {
                 "TokenKeepCore", "TokenKeepEngine", "TokenKeepSession", "TokenKeepOAuth", "TokenKeepTerminal",
                 "CSodium",
             ],
-            swiftSettings: strict,
-            // Two megabytes less: nothing is exported, no tables for unwinding, no names of characters.
-            linkerSettings: [
-                .unsafeFlags(
-                    [
-                        "-Xlinker", "--no-export-dynamic", "-Xlinker", "--no-eh-frame-hdr", "-Xlinker", "-T",
-                        "-Xlinker", "\(Context.packageDirectory)/cmake/no-unwinding.lds",
-                        "-Xlinker", "--defsym=_swift_stdlib_getScalarName=tokenkeep_no_scalar_name",
-                    ], .when(configuration: .release))
-            ]))
+            swiftSettings: strict))
     // The provider of org.freedesktop.secrets. Without the headers of libsystemd and libgcrypt it is left out, with
     // `TOKENKEEP_PROVIDER` 0 too; 1 says that they are elsewhere than in /usr/include.
     let headers = ["systemd/sd-bus.h", "gcrypt.h"].map { "/usr/include/\($0)" }
@@ -296,6 +294,14 @@ if Context.environment["TOKENKEEP_PROGRAM"] == "1" {
         ]
     }
 
+    // Indirect jumps into C go to marked places alone.
+    #if arch(x86_64)
+        let marked = CSetting.unsafeFlags(["-fcf-protection"], .when(configuration: .release))
+    #else
+        let marked = CSetting.unsafeFlags(["-mbranch-protection=standard"], .when(configuration: .release))
+    #endif
+    for target in package.targets where target.cSettings != nil { target.cSettings?.append(marked) }
+
     // Programs of the tests and the benchmarks.
     package.targets += [
         .executableTarget(
@@ -304,7 +310,7 @@ if Context.environment["TOKENKEEP_PROGRAM"] == "1" {
             name: "tokenkeep-requests", dependencies: ["TokenKeepFoundation", "TokenKeep"],
             path: "Tests/Benchmarks/Requests", swiftSettings: strict),
     ]
-    // Programs of others, which see what is public alone. They are packages of their own, too (`make test-packages`); here
+    // Programs of others, which see what is public alone. They are packages of their own, too (`make test-swift-packages`); here
     // the library is not compiled for them once more.
     let strictest =
         strict + [.enableUpcomingFeature("ExistentialAny"), .enableUpcomingFeature("MemberImportVisibility")]

@@ -22,8 +22,7 @@ add_executable(tokenkeep-agent
     Sources/agent/session_bus.c Sources/agent/timers.c Sources/agent/tools.c Sources/CSystemShims/agent_client.c
     Sources/CSystemShims/clock.c Sources/CSystemShims/keyring.c Sources/CSystemShims/socket_client.c)
 target_include_directories(tokenkeep-agent PRIVATE Sources/CSystemShims/include)
-target_compile_options(tokenkeep-agent PRIVATE -std=gnu11 -O2 -Wall -Wextra -Werror -fstack-protector-strong
-    -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+target_compile_options(tokenkeep-agent PRIVATE -std=gnu11 -O2 -Wall -Wextra -Werror ${c_hardening})
 target_link_options(tokenkeep-agent PRIVATE -Wl,-z,relro,-z,now)
 target_link_libraries(tokenkeep-agent PRIVATE PkgConfig::SYSTEMD)
 

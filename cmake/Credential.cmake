@@ -19,7 +19,7 @@ add_custom_command(OUTPUT ${credential}
     COMMAND ${CMAKE_COMMAND} -E env LLVM_OBJCOPY=${LLVM_OBJCOPY}
         sh ${PROJECT_SOURCE_DIR}/cmake/separate-debug.sh ${credential} ${PROJECT_BINARY_DIR}/debug/credential
     ${make_links}
-    DEPENDS ${sources} ${program} archive.stamp cmake/separate-debug.sh cmake/no-unwinding.lds
+    DEPENDS ${sources} ${program} archive.stamp cmake/separate-debug.sh ${program_scripts}
     COMMENT "Building the credential helpers" USES_TERMINAL VERBATIM)
 add_custom_target(credential ALL DEPENDS ${credential})
 add_dependencies(credential library)

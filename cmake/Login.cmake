@@ -43,9 +43,8 @@ set_target_properties(pam_tokenkeep PROPERTIES PREFIX "" C_STANDARD 11 C_EXTENSI
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/security)
 target_compile_definitions(pam_tokenkeep PRIVATE TOKENKEEP_PROGRAM="${program_of_module}")
 target_include_directories(pam_tokenkeep PRIVATE ${PAM_INCLUDE_DIR} ${PROJECT_SOURCE_DIR}/Sources/CSystemShims/include)
-target_compile_options(pam_tokenkeep PRIVATE -Wall -Wextra -Werror -O2 -fstack-protector-strong
-    -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
-target_link_options(pam_tokenkeep PRIVATE -Wl,-z,now -Wl,-z,relro -Wl,--as-needed -Wl,-z,noexecstack -Wl,--strip-all)
+target_compile_options(pam_tokenkeep PRIVATE -Wall -Wextra -Werror -O2 ${c_hardening})
+target_link_options(pam_tokenkeep PRIVATE -Wl,-z,now -Wl,-z,relro -Wl,--as-needed -Wl,-z,noexecstack)
 target_link_libraries(pam_tokenkeep PRIVATE ${PAM_LIBRARY})
 install(TARGETS pam_tokenkeep DESTINATION ${TOKENKEEP_PAM_DIRECTORY})
 # pam-auth-update reads /usr/share/pam-configs alone: docs/login.md.

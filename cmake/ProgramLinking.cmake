@@ -1,4 +1,4 @@
-# How the program is linked: like the library (link-library.sh), so that it needs libsodium and the C library alone, and
+# How the programs are linked: like the library (link-library.sh), so that they need libsodium and the C library alone, and
 # nothing that calls go through stays writable.
 
 # A directory that has the archives alone comes before the system's: -lstdc++ stands in the toolchain's own arguments.
@@ -17,6 +17,12 @@ set(program_linking
     -Xswiftc -Xclang-linker -Xswiftc -static-libgcc
     -Xlinker --gc-sections -Xlinker --icf=all -Xlinker --as-needed
     -Xlinker -T -Xlinker ${PROJECT_SOURCE_DIR}/cmake/same-anywhere.lds
+    # Three megabytes less: nothing is exported, for modules link nothing of ours; no tables for unwinding; no names of
+    # characters; no zeros.
+    -Xlinker --no-export-dynamic
+    -Xlinker --no-eh-frame-hdr -Xlinker -T -Xlinker ${PROJECT_SOURCE_DIR}/cmake/no-unwinding.lds
+    -Xlinker --defsym=_swift_stdlib_getScalarName=tokenkeep_no_scalar_name
+    -Xlinker -T -Xlinker ${PROJECT_SOURCE_DIR}/cmake/backtrace-room.lds
     # Room for the hash that separate-debug.sh writes: one of the linker's would be made of symbols that name the build's directory.
     -Xlinker --build-id=0x0000000000000000000000000000000000000000
     -Xlinker --why-extract=${PROJECT_BINARY_DIR}/program.archives
@@ -30,3 +36,6 @@ string(REGEX REPLACE "^glibc " "" glibc "${glibc}")
 if(glibc VERSION_GREATER_EQUAL 2.36)
     list(APPEND program_linking -Xlinker -z -Xlinker pack-relative-relocs)
 endif()
+
+# A change of these links the programs again.
+set(program_scripts cmake/same-anywhere.lds cmake/no-unwinding.lds cmake/backtrace-room.lds)

@@ -11,7 +11,8 @@ add_custom_command(OUTPUT ${provider}
     COMMAND ${CMAKE_COMMAND} -E copy ${release}/tokenkeep-secret-service ${provider}
     COMMAND ${CMAKE_COMMAND} -E env LLVM_OBJCOPY=${LLVM_OBJCOPY}
         sh ${PROJECT_SOURCE_DIR}/cmake/separate-debug.sh ${provider} ${PROJECT_BINARY_DIR}/debug/provider
-    DEPENDS ${sources} ${library} cmake/separate-debug.sh COMMENT "Building the provider" USES_TERMINAL VERBATIM)
+    DEPENDS ${sources} ${library} cmake/separate-debug.sh ${program_scripts}
+    COMMENT "Building the provider" USES_TERMINAL VERBATIM)
 add_custom_target(provider ALL DEPENDS ${provider})
 add_dependencies(provider library)
 

@@ -16,8 +16,7 @@ endif()
 
 file(GLOB tpm2_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/Sources/tpm2/*.c)
 add_executable(tokenkeep-tpm2 ${tpm2_sources})
-target_compile_options(tokenkeep-tpm2 PRIVATE -std=gnu11 -O2 -Wall -Wextra -Werror -fstack-protector-strong
-    -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+target_compile_options(tokenkeep-tpm2 PRIVATE -std=gnu11 -O2 -Wall -Wextra -Werror ${c_hardening})
 target_link_options(tokenkeep-tpm2 PRIVATE -Wl,-z,relro,-z,now)
 target_link_libraries(tokenkeep-tpm2 PRIVATE PkgConfig::TSS2)
 

@@ -84,6 +84,7 @@ fi
 # -static-libgcc        with the C++ runtime above
 # --exclude-libs        nothing of an archive is exported, whatever it says
 # same-anywhere.lds     nothing depends on the build's directory
+# backtrace-room.lds    zeros take no room in the file
 # -largon2, -ljansson   what C code needs, no module of Swift's names
 # --build-id            room for the hash that separate-debug.sh writes
 # --as-needed           the modules of libsodium and libc name what they need; no more
@@ -94,7 +95,7 @@ fi
     -Xlinker -soname="$soname" \
     -Xlinker --gc-sections -Xlinker --icf=all \
     $packed \
-    -Xlinker -T -Xlinker "$scripts/same-anywhere.lds" \
+    -Xlinker -T -Xlinker "$scripts/same-anywhere.lds" -Xlinker -T -Xlinker "$scripts/backtrace-room.lds" \
     -Xlinker -z -Xlinker nodelete \
     -Xlinker -z -Xlinker now -Xlinker -z -Xlinker relro \
     -L"$work/static" -largon2 -ljansson -Xclang-linker -static-libgcc -Xlinker --exclude-libs=ALL \

@@ -13,7 +13,7 @@ import time
 
 SLOWEST = 20
 # Goals that others need. They are made before.
-BUILDS = ["deps", "build", "build-tests", "stage"]
+BUILDS = ["deps", "test-deps", "build", "build-tests", "stage"]
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 SWIFT_TEST = re.compile(r"\W*Test (?!run with |case passing )(.+) (?:passed|failed) after ([\d.]+) seconds")
 TIMED_TEST = re.compile(r"(?:ok|FAIL(?:ED)?):? +(.+?) \(([\d.]+) s\)")

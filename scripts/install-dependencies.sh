@@ -2,27 +2,23 @@
 # Installs with apt what is missing. Asks for nothing, changes nothing that is there. Before that it looks for Swift, which
 # apt does not have.
 #
-# Usage: install-dependencies.sh [library|demo|all]
-# library: what building needs; demo: that, and a keyring on a bus of its own; all (default): what the tests need.
+# Usage: install-dependencies.sh [library|packages|demo|all]
+# library: what building needs; packages: that, and what packaging needs; demo: building, and a keyring on a bus of its own;
+# all (default): what the tests need. scripts/dependencies.txt has the lists.
 set -eu
+list=${0%/*}/dependencies.txt
 
-# Programs of the toolchain need these libraries, and a linker: https://www.swift.org/install/linux names more, for lldb.
-toolchain="libncurses6 libsqlite3-0 libxml2 libcurl4 libuuid1 zlib1g libstdc++6"
-build="libsodium-dev libargon2-dev libjansson-dev libpam0g-dev libsystemd-dev libgcrypt20-dev pkg-config cmake make gcc g++ git ca-certificates libtss2-dev"
-tests="clang-format python3 python3-venv python3-nacl curl strace libseccomp-dev util-linux gdb faketime libsecret-1-dev libglib2.0-dev libcurl4-openssl-dev openssl pamtester openssh-client pinentry-tty davfs2 systemd-container libcurl3-gnutls valgrind"
-modules="pass gnupg abigail-tools"
-tpm="swtpm tpm2-tools"
-servers="glewlwyd sqlite3 dbconfig-no-thanks"
-# The registry of tokenkeep fleet, and its operator's program; the authority of its tests' events.
-fleet="etcd-server etcd-client python3-cryptography"
-tools="skopeo restic rclone borgbackup msmtp bindfs gh man-db mandoc scdoc fish zsh"
-keyring="gnome-keyring dbus libglib2.0-bin libsecret-tools python3-dbus python3-dbusmock python3-gi python3-keyring python3-secretstorage python3-jeepney keepassxc"
+# of PURPOSE: the packages of a purpose, on one line.
+of() {
+    for package in $(sed -n "s/^$1  *\([^ ]*\) .*/\1/p" "$list"); do printf '%s ' "$package"; done
+}
 
 case ${1-all} in
-library) packages=$build ;;
-demo) packages="$build $keyring" ;;
-all) packages="$build $tests $modules $tpm $servers $fleet $tools $keyring" ;;
-*) echo "usage: install-dependencies.sh [library|demo|all]" >&2; exit 2 ;;
+library) packages=$(of build) ;;
+packages) packages="$(of build) $(of package)" ;;
+demo) packages="$(of build) $(of keyring)" ;;
+all) packages="$(of build) $(of package) $(of test) $(of keyring)" ;;
+*) echo "usage: install-dependencies.sh [library|packages|demo|all]" >&2; exit 2 ;;
 esac
 
 fail() {
@@ -40,7 +36,7 @@ swift_starts() {
 command -v swift >/dev/null ||
     fail "Swift is not on the PATH: install 6.2 or later from https://www.swift.org/install/linux and put its usr/bin there."
 missing=""
-swift_starts || missing=" $toolchain"
+swift_starts || for package in $(of toolchain); do missing="$missing $package"; done
 command -v ld.gold >/dev/null || missing="$missing binutils-gold"
 
 for package in $packages; do

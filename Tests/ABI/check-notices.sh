@@ -23,7 +23,10 @@ notice() {
     done
 }
 without_notice() {
-    while read -r name; do [ -s "$notices/$(notice "$name")" ] || echo "$name"; done
+    while read -r name; do
+        file=$(notice "$name")
+        [ -n "$file" ] && [ -s "$notices/$file" ] || echo "$name"
+    done
 }
 
 check "the list of linked archives has Swift's and the C++ runtime" "libstdc++.a libswiftCore.a" \
@@ -36,4 +39,7 @@ check "each file with a licence is named" "" \
     "$(cd "$notices" && ls | grep -vxF -e parts.txt -e linked.txt | while read -r file; do
         grep -q " $file\$" parts.txt || echo "$file"
     done)"
+# What the Debian packages say of copyrights.
+check "debian/copyright names each part" "" \
+    "$(sed '/^#/d; s/ .*//' "$notices/parts.txt" | while read -r part; do grep -qF " $part" "$root/debian/copyright" || echo "$part"; done)"
 exit $result

@@ -53,6 +53,12 @@ prints "moduledir follows the file" "$modules" sh -c 'realpath "$(pkg-config --v
 prints "--define-variable=prefix" "-I/elsewhere/include -L/elsewhere/${libraries#"$prefix"/} -ltokenkeep" \
     sh -c 'pkg-config --define-variable=prefix=/elsewhere --cflags --libs tokenkeep | sed "s/ *$//"'
 
+prints "--validate" "" pkg-config --validate tokenkeep
+prints "--static names what the shared library needs" "-ltokenkeep -lsodium -lm" \
+    sh -c 'pkg-config --static --libs-only-l tokenkeep | sed "s/ *$//"'
+# The directory's name has a space, which pkg-config writes with a backslash.
+prints "--define-prefix" "$modules" sh -c 'realpath "$(pkg-config --define-prefix --variable=moduledir tokenkeep | sed "s/\\\\//g")"'
+
 echo "# the program"
 # Nothing that calls go through stays writable, and no library beside the program is taken for one of the system.
 prints "full RELRO, no RUNPATH" "BIND_NOW" \

@@ -73,6 +73,7 @@ EXCEPTIONS = {
     "Support/patience.py": CLOCK,
     "Systems/greeter.py": ENDLESS,
     "TokenKeepFoundation/StandingClock.swift": "a clock that stands, whose function has the protocol's name",
+    "Upgrade/0.1.0/program.c": "the program of a release as it was: a limit that a user gives",
 }
 
 

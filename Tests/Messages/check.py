@@ -120,6 +120,9 @@ def expectations():
     """What the tests expect: {place: its lines}."""
     found = {}
     for path in sorted(glob.glob(os.path.join(ROOT, "Tests", "**", "*"), recursive=True)):
+        # The programs of releases before expect nothing of this one.
+        if "/Tests/Upgrade/" in path:
+            continue
         place = os.path.relpath(path, ROOT)
         if path.endswith(".out"):
             with open(path, encoding="utf-8", errors="replace") as file:

@@ -1,0 +1,64 @@
+#!/bin/bash
+# Each mistake of a packager ends with a line that says what to do, before anything is compiled.
+#
+# Usage: wrong_use.sh
+set -u
+exec </dev/null
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+. "$here/lib.sh"
+
+# A tree without a build, with the scripts alone.
+tree=$work/tree
+mkdir -p "$tree/include/tokenkeep" "$tree/build/packages" "$work/bin"
+cp -r "$root/scripts" "$root/packaging" "$root/Makefile" "$tree"
+cp "$root/include/tokenkeep/version.h" "$tree/include/tokenkeep"
+for tool in sh bash sed sort head tail dirname make env id grep cat rm mkdir cp tar mktemp; do
+    ln -sf "$(command -v $tool)" "$work/bin/$tool"
+done
+swift_says() { # what a false swift prints, and its exit code
+    printf '#!/bin/sh\necho "%s"\nexit %d\n' "$1" "$2" >"$work/bin/swift"
+    chmod +x "$work/bin/swift"
+}
+last() { PATH="$work/bin" "$@" 2>&1 | tail -n 1; }
+
+advice="install 6.2 or later from https://www.swift.org/install/linux and put its usr/bin"
+is "no Swift: make deb" "Swift is not on the PATH: $advice there." "$(last "$tree/scripts/deb.sh")"
+is "no Swift: make rpm" "Swift is not on the PATH: $advice there." "$(last "$tree/scripts/rpm.sh")"
+swift_says "Swift version 5.10 (swift-5.10-RELEASE)" 0
+is "Swift 5: make deb" "Swift 5.10 is too old: $advice on the PATH." "$(last "$tree/scripts/deb.sh")"
+swift_says "swift: libncurses.so.6 is missing" 127
+is "a Swift that does not start" "Swift does not start: swift: libncurses.so.6 is missing" "$(last "$tree/scripts/check-swift.sh")"
+swift_says "Swift version 6.2 (swift-6.2-RELEASE)" 0
+is "Swift 6.2 is enough" "dpkg-buildpackage is missing: make deps installs it." "$(last "$tree/scripts/deb.sh")"
+is "no rpmbuild" "rpmbuild is missing: apt-get install rpm, or dnf install rpm-build." "$(last "$tree/scripts/rpm.sh")"
+
+# Without a clone, and without a network.
+is "make dist without a clone" "make dist needs a clone: git has no commit here." "$(cd "$tree" && GIT_CEILING_DIRECTORIES=$work scripts/dist.sh 2>&1 | tail -n 1)"
+git -C "$tree" init -q && git -C "$tree" add -A &&
+    git -C "$tree" -c user.name=a -c user.email=a@b commit -qm one
+sed -i 's|https://github.com/apple|file:///nowhere|' "$tree/packaging/swift-packages.txt"
+is "make dist without a network" \
+    "file:///nowhere/swift-argument-parser cannot be fetched: run make dist with a network, or make library before." \
+    "$(cd "$tree" && scripts/dist.sh 2>/dev/null; cd "$tree" && scripts/dist.sh 2>&1 | tail -n 1)"
+is "a failed make dist leaves nothing" "" "$(ls "$tree/build/packages")"
+
+# Installing.
+is "make install without a build" "Nothing is built yet: make library PREFIX=/usr/local" \
+    "$(make -C "$tree" --no-print-directory install 2>&1 | head -n 1)"
+if [ -f "$root/build/cmake_install.cmake" ]; then
+    (umask 077 && DESTDIR="$work/a place" cmake --install "$root/build" --prefix /usr/local) >"$work/log" 2>&1
+    is "a DESTDIR with a space, under umask 077" "755 644" \
+        "$(stat -c %a "$work/a place/usr/local/bin/tokenkeep" "$work/a place/usr/local/share/doc/tokenkeep/README.md" | paste -sd ' ')"
+    mkdir "$work/shut"
+    if [ "$(id -u)" = 0 ]; then
+        # The program of another user, who may not write there.
+        chmod 755 "$work" "$work/shut"
+        is "a prefix that is not writable" "No permission to write in $work/shut: use sudo, or give PREFIX or DESTDIR another place." \
+            "$(setpriv --reuid 65534 --clear-groups cmake --install "$root/build" --prefix "$work/shut" 2>&1 | grep -o 'No permission.*')"
+    fi
+fi
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
