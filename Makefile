@@ -129,9 +129,9 @@ verify-provider: test-deps stage
 	@$(MAKE) --no-print-directory -o test-deps -o stage fuzz-provider MESSAGES=200000
 
 verify-fuzz: test-deps stage
-	@$(MAKE) --no-print-directory -o test-deps fuzz SECONDS=30
-	@$(MAKE) --no-print-directory -o test-deps fuzz-tpm SECONDS=60
-	@$(MAKE) --no-print-directory -o test-deps -o stage fuzz-agent SECONDS=60
+	@$(MAKE) --no-print-directory -o test-deps fuzz SECONDS=15
+	@$(MAKE) --no-print-directory -o test-deps fuzz-tpm SECONDS=30
+	@$(MAKE) --no-print-directory -o test-deps -o stage fuzz-agent SECONDS=30
 
 verify-figures: bench-short
 
