@@ -109,7 +109,7 @@ rm -rf python/__pycache__
 backend tokenkeep.keyring Keyring >tmp/first
 mkdir archive
 printf 'open("%s/ran", "w")\n' "$WORK" >archive/keyring.py
-cp archive/keyring.py archive/sys.py
+cp archive/keyring.py archive/sitecustomize.py
 cp archive/keyring.py archive/tokenkeep.py
 for path in "$WORK/python" "$WORK/python:" ":$WORK/python" ".:$WORK/python"; do (cd archive && PYTHONPATH="$path" doctor helpers); done
 [ ! -e ran ] && echo "nothing ran"

@@ -17,10 +17,14 @@ enum AskedProgram {
     }
 
     /// Runs a program without input: a path, or a name that the PATH has. Its standard error is dropped.
-    static func run(_ program: String, _ arguments: [String], until deadline: Deadline) -> Answer {
+    ///
+    /// - Parameter variables: variables of its environment that differ from this program's, as `NAME=VALUE`.
+    static func run(_ program: String, _ arguments: [String], variables: [String] = [], until deadline: Deadline)
+        -> Answer
+    {
         guard let path = program.hasPrefix("/") ? program : path(of: program) else { return .absent }
         do throws(TokenKeepError) {
-            let outcome = try SessionProgram(arguments: [path] + arguments, variables: []).run(
+            let outcome = try SessionProgram(arguments: [path] + arguments, variables: variables).run(
                 input: nil, until: deadline, showsErrors: false)
             return .ended(exitCode: outcome.exitCode, output: outcome.output.utf8String ?? "")
         } catch {

@@ -117,7 +117,13 @@ enum OtherHelperChecks {
     static func python() -> [Finding] {
         let isOver: Bool
         var backends: [String] = []
-        switch AskedProgram.run("python3", ["-B", "-c", script], until: AskedProgram.deadline) {
+        // An empty or relative word of the variable would let Python run a sitecustomize of the working directory.
+        let path = ToolPlaces.variable("PYTHONPATH").map { value in
+            "PYTHONPATH=" + value.split(separator: ":" as Character).filter { $0.hasPrefix("/") }.joined(separator: ":")
+        }
+        switch AskedProgram.run(
+            "python3", ["-B", "-c", script], variables: path.map { [$0] } ?? [], until: AskedProgram.deadline)
+        {
         case .absent: return []
         case .failed: isOver = false
         case .ended(let code, let output):
