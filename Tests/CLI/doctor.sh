@@ -20,10 +20,10 @@ export GIT_CONFIG_SYSTEM=/dev/null GIT_CONFIG_NOSYSTEM=1
 doctor() {
     local code
     printf '$ tokenkeep doctor%s\n' "${1:+ ($*)}"
-    PATH="$WORK/bin" "$TOKENKEEP" doctor --system-root "$WORK/root" >tmp/out 2>tmp/err
+    PATH="$WORK/bin" "$TOKENKEEP" doctor --system-root "$WORK/root" >"$WORK/tmp/out" 2>"$WORK/tmp/err"
     code=$?
-    awk -v wanted=" $* " '/^(ok|note|problem) / { name = $2; sub(":", "", name) } wanted == "  " || index(wanted, " " name " ")' tmp/out |
+    awk -v wanted=" $* " '/^(ok|note|problem) / { name = $2; sub(":", "", name) } wanted == "  " || index(wanted, " " name " ")' "$WORK/tmp/out" |
         sed -E 's/[0-9]+ of [0-9]+ (keys|bytes)/N \1/g; s/[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z/TIME/; s/pid [0-9]+/pid N/g; s|keyring/dbus-[A-Za-z0-9]+,guid=[0-9a-f]+|BUS|; s|tmp/tmp[a-z0-9_]{8}|DIRECTORY|; s/kill [0-9]+/kill N/'
-    sed 's/^/! /' tmp/err
+    sed 's/^/! /' "$WORK/tmp/err"
     echo "[exit $code]"
 }

@@ -79,6 +79,25 @@ XDG_DATA_HOME="$WORK/data" doctor secret-service
 SCENARIO
 python3 "$HERE/keyring.py" "$(cat scenario.sh)"
 
+title "the vault as the keyring, locked and unlocked"
+mkdir -m 700 served
+cat >served.sh <<'SCENARIO'
+. "$HERE/lib.sh"
+. "$HERE/doctor.sh"
+doctor secret-service default-collection
+run lock
+doctor secret-service default-collection
+SCENARIO
+provider=${TOKENKEEP%/bin/*}/libexec/tokenkeep/tokenkeep-secret-service
+[ -x "$provider" ] || provider=${TOKENKEEP%/*}/tokenkeep-secret-service
+(
+    export TOKENKEEP_VAULT=$WORK/served/vault XDG_RUNTIME_DIR=$WORK/served XDG_CONFIG_HOME=$WORK/served/config
+    mkdir -p "$XDG_CONFIG_HOME/tokenkeep/stack.d"
+    echo "any required vault" >"$XDG_CONFIG_HOME/tokenkeep/stack.d/default.conf"
+    echo horse | run password set --stdin
+    "$provider" run -- bash -u served.sh 2>/dev/null
+)
+
 title "a keyring without a collection"
 cat >bus.conf <<CONF
 <busconfig><type>session</type><listen>unix:path=$WORK/bus</listen>

@@ -11,14 +11,6 @@ mount -t tmpfs -o size=4m,mode=700 none disk
 TOKENKEEP_VAULT="$WORK/disk/vault" doctor vault | sed -E 's/[0-9]+ KiB/N KiB/'
 umount disk
 
-if command -v bindfs >/dev/null && [ -w /dev/fuse ]; then
-    title "a file system of another program, as sshfs and NFS are"
-    mkdir other
-    bindfs --no-allow-other "$WORK/disk" "$WORK/other"
-    TOKENKEEP_VAULT="$WORK/other/vault" doctor vault
-    umount other
-fi
-
 title "the kernel's keyring is full"
 program=$TOKENKEEP
 keys() {

@@ -22,6 +22,42 @@ git config --global --add credential.helper tokenkeep
 doctor helpers
 printf '[credential\n' >"$HOME/.gitconfig"
 doctor helpers
+rm "$HOME/.gitconfig"
+
+title "git, by a command with ! in front"
+export GIT_CEILING_DIRECTORIES=$WORK
+git config --global credential.helper "!$helper git"
+doctor helpers
+git config --global credential.helper "!f() { $WORK/tokenkeep-credential git; }; f"
+doctor helpers
+git config --global credential.helper "!$WORK/\$(touch\${IFS}ran)/tokenkeep-credential git"
+doctor helpers
+git config --global credential.helper "$WORK/\$(touch\${IFS}ran)/tokenkeep-credential git"
+doctor helpers
+git config --global --unset credential.helper
+
+title "git, in a strange repository: none of its commands runs"
+git init -q strange
+printf '#!/bin/sh\ntouch "%s/ran"\n' "$WORK" >strange/git-credential-tokenkeep
+chmod 755 strange/git-credential-tokenkeep
+git -C strange config credential.helper "$WORK/strange/git-credential-tokenkeep"
+(cd strange && doctor helpers)
+git -C strange config credential.helper "!$WORK/strange/git-credential-tokenkeep"
+(cd strange && doctor helpers)
+git -C strange config --unset credential.helper
+git -C strange config alias.credential-tokenkeep "!$WORK/strange/git-credential-tokenkeep"
+git config --global credential.helper tokenkeep
+mv bin/git-credential-tokenkeep tmp/
+(cd strange && doctor helpers)
+mv tmp/git-credential-tokenkeep bin/
+git config --global --unset credential.helper
+git -C strange config "credential.https://a'b;c.helper" store
+(cd strange && doctor helpers)
+[ ! -e ran ] && [ ! -e strange/ran ] && echo "nothing ran"
+
+title "a git that does not tell where its settings are from"
+own git '#!/bin/sh\nexit 129\n'
+doctor helpers
 rm "$HOME/.gitconfig" bin/git
 
 title "docker"
@@ -67,12 +103,32 @@ backend keyrings.alt.file PlaintextKeyring
 backend keyring.backends.SecretService Keyring
 echo 'raise RuntimeError' >python/keyring.py
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$WORK/python" doctor helpers
+
+title "Python, in a strange archive: none of its modules runs"
+rm -rf python/__pycache__
+backend tokenkeep.keyring Keyring >tmp/first
+mkdir archive
+printf 'open("%s/ran", "w")\n' "$WORK" >archive/keyring.py
+cp archive/keyring.py archive/sitecustomize.py
+cp archive/keyring.py archive/tokenkeep.py
+for path in "$WORK/python" "$WORK/python:" ":$WORK/python" ".:$WORK/python"; do (cd archive && PYTHONPATH="$path" doctor helpers); done
+[ ! -e ran ] && echo "nothing ran"
+find python archive -name __pycache__
 rm bin/python3
 
 title "programs that hang are ended, and the rest is said"
 own git '#!/bin/sh\nexec /bin/sleep infinity\n'
 doctor helpers clock
 rm bin/git
+
+title "helpers that hang together are ended together"
+borrow git
+git config --global credential.helper tokenkeep
+docker '{"credsStore": "tokenkeep"}'
+for tool in git-credential-tokenkeep docker-credential-tokenkeep python3; do own $tool '#!/bin/sh\nexec /bin/sleep infinity\n'; done
+doctor helpers
+python3 "$HERE/within.py" 5 env PATH="$WORK/bin" "$TOKENKEEP" doctor
+rm -r bin/*-tokenkeep bin/python3 bin/git "$HOME/.gitconfig" "$HOME/.docker"
 
 title "files of plain tokens"
 plain() { mkdir -p "$HOME/$(dirname "$1")" && printf "$2" >"$HOME/$1" && chmod 600 "$HOME/$1"; }
@@ -101,6 +157,7 @@ plain .gemini/oauth_creds.json '{"access_token": "sesame"}'
 plain .copilot/config.json '{"copilot_tokens": "sesame"}'
 plain .databricks/token-cache.json '{"tokens": {"a": {"access_token": "sesame"}}}'
 plain .local/share/uv/credentials/credentials.toml '[[credential]]\npassword = "sesame"\n'
+plain .msmtprc 'account default\n\tpassword   sesame\n'
 plain .local/share/python_keyring/keyring_pass.cfg '[pypi]\nann = c2VzYW1l\n'
 for file in gh/hosts.yml glab-cli/config.yml containers/auth.json helm/registry/config.json pypoetry/auth.toml \
     gcloud/credentials.db gcloud/access_tokens.db gcloud/application_default_credentials.json rclone/rclone.conf; do
@@ -118,11 +175,23 @@ doctor plaintext | grep git-credentials
 touch -d '+1 hour' "$HOME/.git-credentials"
 doctor plaintext | grep git-credentials
 
+title "a token behind much other text, and behind bytes that are no UTF-8"
+rm "$HOME"/.git-credentials
+lines() { awk -v lines="$1" 'BEGIN { for (i = 0; i < lines; i++) print "    certificate-authority-data: AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" }'; }
+{ lines 3000; printf '    token: sesame\n'; } >"$HOME/.kube/config"
+printf '# caf\351\n[client]\npassword = sesame\n' >"$HOME/.my.cnf"
+{ lines 30000; printf '    token: sesame\n'; } >long.yaml
+printf 'users: []\n' >first.yaml
+printf 'users:\n- user:\n    token: sesame\n' >second.yaml
+doctor plaintext | grep -A 2 -e kube/ -e my.cnf
+KUBECONFIG="$WORK/first.yaml:$WORK/second.yaml:$WORK/long.yaml" doctor plaintext | grep -A 2 yaml
+
 title "files without tokens"
 find "$HOME" config/gh config/glab-cli config/containers config/helm config/pypoetry config/gcloud config/rclone -type f -delete
 plain .docker/config.json '{"auths": {"registry.example": {"auth": ""}, "b": {}}, "credsStore": "tokenkeep"}'
 plain .npmrc '//registry.npmjs.org/:_authToken=${NPM_TOKEN}\n# _authToken=old\nregistry=https://registry.npmjs.org\n'
 plain .kube/config 'users:\n- user:\n    exec:\n      command: kubectl-tokenkeep\n'
+plain .msmtprc 'account default\n\tpasswordeval tokenkeep-credential token tokenkeep://smtp/ann\n# password old\n'
 plain .aws/config '[default]\nregion = eu\n'
 plain .terraform.d/credentials.tfrc.json '{"credentials": {}}'
 plain .git-credentials ''

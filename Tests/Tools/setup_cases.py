@@ -19,11 +19,12 @@ def setup(world, *words, code=0, **more):
     return world.run("tokenkeep", "setup", *words, code=code, **more)
 
 
-def keyring(world):
+def keyring(world, backend="tokenkeep.keyring.Keyring"):
     """Puts a program keyring on the PATH, in front of what is there."""
-    world.write("home/bin/keyring", "#!/bin/sh\n", 0o755)
+    world.write("home/bin/keyring", f"#!/bin/sh\necho '{backend} (priority: 4)'\n", 0o755)
     os.chmod(world.path("home/bin/keyring"), 0o755)
-    world.environment["PATH"] = world.path("home/bin") + ":" + world.environment["PATH"]
+    if not world.environment["PATH"].startswith(world.path("home/bin")):
+        world.environment["PATH"] = world.path("home/bin") + ":" + world.environment["PATH"]
 
 
 def files(world):
@@ -92,7 +93,19 @@ def pip_and_uv_ask_the_program_keyring(world):
     bare = {"PATH": os.path.dirname(shutil.which("tokenkeep", path=world.environment["PATH"]))}
     has(setup(world, "python", "--yes", code=4, env=bare).err,
         "the program keyring is not on the PATH, which pip and uv run")
+    for backend in ("keyring.backends.fail.Keyring", "other.tokenkeep.Keyring"):
+        keyring(world, backend)
+        has(setup(world, "python", "--yes", code=4).err, "the program keyring does not have TokenKeep's backend")
     keyring(world)
+    # As pip reads them: text behind a header is none of it, and spaces in it are.
+    for header in ("[global]  # mine", "[ global ]\nx = 1\n[global]", "[ global ]"):
+        world.write(PIP[0], header + "\ntimeout = 5\n")
+        setup(world, "python", "--yes")
+        read = configparser.RawConfigParser()
+        read.read_string(world.read(PIP[0]))
+        same(read["global"]["keyring-provider"], "subprocess")
+        setup(world, "python", "--undo", "--yes")
+        same(world.read(PIP[0]), header + "\ntimeout = 5\n")
     world.write(PIP[0], "[global]\ntimeout = 5\n")
     setup(world, "python", "--yes")
     read = configparser.ConfigParser()
@@ -101,8 +114,9 @@ def pip_and_uv_ask_the_program_keyring(world):
     world.write(UV[0], "[pip]\nstrict = true\n")
     setup(world, "uv", "--yes")
     same(tomllib.loads(world.read(UV[0])), {"keyring-provider": "subprocess", "pip": {"strict": True}})
-    world.write(PIP[0], "[global]\nkeyring-provider = import\n")
-    has(setup(world, "python", "--yes", code=6).err, "pip.conf has a keyring-provider already")
+    for name in ("keyring-provider", "keyring_provider", "Keyring-Provider", "--keyring-provider"):
+        world.write(PIP[0], f"[global]\n{name} = import\n")
+        has(setup(world, "python", "--yes", code=6).err, "pip.conf has a keyring-provider already")
 
 
 def nothing_is_written_without_a_yes(world):

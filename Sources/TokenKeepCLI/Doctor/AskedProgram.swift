@@ -2,8 +2,11 @@ import TokenKeepCore
 
 /// A program of others that a check runs as its own callers would.
 enum AskedProgram {
-    /// The longest time of a program, in milliseconds.
+    /// The longest time of all programs that a check runs, in milliseconds.
     private static let limit: UInt32 = 3_500
+
+    /// The deadline of a check that begins now.
+    static var deadline: Deadline { Deadline(milliseconds: limit) }
 
     enum Answer {
         /// There is no such program on the PATH.
@@ -13,21 +16,27 @@ enum AskedProgram {
         case ended(exitCode: Int32, output: String)
     }
 
-    /// Runs a program of the PATH without input. Its standard error is dropped.
-    static func run(_ program: String, _ arguments: [String]) -> Answer {
-        guard let path = path(of: program) else { return .absent }
+    /// Runs a program without input: a path, or a name that the PATH has. Its standard error is dropped.
+    ///
+    /// - Parameter variables: variables of its environment that differ from this program's, as `NAME=VALUE`.
+    static func run(_ program: String, _ arguments: [String], variables: [String] = [], until deadline: Deadline)
+        -> Answer
+    {
+        guard let path = program.hasPrefix("/") ? program : path(of: program) else { return .absent }
         do throws(TokenKeepError) {
-            let outcome = try SessionProgram(arguments: [path] + arguments, variables: []).run(
-                input: nil, until: Deadline(milliseconds: limit), showsErrors: false)
+            let outcome = try SessionProgram(arguments: [path] + arguments, variables: variables).run(
+                input: nil, until: deadline, showsErrors: false)
             return .ended(exitCode: outcome.exitCode, output: outcome.output.utf8String ?? "")
         } catch {
             return .failed(error)
         }
     }
 
-    /// The path of a program on the PATH; nil if it is not there.
+    /// The path of a program on the PATH; nil if it is not there. A folder that depends on where doctor runs is left out:
+    /// a strange folder must not name the program.
     static func path(of program: String) -> String? {
-        for folder in (ToolPlaces.variable("PATH") ?? "").split(separator: ":" as Character) {
+        for folder in (ToolPlaces.variable("PATH") ?? "").split(separator: ":" as Character) where folder.hasPrefix("/")
+        {
             let path = "\(folder)/\(program)"
             if ToolPlaces.isProgram(path) { return path }
         }

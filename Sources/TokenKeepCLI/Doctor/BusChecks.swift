@@ -90,7 +90,7 @@ struct BusChecks {
                     "secret-service", "\(name) \(isSilent ? "does not answer" : "fails: \(silence.message)")",
                     because:
                         "Each program that asks the keyring waits for its limit. TokenKeep saves to the vault meanwhile.",
-                    hint: owner.process.map { "kill \($0)" } ?? "tokenkeep status"))
+                    hint: isSilent ? owner.process.map { "kill \($0)" } ?? "tokenkeep status" : "tokenkeep status"))
         } else {
             findings.append(.ok("secret-service", name + ours(owner)))
         }

@@ -18,7 +18,7 @@ enum OtherHelperChecks {
             return [
                 .problem(
                     "helpers", error.message, because: "docker itself may refuse the file.",
-                    hint: "docker --config '\(path)' info")
+                    hint: "docker --config \(ShellWord.quoted(folder(of: path))) info")
             ]
         }
         guard let helper else {
@@ -30,6 +30,11 @@ enum OtherHelperChecks {
             ]
         }
         return [docker(helper, path)]
+    }
+
+    /// docker takes the folder of its configuration, not the file.
+    private static func folder(of path: String) -> String {
+        path.split(separator: "/" as Character).dropLast().reduce(into: "") { $0 += "/" + $1 }
     }
 
     private static func docker(_ helper: String, _ path: String) -> Finding {
@@ -45,7 +50,7 @@ enum OtherHelperChecks {
                 "helpers", "docker uses \(helper) (\(path))",
                 because: "The helper decides where passwords are. Those of a keyring need a message bus.", hint: hint)
         }
-        switch AskedProgram.run(program, ["list"]) {
+        switch AskedProgram.run(program, ["list"], until: AskedProgram.deadline) {
         case .ended(exitCode: 0, _): return .ok("helpers", "docker uses tokenkeep (\(path))")
         case .ended(_, let output):
             let line = output.split(separator: "\n" as Character).first.map(String.init) ?? "no answer"
@@ -91,8 +96,15 @@ enum OtherHelperChecks {
 
     // MARK: Python
 
-    /// Prints the backends that keyring uses, in their order; nothing without keyring.
+    /// Prints the backends that keyring uses, in their order; nothing without keyring. Modules of the working directory, which
+    /// `-c` and an empty word of PYTHONPATH put into the path, are not run: they may be of a strange archive.
     private static let script = """
+        import os, sys
+        try:
+            here = os.path.realpath(os.getcwd())
+        except OSError:
+            here = ""
+        sys.path[:] = [place for place in sys.path if place and os.path.realpath(place) != here]
         try:
             import keyring
         except ImportError:
@@ -105,7 +117,13 @@ enum OtherHelperChecks {
     static func python() -> [Finding] {
         let isOver: Bool
         var backends: [String] = []
-        switch AskedProgram.run("python3", ["-c", script]) {
+        // An empty or relative word of the variable would let Python run a sitecustomize of the working directory.
+        let path = ToolPlaces.variable("PYTHONPATH").map { value in
+            "PYTHONPATH=" + value.split(separator: ":" as Character).filter { $0.hasPrefix("/") }.joined(separator: ":")
+        }
+        switch AskedProgram.run(
+            "python3", ["-B", "-c", script], variables: path.map { [$0] } ?? [], until: AskedProgram.deadline)
+        {
         case .absent: return []
         case .failed: isOver = false
         case .ended(let code, let output):

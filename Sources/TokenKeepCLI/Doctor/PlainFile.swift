@@ -28,28 +28,12 @@ struct PlainFile: Sendable {
         self.comesFirst = comesFirst
     }
 
-    /// Whether a text of the file holds a token. Comments count as text.
-    func holdsToken(_ text: String) -> Bool {
-        guard !settings.isEmpty else { return !text.isEmpty }
-        guard !text.hasPrefix("# Encrypted rclone") else { return false }
-        // Without spaces and quotes JSON, YAML, TOML and INI are alike: name, sign, value.
-        let plain = text.filter { !" \t\r\"'".contains($0) }
-        return plain.split(separator: "\n" as Character).contains { line in
-            !line.hasPrefix("#") && settings.contains { PlainFile.hasValue(line, $0) }
-        }
-    }
-
-    private static func hasValue(_ line: Substring, _ setting: String) -> Bool {
-        var rest = line
-        while let found = rest.firstRange(of: setting) {
-            let before = found.lowerBound == line.startIndex ? nil : line[line.index(before: found.lowerBound)]
-            let isWhole = before.map { !$0.isLetter && !$0.isNumber && $0 != "_" && $0 != "-" } ?? true
-            let after = line[found.upperBound...].first
-            // A value in braces, or that of a variable, is none that the file holds.
-            if isWhole, let after, !",}{$<>[".contains(after) { return true }
-            rest = line[found.upperBound...]
-        }
-        return false
+    /// Whether bytes of the file hold a token.
+    func holdsToken(_ bytes: [UInt8]) -> Bool {
+        guard !settings.isEmpty else { return !bytes.isEmpty }
+        guard !bytes.starts(with: "# Encrypted rclone".utf8) else { return false }
+        let scan = TokenScan(bytes)
+        return settings.contains(where: scan.hasValue)
     }
 }
 
@@ -142,7 +126,7 @@ extension PlainFile {
         PlainFile("~/.m2/settings.xml", ["<password>"], moves: "mvn --encrypt-password"),
         PlainFile("~/.pgpass", moves: "tokenkeep run --env PGPASSWORD=tokenkeep://postgresql/NAME -- psql"),
         PlainFile("~/.my.cnf", ["password="], moves: "tokenkeep run --env MYSQL_PWD=tokenkeep://mysql/NAME -- mysql"),
-        PlainFile("~/.msmtprc", ["password"], moves: "tokenkeep save smtp NAME"),
+        PlainFile("~/.msmtprc", ["password "], moves: "tokenkeep save smtp NAME"),
     ]
 
     private static let gemini = "tokenkeep run --env GEMINI_API_KEY=tokenkeep://gemini/NAME -- gemini"

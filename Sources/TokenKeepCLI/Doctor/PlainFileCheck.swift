@@ -6,6 +6,8 @@ import TokenKeepEngine
 struct PlainFileCheck {
     /// The most files of a folder that are read.
     private static let most = 64
+    /// The most bytes of a file that are read.
+    private static let longest = 1 << 20
 
     /// The time of the vault's last change of an item, by the beginning of its service.
     private let kept: [String: UnixTime]
@@ -34,8 +36,11 @@ struct PlainFileCheck {
     private func finding(_ file: PlainFile, _ path: String) -> Finding? {
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0 else { return nil }
-        // A database is no text.
-        guard SmallFile.text(path).map(file.holdsToken) ?? file.settings.isEmpty else { return nil }
+        // A file that cannot be read always holds a token if its kind does.
+        let bytes = SmallFile.bytes(path, PlainFileCheck.longest)
+        guard bytes.map(file.holdsToken) ?? file.settings.isEmpty else {
+            return bytes.flatMap { $0.count < status.st_size ? PlainFileCheck.cut(path) : nil }
+        }
         let mode = String(status.st_mode & 0o7777, radix: 8)
         let written = UnixTime(Int64(status.st_mtim.tv_sec))
         let readers = status.st_mode & 0o044 == 0 ? "Each program" : "Each user of this machine, and each program"
@@ -46,14 +51,16 @@ struct PlainFileCheck {
             hint: PlainFileCheck.command(file.command, path))
     }
 
-    /// The command with the path in the place of FILE, as a word of the shell.
-    private static func command(_ command: String, _ path: String) -> String {
-        let quoted = path.replacing("'", with: "'\\''")
-        return command.replacing("'FILE'", with: path.allSatisfy(isPlain) ? path : "'\(quoted)'")
+    private static func cut(_ path: String) -> Finding {
+        .note(
+            "plaintext", "\(path) is longer than 1 MiB, and was not read to its end",
+            because: "There is no token in its start; there may be some behind.",
+            hint: "grep -c -i -e token -e password \(ShellWord.quoted(path))")
     }
 
-    private static func isPlain(_ character: Character) -> Bool {
-        character.isASCII && (character.isLetter || character.isNumber || "/._+-".contains(character))
+    /// The command with the path in the place of FILE, as a word of the shell.
+    private static func command(_ command: String, _ path: String) -> String {
+        command.replacing("'FILE'", with: ShellWord.quoted(path))
     }
 
     /// Which copy is newer, if the vault has such items, too.
@@ -69,8 +76,11 @@ struct PlainFileCheck {
         return days == 0 ? "changed today" : days == 1 ? "1 day old" : "\(days) days old"
     }
 
-    /// The paths of a file: one, or the files of a folder.
+    /// The paths of a file: one, those of a list, or the files of a folder.
     private func paths(of file: PlainFile) -> [String] {
+        if file.variable == "KUBECONFIG", let list = ToolPlaces.variable("KUBECONFIG") {
+            return list.split(separator: ":" as Character).prefix(PlainFileCheck.most).map(String.init)
+        }
         guard let path = PlainFileCheck.expanded(file) else { return [] }
         guard path.hasSuffix("/*") else { return [path] }
         let folder = String(path.dropLast(2))
@@ -79,11 +89,7 @@ struct PlainFileCheck {
 
     private static func expanded(_ file: PlainFile) -> String? {
         let name = file.path.split(separator: "/" as Character).last.map(String.init) ?? ""
-        if let variable = file.variable, let value = ToolPlaces.variable(variable) {
-            // KUBECONFIG is a list of files; the others are folders.
-            return variable == "KUBECONFIG"
-                ? value.split(separator: ":" as Character).first.map(String.init) : "\(value)/\(name)"
-        }
+        if let variable = file.variable, let value = ToolPlaces.variable(variable) { return "\(value)/\(name)" }
         guard let home = try? ToolPlaces.home() else { return nil }
         let folders = [
             "~": home, "CONFIG": ToolPlaces.variable("XDG_CONFIG_HOME") ?? "\(home)/.config",

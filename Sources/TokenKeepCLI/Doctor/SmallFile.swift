@@ -9,20 +9,22 @@ enum SmallFile {
     ///
     /// Files of `/proc` count as regular. A pipe or a device in the file's place is not waited for.
     static func text(_ path: String) -> String? {
+        bytes(path, longest).flatMap { String(validating: $0, as: UTF8.self) }
+    }
+
+    /// At most `limit` bytes of a regular file; nil if it cannot be read.
+    static func bytes(_ path: String, _ limit: Int) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-        var bytes = [UInt8](repeating: 0, count: longest)
-        var count = 0
-        while count < bytes.count {
-            let part = bytes.withUnsafeMutableBytes {
-                read(descriptor, $0.baseAddress.map { $0 + count }, $0.count - count)
+        return [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            while count < limit {
+                let part = read(descriptor, buffer.baseAddress.map { $0 + count }, limit - count)
+                guard part > 0 else { break }
+                count += part
             }
-            guard part > 0 else { break }
-            count += part
         }
-        return String(validating: bytes[..<count], as: UTF8.self)
     }
 }

@@ -76,8 +76,8 @@ struct SessionProgram {
         input: SecretBytes?, output: UnsafeMutableRawBufferPointer, _ received: inout Int, until deadline: Deadline,
         showsErrors: Bool
     ) throws(TokenKeepError) -> (exitCode: Int32, hasReadInput: Bool) {
-        let previous = [SIGPIPE: signal(SIGPIPE, SIG_IGN), SIGCHLD: signal(SIGCHLD, SIG_DFL)]
-        defer { for (number, action) in previous { signal(number, action) } }
+        ProgramStarts.begin()
+        defer { ProgramStarts.end() }
         let toProgram = try SessionProgram.makePipe()
         let fromProgram: [Int32]
         do throws(TokenKeepError) {
@@ -108,10 +108,12 @@ struct SessionProgram {
     }
 
     private static func makePipe() throws(TokenKeepError) -> [Int32] {
-        var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { throw cannotStart(errno) }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        return ends
+        try ProgramStarts.alone { () throws(TokenKeepError) in
+            var ends: [Int32] = [-1, -1]
+            guard pipe(&ends) == 0 else { throw cannotStart(errno) }
+            for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+            return ends
+        }
     }
 
     private func start(input: Int32, output: Int32, showsErrors: Bool) throws(TokenKeepError) -> pid_t {
@@ -135,10 +137,12 @@ struct SessionProgram {
         var argumentList = arguments.map { strdup($0) } + [nil]
         var environmentList = SessionProgram.environment(adding: variables).map { strdup($0) } + [nil]
         defer { (argumentList + environmentList).forEach { free($0) } }
-        var process: pid_t = 0
-        let error = posix_spawn(&process, arguments[0], &actions, &attributes, &argumentList, &environmentList)
-        guard error == 0 else { throw SessionProgram.cannotStart(error) }
-        return process
+        return try ProgramStarts.alone { () throws(TokenKeepError) in
+            var process: pid_t = 0
+            let error = posix_spawn(&process, arguments[0], &actions, &attributes, &argumentList, &environmentList)
+            guard error == 0 else { throw SessionProgram.cannotStart(error) }
+            return process
+        }
     }
 
     /// The environment of this program, with variables replaced. The vault's password is left out.

@@ -5,12 +5,12 @@ struct KeyringSettingsFile: ToolSettings {
     let name: String
     /// The file below the folder of configurations.
     private let place: String
-    /// The section of the setting; nil for a file without sections.
+    /// The name of the setting's section; nil for a file without sections.
     private let section: String?
     private let setting: String
 
     static let python = KeyringSettingsFile(
-        name: "python", place: "pip/pip.conf", section: "[global]", setting: "keyring-provider = subprocess")
+        name: "python", place: "pip/pip.conf", section: "global", setting: "keyring-provider = subprocess")
     static let uv = KeyringSettingsFile(
         name: "uv", place: "uv/uv.toml", section: nil, setting: "keyring-provider = \"subprocess\"")
 
@@ -28,17 +28,18 @@ struct KeyringSettingsFile: ToolSettings {
                 .unsupported, "the program keyring is not on the PATH, which pip and uv run",
                 hint: "install it with the package tokenkeep: docs/python.md")
         }
+        try KeyringSettingsFile.requireBackend()
         let lines = (file.text ?? "").split(separator: "\n" as Character, omittingEmptySubsequences: false)
         guard !lines.contains(where: { KeyringSettingsFile.word($0) == KeyringSettingsFile.key }) else {
             throw TokenKeepError(
                 .conflict, "\(file.path) has a \(KeyringSettingsFile.key) already",
                 hint: "set it to subprocess yourself")
         }
-        if let section, let header = lines.firstIndex(where: { KeyringSettingsFile.trimmed($0) == section }) {
+        if let section, let header = lines.firstIndex(where: { KeyringSettingsFile.header($0) == section }) {
             let text = SettingsBlock(lines: [setting]).inserted(into: file.text ?? "", after: header + 1)
             return SettingsChange(file: file, text: text, lines: [setting])
         }
-        let block = SettingsBlock(lines: (section.map { [$0] } ?? []) + [setting])
+        let block = SettingsBlock(lines: (section.map { ["[\($0)]"] } ?? []) + [setting])
         // Without a section the setting must stand before the first table.
         let isFirst = section == nil && file.text != nil
         let text = isFirst ? block.inserted(into: file.text ?? "", after: 0) : block.appended(to: file.text)
@@ -48,7 +49,7 @@ struct KeyringSettingsFile: ToolSettings {
     func undo() throws(TokenKeepError) -> SettingsChange? {
         let file = try SettingsFile(path())
         let removed = try SettingsBlock.removed(from: file) { lines in
-            lines == [setting] || lines == (section.map { [$0] } ?? []) + [setting]
+            lines == [setting] || lines == (section.map { ["[\($0)]"] } ?? []) + [setting]
         }
         return removed.map { SettingsChange(file: file, text: $0.text, lines: $0.lines) }
     }
@@ -58,10 +59,31 @@ struct KeyringSettingsFile: ToolSettings {
         return try ToolPlaces.home() + "/.config/\(place)"
     }
 
-    /// The name of a setting's line.
-    private static func word(_ line: Substring) -> String {
-        trimmed(line.prefix { $0 != "=" && $0 != ":" })
+    /// Throws ``Status/unsupported`` if the program keyring does not have TokenKeep's backend: pip would ask another one.
+    private static func requireBackend() throws(TokenKeepError) {
+        let answer = AskedProgram.run("keyring", ["--list-backends"], until: AskedProgram.deadline)
+        if case .ended(exitCode: 0, let output) = answer,
+            output.split(separator: "\n" as Character).contains(where: { $0.hasPrefix("tokenkeep.") })
+        {
+            return
+        }
+        throw TokenKeepError(
+            .unsupported, "the program keyring does not have TokenKeep's backend",
+            hint: "install it with the package tokenkeep: docs/python.md")
     }
 
-    private static func trimmed(_ line: Substring) -> String { String(line.filter { !$0.isWhitespace }) }
+    /// The name of a section whose header is the line, as Python's configparser reads it: up to the last bracket, with its
+    /// spaces; nil for another line.
+    private static func header(_ line: Substring) -> String? {
+        let text = line.drop(while: \.isWhitespace)
+        guard text.first == "[", let end = text.lastIndex(of: "]") else { return nil }
+        return String(text[..<end].dropFirst())
+    }
+
+    /// The name of a setting's line, as pip reads it: with `_` for `-`, in any case, and with `--` in front.
+    private static func word(_ line: Substring) -> String {
+        let name = line.prefix { $0 != "=" && $0 != ":" }.filter { !$0.isWhitespace && $0 != "\"" && $0 != "'" }
+        let plain = String(name.map { $0 == "_" ? "-" : $0 }).lowercased()
+        return plain.hasPrefix("--") ? String(plain.dropFirst(2)) : plain
+    }
 }

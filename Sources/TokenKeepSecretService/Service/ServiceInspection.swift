@@ -110,8 +110,14 @@ extension ServiceInspection.Owner {
             destination: name, path: .defaultCollection, interface: "org.freedesktop.DBus.Properties", member: "Get",
             body: .tuple([.string(ServiceCall.collectionInterface), .string("Locked")]), answerType: "(v)")
         let replies = try connection.exchange([alias, search, lock], until: deadline)
-        guard case .answer = replies[1] else { throw ServiceFailure.error(replies[1], "search", "items") }
-        if case .answer(let body) = replies[0], body[0].text == "/" {
+        // A locked service answers, too.
+        let isRefused = replies.contains(where: \.isLocked)
+        if !isRefused {
+            guard case .answer = replies[1] else { throw ServiceFailure.error(replies[1], "search", "items") }
+        }
+        if isRefused {
+            collection = .locked
+        } else if case .answer(let body) = replies[0], body[0].text == "/" {
             collection = .missing
         } else if case .answer(let body) = replies[2], let isLocked = body[0].content?.boolean {
             collection = isLocked ? .locked : .open

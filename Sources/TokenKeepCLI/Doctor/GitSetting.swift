@@ -1,0 +1,61 @@
+/// A setting `credential.helper` of git, or that of an address.
+struct GitSetting {
+    /// Where the setting is from: `system`, `global`, `local`, `worktree`, or `command` for the environment.
+    private let scope: String
+    /// The file of the setting, as git shows it.
+    let origin: String
+    /// The address; nil for the setting of all addresses.
+    let address: String?
+    let helper: String
+
+    /// Reads git's list: scope, NUL, origin, NUL, name, line feed, value, NUL. A name without a value has no line feed.
+    static func list(_ output: String) -> [GitSetting] {
+        let parts = output.split(separator: "\0" as Character, omittingEmptySubsequences: false)
+        return stride(from: 0, to: parts.count - 2, by: 3).map { index in
+            let pair = parts[index + 2].split(separator: "\n" as Character, maxSplits: 1)
+            let name = (pair.first ?? "").dropFirst("credential.".count)
+            let address = name == "helper" ? nil : String(name.dropLast(".helper".count))
+            return GitSetting(
+                scope: String(parts[index]), origin: String(parts[index + 1]), address: address,
+                helper: pair.count > 1 ? String(pair[1]) : "")
+        }
+    }
+
+    /// Whether the user or the system made the setting. Others may be of a repository that somebody else wrote.
+    var isOfUser: Bool { ["system", "global", "command"].contains(scope) }
+
+    /// Whether the helper is a command for the shell, with `!` in front.
+    private var isCommand: Bool { helper.hasPrefix("!") }
+
+    /// The first word of the helper, without `!`.
+    var word: String { words.first ?? "" }
+
+    private var words: [String] {
+        helper.drop { $0 == "!" }.split(whereSeparator: \.isWhitespace).map(String.init)
+    }
+
+    /// Whether the helper is TokenKeep's, by its name.
+    var isOurs: Bool {
+        let programs = ["git-credential-tokenkeep", "tokenkeep-credential"]
+        // git puts git-credential- before a name that is neither a path nor a command.
+        guard isCommand || word.hasPrefix("/") else { return word == "tokenkeep" }
+        return word.split(separator: "/" as Character).last.map { programs.contains(String($0)) } ?? false
+    }
+
+    /// The program and its arguments, as git runs them; nil if only a shell can tell.
+    ///
+    /// git itself is not asked for `git credential-NAME`: a repository may have an alias of that name.
+    var command: [String]? {
+        guard let first = words.first, words.allSatisfy(ShellWord.isPlain) else { return nil }
+        guard isCommand || first.hasPrefix("/") else { return ["git-credential-\(first)"] + words.dropFirst() }
+        guard first.hasPrefix("/") || !first.contains("/") else { return nil }
+        return words
+    }
+
+    /// The command that removes the setting.
+    var removal: String {
+        guard scope != "command" else { return "env | grep GIT_CONFIG" }
+        let name = ShellWord.quoted("credential.\(address.map { $0 + "." } ?? "")helper")
+        return "git config --unset-all --\(scope) \(name)"
+    }
+}

@@ -1,0 +1,74 @@
+import Glibc
+
+/// Looks for settings with a value in the bytes of a file, in whatever encoding the file's other text is.
+struct TokenScan {
+    /// The bytes without spaces and quotes: JSON, YAML, TOML and INI are then alike: name, sign, value.
+    private let plain: [UInt8]
+    /// The bytes with blanks as single spaces, for settings whose sign is a blank.
+    private let words: [UInt8]
+
+    init(_ bytes: [UInt8]) {
+        var plain: [UInt8] = []
+        var words: [UInt8] = []
+        plain.reserveCapacity(bytes.count)
+        words.reserveCapacity(bytes.count)
+        for byte in bytes {
+            switch byte {
+            case UInt8(ascii: "\r"), UInt8(ascii: "\""), UInt8(ascii: "'"): continue
+            case UInt8(ascii: " "), UInt8(ascii: "\t"):
+                // None at the start of a line, and none after another.
+                if let last = words.last, last != UInt8(ascii: " "), last != UInt8(ascii: "\n") {
+                    words.append(UInt8(ascii: " "))
+                }
+            default:
+                plain.append(byte)
+                words.append(byte)
+            }
+        }
+        self.plain = plain
+        self.words = words
+    }
+
+    /// Whether a setting, with the sign that follows its name, has a value in a line that is no comment.
+    func hasValue(of setting: String) -> Bool {
+        let bytes = setting.hasSuffix(" ") ? words : plain
+        return bytes.withUnsafeBytes { text in
+            var start = 0
+            while let found = TokenScan.first(setting, in: text, from: start) {
+                let end = found + setting.utf8.count
+                if TokenScan.isWhole(text, found), TokenScan.isValue(text, end) { return true }
+                start = end
+            }
+            return false
+        }
+    }
+
+    private static func first(_ setting: String, in text: UnsafeRawBufferPointer, from start: Int) -> Int? {
+        guard let base = text.baseAddress, let letter = setting.utf8.first else { return nil }
+        let length = setting.utf8.count
+        var place = start
+        while place + length <= text.count {
+            guard let found = memchr(base + place, Int32(letter), text.count - length + 1 - place) else { return nil }
+            if memcmp(found, setting, length) == 0 { return base.distance(to: found) }
+            place = base.distance(to: found) + 1
+        }
+        return nil
+    }
+
+    /// Whether a name begins at a place, in a line that is no comment.
+    private static func isWhole(_ text: UnsafeRawBufferPointer, _ place: Int) -> Bool {
+        let line = text[..<place].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+        guard text[line] != UInt8(ascii: "#") else { return false }
+        guard place > line else { return true }
+        let before = text[place - 1]
+        let isLetter = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(before | 0x20) || before >= 0x80
+        let isDigit = (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(before)
+        return !isLetter && !isDigit && before != UInt8(ascii: "_") && before != UInt8(ascii: "-")
+    }
+
+    /// Whether a value stands at a place. A value in braces, or that of a variable, is none that the file holds.
+    private static func isValue(_ text: UnsafeRawBufferPointer, _ place: Int) -> Bool {
+        guard place < text.count else { return false }
+        return !",}{$<>[\n".utf8.contains(text[place])
+    }
+}
