@@ -36,10 +36,10 @@ extension SessionEngine {
     package func endHere(isLocalOnly: Bool) throws(TokenKeepError) -> EndReport {
         let call = try newCall()
         var report = EndReport()
-        let before = try Sessions(store).ending(name, call.context) { () throws(TokenKeepError) in
-            try call.signOut(isLocalOnly: isLocalOnly)
+        let before = try Sessions(store).ending(storage, call.context) { (transaction) throws(TokenKeepError) in
+            try transaction.signOut(isLocalOnly: isLocalOnly)
         }
-        if before.state != .signedOut { call.runHooks(.logout, &report) }
+        if let before, before.state != .signedOut { call.runHooks(.logout, &report) }
         // The hooks have limits of their own.
         report.revocation = ((try? newCall()) ?? call).clearRecord()
         return report
@@ -59,14 +59,6 @@ extension SessionCall {
         }
     }
 
-    /// Ends the session's state. Returns the note before.
-    fileprivate func signOut(isLocalOnly: Bool) throws(TokenKeepError) -> SessionNote {
-        let transaction = try SessionTransaction(storage, context)
-        let before = try storage.note() ?? SessionNote()
-        try transaction.apply(.signedOut(isLocal: isLocalOnly))
-        return before
-    }
-
     /// Clears the record now, or leaves it to the next call of the session.
     fileprivate func clearRecord() -> EndReport.Revocation {
         do throws(TokenKeepError) {
@@ -77,5 +69,14 @@ extension SessionCall {
             options.explain?("the record cannot be cleared yet: \(error.message)")
             return .waitingForUnlock
         }
+    }
+}
+
+extension SessionTransaction {
+    /// Ends the session's state. Returns the note before.
+    fileprivate func signOut(isLocalOnly: Bool) throws(TokenKeepError) -> SessionNote? {
+        let before = try storage.note() ?? SessionNote()
+        try apply(.signedOut(isLocal: isLocalOnly))
+        return before
     }
 }
