@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import TokenKeepCore
 import TokenKeepEngine
@@ -36,7 +37,8 @@ struct EndingTests {
     /// A cancelled logout must not leave a live session that no pointer names.
     @Test func aCancelledEndMakesTheAccountActiveAgain() throws {
         let cancellation = Cancellation()
-        let call = CallContext(deadline: Deadline(milliseconds: 10_000, cancellation: cancellation))
+        let call = CallContext(
+            deadline: Deadline(milliseconds: Patience.milliseconds, cancellation: cancellation))
         #expect(throws: TokenKeepError(.cancelled, "")) {
             try sessions.ending(session.storage, call) { (_) throws(TokenKeepError) -> Bool? in
                 cancellation.cancel()
@@ -51,8 +53,7 @@ struct EndingTests {
         let held = try SessionTransaction(session.storage, session.begin())
         var isReached = false
         #expect(throws: TokenKeepError(.busy, "")) {
-            let call = try session.begin().until(Deadline(milliseconds: 0))
-            try sessions.ending(session.storage, call) { (_) throws(TokenKeepError) -> Bool? in
+            try sessions.ending(session.storage, .passed) { (_) throws(TokenKeepError) -> Bool? in
                 isReached = true
                 return true
             }
@@ -76,7 +77,12 @@ struct EndingTests {
     @Test func aHeldPointerHoldsUpNoLogout() throws {
         let files = SessionFiles(try world.store().records)
         try files.change(.active, of: sessions.place(of: service), session.begin()) { _ throws(TokenKeepError) in
-            _ = try session.end()
+            let call = CallContext.patient
+            let ended = try sessions.ending(session.storage, call) { (transaction) throws(TokenKeepError) -> Bool? in
+                #expect(!call.deadline.hasPassed)
+                return try transaction.apply(.signedOut(isLocal: true)) != nil
+            }
+            #expect(ended == true)
             return nil
         }
         #expect(try session.info().state == .signedOut)

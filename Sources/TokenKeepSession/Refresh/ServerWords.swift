@@ -20,8 +20,8 @@ package enum ServerWords {
     ///
     /// - Parameter known: the codes that count in an object `error`: gateways and proxies answer with such objects too.
     package static func code(_ json: JSONValue, inObject known: Set<String>) -> String? {
-        guard let error = json["error"], error.text == nil else { return json["error"]?.text ?? json["error_code"]?.text }
-        guard let code = error["code"]?.text else { return json["error_code"]?.text }
+        if let text = json["error"]?.text { return text }
+        guard let code = json["error"]?["code"]?.text else { return json["error_code"]?.text }
         return known.contains(code) ? code : nil
     }
 
