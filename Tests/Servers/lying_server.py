@@ -189,7 +189,9 @@ def bearer(connection, headers, answer):
 
 
 def metadata(name, path):
-    """Metadata of this server, by its issuer's path; some are lies."""
+    """Metadata of this server, by its issuer's path; some are lies. None of them while the file `gone` is there."""
+    if os.path.exists(os.path.join(DIRECTORY, "gone")):
+        return None
     scheme = "http" if name == "http" else "https"
     base = f"{scheme}://127.0.0.1:{TOKENS['ports'][name]}"
     for place, is_inserted in (("/.well-known/oauth-authorization-server", True),

@@ -58,6 +58,7 @@ import TokenKeepOAuth
         response(404, "<html>"), response(407, ""), response(408, ""), response(421, ""), response(511, "<html>"),
         response(404, "{\"status\":404,\"error\":\"Not Found\"}"), response(400, "{\"error\":\"server_error\"}"),
         response(500, ""), response(503, "{\"error\":{\"code\":503}}"), response(429, ""),
+        response(403, "{\"error\":{\"code\":\"blocked\"}}"), response(400, "{\"error\":{\"type\":\"access_denied\"}}"),
     ]
 
     private static func response(_ status: Int, _ body: String) -> HTTPResponse {

@@ -75,6 +75,21 @@ import TokenKeepOAuth
         #expect(try server.requests.count == 2)
     }
 
+    /// A proxy that answers 404 to everything takes no metadata away.
+    @Test func metadataThatAreForgottenStayUntilTheServerGivesOthers() throws {
+        _ = try endpoint("")
+        let gone = server.directory.path + "/gone"
+        #expect(FileManager.default.createFile(atPath: gone, contents: nil))
+        try Discovery(
+            issuer: WebAddress(server.origin("https")), caFile: server.authority, cache: cache.path + "/kept"
+        ).forget()
+        for _ in 0..<2 { #expect(try endpoint("") == server.origin("https") + "/token") }
+        #expect(try server.requests.count == 1 + 2 * 2)
+        try FileManager.default.removeItem(atPath: gone)
+        for _ in 0..<2 { _ = try endpoint("") }
+        #expect(try server.requests.count == 1 + 2 * 2 + 1)
+    }
+
     @Test func keptMetadataOfAnotherIssuerIsNotUsed() throws {
         _ = try endpoint("")
         let folder = cache.path + "/kept"

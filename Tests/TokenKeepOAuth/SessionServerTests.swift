@@ -72,6 +72,25 @@ import TokenKeepSession
         #expect(paths.filter { $0 == "/nowhere" }.count == 2)
     }
 
+    /// A proxy that answers 404 to everything.
+    @Test func anEndpointIsKnownWhileNoOtherIs() throws {
+        let session = try session("issuer = ORIGIN/moved")
+        #expect(status { _ = try session.token() } == .unavailable)
+        #expect(FileManager.default.createFile(atPath: server.directory.path + "/gone", contents: nil))
+        #expect(status { _ = try session.token() } == .unavailable)
+        #expect(try server.requests.filter { $0.contains("POST /nowhere") }.count == 2)
+    }
+
+    @Test func anEndpointOfTheFileSaysNothingAboutMetadata() throws {
+        let lines = ["issuer = ORIGIN/moved", "token_endpoint = ORIGIN/nowhere"]
+        let provider = try provider("https", lines)
+        #expect(try provider.endpoint(.revocationEndpoint, until: .patient) != nil)
+        let session = try session("issuer = ORIGIN/moved", "token_endpoint = ORIGIN/nowhere")
+        #expect(status { _ = try session.token() } == .unavailable)
+        #expect(try provider.endpoint(.revocationEndpoint, until: .patient) != nil)
+        #expect(try server.requests.filter { $0.contains("well-known") }.count == 1)
+    }
+
     @Test(arguments: ["expired", "selfsigned", "otherhost"])
     func aWrongCertificateLeavesTheRefreshTokenUnsent(name: String) throws {
         let session = try session(on: name, "token_endpoint = ORIGIN/token")

@@ -57,26 +57,17 @@ struct LifeCycleTests {
         #expect(error.hint == "the nearest service is api.example.com; \(Sessions.signIn)")
     }
 
-    /// A process that is killed between the two changes of a logout leaves no pointer to a session that is gone.
-    @Test func anAccountIsInactiveBeforeItsSessionEnds() throws {
-        let session = try world.signedIn()
-        let sessions = try Sessions(world.store())
-        let call = try session.begin()
-        try sessions.ending(session.name, call) { () throws(TokenKeepError) -> Void in
-            #expect(throws: TokenKeepError(.notFound, "")) { try sessions.active(of: service) }
+    /// A service whose accounts are signed out is the one that is meant.
+    @Test func aServiceThatIsKnownIsNoMistake() throws {
+        _ = try world.signedIn().end()
+        let other = try SessionEngine(world.store(), service: "api.example.org", account: "ann")
+        try other.begin(.user, response: SecretBytes(world.server.signIn))
+        let error = try #require(throws: TokenKeepError.self) { try world.session().token() }
+        #expect(error.hint == Sessions.signIn)
+        let unknown = try #require(throws: TokenKeepError.self) {
+            try SessionEngine(world.store(), service: "api.example.net", account: nil)
         }
-        try sessions.makeActive(service: service, account: "ann")
-        // What did not end is active again.
-        #expect(throws: TokenKeepError(.io, "")) {
-            try sessions.ending(session.name, call) { () throws(TokenKeepError) -> Void in
-                throw TokenKeepError(.io, "full")
-            }
-        }
-        #expect(try sessions.active(of: service) == "ann")
-        #expect(try !sessions.ending(session.name, call) { () throws(TokenKeepError) in false })
-        #expect(try sessions.active(of: service) == "ann")
-        _ = try session.end()
-        #expect(throws: TokenKeepError(.notFound, "")) { try sessions.active(of: service) }
+        #expect(unknown.hint?.hasPrefix("the nearest service is api.example.org") == true)
     }
 
     @Test func nobodyIsSignedInAtFirst() throws {

@@ -157,7 +157,7 @@ enum SessionText {
     /// The warning about a token that ends before --min-ttl.
     static func short(_ token: SessionToken, _ wanted: UInt32) -> TokenKeepError {
         let left = "the token ends in \(token.secondsLeft ?? 0) s"
-        guard let lifetime = token.lifetime, lifetime < Int64(wanted) else {
+        guard let lifetime = token.lifetime, lifetime <= Int64(wanted) else {
             return TokenKeepError(.expired, left, hint: "no longer one could be had: --explain says why")
         }
         return TokenKeepError(

@@ -42,8 +42,11 @@ package struct Discovery {
     }
 
     /// ``metadata(until:)``; nil if the server answers 404 or 410 at each address: it has no metadata.
+    ///
+    /// Stale metadata are used if the server's answer has none: a proxy may have answered in its place.
     func metadataIfAny(until deadline: Deadline) throws(TokenKeepError) -> JSONValue? {
-        if let kept = cache.read(), let metadata = try? checked(kept) { return metadata }
+        let kept = cache.read().flatMap { try? checked($0) }
+        if let kept, cache.isFresh { return kept }
         let limit = deadline.within(milliseconds: Discovery.milliseconds)
         var problem: TokenKeepError?
         for address in try addresses() {
@@ -51,9 +54,7 @@ package struct Discovery {
             switch response.status {
             case 200:
                 guard let metadata = try checked(response.body) else {
-                    problem = TokenKeepError(
-                        .unavailable, "the metadata of \(issuer.text) is not a JSON object", module: "server",
-                        hint: "check the issuer and the network: a proxy or a portal may have answered")
+                    problem = isNoObject
                     continue
                 }
                 cache.write(response.body)
@@ -65,13 +66,19 @@ package struct Discovery {
                     hint: "check the issuer, or try again later")
             }
         }
+        if let kept { return kept }
         if let problem { throw problem }
-        cache.remove()
         return nil
     }
 
-    /// Forgets the metadata that are kept: an endpoint that they name is gone.
-    package func forget() { cache.remove() }
+    private var isNoObject: TokenKeepError {
+        TokenKeepError(
+            .unavailable, "the metadata of \(issuer.text) is not a JSON object", module: "server",
+            hint: "check the issuer and the network: a proxy or a portal may have answered")
+    }
+
+    /// Lets the server be asked for its metadata again: an endpoint that they name is gone.
+    package func forget() { cache.markStale() }
 
     /// The addresses of the metadata: with the well-known path before the issuer's, and behind it.
     private func addresses() throws(TokenKeepError) -> [WebAddress] {

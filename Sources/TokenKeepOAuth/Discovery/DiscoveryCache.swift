@@ -33,15 +33,19 @@ struct DiscoveryCache {
         return text?.utf8String ?? ""
     }
 
-    func read() -> SecretBytes? {
-        guard let directory else { return nil }
+    /// Whether the metadata are younger than a day, and were not marked as stale.
+    var isFresh: Bool {
+        guard let directory else { return false }
         var status = stat()
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
-        guard stat("\(directory)/\(name).conf", &status) == 0,
-            (0..<DiscoveryCache.longestAge).contains(now.tv_sec - status.st_mtim.tv_sec),
-            let file = try? ConfigurationFile(named: name, in: directory)
-        else { return nil }
+        return stat("\(directory)/\(name).conf", &status) == 0
+            && (0..<DiscoveryCache.longestAge).contains(now.tv_sec - status.st_mtim.tv_sec)
+    }
+
+    /// The metadata, of whatever age; nil if there are none.
+    func read() -> SecretBytes? {
+        guard let directory, let file = try? ConfigurationFile(named: name, in: directory) else { return nil }
         return try? SecretBytes(file.text)
     }
 
@@ -60,8 +64,11 @@ struct DiscoveryCache {
         }
     }
 
-    func remove() {
-        if let directory { unlink("\(directory)/\(name).conf") }
+    /// Lets the server be asked for its metadata again. The present ones stay until it gives others.
+    func markStale() {
+        guard let directory else { return }
+        let times = [timespec(), timespec()]
+        utimensat(AT_FDCWD, "\(directory)/\(name).conf", times, AT_SYMLINK_NOFOLLOW)
     }
 
     private func makeDirectories(_ path: String) {

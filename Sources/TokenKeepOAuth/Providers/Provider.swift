@@ -73,10 +73,12 @@ package struct Provider: Sendable {
     }
 
     /// Forgets the server's metadata if an endpoint that they name is gone: the next request asks for new ones.
-    func forgetMetadata(after status: Int) {
-        guard status == 404 || status == 410, let issuer = self[.issuer], let address = try? WebAddress(issuer) else {
-            return
-        }
+    ///
+    /// - Parameter keys: the keys of the endpoint. Of one that the file names the metadata say nothing.
+    func forgetMetadata(after status: Int, of keys: [ProviderKey]) {
+        guard status == 404 || status == 410, !keys.contains(where: { self[$0] != nil }), let issuer = self[.issuer],
+            let address = try? WebAddress(issuer)
+        else { return }
         Discovery(issuer: address, caFile: self[.caFile]).forget()
     }
 

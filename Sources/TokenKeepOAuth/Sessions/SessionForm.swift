@@ -43,14 +43,18 @@ struct SessionForm {
         return request
     }
 
+    /// The keys of the request's endpoint; the first that has an address counts.
+    var endpoints: [ProviderKey] {
+        switch session.purpose {
+        case .refresh: [.tokenEndpoint]
+        case .revoke: [.revocationEndpoint]
+        case .validate: [.validateEndpoint, .userinfoEndpoint]
+        case .extend: [.extendEndpoint]
+        }
+    }
+
     private func address() throws(TokenKeepError) -> WebAddress {
-        let keys: [ProviderKey] =
-            switch session.purpose {
-            case .refresh: [.tokenEndpoint]
-            case .revoke: [.revocationEndpoint]
-            case .validate: [.validateEndpoint, .userinfoEndpoint]
-            case .extend: [.extendEndpoint]
-            }
+        let keys = endpoints
         if let url = session.url { return try WebAddress(url) }
         guard let provider else {
             if let name = session.provider {

@@ -33,10 +33,11 @@ package enum SessionServer {
     package static func send(
         _ request: SessionRequest, to provider: Provider?
     ) throws(TokenKeepError) -> SessionResponse {
-        let http = try SessionForm(request, provider).request()
+        let form = try SessionForm(request, provider)
+        let http = try form.request()
         do throws(HTTPFailure) {
             let response = try HTTPClient.send(http)
-            provider?.forgetMetadata(after: response.status)
+            if request.url == nil { provider?.forgetMetadata(after: response.status, of: form.endpoints) }
             let headers = [("Date", response.date), ("Retry-After", response.retryAfter)].filter { !$0.1.isEmpty }
             return SessionResponse(
                 status: response.status, headers: headers.map { (name: $0.0, value: $0.1) }, body: response.body)

@@ -37,7 +37,16 @@ enum ServerRefusal {
     }
 
     /// The `error` of a refusing answer; "" if it names none.
-    static func code(of response: HTTPResponse) -> String { json(response).flatMap(ServerWords.code) ?? "" }
+    static func code(of response: HTTPResponse) -> String { json(response).flatMap(code) ?? "" }
+
+    private static func code(_ json: JSONValue) -> String? { ServerWords.code(json, inObject: standardCodes) }
+
+    /// RFC 6749 section 5.2, RFC 8628 section 3.5, RFC 8707, and the codes of RFC 6749 section 4.1.2.1.
+    private static let standardCodes: Set = [
+        "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
+        "invalid_scope", "invalid_target", "access_denied", "server_error", "temporarily_unavailable",
+        "authorization_pending", "slow_down", "expired_token",
+    ]
 
     /// Whether an answer gives nothing. GitHub refuses with status 200.
     static func isRefusal(_ response: HTTPResponse) -> Bool {
@@ -52,7 +61,7 @@ enum ServerRefusal {
     /// The error of an answer without tokens.
     static func error(_ response: HTTPResponse, of step: String) -> TokenKeepError {
         let json = json(response)
-        if let json, let code = ServerWords.code(json) { return error(code, ServerWords.description(json), of: step) }
+        if let json, let code = code(json) { return error(code, ServerWords.description(json), of: step) }
         let text = "the server answered \(step) with status \(response.status)"
         if response.status >= 500 || response.status == 429 {
             return TokenKeepError(.unavailable, text, module: "server", hint: "try again later")

@@ -35,7 +35,7 @@ extension SignInServer {
             }
             let request = try SignInServer.request(fields, to: address, provider, client, store, deadline)
             let answer = try SignInServer.send(request, to: endpoint, whileSending)
-            provider.forgetMetadata(after: answer.status)
+            provider.forgetMetadata(after: answer.status, of: SignInServer.keys[endpoint].map { [$0] } ?? [])
             return answer
         }
         authorizationEndpoint = try provider.endpoint(.authorizationEndpoint, in: metadata)

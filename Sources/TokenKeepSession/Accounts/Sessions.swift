@@ -195,13 +195,17 @@ public struct Sessions: Sendable {
     ///
     /// - Parameter account: the account that was named; nil if none was.
     func hint(of service: String, insteadOf account: String? = nil) throws(TokenKeepError) -> String {
-        let accounts = try files.notes().files.compactMap { file -> String? in
-            guard let name = file.name, name.isIn(namespace: store.namespace, service: service),
-                let note = try? SessionNote(file.state), note.state != .signedOut
-            else { return nil }
-            return name.account
+        let notes = try files.notes().files.filter { file in
+            file.name?.isIn(namespace: store.namespace, service: service) == true
         }
-        guard !accounts.isEmpty else { return nearestService(to: service) ?? Sessions.signIn }
+        let accounts = notes.compactMap { file -> String? in
+            guard let note = try? SessionNote(file.state), note.state != .signedOut else { return nil }
+            return file.name?.account
+        }
+        guard !accounts.isEmpty else {
+            // A service with a note is the one that is meant: its accounts are signed out.
+            return notes.isEmpty ? nearestService(to: service) ?? Sessions.signIn : Sessions.signIn
+        }
         let shown = accounts.sorted().prefix(Sessions.mostInHint).joined(separator: ", ")
         let others = accounts.count - Sessions.mostInHint
         let all = "its accounts: \(shown)\(others > 0 ? " and \(others) more" : "")"
@@ -261,39 +265,11 @@ public struct Sessions: Sendable {
         store.sessionSlots.change(id)
     }
 
-    /// Makes no account active if `name` was the active one. Returns whether it was.
-    private func deactivate(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Bool {
-        let id = try files.id(of: name, call)
+    /// Makes no account active if `name` is the active one.
+    func deactivate(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         // Most accounts are not active, and need no lock.
-        guard try pointer(place(of: name.service)) == id else { return false }
-        var wasActive = false
-        try files.change(.active, of: place(of: name.service), call) { file in
-            wasActive = file?.state == id
-            return wasActive ? [] : nil
-        }
-        return wasActive
-    }
-
-    /// Ends the session of an account by `body`, which returns whether it did, or throws if it did not.
-    ///
-    /// The account is no longer active before its session ends: a process that is killed in between leaves no pointer to a
-    /// session that is gone.
-    func ending<Ended>(
-        _ name: ItemName, _ call: CallContext, _ body: () throws(TokenKeepError) -> Ended
-    ) throws(TokenKeepError) -> Ended {
-        let wasActive = (try? deactivate(name, call)) == true
-        do throws(TokenKeepError) {
-            let ended = try body()
-            if ended as? Bool == false {
-                if wasActive { try? activateIfNoneIs(name, call) }
-            } else if !wasActive {
-                // Another process may have made it active meanwhile.
-                _ = try? deactivate(name, call)
-            }
-            return ended
-        } catch {
-            if wasActive { try? activateIfNoneIs(name, call) }
-            throw error
-        }
+        guard try isActive(name, call) else { return }
+        let id = try files.id(of: name, call)
+        try files.change(.active, of: place(of: name.service), call) { file in file?.state == id ? [] : nil }
     }
 }

@@ -121,9 +121,10 @@ extension SessionCall {
     ///
     /// - Returns: false if the guest became a user meanwhile, or signed out.
     private func clearGuest(_ facts: SessionFacts) throws(TokenKeepError) -> Bool {
-        try Sessions(storage.store).ending(name, context) { () throws(TokenKeepError) in
-            try SessionTransaction(storage, context).clearGuest(facts.note)
+        let cleared = try Sessions(storage.store).ending(storage, context) { (transaction) throws(TokenKeepError) in
+            try transaction.clearGuest(facts.note) ? true : nil
         }
+        return cleared != nil
     }
 
     /// Keeps a token for later calls, and returns it.

@@ -115,6 +115,6 @@ extension SessionStorage {
         let wall = options.clock().wall
         let wait = response.wait(serverTime: response.header("Date").flatMap(HTTPDate.seconds) ?? wall)
         try SessionTransaction(self, Renewal.saving)
-            .apply(.coolDown(.asksToWait(wait), "it asks to wait (\(response.status))"))
+            .apply(.coolDown(.asksToWait(wait), "\(SessionNote.asksToWait) (\(response.status))"))
     }
 }

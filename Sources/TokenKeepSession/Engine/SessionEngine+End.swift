@@ -51,8 +51,8 @@ extension SessionEngine {
     ) throws(TokenKeepError) -> EndReport? {
         let call = try newCall()
         var report = EndReport()
-        let ended = try Sessions(store).ending(name, call.context) { () throws(TokenKeepError) in
-            try call.signOut(isLocalOnly: isLocalOnly, reason, if: isMeant)
+        let ended = try Sessions(store).ending(storage, call.context) { (transaction) throws(TokenKeepError) in
+            try transaction.signOut(isLocalOnly: isLocalOnly, reason, if: isMeant)
         }
         guard let before = ended else { return nil }
         if before.state != .signedOut { call.runHooks(reason, &report) }
@@ -75,17 +75,6 @@ extension SessionCall {
         }
     }
 
-    /// Ends the session's state. Returns the note before; nil if another session is meant.
-    fileprivate func signOut(
-        isLocalOnly: Bool, _ reason: SessionReason, if isMeant: (SessionNote) -> Bool
-    ) throws(TokenKeepError) -> SessionNote? {
-        let transaction = try SessionTransaction(storage, context)
-        let before = try storage.note() ?? SessionNote()
-        guard isMeant(before) else { return nil }
-        try transaction.apply(.signedOut(isLocal: isLocalOnly, reason))
-        return before
-    }
-
     /// Clears the record now, or leaves it to the next call of the session.
     fileprivate func clearRecord() -> EndReport.Revocation {
         do throws(TokenKeepError) {
@@ -96,5 +85,17 @@ extension SessionCall {
             options.explain?("the record cannot be cleared yet: \(error.message)")
             return .waitingForUnlock
         }
+    }
+}
+
+extension SessionTransaction {
+    /// Ends the session's state. Returns the note before; nil if another session is meant.
+    fileprivate func signOut(
+        isLocalOnly: Bool, _ reason: SessionReason, if isMeant: (SessionNote) -> Bool
+    ) throws(TokenKeepError) -> SessionNote? {
+        let before = try storage.note() ?? SessionNote()
+        guard isMeant(before) else { return nil }
+        try apply(.signedOut(isLocal: isLocalOnly, reason))
+        return before
     }
 }

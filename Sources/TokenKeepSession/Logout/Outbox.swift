@@ -270,7 +270,7 @@ public struct Outbox: Sendable {
         let session = try session(of: entry)
         try SessionFiles(store.records).change(.note, of: session, SessionEngine.call(store, options)) { file in
             guard var note = file.flatMap({ try? SessionNote($0.state) }), isAbout(note, entry) else { return nil }
-            note.coolDown(after: .asksToWait(seconds), "it asks to wait", now: now)
+            note.coolDown(after: .asksToWait(seconds), SessionNote.asksToWait, now: now)
             return note.serialized()
         }
     }

@@ -9,6 +9,9 @@ extension SessionResponse {
 }
 
 extension SessionNote {
+    /// The beginning of the problem of a note whose server asks to wait.
+    static let asksToWait = "it asks to wait"
+
     /// The beginning and the length of a cool-down.
     package struct Pause: Sendable, Equatable {
         package var since: SessionTime
@@ -17,7 +20,11 @@ extension SessionNote {
         /// The seconds that are left, by the clock that shows fewer; 0 if none can tell: after another start of the machine,
         /// with a wall clock that was set back.
         func left(at now: SessionTime) -> Int64 {
-            guard now.boot == since.boot || now.wall >= since.wall else { return 0 }
+            // A pause of this start of the machine that begins later is forged, and would never end.
+            let isPast =
+                now.boot == since.boot
+                ? since.boottime >= 0 && since.boottime <= now.boottime : now.wall >= since.wall
+            guard isPast else { return 0 }
             return max(0, seconds - TokenLife(obtained: since).age(at: now))
         }
 
@@ -62,23 +69,28 @@ extension SessionNote {
 
     /// Seconds until the server may be asked again; nil if it may be asked now.
     func coolDown(at now: SessionTime) -> Int64? {
+        // A clock that was set back, however far, must neither lengthen nor end the wait.
+        if let pause, pause.since.boot == now.boot {
+            let rest = pause.left(at: now)
+            return rest > 0 ? rest : nil
+        }
         let left = coolDownUntil.subtractingReportingOverflow(now.wall)
         guard !left.overflow, left.partialValue > 0, left.partialValue <= AnswerRules.longestWait else { return nil }
-        // A clock that was set back must not lengthen the wait.
         guard let rest = pause?.left(at: now) else { return left.partialValue }
         return rest > 0 ? min(rest, left.partialValue) : nil
     }
 
     /// The moment by the wall clock from which the server may be asked again; nil if it may be asked now.
     func coolDownEnd(at now: SessionTime) -> UnixTime? {
-        guard let seconds = coolDown(at: now) else { return nil }
-        let (end, isBeyond) = now.wall.addingReportingOverflow(seconds)
-        return isBeyond ? nil : UnixTime(end)
+        coolDown(at: now).map { seconds in
+            let (end, isBeyond) = now.wall.addingReportingOverflow(seconds)
+            return UnixTime(isBeyond ? .max : end)
+        }
     }
 
     /// The error of a call during a cool-down.
     func coolingDown(_ seconds: Int64) -> TokenKeepError {
-        let reason = problem.isEmpty ? "it asks to wait" : problem
+        let reason = problem.isEmpty ? SessionNote.asksToWait : problem
         return TokenKeepError(
             .unavailable, "the server is not asked for \(seconds) s more: \(reason)", hint: "try again then")
     }

@@ -78,6 +78,6 @@ package enum RefreshAnswer {
     /// The code and the words of an error response (RFC 6749 section 5.2).
     private static func error(_ response: SessionResponse, _ token: SecretBytes?) -> (code: String?, words: String) {
         guard let json = response.body.withUnsafeBytes({ JSONValue.answer($0) }) else { return (nil, "") }
-        return (ServerWords.code(json), ServerWords.text(json, hiding: token))
+        return (ServerWords.code(json, inObject: ["invalid_grant"]), ServerWords.text(json, hiding: token))
     }
 }

@@ -31,7 +31,7 @@ extension Renewal {
     private func coolDown(
         _ status: Int, _ action: AnswerRules.Action, _ facts: SessionFacts
     ) throws(Fault) -> Fault {
-        let problem = "it asks to wait (\(status))"
+        let problem = "\(SessionNote.asksToWait) (\(status))"
         let wait = try orFault { () throws(TokenKeepError) in try note(action, problem, facts) }
         options.explain?("the server's answer: \(problem)")
         guard AnswerRules.isShort(wait, left: call.deadline.remainingMilliseconds) else {

@@ -11,14 +11,22 @@ package enum ServerWords {
     ///
     /// - Parameter token: the token that was sent. Words that repeat it are left out.
     static func text(_ json: JSONValue, hiding token: SecretBytes?) -> String {
-        let words = [code(json), description(json)]
+        let words = [name(of: json), description(json)]
         return words.compactMap { $0 }.filter { !$0.isEmpty && !repeats(token, in: $0) }.map(printable)
             .joined(separator: ": ")
     }
 
-    /// The code of the error: a word of RFC 6749 section 5.2, of Supabase, or of an object `error` as many APIs have it; nil
-    /// if the body has none.
-    package static func code(_ json: JSONValue) -> String? {
+    /// The code of the error: a word of RFC 6749 section 5.2 or of Supabase; nil if the body has none.
+    ///
+    /// - Parameter known: the codes that count in an object `error`: gateways and proxies answer with such objects too.
+    package static func code(_ json: JSONValue, inObject known: Set<String>) -> String? {
+        if let text = json["error"]?.text { return text }
+        guard let code = json["error"]?["code"]?.text else { return json["error_code"]?.text }
+        return known.contains(code) ? code : nil
+    }
+
+    /// The word for the error in messages, whoever chose it.
+    private static func name(of json: JSONValue) -> String? {
         let error = json["error"]
         return error?.text ?? error?["code"]?.text ?? error?["type"]?.text ?? error?["status"]?.text
             ?? json["error_code"]?.text

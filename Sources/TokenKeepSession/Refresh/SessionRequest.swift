@@ -160,11 +160,25 @@ public struct SessionResponse: Sendable {
         self.body = body
     }
 
-    /// Whether the body is a page for people (HTML, XML): a portal or a proxy may have answered in the server's place.
+    /// Whether the body is a page for people (HTML): a portal or a proxy may have answered in the server's place.
     package var isPage: Bool { SessionResponse.isPage(body) }
 
+    /// The beginnings of pages, in lower case.
+    private static let pages = ["<!doctype html", "<html"]
+    /// The length of the beginning in which a page shows, in bytes.
+    private static let pageLength = 4096
+
     package static func isPage(_ body: SecretBytes) -> Bool {
-        body.withUnsafeBytes { AnswerText.withoutMark($0).first { $0 > 0x20 } == UInt8(ascii: "<") }
+        let beginning = try? body.withUnsafeBytes { bytes throws(TokenKeepError) in
+            try AnswerText.utf8(UnsafeRawBufferPointer(rebasing: bytes.prefix(pageLength)))
+        }
+        return beginning?.withUnsafeBytes { bytes in
+            let text = bytes.drop { $0 <= 0x20 }
+            return pages.contains { page in
+                text.prefix(page.utf8.count).lazy.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+                    .elementsEqual(page.utf8)
+            }
+        } ?? false
     }
 
     /// The value of the first header with a name, compared without case.
