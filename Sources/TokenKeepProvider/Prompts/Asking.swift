@@ -50,7 +50,8 @@ extension Provider {
     private func askNext() {
         let waiting = prompts.filter { $0.value.isRunning && !$0.value.wasAsked }
         // A prompt whose user cannot be asked keeps no other from its turn.
-        for next in waiting.sorted(by: { ($0.value.turn ?? 0) < ($1.value.turn ?? 0) }) where ask(next.key, next.value) {
+        for next in waiting.sorted(by: { ($0.value.turn ?? 0) < ($1.value.turn ?? 0) }) where ask(next.key, next.value)
+        {
             return
         }
     }
@@ -61,7 +62,8 @@ extension Provider {
         guard hasDisplay else { return dismissSoon(path, name) }
         prompts[path]?.wasAsked = true
         Log.line(
-            "the vault is locked and \(name) waits for it, but pinentry is missing or has no display: run tokenkeep unlock")
+            "the vault is locked and \(name) waits for it, but pinentry is missing or has no display: run tokenkeep unlock"
+        )
         notify("\(name) waits for the vault. Run: tokenkeep unlock")
         endLater(path)
     }
