@@ -85,6 +85,19 @@ class Damages(Case):
         self.assertEqual(self.client.value(path), b"1")
         self.assertEqual(self.client.create({"a": "1"}, b"3"), path)
 
+    def test_an_item_whose_move_failed_can_be_deleted(self):
+        path = self.client.create({"a": "1"}, b"1")
+        vault = os.path.join(self.world.home, "vault")
+        os.rename(vault, vault + ".away")
+        with open(vault, "w", encoding="utf-8"):
+            pass
+        with self.assertRaises(Refused):
+            self.client.set(path, ITEM, "Attributes", "a{ss}", {"service": "s", "username": "u"})
+        os.remove(vault)
+        os.rename(vault + ".away", vault)
+        self.client.call(path, ITEM, "Delete")
+        self.assertEqual(self.client.search({}), ([], []))
+
 
 class Memory(Case):
     def test_no_secret_is_left_in_the_memory_of_the_provider(self):
