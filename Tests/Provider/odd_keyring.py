@@ -24,6 +24,8 @@ class Keyring:
 
     def __init__(self, address, collections, aliases=None):
         self.collections, self.aliases = collections, aliases or {}
+        # The error of a session.
+        self.begins = None
         self.items = {f"{path}/{number}": item for path, (_, items) in collections.items() for number, item in enumerate(items, 1)}
         self.connection = open_dbus_connection(address)
         self.connection.send_and_get_reply(message_bus.RequestName("org.freedesktop.secrets"))
@@ -52,6 +54,7 @@ class Keyring:
 
     def answer(self, path, member, body):
         if member == "OpenSession":
+            self.check(self.begins)
             if body[0] != "plain":
                 raise Refusal("org.freedesktop.DBus.Error.NotSupported")
             return "vo", (("s", ""), f"{ROOT}/session/1")

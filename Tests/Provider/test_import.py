@@ -170,12 +170,12 @@ class Importing(unittest.TestCase):
         keyring = Keyring(self.world.address, collections, aliases)
         ended = []
         self.addCleanup(lambda: ended or keyring.close())
-        return lambda: ended.append(keyring.close())
+        return keyring, lambda: ended.append(keyring.close())
 
     def test_items_that_cannot_be_read_are_named(self):
         items = [Item({"a": "1"}, b"1"), Item({"a": "2"}, b"2", shows="org.freedesktop.DBus.Error.UnknownObject"),
                  Item({"a": "3"}, b"3", gives="org.freedesktop.Secret.Error.NoSuchObject"), Item({"a": "4"}, b"4")]
-        self.keyring({LOGIN: ("Login", items)}, {"default": LOGIN})
+        keyring, _ = self.keyring({LOGIN: ("Login", items)}, {"default": LOGIN})
         done = self.command("--verbatim", code=7)
         self.assertEqual(done.stdout, "imported 2, already there 0, kept 0, not readable 2\n")
         self.assertIn(f"{LOGIN}/2 cannot be read: the keyring refused GetAll: org.freedesktop.DBus.Error.UnknownObject", done.stderr)
@@ -186,6 +186,8 @@ class Importing(unittest.TestCase):
         self.command("--verbatim", code=3)
         items[2].gives = "org.freedesktop.DBus.Error.NoReply"
         self.assertIn("the keyring refused GetSecret: org.freedesktop.DBus.Error.NoReply", self.command("--verbatim", code=4).stderr)
+        keyring.begins = "org.freedesktop.DBus.Error.AccessDenied"
+        self.assertIn("the keyring refused OpenSession: org.freedesktop.DBus.Error.AccessDenied", self.command(code=4).stderr)
 
     def test_each_collection_stays_its_own(self):
         folder = f"{ROOT}/collection"
@@ -194,7 +196,7 @@ class Importing(unittest.TestCase):
                   f"{folder}/session": "session", f"{folder}/default": "default", f"{folder}/login": "login", "/else/Work": "Work"}
         collections = {path: (label, [Item({"of": path}, path.encode())]) for path, label in labels.items()}
         collections[f"{folder}/main"] = ("Main", [Item({"of": "main"}, b"main")])
-        end = self.keyring(collections, {"default": f"{folder}/main"})
+        _, end = self.keyring(collections, {"default": f"{folder}/main"})
         for expected in ("imported 9, already there 0", "imported 0, already there 9"):
             self.assertEqual(self.command("--verbatim").stdout, f"{expected}, kept 0, not readable 0\n")
         end()

@@ -158,19 +158,21 @@ final class ForeignKeyring {
         defer { sd_bus_error_free(&error) }
         var answer: OpaquePointer?
         let result = sd_bus_call(bus.raw, message.raw, limit, &error, &answer)
-        guard result >= 0, let answer else { throw failure(member, error, result) }
+        guard result >= 0, let answer else { throw failure(path, member, error, result) }
         defer { sd_bus_message_unref(answer) }
         return BusMessage(answer)
     }
 
-    private static func failure(_ member: String, _ error: sd_bus_error, _ result: Int32) -> TokenKeepError {
+    private static func failure(
+        _ path: String, _ member: String, _ error: sd_bus_error, _ result: Int32
+    ) -> TokenKeepError {
         let name = BusMessage.text(error.name)
         let status: Status =
             switch name {
             case "org.freedesktop.Secret.Error.IsLocked": .locked
             case "org.freedesktop.DBus.Error.NotSupported": .unsupported
             case let name where isLoss(name): .unavailable
-            default: .io
+            default: path == ObjectPath.root ? .unavailable : .io
             }
         let reason = name.isEmpty ? Bus.describe(-result) : name
         return TokenKeepError(status, "the keyring refused \(member): \(reason)", module: "secret-service")
