@@ -3,7 +3,7 @@ import TokenKeepKeys
 import TokenKeepRecords
 
 extension Store {
-    /// The longest time of a check, in milliseconds.
+    /// The longest time of a check, in milliseconds, after the vault was unlocked by a password of the configuration.
     private static let readinessLimit: UInt32 = 2_000
 
     /// Checks, without a prompt, whether items can be loaded now, or saved. Changes nothing.
@@ -13,10 +13,13 @@ extension Store {
     /// - Throws: ``Status/locked`` if a user must unlock the vault or the module first, ``Status/unavailable`` if no module
     ///   that may hold the items can be reached; any other failure of a module.
     public func checkReady(forSaving: Bool, until deadline: Deadline? = nil) throws(TokenKeepError) {
-        let limit = (deadline ?? self.deadline).within(milliseconds: Store.readinessLimit)
-        let call = try begin(forSaving ? .save : .load, until: limit).withoutPrompts
-        try unlocking.withGivenPassword(call)
-        let modules = dispatcher.places(for: forSaving ? .save : .load).map(\.module)
+        let operation = forSaving ? StackLine.Operation.save : .load
+        let deadline = deadline ?? self.deadline
+        // A slow machine derives a password's key for longer than a module may take to answer.
+        try unlocking.withGivenPassword(try begin(operation, until: deadline).withoutPrompts)
+        let limit = deadline.within(milliseconds: Store.readinessLimit)
+        let call = try begin(operation, until: limit).withoutPrompts
+        let modules = dispatcher.places(for: operation).map(\.module)
         var missed: TokenKeepError?
         for module in modules where module.name != ItemView.memory {
             do throws(TokenKeepError) {

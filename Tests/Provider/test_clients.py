@@ -270,11 +270,33 @@ class Commands(unittest.TestCase):
         self.assertEqual(self.portals_conf(), "[preferred]\n")
         self.assertIn("Secret=tokenkeep", self.portals_conf(name="sway-portals.conf"))
 
+    def test_the_line_goes_from_the_files_of_every_desktop(self):
+        self.portal("1.20.0")
+        self.portals_conf("[preferred]\n", "sway-portals.conf")
+        self.command("enable", code=4, environment={"XDG_CURRENT_DESKTOP": "Sway"})
+        self.portals_conf("[preferred]\norg.freedesktop.impl.portal.Secret = tokenkeep \n", "gnome-portals.conf")
+        self.portals_conf("org.freedesktop.impl.portal.Secret=tokenkeep\n", "notes")
+        self.command("disable", environment={"XDG_CURRENT_DESKTOP": "KDE"})
+        self.assertEqual([self.portals_conf(name=f"{name}-portals.conf") for name in ("sway", "gnome")], ["[preferred]\n"] * 2)
+        self.assertIn("Secret=tokenkeep", self.portals_conf(name="notes"))
+
+    def test_a_file_that_cannot_be_rewritten_stays(self):
+        self.portal("1.18.0")
+        path = os.path.join(self.world.home, "config/xdg-desktop-portal/portals.conf")
+        self.portals_conf("")
+        for content in (b"#" * 70000, b"[preferred]\n# \xff\n"):
+            with open(path, "wb") as file:
+                file.write(content)
+            self.assertIn("portals.conf is too long or no text in UTF-8, and stays as it is", self.command("enable", code=4).stdout)
+            with open(path, "rb") as file:
+                self.assertEqual(file.read(), content)
+
     def test_another_backend_for_secrets_stays(self):
         self.portal("1.18.0")
-        before = self.portals_conf("[preferred]\norg.freedesktop.impl.portal.Secret=oo7-portal\n")
-        self.assertIn("names another backend for secrets, which stays", self.command("enable", code=4).stdout)
-        self.assertEqual(self.portals_conf(), before)
+        for equals in ("=", " = "):
+            before = self.portals_conf(f"[preferred]\norg.freedesktop.impl.portal.Secret{equals}oo7-portal\n")
+            self.assertIn("names another backend for secrets, which stays", self.command("enable", code=4).stdout)
+            self.assertEqual(self.portals_conf(), before)
 
     def test_a_portal_before_1_18_gets_no_file(self):
         self.portal("1.16.0")
@@ -300,7 +322,10 @@ class Commands(unittest.TestCase):
         self.world.provider()
 
     def test_a_keyring_that_is_installed_later_is_started_instead(self):
+        self.portal("1.18.4")
+        self.portals_conf("[preferred]\n")
         self.command("enable", code=4)
+        self.assertIn("Secret=tokenkeep", self.portals_conf())
         program = os.path.join(self.world.home, "other-keyring")
         with open(program, "w", encoding="utf-8", opener=lambda p, f: os.open(p, f, 0o755)) as file:
             file.write("#!/bin/sh\necho the other keyring >&2\n")
@@ -309,6 +334,8 @@ class Commands(unittest.TestCase):
         self.assertIn("another keyring was installed", self.world.logged())
         self.assertIn("the other keyring", self.world.logged())
         self.assertFalse(os.path.exists(self.path))
+        self.assertEqual(self.portals_conf(), "[preferred]\n")
+        self.assertFalse(os.path.exists(os.path.join(self.world.home, "data/xdg-desktop-portal/portals/tokenkeep.portal")))
 
 
 def is_running(process):

@@ -1,5 +1,6 @@
 """Kills of the provider, damaged records, hostile clients."""
 import os
+import resource
 import random
 import signal
 import socket
@@ -84,6 +85,18 @@ class Damages(Case):
         os.rename(vault + ".away", vault)
         self.assertEqual(self.client.value(path), b"1")
         self.assertEqual(self.client.create({"a": "1"}, b"3"), path)
+
+    def test_an_item_whose_move_failed_can_be_deleted(self):
+        path = self.client.create({"a": "1"}, b"1" * 100000)
+        before = resource.prlimit(self.provider.pid, resource.RLIMIT_FSIZE)
+        # Room for a line of the log, and none for the record.
+        resource.prlimit(self.provider.pid, resource.RLIMIT_FSIZE, (50000, before[1]))
+        with self.assertRaises(Refused) as caught:
+            self.client.set(path, ITEM, "Attributes", "a{ss}", {"service": "s", "username": "u"})
+        self.assertIn("File too large", str(caught.exception))
+        resource.prlimit(self.provider.pid, resource.RLIMIT_FSIZE, before)
+        self.client.call(path, ITEM, "Delete")
+        self.assertEqual(self.client.search({}), ([], []))
 
 
 class Memory(Case):

@@ -4,6 +4,7 @@ import subprocess
 import unittest
 
 from client import COLLECTION, ITEM, LOGIN, ROOT, SERVICE, Client
+from odd_keyring import Item, Keyring
 from patience import wait_until
 from world import World
 
@@ -156,6 +157,59 @@ class Importing(unittest.TestCase):
                       self.command("--verbatim", code=5).stderr)
         self.world.stop(self.world.processes[-1])
         self.assertIn("the keyring refused OpenSession: org.freedesktop.DBus.Error.ServiceUnknown", self.command(code=4).stderr)
+
+    def test_the_vaults_own_provider_that_the_import_starts(self):
+        self.world.activate()
+        for _ in range(2):
+            self.assertIn("the owner of org.freedesktop.secrets serves this vault: there is no other keyring to import from",
+                          self.command("--verbatim", code=5).stderr)
+            # At first neither has a vault.
+            self.world.tokenkeep("save", "--stack", "any required vault", "s", "u", input="ours")
+
+    def keyring(self, collections, aliases):
+        keyring = Keyring(self.world.address, collections, aliases)
+        ended = []
+        self.addCleanup(lambda: ended or keyring.close())
+        return keyring, lambda: ended.append(keyring.close())
+
+    def test_items_that_cannot_be_read_are_named(self):
+        items = [Item({"a": "1"}, b"1"), Item({"a": "2"}, b"2", shows="org.freedesktop.DBus.Error.UnknownObject"),
+                 Item({"a": "3"}, b"3", gives="org.freedesktop.Secret.Error.NoSuchObject"), Item({"a": "4"}, b"4")]
+        keyring, _ = self.keyring({LOGIN: ("Login", items)}, {"default": LOGIN})
+        done = self.command("--verbatim", code=7)
+        self.assertEqual(done.stdout, "imported 2, already there 0, kept 0, not readable 2\n")
+        self.assertIn(f"{LOGIN}/2 cannot be read: the keyring refused GetAll: org.freedesktop.DBus.Error.UnknownObject", done.stderr)
+        self.assertIn(f"({LOGIN}/3) cannot be imported: the keyring refused GetSecret: org.freedesktop.Secret.Error.NoSuchObject",
+                      done.stderr)
+        # A keyring that locks meanwhile, or that is gone, ends the import.
+        items[2].gives = "org.freedesktop.Secret.Error.IsLocked"
+        self.command("--verbatim", code=3)
+        items[2].gives = "org.freedesktop.DBus.Error.NoReply"
+        self.assertIn("the keyring refused GetSecret: org.freedesktop.DBus.Error.NoReply", self.command("--verbatim", code=4).stderr)
+        keyring.begins = "org.freedesktop.DBus.Error.AccessDenied"
+        self.assertIn("the keyring refused OpenSession: org.freedesktop.DBus.Error.AccessDenied", self.command(code=4).stderr)
+
+    def test_each_collection_stays_its_own(self):
+        folder = f"{ROOT}/collection"
+        long = "a label that is longer than forty bytes, and then "
+        labels = {f"{folder}/Work": "Work", f"{folder}/Work_1": "Work", f"{folder}/long_1": long + "1", f"{folder}/long_2": long + "2",
+                  f"{folder}/session": "session", f"{folder}/default": "default", f"{folder}/login": "login", "/else/Work": "Work"}
+        collections = {path: (label, [Item({"of": path}, path.encode())]) for path, label in labels.items()}
+        collections[f"{folder}/main"] = ("Main", [Item({"of": "main"}, b"main")])
+        _, end = self.keyring(collections, {"default": f"{folder}/main"})
+        for expected in ("imported 9, already there 0", "imported 0, already there 9"):
+            self.assertEqual(self.command("--verbatim").stdout, f"{expected}, kept 0, not readable 0\n")
+        end()
+        self.world.provider()
+        client = self.connect()
+        found = {}
+        for path, label in labels.items():
+            (item,), _ = client.search({"of": path})
+            found[path] = item.rsplit("/", 1)[0]
+            self.assertEqual((client.get(found[path], COLLECTION, "Label"), client.value(item)), (label, path.encode()))
+        self.assertEqual(len(set(found.values()) | {LOGIN, f"{folder}/session"}), len(labels) + 2)
+        self.assertEqual(found[f"{folder}/Work_1"], f"{folder}/Work_1")
+        self.assertTrue(client.search({"of": "main"})[0][0].startswith(f"{LOGIN}/"))
 
     def test_a_locked_vault_asks_for_its_password_option(self):
         self.world.tokenkeep("save", "s", "u", input="x")

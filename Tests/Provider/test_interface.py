@@ -2,7 +2,9 @@
 import unittest
 
 from client import (
-    COLLECTION, DEFAULT, INTROSPECTABLE, ITEM, LOGIN, PROMPT, ROOT, SERVICE, SESSION, Client, Refused)
+    COLLECTION, DEFAULT, INTROSPECTABLE, ITEM, LOGIN, PROMPT, PROPERTIES, ROOT, SERVICE, SESSION, Client, Refused)
+from jeepney import HeaderFields, MessageType
+from patience import wait_until
 from world import World
 
 
@@ -101,6 +103,26 @@ class Items(Case):
         self.assertEqual(self.world.tokenkeep("load", "s", "u", check=False).returncode, 1)
         self.assertEqual(self.client.search({}), ([path], []))
         self.assertEqual(self.client.value(path), b"value")
+
+    def test_of_two_moves_to_one_name_at_once_one_is_made(self):
+        # Until the moves met each other.
+        wait_until(self.move_at_once, "a refused move")
+
+    def move_at_once(self):
+        """Gives four items the same service and username. Returns whether any was refused."""
+        paths = [self.client.create({"a": str(number)}, str(number).encode()) for number in range(4)]
+        for path in paths:
+            self.client.connection.send(self.client.message(
+                path, PROPERTIES, "Set", "ssv", ITEM, "Attributes", ("a{ss}", {"service": "s", "username": "u"})))
+        errors = [reply for reply in self.client.replies(len(paths)) if reply.header.message_type == MessageType.error]
+        for error in errors:
+            self.assertEqual(error.header.fields[HeaderFields.error_name], "org.freedesktop.Secret.Error.AlreadyExists")
+        kept = self.client.search({})[0]
+        found = [self.client.get(path, ITEM, "Attributes") for path in kept]
+        self.assertEqual((len([one for one in found if "a" in one]), len([one for one in found if "service" in one])), (len(errors), 1))
+        for path in kept:
+            self.client.call(path, ITEM, "Delete")
+        return bool(errors)
 
 
 class Sharing(Case):

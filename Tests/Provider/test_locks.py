@@ -216,6 +216,13 @@ with client.signals(interface=PROMPT) as queue:
     print(client.next_signal(queue)[2], flush=True)
 """
 
+WITHOUT_ENVIRONMENT = """
+import ctypes
+with open("/proc/self/stat") as file:
+    begin, end = map(int, file.read().rsplit(")", 1)[1].split()[47:49])
+ctypes.memset(begin, 0, end - begin)
+"""
+
 
 class Pinentry(Locked):
     def asking_text(self, paths):
@@ -315,14 +322,21 @@ class Pinentry(Locked):
         self.world.unlock()
         self.assertEqual(process.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
 
+    def test_a_prompt_that_cannot_be_asked_holds_no_other_up(self):
+        self.begin_asking("wait", "pw")
+        first = self.ask(DISPLAY=":7")
+        wait_until(lambda: "GETPIN" in self.asked(), "the question")
+        with unittest.mock.patch(f"{__name__}.ASKING", WITHOUT_ENVIRONMENT + ASKING):
+            second = self.ask()
+        third = self.ask(DISPLAY=":7")
+        first.kill()
+        for process in (third, second):
+            self.assertEqual(process.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
+        self.assertEqual(self.asked().count("GETPIN"), 2)
+
     def test_a_program_that_overwrites_its_environment(self):
         """Chromium does so for its title: a dismissed prompt would cost its cookies."""
-        text = """
-import ctypes
-with open("/proc/self/stat") as file:
-    begin, end = map(int, file.read().rsplit(")", 1)[1].split()[47:49])
-ctypes.memset(begin, 0, end - begin)
-""" + ASKING
+        text = WITHOUT_ENVIRONMENT + ASKING
         self.begin_asking("pw")
         with unittest.mock.patch(f"{__name__}.ASKING", text):
             process = self.ask([DEFAULT], DISPLAY=":7")

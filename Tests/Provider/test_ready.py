@@ -1,8 +1,10 @@
 """`tokenkeep ready`: whether items can be loaded or saved, told at once."""
 import os
+import subprocess
 import unittest
 
-from world import World
+import tests_clock
+from world import TOKENKEEP, World
 
 
 class Ready(unittest.TestCase):
@@ -28,6 +30,18 @@ class Ready(unittest.TestCase):
         self.assertEqual(self.ready(3), "tokenkeep: vault: the vault is locked\nhint: tokenkeep unlock\n")
         self.ready(3, "--save")
         self.ready(0, "--save", "--password-file", self.world.password_file())
+
+    def test_a_machine_that_derives_keys_slowly(self):
+        self.world.tokenkeep("save", "s", "u", input="x")
+        self.world.set_password()
+        self.world.lock()
+        command = [TOKENKEEP, "ready", "--save", "--stack", "any required vault", "--timeout", "3600s",
+                   "--password-file", self.world.password_file()]
+        # Each moment of the derivation lasts longer than a module may take to answer.
+        with subprocess.Popen(command, env=self.world.environment) as process:
+            while process.poll() is None:
+                tests_clock.advance(3)
+        self.assertEqual(process.returncode, 0)
 
     def test_a_vault_behind_the_bus(self):
         self.world.tokenkeep("save", "s", "u", input="x")

@@ -1,5 +1,6 @@
 """A message bus, a home and a vault of their own for the provider's tests, and the provider."""
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -11,7 +12,7 @@ PROVIDER = os.environ["PROVIDER"]
 TOKENKEEP = os.environ["TOKENKEEP"]
 NAME = "org.freedesktop.secrets"
 
-CONFIGURATION = """<busconfig><type>session</type><listen>unix:dir={}</listen><policy context="default">
+CONFIGURATION = """<busconfig><type>session</type><listen>unix:dir={}</listen><servicedir>{}</servicedir><policy context="default">
 <allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>"""
 
 
@@ -24,9 +25,12 @@ class World:
         self.log = os.path.join(self.home, "log")
         runtime = os.path.join(self.home, "run")
         os.mkdir(runtime, 0o700)
+        # The bus starts programs by the files in this folder, and reads none that the programs under test write.
+        self.services = os.path.join(self.home, "services")
+        os.mkdir(self.services)
         path = os.path.join(self.home, "bus.conf")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(CONFIGURATION.format(runtime))
+            file.write(CONFIGURATION.format(runtime, self.services))
         reading, writing = os.pipe()
         self.bus = subprocess.Popen(
             ["dbus-daemon", "--nofork", "--config-file", path, f"--print-address={writing}"], pass_fds=[writing],
@@ -53,6 +57,16 @@ class World:
             wait_until(lambda: process.poll() is not None or self.owner() == process.pid, "the name's owner")
             assert process.poll() is None, self.logged()
         return process
+
+    def activate(self):
+        """Lets the bus start the provider when a program asks for its name."""
+        program = os.path.join(self.home, "started-by-the-bus")
+        with open(program, "w", encoding="utf-8", opener=lambda p, f: os.open(p, f, 0o755)) as file:
+            words = [f"{name}={value}" for name, value in self.environment.items()]
+            file.write("#!/bin/sh\nexec env -i " + shlex.join([*words, PROVIDER]) + "\n")
+        with open(os.path.join(self.services, f"{NAME}.service"), "w", encoding="utf-8") as file:
+            file.write(f"[D-BUS Service]\nName={NAME}\nExec={program}\n")
+        self.run("dbus-send", "--print-reply", "--dest=org.freedesktop.DBus", "/", "org.freedesktop.DBus.ReloadConfig")
 
     def logged(self):
         with open(self.log, encoding="utf-8") as file:

@@ -138,7 +138,8 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_sync(tokenkee
                                                                         tokenkeep_error **error);
 
 /* Checks whether items can be loaded now, or saved if for_saving is not 0. Never prompts, changes nothing,
- * and returns within two seconds. A program asks before it shows a sign-in whose tokens it could not keep.
+ * and returns within two seconds; before them it may derive the key of a password that the options give,
+ * within the call's timeout. A program asks before it shows a sign-in whose tokens it could not keep.
  *
  * TOKENKEEP_LOCKED: a user must unlock the vault or the keyring first. TOKENKEEP_UNAVAILABLE or
  * TOKENKEEP_TIMED_OUT: a module that may have the items cannot be reached. */

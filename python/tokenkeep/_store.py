@@ -150,7 +150,8 @@ class Store(Closing):
         return Synced(drained.value, left.value)
 
     def ready(self, for_saving: bool = False) -> None:
-        """Checks whether items can be loaded now, or saved. Never prompts, and returns within two seconds.
+        """Checks whether items can be loaded now, or saved. Never prompts, and returns within two seconds
+        after the key of a given password was derived.
 
         Raises `Locked` if the user must unlock something first, `Unavailable` or `TimedOut` if a module cannot be reached."""
         with self._handle as store:

@@ -39,8 +39,9 @@ enum EnableCommands {
     static func disable() throws(TokenKeepError) {
         let activation = try Activation()
         guard activation.isEnabled else { return print("it was not enabled") }
-        try activation.remove()
+        // The activation file goes last: a disable that fails can be repeated.
         try PortalFiles()?.remove()
+        try activation.remove()
         (try? Bus())?.reloadConfiguration()
         print("disabled: a provider that runs stays until the session ends")
     }

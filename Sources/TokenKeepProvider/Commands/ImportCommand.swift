@@ -8,31 +8,35 @@ import TokenKeepKeys
 enum ImportCommand {
     /// Imports, and prints what was done.
     ///
-    /// - Throws: ``Status/corrupt`` if an item exceeds the vault's limits; all others are imported then.
+    /// - Throws: ``Status/corrupt`` if an item cannot be read or exceeds the vault's limits; all others are imported then.
     static func run(_ options: ProviderOptions) throws(TokenKeepError) {
         guard tokenkeep_gcrypt_start() == 0 else { throw TokenKeepError(.internal, "libgcrypt cannot be used") }
         let store = try Store(StoreConfiguration(stackText: "any required vault"))
         try StartUnlock.unlock(store, options)
         let bus = try Bus()
-        try refuseOwnVault(bus, store)
+        // The first call may have started this program's own provider.
         let keyring = try ForeignKeyring(bus)
+        try refuseOwnVault(bus, keyring, store)
         var run = try KeyringImport(keyring, store, isDryRun: options.isDryRun, isReplacing: options.replaces)
         let plan = try ImportPlan(keyring, known: run.collections, isVerbatim: options.isVerbatim)
         try run.run(plan)
+        let refused = plan.refused + run.refused
         let words = [
             "\(options.isDryRun ? "would import" : "imported") \(run.imported)", "already there \(run.present)",
-            "kept \(run.kept)", "not readable \(run.refused)",
+            "kept \(run.kept)", "not readable \(refused)",
             plan.leftOut > 0 ? "left out \(plan.leftOut), which --verbatim imports" : nil,
         ]
         print(words.compactMap(\.self).joined(separator: ", "))
-        guard run.refused == 0 else { throw TokenKeepError(.corrupt, "some items were not imported") }
+        guard refused == 0 else { throw TokenKeepError(.corrupt, "some items were not imported") }
     }
 
-    /// Throws if the owner of the name serves this vault, or if there is none.
-    private static func refuseOwnVault(_ bus: Bus, _ store: Store) throws(TokenKeepError) {
-        guard let owner = bus.process(of: Provider.name), owner == bus.process(of: Provider.ownName) else { return }
-        let ours = (try? store.records.opener.vaultID()) ?? []
-        guard !ours.isEmpty, bus.vaultID() == Hexadecimal.text(ours) else { return }
+    /// Throws if the keyring serves this vault, or if neither has a vault yet.
+    private static func refuseOwnVault(
+        _ bus: Bus, _ keyring: ForeignKeyring, _ store: Store
+    ) throws(TokenKeepError) {
+        guard let owner = bus.process(of: keyring.owner), owner == bus.process(of: Provider.ownName) else { return }
+        let ours = try store.records.opener.vaultID() ?? []
+        guard bus.vaultID() == Hexadecimal.text(ours) else { return }
         throw TokenKeepError(
             .policy, "the owner of \(Provider.name) serves this vault: there is no other keyring to import from",
             hint: "tokenkeep secret-service disable, end the provider, and start the other keyring")

@@ -10,6 +10,8 @@ struct PortalFiles {
     private static let interface = "org.freedesktop.impl.portal.Secret"
     private static let service = "org.freedesktop.portal.Desktop.service"
 
+    private static let limit = 65_536
+
     private let data: String
     private let settings: String
 
@@ -36,8 +38,11 @@ struct PortalFiles {
     /// Writes both files. Returns a line for the user; nil if nothing is to be said.
     func write() throws(TokenKeepError) -> String? {
         guard let version = PortalFiles.version(), version >= (1, 18) else { return nil }
-        guard let path = configuration, let present = Activation.text(of: path) else {
+        guard let path = configuration else {
             return "sandboxed programs: no portals.conf of yours names a backend, so the desktop's choice stays"
+        }
+        guard let present = PortalFiles.text(of: path) else {
+            return "sandboxed programs: \(path) is too long or no text in UTF-8, and stays as it is"
         }
         guard let text = withLine(present) else {
             return "sandboxed programs: \(path) names another backend for secrets, which stays"
@@ -48,21 +53,45 @@ struct PortalFiles {
         return "sandboxed programs: \(path) names the provider"
     }
 
-    /// Removes what ``write()`` wrote.
+    /// Removes what ``write()`` wrote, for whichever desktop. The file that names the backend goes last: a removal that
+    /// fails can be repeated.
     func remove() throws(TokenKeepError) {
-        guard unlink(portal) == 0 else { return }
-        guard let path = configuration, let present = Activation.text(of: path) else { return }
-        let lines = present.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-        guard lines.contains(line) else { return }
-        try FileReplacement.write(lines.filter { $0 != line }.joined(separator: "\n"), to: path)
+        guard access(portal, F_OK) == 0 else { return }
+        for name in Units.names(in: settings) where name == "portals.conf" || name.hasSuffix("-portals.conf") {
+            let path = "\(settings)/\(name)"
+            guard let present = PortalFiles.text(of: path) else { continue }
+            let lines = present.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+            let others = lines.filter { PortalFiles.backend(in: $0) != PortalFiles.name }
+            if others.count < lines.count { try FileReplacement.write(others.joined(separator: "\n"), to: path) }
+        }
+        guard unlink(portal) == 0 || errno == ENOENT else { throw FileReplacement.failure(portal) }
+    }
+
+    /// The whole text of a file; nil if the file is too long or no UTF-8, and so cannot be rewritten.
+    private static func text(of path: String) -> String? {
+        guard let bytes = CallingProgram.read(path, atMost: limit + 1), bytes.count <= limit else { return nil }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    /// The backend for secrets that a line names; nil if the line names none. Spaces around key and value do not count.
+    private static func backend(in line: String) -> String? {
+        let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, trimmed(parts[0]) == interface else { return nil }
+        return trimmed(parts[1])
+    }
+
+    private static func trimmed(_ text: Substring) -> String {
+        let head = text.drop(while: \.isWhitespace)
+        return String(head.reversed().drop(while: \.isWhitespace).reversed())
     }
 
     /// The settings with our line below `[preferred]`; nil if they name a backend for secrets already.
     private func withLine(_ text: String) -> String? {
         var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-        guard !lines.contains(line) else { return text }
-        guard !lines.contains(where: { $0.hasPrefix("\(PortalFiles.interface)=") }) else { return nil }
-        if let head = lines.firstIndex(of: "[preferred]") {
+        if let backend = lines.compactMap(PortalFiles.backend).first {
+            return backend == PortalFiles.name ? text : nil
+        }
+        if let head = lines.firstIndex(where: { PortalFiles.trimmed($0[...]) == "[preferred]" }) {
             lines.insert(line, at: head + 1)
         } else {
             if lines.last == "" { lines.removeLast() }

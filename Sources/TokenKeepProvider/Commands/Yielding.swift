@@ -12,6 +12,7 @@ enum Yielding {
         else { return }
         Log.line("another keyring was installed (\(other)): it is started, and \(activation.path) is removed")
         do throws(TokenKeepError) { try activation.remove() } catch { return Log.line(error.message) }
+        do throws(TokenKeepError) { try PortalFiles()?.remove() } catch { Log.line(error.message) }
         (try? Bus())?.reloadConfiguration()
         let copies = words.map { strdup($0) } + [nil]
         execv(program, copies)

@@ -24,34 +24,37 @@ final class ForeignKeyring {
     private let bus: Bus
     private let session: SecretSession
     private let sessionPath: String
+    /// The unique name of the keyring's connection: another program that takes the name later is not asked.
+    let owner: String
     /// The longest time of one call, in microseconds.
     private static let limit: UInt64 = 30_000_000
 
     /// Opens a session, encrypted if the keyring can.
     init(_ bus: Bus) throws(TokenKeepError) {
         self.bus = bus
-        (session, sessionPath) = try ForeignKeyring.open(bus)
+        (session, sessionPath, owner) = try ForeignKeyring.open(bus)
     }
 
-    private static func open(_ bus: Bus) throws(TokenKeepError) -> (SecretSession, String) {
+    private static func open(_ bus: Bus) throws(TokenKeepError) -> (SecretSession, String, String) {
         do throws(TokenKeepError) {
             let (secret, ours) = try KeyAgreement.begin()
-            let (peer, path) = try open(bus, SecretSession.algorithm) { message in
+            let (peer, path, owner) = try open(bus, SecretSession.algorithm) { message in
                 message.variant("ay") { message.bytes(ours) }
             }
-            return (SecretSession(owner: "", key: try KeyAgreement.finish(secret, with: peer)), path)
+            return (SecretSession(owner: "", key: try KeyAgreement.finish(secret, with: peer)), path, owner)
         } catch {
             guard error.status == .unsupported else { throw error }
-            let (_, path) = try open(bus, "plain") { message in message.variant("s") { message.string("") } }
-            return (SecretSession(owner: "", key: nil), path)
+            let (_, path, owner) = try open(bus, "plain") { message in message.variant("s") { message.string("") } }
+            return (SecretSession(owner: "", key: nil), path, owner)
         }
     }
 
-    /// Opens a session. Returns the keyring's public key, which is empty in a plain session, and the session's path.
+    /// Opens a session. Returns the keyring's public key, which is empty in a plain session, the session's path, and the
+    /// keyring's unique name.
     private static func open(
         _ bus: Bus, _ algorithm: String, _ argument: (OutgoingMessage) -> Void
-    ) throws(TokenKeepError) -> ([UInt8], String) {
-        let answer = try call(bus, ObjectPath.root, Interfaces.service, "OpenSession") { message in
+    ) throws(TokenKeepError) -> ([UInt8], String, String) {
+        let answer = try call(bus, Provider.name, ObjectPath.root, Interfaces.service, "OpenSession") { message in
             message.string(algorithm)
             argument(message)
         }
@@ -61,7 +64,7 @@ final class ForeignKeyring {
                 guard signature == "ay" else { return try answer.skip(signature) }
                 peer = Array(try answer.bytes())
             }
-            return (peer, try answer.objectPath())
+            return (peer, try answer.objectPath(), answer.sender)
         }
     }
 
@@ -139,36 +142,47 @@ final class ForeignKeyring {
     private func call(
         _ path: String, _ interface: String, _ member: String, _ body: (OutgoingMessage) -> Void
     ) throws(TokenKeepError) -> BusMessage {
-        try ForeignKeyring.call(bus, path, interface, member, body)
+        try ForeignKeyring.call(bus, owner, path, interface, member, body)
     }
 
     private static func call(
-        _ bus: Bus, _ path: String, _ interface: String, _ member: String, _ body: (OutgoingMessage) -> Void
+        _ bus: Bus, _ destination: String, _ path: String, _ interface: String, _ member: String,
+        _ body: (OutgoingMessage) -> Void
     ) throws(TokenKeepError) -> BusMessage {
         var made: OpaquePointer?
-        guard sd_bus_message_new_method_call(bus.raw, &made, Provider.name, path, interface, member) >= 0, let made
-        else { throw TokenKeepError(.unavailable, "the keyring has an object with an odd path") }
+        guard sd_bus_message_new_method_call(bus.raw, &made, destination, path, interface, member) >= 0, let made
+        else { throw TokenKeepError(.corrupt, "the keyring has an object with an odd path", module: "secret-service") }
         let message = OutgoingMessage(made)
         body(message)
         var error = sd_bus_error()
         defer { sd_bus_error_free(&error) }
         var answer: OpaquePointer?
         let result = sd_bus_call(bus.raw, message.raw, limit, &error, &answer)
-        guard result >= 0, let answer else { throw failure(member, error, result) }
+        guard result >= 0, let answer else { throw failure(path, member, error, result) }
         defer { sd_bus_message_unref(answer) }
         return BusMessage(answer)
     }
 
-    private static func failure(_ member: String, _ error: sd_bus_error, _ result: Int32) -> TokenKeepError {
+    private static func failure(
+        _ path: String, _ member: String, _ error: sd_bus_error, _ result: Int32
+    ) -> TokenKeepError {
         let name = BusMessage.text(error.name)
         let status: Status =
             switch name {
             case "org.freedesktop.Secret.Error.IsLocked": .locked
             case "org.freedesktop.DBus.Error.NotSupported": .unsupported
-            default: .unavailable
+            case let name where isLoss(name): .unavailable
+            default: path == ObjectPath.root ? .unavailable : .io
             }
         let reason = name.isEmpty ? Bus.describe(-result) : name
         return TokenKeepError(status, "the keyring refused \(member): \(reason)", module: "secret-service")
+    }
+
+    /// Whether an error says that the keyring or the bus is gone or does not answer. sd-bus names errors of the system.
+    private static func isLoss(_ name: String) -> Bool {
+        let words = ["ServiceUnknown", "NameHasNoOwner", "NoReply", "Timeout", "TimedOut", "Disconnected", "NoServer"]
+        return name.isEmpty || name.hasPrefix("System.Error.")
+            || words.contains { name == "org.freedesktop.DBus.Error.\($0)" }
     }
 
     private static func reading<Value>(_ body: () throws(Refusal) -> Value) throws(TokenKeepError) -> Value {
@@ -176,7 +190,12 @@ final class ForeignKeyring {
             return try body()
         } catch {
             throw TokenKeepError(
-                .unavailable, "the keyring's answer is odd: \(error.message)", module: "secret-service")
+                .corrupt, "the keyring's answer is odd: \(error.message)", module: "secret-service")
         }
     }
+}
+
+extension TokenKeepError {
+    /// Whether a keyring failed with one object alone: it answers, and is not locked.
+    var isOfForeignObject: Bool { module == "secret-service" && (status == .io || status == .corrupt) }
 }

@@ -25,6 +25,8 @@ struct ImportPlan {
     private(set) var collections: [String: String] = [:]
     /// Items that only `--verbatim` imports.
     private(set) var leftOut = 0
+    /// Items that the keyring cannot show.
+    private(set) var refused = 0
 
     private static let portalSchemas: Set<String> = [
         "org.freedesktop.portal.Secret", "org.freedesktop.impl.portal.Secret",
@@ -48,10 +50,9 @@ struct ImportPlan {
             guard !collection.isLocked else { throw ImportPlan.locked("the collection \(collection.label) is locked") }
             // Chromium looks into the default collection alone, which is `login` here.
             let isLogin = fixed.contains(collection.path)
-            let id = isLogin ? IndexedCollection.login : identifier(for: collection.label, known)
+            let id = isLogin ? IndexedCollection.login : ImportPlan.identifier(for: collection, known)
             for path in collection.items {
-                let item = try keyring.item(at: path)
-                try ImportPlan.check(item)
+                guard let item = try readable(path, of: keyring) else { continue }
                 let place = ImportPlan.place(of: item, in: id)
                 if case .own = place, !isVerbatim {
                     leftOut += 1
@@ -67,6 +68,20 @@ struct ImportPlan {
         }.map(\.element)
     }
 
+    /// An item; nil if the keyring cannot show it, which is counted.
+    private mutating func readable(_ path: String, of keyring: ForeignKeyring) throws(TokenKeepError) -> ForeignItem? {
+        do throws(TokenKeepError) {
+            let item = try keyring.item(at: path)
+            try ImportPlan.check(item)
+            return item
+        } catch {
+            guard error.isOfForeignObject else { throw error }
+            refused += 1
+            Log.line("\(path) cannot be read: \(error.message)")
+            return nil
+        }
+    }
+
     private static func check(_ item: ForeignItem) throws(TokenKeepError) {
         guard !item.isLocked else { throw locked("an item of the keyring is locked") }
         guard !item.attributes.keys.contains(where: { $0.hasPrefix(hashed) }) else {
@@ -80,10 +95,22 @@ struct ImportPlan {
             hint: "unlock the keyring, then import again: nothing was imported")
     }
 
-    private func identifier(for label: String, _ known: [String: IndexedCollection]) -> String {
-        let present = known.values.filter { $0.label == label }.map(\.id).min()
-        return present ?? ItemMapping.objectName(of: label)
+    /// The identifier of a collection, which follows from its path: each has its own, and a second import finds it.
+    ///
+    /// It is the path's last element, unless another collection of the vault or a fixed one has it.
+    private static func identifier(
+        for collection: ForeignCollection, _ known: [String: IndexedCollection]
+    ) -> String {
+        let last = collection.path.split(separator: "/").last.map(String.init) ?? ""
+        let isUsual = collection.path == "\(ObjectPath.root)/collection/\(last)" && ItemMapping.isObjectName(last)
+        let isFree = !taken.contains(last) && (known[last]?.label ?? collection.label) == collection.label
+        guard !isUsual || !isFree else { return last }
+        let path = Array(collection.path.utf8).withUnsafeBytes { KeyedHash.digest(of: $0, count: 8) }
+        return "\(last.prefix(40))_\(Hexadecimal.text(path))"
     }
+
+    /// Identifiers with a meaning of their own.
+    private static let taken: Set<String> = [IndexedCollection.login, IndexedCollection.session, "default"]
 
     private static func place(of item: ForeignItem, in collection: String) -> Place {
         if let program = item.attributes["app_id"], portalSchemas.contains(item.attributes["xdg:schema"] ?? "") {

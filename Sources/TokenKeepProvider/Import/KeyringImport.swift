@@ -54,15 +54,15 @@ struct KeyringImport {
     }
 
     private mutating func take(_ entry: ImportPlan.Entry) throws(TokenKeepError) {
-        let (secret, contentType) = try keyring.secret(of: entry.item.path)
         do throws(TokenKeepError) {
+            let (secret, contentType) = try keyring.secret(of: entry.item.path)
             let lookup = try LookupFields(
                 attributes: entry.item.attributes, contentType: contentType,
                 label: entry.item.label.utf8.count > LookupFields.labelLength ? entry.item.label : nil)
             try Limits.checkSecret(count: secret.count)
             try save(secret, lookup, entry)
         } catch {
-            guard error.status == .invalid || error.status == .policy else { throw error }
+            guard error.status == .invalid || error.status == .policy || error.isOfForeignObject else { throw error }
             refused += 1
             Log.line("\(describe(entry.item)) cannot be imported: \(error.message)")
         }

@@ -5,20 +5,24 @@ extension Provider {
     /// Asks the user for the vault's password, if there is a way to ask.
     ///
     /// One question at a time: its answer serves every prompt. If there is no answer, the next prompt's user is asked.
-    func ask(_ path: String, _ prompt: UnlockPrompt) {
+    ///
+    /// - Returns: whether a user is being asked now.
+    @discardableResult
+    func ask(_ path: String, _ prompt: UnlockPrompt) -> Bool {
         let name = caller(of: prompt.owner)
         guard options.mayPrompt, let caller = bus.process(of: prompt.owner).flatMap(CallingProgram.init),
             caller.hasDisplay || caller.terminal != nil
-        else { return dismissSoon(path, name) }
-        guard !prompts.values.contains(where: { $0.question != nil }) else { return endLater(path) }
+        else {
+            dismissSoon(path, name)
+            return false
+        }
+        guard !prompts.values.contains(where: { $0.question != nil }) else {
+            endLater(path)
+            return true
+        }
         guard let program = pinentry(), !caller.hidesDisplay || caller.terminal != nil else {
-            guard caller.hasDisplay else { return dismissSoon(path, name) }
-            // Chromium deletes its cookies after one dismissal, and waits patiently for a prompt that stays open.
-            Log.line(
-                "the vault is locked and \(name) waits for it, but pinentry is missing or has no display: run tokenkeep unlock"
-            )
-            notify("\(name) waits for the vault. Run: tokenkeep unlock")
-            return endLater(path)
+            leaveOpen(path, name, hasDisplay: caller.hasDisplay)
+            return false
         }
         let question = PasswordQuestion(program: program, caller: caller, text: "Password of the vault, for \(name)")
         prompts[path]?.question = question
@@ -27,6 +31,7 @@ extension Provider {
             prompts[path]?.question = nil
             ended(outcome, path, name)
         }
+        return true
     }
 
     private func ended(_ outcome: PasswordQuestion.Outcome, _ path: String, _ name: String) {
@@ -44,11 +49,27 @@ extension Provider {
     /// Asks for the prompt that waits longest for another prompt's question. That question had no answer.
     private func askNext() {
         let waiting = prompts.filter { $0.value.isRunning && !$0.value.wasAsked }
-        guard let next = waiting.min(by: { ($0.value.turn ?? 0) < ($1.value.turn ?? 0) }) else { return }
-        ask(next.key, next.value)
+        // A prompt whose user cannot be asked keeps no other from its turn.
+        for next in waiting.sorted(by: { ($0.value.turn ?? 0) < ($1.value.turn ?? 0) }) where ask(next.key, next.value)
+        {
+            return
+        }
+    }
+
+    /// Keeps the prompt of a program with a display open: Chromium deletes its cookies after one dismissal, and waits
+    /// patiently.
+    private func leaveOpen(_ path: String, _ name: String, hasDisplay: Bool) {
+        guard hasDisplay else { return dismissSoon(path, name) }
+        prompts[path]?.wasAsked = true
+        Log.line(
+            "the vault is locked and \(name) waits for it, but pinentry is missing or has no display: run tokenkeep unlock"
+        )
+        notify("\(name) waits for the vault. Run: tokenkeep unlock")
+        endLater(path)
     }
 
     private func dismissSoon(_ path: String, _ name: String) {
+        prompts[path]?.wasAsked = true
         Log.line("the vault is locked and \(name) needs it: run tokenkeep unlock")
         completeSoon(path, isDismissed: true)
     }

@@ -151,7 +151,13 @@ extension Provider {
         }
         let move = Provider.move(item, name, to: attributes)
         let target = try? move.get()
-        if let target { moving[target] = name }
+        if let target {
+            // The slower of two moves would replace the other's item unseen.
+            guard moving[target] == nil || moving[target] == name else {
+                throw .alreadyExists("another item is getting these attributes")
+            }
+            moving[target] = name
+        }
         run(
             on: item.id, for: message.sender,
             { [writer] () -> Result<ItemDetails, TokenKeepError> in
