@@ -34,9 +34,11 @@ struct OrderRulesTests {
         #expect(decide(Self.order, id: "other") == .ignore)
     }
 
-    @Test("an order is obeyed once, and not after 30 days")
+    @Test("an order is obeyed once, and not after 30 days; what was not obeyed can be ordered again")
     func onceAndNotTooLate() {
-        #expect(decide(Self.order, isObeyed: true) == .answer(.gone))
+        #expect(decide(Self.order, isObeyed: true, local: []) == .answer(.done))
+        #expect(decide(Self.order, isObeyed: true) == .end(Self.session))
+        #expect(decide(Self.order, local: [], now: 2001 + OrderValue.lifetime) == .answer(.gone))
         #expect(decide(Self.order, now: 2000 + OrderValue.lifetime) == .end(Self.session))
         #expect(decide(Self.order, now: 2001 + OrderValue.lifetime) == .answer(.expired))
     }
@@ -63,6 +65,17 @@ struct OrderRulesTests {
         #expect(ended(value(provider: "other", at: 1001)).isEmpty)
         let unknown = LocalSession(service: "api", account: "ann", provider: "", id: "", signedInAt: nil)
         #expect(OrderRules.ended(by: value(at: 1), among: [unknown]) == [unknown])
+    }
+
+    @Test("everywhere is obeyed once for each event, after the device joined, and for 30 days")
+    func everywhereOnce() {
+        func isDue(_ at: Int64, obeyed: Int64? = nil, joined: Int64 = 0, now: Int64 = 2000) -> Bool {
+            let value = EverywhereValue(service: "", account: "", provider: "", from: "", reason: "", eventAt: at)
+            return OrderRules.isDue(value, obeyed: obeyed, joined: joined, now: now)
+        }
+        #expect(isDue(1000) && isDue(1001, obeyed: 1000) && isDue(1000, joined: 1000))
+        #expect(!isDue(1000, obeyed: 1000) && !isDue(999, obeyed: 1000) && !isDue(999, joined: 1000))
+        #expect(isDue(1000, now: 1000 + OrderValue.lifetime) && !isDue(1000, now: 1001 + OrderValue.lifetime))
     }
 
     @Test("pauses double to five minutes, and differ from device to device")
@@ -92,10 +105,11 @@ struct OrderRulesTests {
         state.meet(cluster: 1, revision: 10)
         state.published["a"] = FleetState.Published(hash: "h", at: 1)
         state.remember(order: "o")
+        state.handled["e"] = 1000
         state.meet(cluster: 1, revision: 11)
         #expect(state.published.count == 1)
         state.meet(cluster: 1, revision: 9)
-        #expect(state.published.isEmpty && state.obeyed == ["o"])
+        #expect(state.published.isEmpty && state.obeyed == ["o"] && state.handled["e"] == 1000)
         state.published["a"] = FleetState.Published(hash: "h", at: 1)
         state.meet(cluster: 2, revision: 20)
         #expect(state.published.isEmpty)

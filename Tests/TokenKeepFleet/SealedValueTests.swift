@@ -46,6 +46,25 @@ struct SealedValueTests {
         #expect(PresentValue.open(entry("/a", text), key) == nil)
     }
 
+    @Test("a time with which nobody could count makes no value", arguments: [Int64.min, -1, 253_402_300_800, .max])
+    func foreignTimes(at: Int64) throws {
+        let paths = FleetPaths(fleet: "home", userID: String(repeating: "a", count: 32))
+        let device = String(repeating: "b", count: 16)
+        func sealed(_ path: String, _ text: String) throws -> RegistryEntry {
+            entry(path, key.seal(try SecretBytes(text), path: path))
+        }
+        let entries = try [
+            sealed(paths.present(device), #"{"at":\#(at)}"#),
+            sealed(paths.device(device), #"{"name":"d","joined":1}"#),
+            sealed(
+                paths.order(device, String(repeating: "c", count: 32)),
+                #"{"what":"sign-out","session":"\#(value.session)","service":"a","account":"b","at":\#(at),"event_at":1}"#),
+        ]
+        let listing = FleetListing(entries, paths, key, presence: 900, now: 1_764_201_600)
+        #expect(listing.foreign == 2 && listing.devices.first?.seenAt == nil)
+        #expect(PresentValue.open(try sealed("/a", #"{"at":253402300799}"#), key) != nil)
+    }
+
     @Test("random bytes are no value, and no answer of a registry", arguments: 0..<64)
     func randomBytes(seed: Int) throws {
         var generator = SystemRandomNumberGenerator()

@@ -64,7 +64,7 @@ struct FleetSignOutCommand: ParsableCommand {
             if Terminal.showsErrors { Terminal.writeError("waiting for \(CountedNouns.devices(left))\n") }
         }
         try show(orders, results)
-        let silent = orders.filter { results[$0.id] == nil }.map(\.deviceName)
+        let silent = orders.filter { (results[$0.id]?.outcome ?? .expired) == .expired }.map(\.deviceName)
         guard silent.isEmpty else {
             throw TokenKeepError(
                 .unavailable, "not obeyed yet by \(silent.joined(separator: ", "))", module: "registry",

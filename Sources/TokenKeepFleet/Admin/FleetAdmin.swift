@@ -178,14 +178,16 @@ package final class FleetAdmin {
     ) throws(TokenKeepError) {
         let orders = FleetOrders(etcd, paths(of: userID), key, from: "")
         let now = RegistryClock.now(etcd)
+        // An event that is to come would end sessions that begin after the order.
+        let eventAt = min(selection.before ?? now, now)
         for session in sessions {
-            _ = try orders.give(session, reason: selection.reason, at: now, eventAt: selection.before ?? now)
+            _ = try orders.give(session, reason: selection.reason, at: now, eventAt: eventAt)
         }
         // Sessions that no device has published yet have no person that could be compared.
         guard selection.issuer == nil, selection.email == nil else { return }
         let value = EverywhereValue(
             service: "", account: selection.account ?? "", provider: selection.provider ?? "", from: "",
-            reason: selection.reason, eventAt: selection.before ?? now)
+            reason: selection.reason, eventAt: eventAt)
         let name = key.accountID(service: "\0\(selection.provider ?? "")", account: selection.account ?? "")
         try orders.giveEverywhere(name, value)
     }

@@ -209,6 +209,12 @@ package final class EtcdRegistry: Registry {
         try change(changes, present.map { EtcdWire.compare($0, isPresent: true) })
     }
 
+    package func change(
+        _ changes: [RegistryChange], if key: String, changedAt revision: Int64
+    ) throws(RegistryFailure) -> Bool {
+        try change(changes, [EtcdWire.compare(key, changedAt: revision)])
+    }
+
     private func change(_ changes: [RegistryChange], _ compare: [String]) throws(RegistryFailure) -> Bool {
         for change in changes {
             guard case .put(_, let value, _) = change, value.count > EtcdRegistry.longestValue else { continue }

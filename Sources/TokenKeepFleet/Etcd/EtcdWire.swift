@@ -44,6 +44,10 @@ enum EtcdWire {
         return #"{"key":"\#(text(key))","target":"CREATE","result":"\#(result)","create_revision":"0"}"#
     }
 
+    static func compare(_ key: String, changedAt revision: Int64) -> String {
+        #"{"key":"\#(text(key))","target":"MOD","result":"EQUAL","mod_revision":"\#(revision)"}"#
+    }
+
     static func operation(_ change: RegistryChange) -> String {
         switch change {
         case .put(let key, let value, let lease):

@@ -42,6 +42,8 @@ extension Fleet {
     package func deviceID(_ name: String, in listing: FleetListing) throws(TokenKeepError) -> String {
         let found = listing.devices.filter { $0.id == name || $0.value.name == name }
         guard let device = found.first else {
+            // Its entry may be gone, and its sessions are there.
+            if listing.sessions.contains(where: { $0.device == name }) { return name }
             throw TokenKeepError(.notFound, "there is no device \(name)", hint: "see tokenkeep fleet status")
         }
         guard found.count == 1 else {
@@ -112,6 +114,8 @@ extension Fleet {
 
 /// Writes orders for the devices of a user: for another device, or an administrator.
 struct FleetOrders {
+    private static let attempts = 8
+
     private let registry: any Registry
     private let paths: FleetPaths
     private let key: FleetKey
@@ -121,29 +125,46 @@ struct FleetOrders {
         (self.registry, self.paths, self.key, self.from) = (registry, paths, key, from)
     }
 
-    /// Writes an order, unless the same one is there already. Returns its id.
+    /// Writes an order, unless the same one is there and can be obeyed. Returns its id.
     func give(_ session: FleetSession, reason: String, at now: Int64, eventAt: Int64) throws(TokenKeepError) -> String {
-        let id = key.orderID(device: session.device, session: session.value.session)
-        let path = paths.order(session.device, id)
+        let (device, name) = (session.device, session.value.session)
+        let id = key.orderID(device: device, session: name)
         let value = OrderValue(
-            session: session.value.session, service: session.value.service, account: session.value.account, from: from,
+            session: name, service: session.value.service, account: session.value.account, from: from,
             reason: reason, at: now, eventAt: eventAt)
-        let sealed = try value.sealed(key, for: path)
-        // An order that nobody obeys any more is replaced.
-        var isExpired = false
-        if case .expired? = session.order { isExpired = true }
-        let absent = isExpired ? [] : [path]
-        _ = try Fleet.reporting { () throws(RegistryFailure) in
-            try registry.change([.put(path, sealed, lease: 0)], ifAbsent: absent)
+        // The result of an order that the device could not obey would pass for that of this order.
+        let result = RegistryChange.delete(paths.result(id))
+        try put(value, at: paths.order(device, id), with: [result]) { present in
+            // Time runs differently for each server: what a device may call too old by now is written anew.
+            present.session == name && now - present.at <= OrderValue.lifetime / 2
         }
         return id
     }
 
+    /// Writes what is to end everywhere, unless the same is there for a later event.
     func giveEverywhere(_ account: String, _ value: EverywhereValue) throws(TokenKeepError) {
-        let path = paths.everywhere(account)
-        let sealed = try value.sealed(key, for: path)
-        _ = try Fleet.reporting { () throws(RegistryFailure) in
-            try registry.change([.put(path, sealed, lease: 0)], ifAbsent: [])
+        try put(value, at: paths.everywhere(account), with: []) { $0.eventAt >= value.eventAt }
+    }
+
+    /// Writes a value, and changes others with it, unless a value is there that will do. Anything else that stands in its
+    /// place, such as a value that does not open, is replaced.
+    private func put<Value: FleetValue>(
+        _ value: Value, at path: String, with others: [RegistryChange], unless willDo: (Value) -> Bool
+    ) throws(TokenKeepError) {
+        let changes: [RegistryChange] = [.put(path, try value.sealed(key, for: path), lease: 0)] + others
+        for _ in 0..<FleetOrders.attempts {
+            let listing = try Fleet.reporting { () throws(RegistryFailure) in
+                try registry.list(prefix: path, keysOnly: false)
+            }
+            let present = listing.entries.first { $0.key == path }
+            if let present, let present = Value.open(present, key), willDo(present) { return }
+            let isWritten = try Fleet.reporting { () throws(RegistryFailure) in
+                try registry.change(changes, if: path, changedAt: present?.changedAt ?? 0)
+            }
+            if isWritten { return }
         }
+        throw TokenKeepError(
+            .busy, "the order was not written: others change it all the time", module: "registry",
+            hint: "try again later")
     }
 }

@@ -7,36 +7,54 @@ extension FleetRunner {
         let orders = try registry.list(prefix: paths.orders(of: fleet.device), keysOnly: false)
         let everywhere = try registry.list(prefix: paths.everywheres, keysOnly: false)
         state.meet(cluster: orders.cluster, revision: orders.revision)
-        guard !orders.entries.isEmpty || !everywhere.entries.isEmpty else { return orders.revision }
-        for entry in orders.entries { try obey(entry, surroundings) }
-        for entry in everywhere.entries where state.handled[entry.key] != entry.changedAt {
-            try obeyEverywhere(entry, surroundings)
+        for entry in orders.entries {
+            try passing(surroundings) { () throws(RegistryFailure) in try obey(entry, surroundings) }
+        }
+        for entry in everywhere.entries {
+            try passing(surroundings) { () throws(RegistryFailure) in try obeyEverywhere(entry, surroundings) }
         }
         return orders.revision
     }
 
-    private func present() throws(RegistryFailure) -> [LocalSession] {
-        try EtcdRegistry.needing { () throws(TokenKeepError) in
-            try local.list(offset: registry.clockOffset).map(\.local)
+    /// Obeys an order. If this device cannot, the order stays, and does not keep the next from being obeyed.
+    private func passing(
+        _ surroundings: RunnerSurroundings, _ body: () throws(RegistryFailure) -> Void
+    ) throws(RegistryFailure) {
+        do throws(RegistryFailure) {
+            try body()
+        } catch {
+            guard error.kind == .fault else { throw error }
+            surroundings.warn(error.error)
         }
+    }
+
+    private func present() throws(RegistryFailure) -> (sessions: [LocalSession], problem: TokenKeepError?) {
+        let (found, problem) = try EtcdRegistry.needing { () throws(TokenKeepError) in
+            try local.list(offset: registry.clockOffset)
+        }
+        return (found.map(\.local), problem)
     }
 
     private func obey(_ entry: RegistryEntry, _ surroundings: RunnerSurroundings) throws(RegistryFailure) {
         guard let parts = paths.parts(of: entry.key), parts.count == 3, FleetPaths.isID(parts[2], digits: 32) else {
             return
         }
+        let (sessions, problem) = try present()
         let (id, device, key) = (parts[2], fleet.device, fleet.key)
         let order = OrderValue.open(entry, key)
         let decision = OrderRules.decide(
             order, id: id, expectedID: { key.orderID(device: device, session: $0.session) },
-            isObeyed: state.obeyed.contains(id), local: try present(), now: RegistryClock.now(registry))
+            isObeyed: state.obeyed.contains(id), local: sessions, now: RegistryClock.now(registry))
         switch decision {
         case .ignore:
             surroundings.warn(
                 TokenKeepError(
                     .corrupt, "an order in the registry is forged, moved or of a later version; it is not obeyed",
                     module: "registry"))
-        case .answer(let outcome): try answer(id, entry.key, outcome, "none", surroundings)
+        case .answer(let outcome):
+            // The session may be the one whose note is damaged: the order waits until the note is rebuilt.
+            if outcome == .gone, let problem { throw RegistryFailure(.fault, problem) }
+            try answer(id, entry.key, outcome, "none", surroundings)
         case .end(let session):
             let ended = try end(session, order?.reason ?? "", surroundings)
             let revocation = ended.map { $0.report.revocation.word } ?? "none"
@@ -60,8 +78,11 @@ extension FleetRunner {
         _ id: String, _ path: String, _ outcome: ResultValue.Outcome, _ revocation: String,
         _ surroundings: RunnerSurroundings
     ) throws(RegistryFailure) {
-        state.remember(order: id)
-        save(surroundings)
+        // An order that was not obeyed may be given again.
+        if outcome == .done {
+            state.remember(order: id)
+            save(surroundings)
+        }
         do throws(RegistryFailure) {
             let change = try result(id, outcome, revocation)
             _ = try registry.change([change, .delete(path)], ifPresent: [path])
@@ -96,13 +117,23 @@ extension FleetRunner {
                     module: "registry"))
             return
         }
-        for session in OrderRules.ended(by: everywhere, among: try present()) {
-            guard let ended = try end(session, everywhere.reason, surroundings) else { continue }
-            if options.transport != nil, ended.report.revocation == .queued {
-                _ = try? ended.session.outbox.flush(of: ended.session.name)
+        let now = RegistryClock.now(registry)
+        guard OrderRules.isDue(everywhere, obeyed: state.handled[entry.key], joined: state.joined, now: now) else { return }
+        let (sessions, problem) = try present()
+        var failure = problem.map { RegistryFailure(.fault, $0) }
+        for session in OrderRules.ended(by: everywhere, among: sessions) {
+            do throws(RegistryFailure) {
+                guard let ended = try end(session, everywhere.reason, surroundings) else { continue }
+                if options.transport != nil, ended.report.revocation == .queued {
+                    _ = try? ended.session.outbox.flush(of: ended.session.name)
+                }
+            } catch {
+                failure = error
             }
         }
-        state.handled[entry.key] = entry.changedAt
+        // What could not be ended is tried again.
+        if let failure { throw failure }
+        state.handled[entry.key] = everywhere.eventAt
         save(surroundings)
     }
 }

@@ -11,14 +11,18 @@ package struct RunnerSurroundings {
     package var ended: (String, String, String) -> Void
     /// Told of a problem once, until another one comes.
     package var warn: (TokenKeepError) -> Void
+    /// Name and system of this machine, for an entry that somebody took out of the registry.
+    package var machine: (name: String, system: String)
     /// A descriptor that becomes readable when the network changes, or -1; and what reads it.
     package var network: Int32
     package var drainNetwork: () -> Bool
 
     package init(
         prepare: @escaping (SessionEngine) -> Void, ended: @escaping (String, String, String) -> Void,
-        warn: @escaping (TokenKeepError) -> Void, network: Int32 = -1, drainNetwork: @escaping () -> Bool = { false }
+        warn: @escaping (TokenKeepError) -> Void, machine: (name: String, system: String), network: Int32 = -1,
+        drainNetwork: @escaping () -> Bool = { false }
     ) {
+        self.machine = machine
         (self.prepare, self.ended, self.warn) = (prepare, ended, warn)
         (self.network, self.drainNetwork) = (network, drainNetwork)
     }
@@ -48,6 +52,7 @@ package final class FleetRunner {
         local = LocalSessions(fleet.store, fleet.key)
         lock = try FleetLock(fleet.file.name)
         state = try FleetState.read(fleet.file.name, fleet.key)
+        local.beginnings = state.beginnings
     }
 
     var registry: any Registry { fleet.registry }
@@ -55,14 +60,40 @@ package final class FleetRunner {
 
     /// Obeys what waits, publishes what has changed, says that the device is there. Returns the registry's revision before.
     package func synchronize(_ surroundings: RunnerSurroundings) throws(RegistryFailure) -> Int64 {
+        try meetDevice(surroundings)
         let revision = try obey(surroundings)
         try publish(surroundings)
         try announce(surroundings)
         return revision
     }
 
+    /// Notes when this device joined. Writes the device's entry again if it is gone: without it nobody could name the device
+    /// in an order.
+    private func meetDevice(_ surroundings: RunnerSurroundings) throws(RegistryFailure) {
+        let path = paths.device(fleet.device)
+        let entry = try registry.list(prefix: path, keysOnly: false).entries.first { $0.key == path }
+        let before = (state.joined, state.name)
+        if let value = entry.flatMap({ DeviceValue.open($0, fleet.key) }) {
+            if state.joined == 0 { state.joined = value.joined }
+            state.name = value.name
+        } else {
+            if state.joined == 0 { state.joined = RegistryClock.now(registry) }
+            let (name, system) = (state.name.isEmpty ? surroundings.machine.name : state.name, surroundings.machine.system)
+            let value = DeviceValue(name: name, system: system, version: TokenKeepVersion.string, joined: state.joined)
+            do throws(RegistryFailure) {
+                _ = try registry.change([.put(path, try sealed(value, for: path), lease: 0)], ifAbsent: [])
+            } catch {
+                // A full registry still takes removals, and so sign-outs.
+                guard error.kind == .full else { throw error }
+                surroundings.warn(error.error)
+            }
+        }
+        if before != (state.joined, state.name) { save(surroundings) }
+    }
+
     /// Writes the state if it differs from the file's.
     func save(_ surroundings: RunnerSurroundings) {
+        state.beginnings = local.beginnings
         do throws(TokenKeepError) {
             try state.write(fleet.file.name, fleet.key)
         } catch {
@@ -81,8 +112,10 @@ package final class FleetRunner {
         let listed = try registry.list(prefix: paths.sessions, keysOnly: true)
         state.meet(cluster: listed.cluster, revision: listed.revision)
         let own = Set(listed.entries.map(\.key).filter { $0.hasSuffix("/\(fleet.device)") })
-        var found = try EtcdRegistry.needing { () throws(TokenKeepError) in try local.list(offset: registry.clockOffset)
+        var (found, problem) = try EtcdRegistry.needing { () throws(TokenKeepError) in
+            try local.list(offset: registry.clockOffset)
         }
+        if let problem { surroundings.warn(problem) }
         if found.count > Fleet.mostSessions {
             surroundings.warn(
                 TokenKeepError(
@@ -103,7 +136,8 @@ package final class FleetRunner {
             }
         }
         let kept = Set(found.map { paths.session($0.accountID, fleet.device) })
-        let removals = own.subtracting(kept).sorted().map { RegistryChange.delete($0) }
+        // A session whose note is damaged has not ended.
+        let removals = problem != nil ? [] : own.subtracting(kept).sorted().map { RegistryChange.delete($0) }
         try write(removals)
         do throws(RegistryFailure) {
             try write(puts)
@@ -112,7 +146,9 @@ package final class FleetRunner {
             guard error.kind == .full else { throw error }
             return surroundings.warn(error.error)
         }
-        guard published != state.published || !puts.isEmpty || !removals.isEmpty else { return }
+        guard published != state.published || !puts.isEmpty || !removals.isEmpty
+            || state.beginnings != local.beginnings
+        else { return }
         state.published = published
         save(surroundings)
     }

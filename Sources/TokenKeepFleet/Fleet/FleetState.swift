@@ -11,8 +11,13 @@ package struct FleetState {
     package var revision: Int64 = 0
     /// The ids of obeyed orders, the newest last.
     package var obeyed: [String] = []
-    /// The revision of each `everywhere/ACCOUNT` that was obeyed.
+    /// The time of the latest event of each `everywhere/ACCOUNT` that was obeyed.
     package var handled: [String: Int64] = [:]
+    /// When this device joined, by the registry's clock, and its name there; 0 and "" if the device's entry was not seen.
+    package var joined: Int64 = 0
+    package var name = ""
+    /// When each session of this device began, by the registry's clock, by the session's identity.
+    package var beginnings: [String: Int64] = [:]
     /// Of each published ACCOUNT: the hash of the value, and when it was written.
     package var published: [String: Published] = [:]
     /// The identity of each ACCOUNT's session, and whether the person of its ID token was looked for.
@@ -32,11 +37,10 @@ package struct FleetState {
     }
 
     /// Notes the registry that answered. Another one, or one whose revision went back, knows nothing of what was
-    /// published, nor which `everywhere` this device has seen.
+    /// published. What was obeyed stays so.
     package mutating func meet(cluster: UInt64, revision: Int64) {
         if cluster != self.cluster || revision < self.revision {
             published = [:]
-            handled = [:]
         }
         (self.cluster, self.revision) = (cluster, revision)
     }
@@ -67,6 +71,9 @@ package struct FleetState {
         state.revision = json["revision"]?.integer ?? 0
         state.obeyed = json["obeyed"]?.texts ?? []
         for name in json["handled"]?.names ?? [] { state.handled[name] = json["handled"]?[name]?.integer }
+        state.joined = json["joined"]?.integer ?? 0
+        state.name = json["name"]?.text ?? ""
+        for name in json["beginnings"]?.names ?? [] { state.beginnings[name] = json["beginnings"]?[name]?.integer }
         for name in json["published"]?.names ?? [] {
             guard let entry = json["published"]?[name], let hash = entry["hash"]?.text, let at = entry["at"]?.integer
             else { continue }
@@ -83,14 +90,19 @@ package struct FleetState {
         for order in obeyed { try orders.append(SecretBytes(order)) }
         try json.set("obeyed", orders)
         let seen = try JSONValue.object()
-        for (name, revision) in handled { try seen.set(name, revision) }
+        for (name, eventAt) in handled { try seen.set(name, eventAt) }
         try json.set("handled", seen)
+        try json.set("joined", joined)
+        try json.set("name", name)
+        let began = try JSONValue.object()
+        for (session, time) in beginnings { try began.set(session, time) }
+        try json.set("beginnings", began)
         let values = try JSONValue.object()
-        for (name, published) in published {
+        for (account, published) in published {
             let entry = try JSONValue.object()
             try entry.set("hash", published.hash)
             try entry.set("at", published.at)
-            try values.set(name, entry)
+            try values.set(account, entry)
         }
         try json.set("published", values)
         let plaintext = try json.serialized()

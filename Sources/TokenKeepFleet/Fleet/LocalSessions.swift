@@ -8,6 +8,9 @@ final class LocalSessions {
     private let key: FleetKey
     /// The person of each session's ID token, by the session's identity: a record is read once.
     private var people: [String: (subject: String?, email: String?)] = [:]
+    /// When each session began, by the registry's clock, as it was computed when the session was seen first: by its identity.
+    /// The clock is the server's, and must not move a session behind an order.
+    var beginnings: [String: Int64] = [:]
 
     init(_ store: Store, _ key: FleetKey) { (self.store, self.key) = (store, key) }
 
@@ -18,13 +21,19 @@ final class LocalSessions {
         let accountID: String
     }
 
+    /// The sessions, and why some may be missing; nil if none are.
+    ///
     /// - Parameter offset: what the registry's clock is ahead of this machine's.
     /// - Throws: ``Status/locked`` if the names of sessions are locked.
-    func list(offset: Int64?) throws(TokenKeepError) -> [Found] {
-        try Sessions(store).identified().map { session throws(TokenKeepError) in
+    func list(offset: Int64?) throws(TokenKeepError) -> (found: [Found], problem: TokenKeepError?) {
+        let (sessions, problem) = try Sessions(store).identified()
+        let before = beginnings
+        if problem == nil { beginnings = [:] }
+        let found = sessions.map { session in
             let info = session.info
             let id = identity(info, session.identity)
-            let signedInAt = session.signedInAt.map { RegistryClock.time($0.rawValue, offset: offset) }
+            let signedInAt = session.signedInAt.map { before[id] ?? beginning($0, offset: offset) }
+            if let signedInAt, offset != nil { beginnings[id] = signedInAt }
             let local = LocalSession(
                 service: info.service, account: info.account, provider: info.provider ?? "", id: id,
                 signedInAt: signedInAt)
@@ -37,6 +46,14 @@ final class LocalSessions {
             return Found(
                 local: local, value: value, accountID: key.accountID(service: info.service, account: info.account))
         }
+        return (found, problem)
+    }
+
+    /// A sign-in by the registry's clock: not after now, whatever this machine's clock said at the sign-in.
+    private func beginning(_ time: UnixTime, offset: Int64?) -> Int64 {
+        min(
+            RegistryClock.time(time.rawValue, offset: offset),
+            RegistryClock.time(UnixTime.now.rawValue, offset: offset))
     }
 
     func identity(_ info: SessionInfo, _ identity: SessionIdentity) -> String {

@@ -123,7 +123,8 @@ extension Invitation {
             let fleet = json["fleet"]?.text, let person = json["person"]?.text, let userID = json["user_id"]?.text,
             FleetPaths.isID(userID, digits: 32), let key = try json["user_key"]?.secret(),
             let endpoints = json["endpoints"]?.texts, let endsAt = json["ends_at"]?.integer,
-            let presence = json["presence"]?.integer
+            let presence = json["presence"]?.integer,
+            (FleetFile.shortestPresence...FleetFile.longestPresence).contains(presence)
         else {
             throw TokenKeepError(.invalid, "the join code was made by another version", hint: "upgrade TokenKeep")
         }

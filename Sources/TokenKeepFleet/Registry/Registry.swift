@@ -78,6 +78,9 @@ package protocol Registry: AnyObject {
     func change(_ changes: [RegistryChange], ifAbsent absent: [String]) throws(RegistryFailure) -> Bool
     /// Makes changes at once, if all of the keys `present` exist. Returns whether the changes were made.
     func change(_ changes: [RegistryChange], ifPresent present: [String]) throws(RegistryFailure) -> Bool
+    /// Makes changes at once, if a key was last changed at a revision; 0 for a key that is absent. Returns whether the
+    /// changes were made.
+    func change(_ changes: [RegistryChange], if key: String, changedAt revision: Int64) throws(RegistryFailure) -> Bool
     /// A new lease of so many seconds.
     func grant(seconds: Int64) throws(RegistryFailure) -> Int64
     /// Renews a lease. ``RegistryFailure/Kind/leaseGone`` if it has ended.

@@ -32,18 +32,25 @@ package enum OrderRules {
     ///   - order: the opened value; nil if it does not open.
     ///   - id: the end of the order's path.
     ///   - expectedID: the id that the order's session has on this device.
-    ///   - isObeyed: whether this device has obeyed the order already.
+    ///   - isObeyed: whether this device has ended the session by this order, and could not say so.
     ///   - now: the registry's time.
     package static func decide(
         _ order: OrderValue?, id: String, expectedID: (OrderValue) -> String, isObeyed: Bool, local: [LocalSession],
         now: Int64
     ) -> Decision {
         guard let order, expectedID(order) == id else { return .ignore }
-        guard !isObeyed else { return .answer(.gone) }
-        guard now - order.at <= OrderValue.lifetime else { return .answer(.expired) }
         // The account's present session has another identity if its user has signed in again.
-        guard let session = local.first(where: { $0.id == order.session }) else { return .answer(.gone) }
-        return .end(session)
+        guard let session = local.first(where: { $0.id == order.session }) else {
+            return .answer(isObeyed ? .done : .gone)
+        }
+        return now - order.at <= OrderValue.lifetime ? .end(session) : .answer(.expired)
+    }
+
+    /// Whether an `everywhere` is to be obeyed: about an event that is later than what was obeyed under its key, not before
+    /// this device joined, and not older than an order may be.
+    package static func isDue(_ everywhere: EverywhereValue, obeyed: Int64?, joined: Int64, now: Int64) -> Bool {
+        everywhere.eventAt > obeyed ?? .min && everywhere.eventAt >= joined
+            && now - everywhere.eventAt <= OrderValue.lifetime
     }
 
     /// The sessions that an `everywhere` ends: those that began before what it is about.

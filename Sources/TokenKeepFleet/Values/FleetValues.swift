@@ -23,7 +23,10 @@ package struct FleetMembers {
         json[name]?.text.flatMap { $0.utf8.count <= 1024 ? $0 : nil }
     }
 
-    package func number(_ name: String) -> Int64? { json[name]?.integer }
+    /// Unix seconds up to the year 9999; nil for any other number, with which nobody could count.
+    package func time(_ name: String) -> Int64? {
+        json[name]?.integer.flatMap { (0...253_402_300_799).contains($0) ? $0 : nil }
+    }
 
     /// An id of hexadecimal digits.
     package func id(_ name: String, digits: Int) -> String? {
@@ -75,7 +78,7 @@ package struct DeviceValue: FleetValue {
     }
 
     package init?(_ members: FleetMembers) {
-        guard let name = members.text("name"), let joined = members.number("joined") else { return nil }
+        guard let name = members.text("name"), let joined = members.time("joined") else { return nil }
         self.init(
             name: name, system: members.text("system") ?? "", version: members.text("version") ?? "", joined: joined)
     }
@@ -89,7 +92,7 @@ package struct PresentValue: FleetValue {
     package var members: [(String, FleetMember?)] { [("at", .number(at))] }
 
     package init?(_ members: FleetMembers) {
-        guard let at = members.number("at") else { return nil }
+        guard let at = members.time("at") else { return nil }
         self.at = at
     }
 }
@@ -127,8 +130,8 @@ package struct SessionValue: FleetValue {
         self.init(session: session, service: service, account: account, state: state)
         level = members.text("level")
         provider = members.text("provider")
-        signedInAt = members.number("signed_in_at")
-        validatedAt = members.number("validated_at")
+        signedInAt = members.time("signed_in_at")
+        validatedAt = members.time("validated_at")
         subject = members.id("subject", digits: 32)
         email = members.id("email", digits: 32)
     }
@@ -167,7 +170,7 @@ package struct OrderValue: FleetValue {
     package init?(_ members: FleetMembers) {
         guard members.text("what") == "sign-out", let session = members.id("session", digits: 32),
             let service = members.text("service"), let account = members.text("account"),
-            let at = members.number("at"), let eventAt = members.number("event_at")
+            let at = members.time("at"), let eventAt = members.time("event_at")
         else { return nil }
         self.init(
             session: session, service: service, account: account, from: members.text("from") ?? "",
@@ -201,7 +204,7 @@ package struct EverywhereValue: FleetValue {
 
     package init?(_ members: FleetMembers) {
         guard members.text("what") == "sign-out", let service = members.text("service"),
-            let account = members.text("account"), let eventAt = members.number("event_at")
+            let account = members.text("account"), let eventAt = members.time("event_at")
         else { return nil }
         self.init(
             service: service, account: account, provider: members.text("provider") ?? "",
@@ -242,7 +245,7 @@ package struct ResultValue: FleetValue {
 
     package init?(_ members: FleetMembers) {
         guard let device = members.id("device", digits: 16),
-            let outcome = members.text("outcome").flatMap(Outcome.init(rawValue:)), let at = members.number("at")
+            let outcome = members.text("outcome").flatMap(Outcome.init(rawValue:)), let at = members.time("at")
         else { return nil }
         self.init(device: device, outcome: outcome, revocation: members.text("revocation") ?? "", at: at)
     }

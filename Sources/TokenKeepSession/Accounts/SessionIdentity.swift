@@ -23,19 +23,36 @@ extension Sessions {
         package let signedInAt: UnixTime?
     }
 
-    /// The sessions that are not signed out, by service and account. Reads no token and asks no server.
+    /// The sessions that are not signed out, by service and account, and why some may be missing; nil if none are. Reads no
+    /// token and asks no server.
     ///
     /// - Throws: the reason why the vault cannot be read; ``Status/locked`` if names are locked.
-    package func identified() throws(TokenKeepError) -> [Identified] {
+    package func identified() throws(TokenKeepError) -> (sessions: [Identified], problem: TokenKeepError?) {
         let listing = try list()
-        if let problem = listing.problem, problem.status == .locked { throw problem }
+        var problem = listing.problem
+        if let problem, problem.status == .locked { throw problem }
         var sessions: [Identified] = []
         for info in listing.sessions where info.state != .signedOut {
-            let name = try ItemName(namespace: store.namespace, service: info.service, account: info.account)
-            guard let file = try files.read(.note, of: name), let note = try? SessionNote(file.state) else { continue }
-            let began = note.signedInAt == 0 ? nil : UnixTime(note.signedInAt)
-            sessions.append(Identified(info: info, identity: SessionIdentity(note), signedInAt: began))
+            do throws(TokenKeepError) {
+                guard let note = try note(info) else { continue }
+                let began = note.signedInAt == 0 ? nil : UnixTime(note.signedInAt)
+                sessions.append(Identified(info: info, identity: SessionIdentity(note), signedInAt: began))
+            } catch {
+                // A damaged note hides its own session, not the others.
+                problem = problem ?? error
+            }
         }
-        return sessions
+        return (sessions, problem)
+    }
+
+    /// The note of a listed session; nil if the session has ended meanwhile.
+    private func note(_ info: SessionInfo) throws(TokenKeepError) -> SessionNote? {
+        let name = try ItemName(namespace: store.namespace, service: info.service, account: info.account)
+        guard let file = try files.read(.note, of: name) else { return nil }
+        guard let note = try? SessionNote(file.state) else {
+            throw TokenKeepError(
+                .corrupt, "a note is damaged", module: "vault", hint: "it is rebuilt when its session is used")
+        }
+        return note
     }
 }

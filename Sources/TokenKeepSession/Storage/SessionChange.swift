@@ -154,6 +154,7 @@ enum SessionChange {
             guard let epoch = record.epoch, belonging == .next else { return false }
             note = SessionNote(record, epoch: epoch, item: item, after: note, now: now)
             note.level = level.rawValue
+            note.signedInAt = now.wall
         default: return false
         }
         return true
