@@ -76,6 +76,24 @@ run load example.com ann
 run run --password-file "$WORK/password" -- sh -c '"$0" lock; "$0" load example.com ann' "$TOKENKEEP"
 run run --password-file "$WORK/password" -- sh -c 'exit 23'
 
+title "the password is removed while the command runs: its keys read nothing more, and no damage is reported"
+cp -a "$TOKENKEEP_VAULT" "$WORK/before"
+run run --password-file "$WORK/password" -- sh -c '
+    "$0" password remove --password-file "$1"
+    for command in load clear; do "$0" $command example.com bert; echo $?; done
+    echo new | "$0" save example.com bert; echo $?
+    "$0" unlock --password-file "$1"; echo $?
+    (echo new | "$0" password set --stdin); echo $?' "$TOKENKEEP" "$WORK/password"
+run load example.com bert
+run run --password-file "$WORK/password" -- sh -c '"$0" load example.com bert' "$TOKENKEEP"
+title "an older header that is put there meanwhile is refused as ever"
+run password set --password-file "$WORK/password"
+run lock
+python3 "$HERE/keys.py" forget "$TOKENKEEP_VAULT"
+run run --password-file "$WORK/password" -- sh -c '
+    rm -r "$2" && cp -a "$1" "$2"
+    "$0" load example.com bert; echo $?' "$TOKENKEEP" "$WORK/before" "$TOKENKEEP_VAULT"
+
 title "the command gets no password"
 show_input='readlink /proc/self/fd/0; readlink /proc/self/fd/7 || echo closed; echo "${TOKENKEEP_PASSWORD_FILE-unset}"'
 run run --password-fd 7 -- sh -c "$show_input" 7<"$WORK/password" </dev/zero

@@ -57,6 +57,49 @@ import TokenKeepCore
         }
     }
 
+    /// The status for a header, with what this process alone knows, or with what a removal of the password removes, too.
+    private func status(
+        _ header: Header, _ file: [UInt8], _ entry: HeaderTrust.Entry, isShared: Bool
+    ) -> [Status?] {
+        var trust = HeaderTrust(entries: [entry], path: "/v")
+        trust.isShared = isShared
+        var result: [Status?] = []
+        do { try trust.check(header, file: file); result.append(nil) } catch { result.append(error.status) }
+        do { try trust.checkAge(header); result.append(nil) } catch { result.append(error.status) }
+        return result
+    }
+
+    /// A removal of the password in another process cannot reach the note in this process's memory: the later era without a
+    /// password is not read, and is no damage either. Everything else is refused as if the note were shared.
+    @Test func aLaterEraWithoutAPasswordIsLockedForWhoAloneHasTheTrust() throws {
+        let eras = try (1...3).map { try Era(vaultID, $0) }
+        let (now, present) = (eras[1].made, try eras[1].entry())
+        for (era, isShared, status) in [
+            (eras[2], true, Status.corrupt), (eras[2], false, .locked), (eras[0], false, .corrupt),
+        ] {
+            let made = era.made
+            #expect(self.status(made.header, made.headerFile, present, isShared: isShared) == [status, status])
+        }
+        let (header, file) = try eras[1].later()
+        #expect(
+            try status(now.header, now.headerFile, eras[1].entry(header, file), isShared: false) == [
+                .corrupt, .corrupt,
+            ])
+        let (_, forged) = try eras[1].later(headerKey: SecretBytes(randomCount: 32))
+        #expect(status(header, forged, present, isShared: false) == [.corrupt, nil])
+    }
+
+    /// The keyring is shared, also that of a test; the memory of a process is not.
+    @Test func theTrustInMemoryIsNotShared() throws {
+        let era = try Era(vaultID, 1)
+        for (keys, isShared) in [
+            (ClassKeyStore(obstacle: "this is a test"), false), (ClassKeyStore(simulatingKernelAt: { 0 }), true),
+        ] {
+            try keys.keep([], HeaderTrust(entries: [era.entry()], path: "/v"), of: vaultID)
+            #expect(try keys.trust(of: vaultID)?.isShared == isShared)
+        }
+    }
+
     /// During a change of keys the present era and the next one have an entry each.
     @Test func eachEraHasItsEntry() throws {
         let eras = try (1...3).map { try Era(vaultID, $0) }

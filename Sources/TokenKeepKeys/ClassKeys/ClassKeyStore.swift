@@ -199,8 +199,15 @@ package final class ClassKeyStore: Sendable {
     }
 
     private func bytes(at place: String, atMost count: Int) throws(TokenKeepError) -> SecretBytes? {
-        if usesKernel, let key = try KernelKeyring.read(place, atMost: count) { return key }
-        return memory.withLock { memory in
+        try bytesInKernel(at: place, atMost: count) ?? bytesInMemory(at: place)
+    }
+
+    private func bytesInKernel(at place: String, atMost count: Int) throws(TokenKeepError) -> SecretBytes? {
+        usesKernel ? try KernelKeyring.read(place, atMost: count) : nil
+    }
+
+    private func bytesInMemory(at place: String) -> SecretBytes? {
+        memory.withLock { memory in
             inherit(&memory)
             guard let held = memory.keys[place] else { return nil }
             if let deadline = held.deadline, secondsSinceBoot() >= deadline {
@@ -247,10 +254,12 @@ package final class ClassKeyStore: Sendable {
     /// The vault's headers (files of encrypted keys) that an unlock verified; nil if there was no unlock since the
     /// machine's start.
     func trust(of vaultID: [UInt8]) throws(TokenKeepError) -> HeaderTrust? {
-        guard
-            let payload = try bytes(at: ClassKeyPlace.trust(vaultID), atMost: HeaderTrust.maximumLength)
-        else { return nil }
-        return try? payload.withUnsafeBytes { bytes throws(FormatFault) in try HeaderTrust.parse(bytes) }
+        let place = ClassKeyPlace.trust(vaultID)
+        let inKernel = try bytesInKernel(at: place, atMost: HeaderTrust.maximumLength)
+        guard let payload = inKernel ?? bytesInMemory(at: place) else { return nil }
+        var trust = try? payload.withUnsafeBytes { bytes throws(FormatFault) in try HeaderTrust.parse(bytes) }
+        trust?.isShared = inKernel != nil || isSimulated
+        return trust
     }
 
     /// Replaces the note, in memory or in the kernel's keyring, of the headers that an unlock of the vault verified.

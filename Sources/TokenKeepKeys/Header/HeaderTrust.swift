@@ -40,6 +40,9 @@ package struct HeaderTrust {
     /// The vault's path. If the vault is no longer at this path, its keys are removed from the kernel. The verified headers
     /// stay.
     let path: String
+    /// Whether a program that removes the vault's password also removes this note; false for a note in the memory of a
+    /// process, which no other process can change.
+    var isShared = true
 
     static let maximumLength = 1 + mostEntries * entryLength + 8 + 4096
     private static let mostEntries = 2
@@ -76,15 +79,32 @@ package struct HeaderTrust {
     }
 
     /// Throws ``Status/corrupt`` if a header is older than the verified header, or was altered without the password;
-    /// ``Status/locked`` if only the password tells.
+    /// ``Status/locked`` if only the password tells, or if the password may have been removed since.
     func check(_ header: Header, file: [UInt8]) throws(TokenKeepError) {
         guard !isReplacedElsewhere(by: header) else { throw HeaderTrust.replacedElsewhere }
-        guard let entry = entries.first(where: { $0.era == header.era }) else { throw HeaderTrust.refusal }
+        guard let entry = entries.first(where: { $0.era == header.era }) else { throw refusal(of: header) }
         if HeaderMAC.areEqual(entry.hash, HeaderTrust.hash(of: file)) { return }
         guard header.epoch >= entry.epoch, try HeaderMAC.isRightB(file, headerKey: entry.headerKey) else {
             throw HeaderTrust.refusal
         }
     }
+
+    /// The error for a header that the verified headers do not vouch for.
+    ///
+    /// A header of a later era without a password is refused in any case. If this process alone has the note, its user may
+    /// have removed the password, and no file proves that.
+    private func refusal(of header: Header) -> TokenKeepError {
+        let mayBeRemoval = !isShared && !header.hasPassword && entries.allSatisfy { $0.era < header.era }
+        return mayBeRemoval ? HeaderTrust.passwordRemoved : HeaderTrust.refusal
+    }
+
+    private static let passwordRemoved = TokenKeepError(
+        .locked,
+        "the vault's password was removed since this program got its keys, or a foreign header was put in its place",
+        module: "vault",
+        hint:
+            "nothing was changed; if you removed the password, start the program again, and tokenkeep run if it started the "
+            + "program; if not, put the vault's own files back: current, and the era that it names")
 
     private static let replacedElsewhere = TokenKeepError(
         .locked, "the vault's keys were replaced on another machine or in a container", module: "vault",
@@ -107,10 +127,11 @@ package struct HeaderTrust {
         return merged
     }
 
-    /// Throws ``Status/corrupt`` if a header is older than the verified header. Alterations are not detected.
+    /// Throws ``Status/corrupt`` if a header is older than the verified header, ``Status/locked`` if the password may have
+    /// been removed since. Alterations are not detected.
     func checkAge(_ header: Header) throws(TokenKeepError) {
         guard let entry = entries.first(where: { $0.era == header.era }), header.epoch >= entry.epoch else {
-            throw HeaderTrust.refusal
+            throw refusal(of: header)
         }
     }
 
