@@ -36,7 +36,7 @@ package final class FleetRunner {
     /// A session is written once a day, whatever happens, in seconds.
     static let publication: Int64 = 86400
 
-    let fleet: Fleet
+    private(set) var fleet: Fleet
     let options: SessionOptions
     let local: LocalSessions
     var state: FleetState
@@ -89,6 +89,15 @@ package final class FleetRunner {
             }
         }
         if before != (state.joined, state.name) { save(surroundings) }
+    }
+
+    /// Loads file and keys anew: a join may have brought a new password or certificate.
+    func reload() {
+        guard let new = try? Fleet(fleet.file.name, fleet.store), new.device == fleet.device,
+            new.key.bytes == fleet.key.bytes
+        else { return }
+        fleet = new
+        lease = 0
     }
 
     /// Writes the state if it differs from the file's.
