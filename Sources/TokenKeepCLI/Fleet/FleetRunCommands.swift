@@ -39,7 +39,8 @@ struct FleetRunCommand: ParsableCommand {
             ended: { service, account, reason in
                 Terminal.explain("signed out of \(service) as \(account) by an order (\(reason))")
             },
-            warn: { Terminal.warn($0) }, machine: (ThisMachine.name, ThisMachine.system), network: network, drainNetwork: { NetworkWatch.drain(network) })
+            warn: { Terminal.warn($0) }, machine: (ThisMachine.name, ThisMachine.system), network: network,
+            drainNetwork: { NetworkWatch.drain(network) })
         guard once else { return try runner.run(surroundings) }
         _ = try Fleet.reporting { () throws(RegistryFailure) in try runner.synchronize(surroundings) }
     }

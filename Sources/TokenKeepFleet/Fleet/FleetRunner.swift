@@ -78,7 +78,9 @@ package final class FleetRunner {
             state.name = value.name
         } else {
             if state.joined == 0 { state.joined = RegistryClock.now(registry) }
-            let (name, system) = (state.name.isEmpty ? surroundings.machine.name : state.name, surroundings.machine.system)
+            let (name, system) = (
+                state.name.isEmpty ? surroundings.machine.name : state.name, surroundings.machine.system
+            )
             let value = DeviceValue(name: name, system: system, version: TokenKeepVersion.string, joined: state.joined)
             do throws(RegistryFailure) {
                 _ = try registry.change([.put(path, try sealed(value, for: path), lease: 0)], ifAbsent: [])
@@ -155,8 +157,9 @@ package final class FleetRunner {
             guard error.kind == .full else { throw error }
             return surroundings.warn(error.error)
         }
-        guard published != state.published || !puts.isEmpty || !removals.isEmpty
-            || state.beginnings != local.beginnings
+        guard
+            published != state.published || !puts.isEmpty || !removals.isEmpty
+                || state.beginnings != local.beginnings
         else { return }
         state.published = published
         save(surroundings)
