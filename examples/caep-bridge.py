@@ -32,6 +32,7 @@ EVENTS = {
     "https://schemas.openid.net/secevent/risc/event-type/account-disabled": "account-disabled",
 }
 LONGEST = 1 << 20
+UNKNOWN = 8  # fleet admin sign-out: no such person, which no repetition changes
 PAUSE = 30  # seconds between polls that brought nothing
 
 
@@ -101,7 +102,7 @@ class Bridge:
             raise ValueError("another issuer")
         if self.settings["audience"] not in (audience if isinstance(audience, list) else [audience]):
             raise ValueError("another audience")
-        if not isinstance(claims.get("jti"), str) or not isinstance(claims.get("events"), dict):
+        if not isinstance(claims.get("jti"), str) or not claims["jti"].isprintable() or not isinstance(claims.get("events"), dict):
             raise ValueError("no event")
 
     def order(self, claims):
@@ -112,16 +113,16 @@ class Bridge:
             subject = claims.get("sub_id") or event.get("subject") or {}
             subject = subject.get("user", subject)  # a complex subject has a user
             if subject.get("format") == "iss_sub":
-                person = ["--issuer", subject["iss"], "--subject", subject["sub"]]
+                person = [f"--issuer={subject['iss']}", f"--subject={subject['sub']}"]
             elif subject.get("format") == "email":
-                person = ["--email", subject["email"]]
+                person = [f"--email={subject['email']}"]
             else:
                 continue
             at = event.get("event_timestamp", claims.get("toe", claims.get("iat")))
             before = ["--before", f"@{int(at)}"] if at else []
             done = self.tokenkeep("fleet", "admin", "sign-out", *person, *before, "--reason", EVENTS[kind],
                                   given=self.item("root_password_item") + "\n")
-            if done.returncode not in (0, 1):  # 1: no such person, which no repetition changes
+            if done.returncode not in (0, UNKNOWN):
                 print(done.stderr, file=sys.stderr, flush=True)
                 return False
             print(f"{EVENTS[kind]}: {done.stdout.strip() or 'nobody'}", flush=True)
@@ -132,16 +133,17 @@ class Bridge:
         try:
             claims = verify(token, keys)
             self.check(claims)
-        except (ValueError, KeyError, TypeError) as error:
-            return {"err": "invalid_request", "description": str(error)[:100]}
-        if claims["jti"] not in self.seen:
+            if claims["jti"] in self.seen:
+                return None
             if not self.order(claims):
                 return False
-            self.seen.add(claims["jti"])
-            with open(self.settings["seen"], "a", encoding="utf-8") as file:
-                file.write(claims["jti"].replace("\n", "") + "\n")
-                file.flush()
-                os.fsync(file.fileno())
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            return {"err": "invalid_request", "description": str(error)[:100]}
+        with open(self.settings["seen"], "a", encoding="utf-8") as file:
+            file.write(claims["jti"] + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self.seen.add(claims["jti"])
         return None
 
     def poll(self, acknowledged, errors):

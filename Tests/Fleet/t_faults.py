@@ -199,7 +199,15 @@ def test_answers_that_no_registry_gives_are_refused(place, server):
             self.send_response(200)
             self.end_headers()
             try:
-                if self.server.what == "huge":
+                request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                if self.server.what in ("again", "endless"):
+                    # The first key each time, or another key behind the last one each time.
+                    self.server.first = self.server.first or request["key"]
+                    key = self.server.first if self.server.what == "again" else request["key"]
+                    self.wfile.write(json.dumps({
+                        "header": {"cluster_id": "1", "revision": "5"}, "more": True,
+                        "kvs": [{"key": key, "mod_revision": "1"}]}).encode())
+                elif self.server.what == "huge":
                     for _ in range(100):
                         self.wfile.write(b" " * (1 << 20))
                 else:
@@ -215,10 +223,12 @@ def test_answers_that_no_registry_gives_are_refused(place, server):
     path = f"{desk.home}/config/tokenkeep/fleet.d/home.conf"
     with open(path, "w", encoding="utf-8") as file:
         file.write(f"endpoint = http://127.0.0.1:{fake.server_port}\n")
-    for what in answers:
-        fake.what = what
+    for what in [*answers, "again"]:
+        fake.what, fake.first = what, None
         refused = desk.fleet("list", check=4).stderr
         assert f"the answer of http://127.0.0.1:{fake.server_port} is not that of a registry" in refused, what
+    fake.what = "endless"
+    assert f"the list of http://127.0.0.1:{fake.server_port} does not end" in desk.fleet("list", check=4).stderr
     fake.what = "huge"
     assert f"the answer of http://127.0.0.1:{fake.server_port} is longer than 4 MiB" in desk.fleet("list", check=4).stderr
     fake.shutdown()

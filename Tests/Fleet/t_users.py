@@ -1,5 +1,6 @@
 """Users and rights: etcd's users, certificates, join codes, administrators."""
 import json
+import os
 
 from fleet_parts import Etcd, wait_until
 
@@ -50,7 +51,7 @@ def test_an_administrator_ends_the_sessions_of_a_user(place, server):
     laptop.sign_in(server, account="other")
     laptop.start()
     wait_until(lambda: users(admin)["ann"]["sessions"] == 2, "the publication")
-    assert "the fleet has no user eve" in admin.fleet("admin", "sign-out", "eve", given=ROOT, check=1).stderr
+    assert "the fleet has no user eve" in admin.fleet("admin", "sign-out", "eve", given=ROOT, check=8).stderr
     told = admin.fleet("admin", "sign-out", "ann", "--account", "ann", "--reason", "left", given=ROOT)
     assert told.stdout == "1 ordered\n"
     wait_until(lambda: laptop.state() == ("signed-out", "remote"), "the sign-out")
@@ -147,7 +148,41 @@ def test_join_codes_are_sealed_by_their_words(place, server):
     other = place.device("other", server)
     other.fleet("init", "home", "--endpoint", etcd.url, "--person", "eve", "--name", "other")
     assert "in the fleet home already" in other.fleet("join", given=f"{code}\n{words}\n", check=6).stderr
-    other.fleet("leave", "--local")
+    refused = other.fleet("leave", "--local", check=6).stderr
+    assert "this device has the key of the fleet home, perhaps the only one" in refused, refused
+    other.fleet("leave", "--local", "--forget-fleet-key")
+
+
+def test_keys_without_a_file_are_kept_and_a_file_without_keys_is_none(place, server):
+    etcd = place.etcd()
+    desk, laptop = place.device("desk", server), place.device("laptop", server)
+    desk.init(etcd)
+    conf = f"{desk.home}/config/tokenkeep/fleet.d/home.conf"
+    before = desk.run("load", "org.tokenkeep.fleet", "home").stdout
+    os.remove(conf)
+    begin = ["init", "home", "--endpoint", etcd.url, "--name", "desk", "--person", "ann"]
+    refused = desk.fleet(*begin, check=6).stderr
+    assert "the store has keys of a fleet home, perhaps the only ones" in refused, refused
+    assert desk.run("load", "org.tokenkeep.fleet", "home").stdout == before
+    desk.fleet("leave", "--local", "--fleet", "home", "--forget-fleet-key")
+    desk.fleet(*begin[:3], etcd.url, "--name", "desk2", "--person", "ann")
+    # A join that was cut short before its keys, and one before its file.
+    laptop.join(desk)
+    first = json.loads(laptop.run("load", "org.tokenkeep.fleet", "home").stdout)["device"]
+    laptop.run("clear", "org.tokenkeep.fleet", "home")
+    laptop.fleet("leave", "--local")
+    desk.fleet("leave", "--device", "laptop")
+    laptop.join(desk)
+    second = json.loads(laptop.run("load", "org.tokenkeep.fleet", "home").stdout)["device"]
+    assert second != first
+    os.remove(conf.replace("/desk/", "/laptop/"))
+    laptop.join(desk)
+    assert json.loads(laptop.run("load", "org.tokenkeep.fleet", "home").stdout)["device"] == second
+    # An init that fails leaves nothing that was not there.
+    new = place.device("new", server)
+    new.fleet("init", "home", "--endpoint", "http://127.0.0.1:1", check=4)
+    new.run("load", "org.tokenkeep.fleet", "home", check=1)
+    assert not os.path.exists(f"{new.home}/config/tokenkeep/fleet.d/home.conf")
 
 
 def test_client_certificates_have_no_common_name(place, server):

@@ -36,9 +36,9 @@ struct EtcdAnswersTests {
                 429, "etcdserver: mvcc: database space exceeded", .full, .unavailable,
                 "the registry at https://etcd:2379 is full and takes no changes but removals"
             ),
-            (404, "etcdserver: requested lease not found", .leaseGone, .notFound, "the lease has ended"),
+            (404, "etcdserver: requested lease not found", .leaseGone, .unavailable, "the lease has ended"),
             (
-                400, "etcdserver: mvcc: required revision has been compacted", .compacted, .notFound,
+                400, "etcdserver: mvcc: required revision has been compacted", .compacted, .unavailable,
                 "the revision is gone"
             ),
             (

@@ -66,9 +66,11 @@ struct FleetAdminInitCommand: ParsableCommand {
         let fleet = try admin.options.open()
         let administration = try FleetAdmin(fleet, password: password)
         FleetWarnings.check(version: try administration.version())
-        var (secrets, file) = try administration.turnUsersOn(rootPassword: password)
+        var secrets: FleetSecrets
+        let file: FleetFile
+        (secrets, file) = try administration.turnUsersOn(rootPassword: password)
         try secrets.save(file.name, in: fleet.store)
-        try file.write(authority: nil, replacing: true)
+        try file.write()
         secrets.password = nil
     }
 }
@@ -217,7 +219,7 @@ struct FleetAdminSignOutCommand: ParsableCommand {
         commandName: "sign-out",
         abstract: "Order the end of a user's sessions on all devices.",
         discussion: """
-            Exit 0: the orders are durable, and giving them again changes nothing. Exit 1: there is no such user. Without \
+            Exit 0: the orders are durable, and giving them again changes nothing. Exit 8: there is no such user. Without \
             USER the users are meant who have a session of the person that --issuer and --subject, or --email name.
 
               tokenkeep fleet admin sign-out ann --reason "left the company" < root-password
@@ -266,7 +268,18 @@ struct FleetAdminSignOutCommand: ParsableCommand {
         (selection.issuer, selection.subject) = (issuer, subject)
         selection.before = try before.map { try UnixTime(expiry: $0).rawValue }
         selection.reason = reason
-        let count = try admin.open().signOut(user, selection)
+        let administration = try admin.open()
+        let count: Int
+        do throws(TokenKeepError) {
+            count = try administration.signOut(user, selection)
+        } catch {
+            guard error.status == .notFound else { throw error }
+            Terminal.report(error)
+            throw ExitCode(FleetAdminSignOutCommand.unknownUser)
+        }
         try Terminal.write("\(count) ordered\n")
     }
+
+    /// The exit code for a person whom the fleet does not know, and for nothing else: a program then need not try again.
+    private static let unknownUser: Int32 = 8
 }

@@ -74,7 +74,7 @@ struct FleetInitCommand: ParsableCommand {
         FleetWarnings.check(version: try Fleet.reporting { () throws(RegistryFailure) in try fleet.registry.version() })
     }
 
-    private static func absolute(_ path: String) -> String {
+    static func absolute(_ path: String) -> String {
         guard !path.hasPrefix("/"), let directory = getcwd(nil, 0) else { return path }
         defer { free(directory) }
         return "\(String(cString: directory))/\(path)"
@@ -83,27 +83,49 @@ struct FleetInitCommand: ParsableCommand {
 
 /// A device that enters a fleet.
 enum FleetEntry {
-    /// Saves keys, enters the registry, and writes the file last: a device with a file is in the fleet.
+    /// Saves keys, enters the registry, and writes the file last: a device with file and keys is in the fleet. What a failure
+    /// leaves was there before, or can be entered again.
     static func enter(
         _ file: inout FleetFile, _ secrets: FleetSecrets, _ store: Store, name: String?, authority: String?
     ) throws(TokenKeepError) -> Fleet {
+        let present = try FleetSecrets.find(file.name, in: store)
+        try check(present, secrets, file)
+        let wasWritten = file.isWritten
+        try file.write(authority: authority)
+        do throws(TokenKeepError) {
+            var secrets = secrets
+            if let present {
+                // A join that was cut short: the device may be in the registry.
+                secrets.device = present.device
+                secrets.fleetKey = present.fleetKey
+            }
+            try secrets.save(file.name, in: store)
+            let registry = try EtcdRegistry(Fleet.settings(file, secrets))
+            let fleet = try Fleet(file, secrets, store, registry)
+            try fleet.enter(name: name ?? ThisMachine.name, system: ThisMachine.system)
+            try file.write()
+            return fleet
+        } catch {
+            if present == nil { _ = try? store.clear(service: FleetSecrets.service, account: file.name) }
+            if !wasWritten { file.remove() }
+            throw error
+        }
+    }
+
+    /// - Throws: ``Status/duplicate`` if this device is in the fleet, or has keys of another one of its name.
+    private static func check(
+        _ present: FleetSecrets?, _ new: FleetSecrets, _ file: FleetFile
+    ) throws(TokenKeepError) {
+        guard let present else { return }
         guard !FleetFile.names.contains(file.name) else {
             throw TokenKeepError(
                 .duplicate, "this device is in the fleet \(file.name) already",
                 hint: "leave it first: tokenkeep fleet leave")
         }
-        if authority != nil { try file.write(authority: authority) }
-        do throws(TokenKeepError) {
-            try secrets.save(file.name, in: store)
-            let registry = try EtcdRegistry(Fleet.settings(file, secrets))
-            let fleet = try Fleet(file, secrets, store, registry)
-            try fleet.enter(name: name ?? ThisMachine.name, system: ThisMachine.system)
-            try file.write(authority: nil, replacing: true)
-            return fleet
-        } catch {
-            _ = try? store.clear(service: FleetSecrets.service, account: file.name)
-            file.remove()
-            throw error
+        guard present.userID == new.userID, present.userKey.bytes == new.userKey.bytes else {
+            throw TokenKeepError(
+                .duplicate, "the store has keys of a fleet \(file.name), perhaps the only ones",
+                hint: "choose another name, or forget them: tokenkeep fleet leave --local --fleet \(file.name)")
         }
     }
 }
@@ -182,7 +204,8 @@ struct FleetJoinCommand: ParsableCommand {
         file.endpoints = invitation.endpoints
         file.user = invitation.user
         file.presence = invitation.presence
-        (file.certificateFile, file.keyFile) = (cert, key)
+        file.certificateFile = cert.map(FleetInitCommand.absolute)
+        file.keyFile = key.map(FleetInitCommand.absolute)
         let store = try storeOptions.open()
         if try renew(&file, invitation, store) { return }
         let secrets = FleetSecrets(
@@ -199,15 +222,17 @@ struct FleetJoinCommand: ParsableCommand {
         _ file: inout FleetFile, _ invitation: Invitation, _ store: Store
     ) throws(TokenKeepError) -> Bool {
         guard FleetFile.names.contains(file.name) else { return false }
+        // A file without keys, such as one of the system's, is that of no device.
+        guard var secrets = try FleetSecrets.find(file.name, in: store) else { return false }
         let present = try FleetFile.read(file.name)
-        var secrets = try FleetSecrets.load(file.name, from: store)
         guard secrets.userID == invitation.userID, secrets.userKey.bytes == invitation.userKey else { return false }
         secrets.password = invitation.password
-        file.certificateFile = cert ?? present.certificateFile
-        file.keyFile = key ?? present.keyFile
+        file.certificateFile = file.certificateFile ?? present.certificateFile
+        file.keyFile = file.keyFile ?? present.keyFile
         if invitation.authority == nil { file.caFile = present.caFile }
         try secrets.save(file.name, in: store)
-        try file.write(authority: invitation.authority, replacing: true)
+        try file.write(authority: invitation.authority)
+        try file.write()
         return true
     }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import TokenKeepCore
 import TokenKeepFleet
 import TokenKeepSession
@@ -162,18 +163,18 @@ struct FleetWatchCommand: ParsableCommand {
     func run() throws {
         let fleet = try options.open()
         var known: [String: (session: FleetSession, words: [String])] = [:]
+        var backoff = Backoff()
         while true {
             let listing = try fleet.listing()
             try show(listing, fleet, &known)
             let watch = try Fleet.reporting { () throws(RegistryFailure) in
                 try fleet.registry.watch(prefixes: [fleet.paths.sessions], from: listing.revision)
             }
-            wait: while true {
-                switch watch.next(within: 240_000, or: -1, -1) {
-                case .changed: break wait
-                // The list keeps the server's token.
-                case .nothing, .ended: break wait
-                }
+            switch watch.next(within: 240_000, or: -1, -1) {
+            // The list keeps the server's token.
+            case .changed, .nothing: backoff.reset()
+            // A watch that is refused at once is asked for less and less often.
+            case .ended: usleep(backoff.pause(random: UInt32.random(in: 0..<1000)) * 1000)
             }
         }
     }

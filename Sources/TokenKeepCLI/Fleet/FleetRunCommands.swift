@@ -39,7 +39,8 @@ struct FleetRunCommand: ParsableCommand {
             ended: { service, account, reason in
                 Terminal.explain("signed out of \(service) as \(account) by an order (\(reason))")
             },
-            warn: { Terminal.warn($0) }, machine: (ThisMachine.name, ThisMachine.system), network: network, drainNetwork: { NetworkWatch.drain(network) })
+            warn: { Terminal.warn($0) }, machine: (ThisMachine.name, ThisMachine.system), network: network,
+            drainNetwork: { NetworkWatch.drain(network) })
         guard once else { return try runner.run(surroundings) }
         _ = try Fleet.reporting { () throws(RegistryFailure) in try runner.synchronize(surroundings) }
     }
@@ -69,7 +70,8 @@ struct FleetLeaveCommand: ParsableCommand {
         commandName: "leave",
         abstract: "Take this device out of the fleet; its sessions stay.",
         discussion: """
-            --device takes another device out, which is lost: sign it out first, because its orders go with it.
+            --device takes another device out, which is lost: sign it out first, because its orders go with it. That device \
+            still has the user's key and etcd's password, and a process that runs there enters again.
 
               tokenkeep fleet leave
               tokenkeep fleet leave --device old-laptop
@@ -81,21 +83,47 @@ struct FleetLeaveCommand: ParsableCommand {
     @Flag(help: "Forget the fleet here alone, without the registry: another device takes this one out.")
     var local = false
 
+    @Flag(help: "Forget the fleet's key, too: without it nobody can administer the fleet any more.")
+    var forgetFleetKey = false
+
     @OptionGroup
     var options: FleetOptions
 
     func run() throws {
         guard !local || device == nil else { throw TokenKeepError(.invalid, "--local excludes --device") }
+        if local { return try forget() }
         let fleet = try options.open()
         guard let device else {
-            guard !fleet.isRunning else {
-                throw TokenKeepError(
-                    .busy, "tokenkeep fleet run would enter the fleet again",
-                    hint: "stop it first: systemctl --user disable --now tokenkeep-fleet")
-            }
-            if !local { try fleet.remove(device: fleet.device) }
+            try check(fleet.file.name, fleet.secrets)
+            try fleet.remove(device: fleet.device)
             return try fleet.forget()
         }
+        try remove(device, from: fleet)
+    }
+
+    /// Forgets the fleet here, whatever is left of it.
+    private func forget() throws {
+        let store = try options.storeOptions.open()
+        let name = try options.fleet ?? FleetFile.read(nil).name
+        try FleetPaths.check(fleet: name)
+        try check(name, FleetSecrets.find(name, in: store))
+        try Fleet.forget(name, store)
+    }
+
+    private func check(_ name: String, _ secrets: FleetSecrets?) throws(TokenKeepError) {
+        guard !Fleet.isRunning(name) else {
+            throw TokenKeepError(
+                .busy, "tokenkeep fleet run would enter the fleet again",
+                hint: "stop it first: systemctl --user disable --now tokenkeep-fleet")
+        }
+        guard forgetFleetKey || secrets?.fleetKey == nil else {
+            throw TokenKeepError(
+                .conflict, "this device has the key of the fleet \(name), perhaps the only one",
+                hint: "without the key nobody administers the fleet; --forget-fleet-key leaves all the same")
+        }
+    }
+
+    private func remove(_ device: String, from fleet: Fleet) throws {
         let listing = try fleet.listing()
         let id = try fleet.deviceID(device, in: listing)
         let left = listing.sessions.filter { $0.device == id }

@@ -59,10 +59,10 @@ enum EtcdAnswers {
                     hint: "its operator: tokenkeep fleet admin prune, etcdctl defrag, etcdctl alarm disarm"))
         }
         if has(message, "lease not found") {
-            return RegistryFailure(.leaseGone, TokenKeepError(.notFound, "the lease has ended", module: "registry"))
+            return RegistryFailure(.leaseGone, TokenKeepError(.unavailable, "the lease has ended", module: "registry"))
         }
         if has(message, "has been compacted") || has(message, "future revision") {
-            return RegistryFailure(.compacted, TokenKeepError(.notFound, "the revision is gone", module: "registry"))
+            return RegistryFailure(.compacted, TokenKeepError(.unavailable, "the revision is gone", module: "registry"))
         }
         let words = message.isEmpty ? "" : ": \(message)"
         let kind: RegistryFailure.Kind = isOutage(status, message) ? .away : .fault

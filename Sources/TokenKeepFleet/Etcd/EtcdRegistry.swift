@@ -15,6 +15,10 @@ package final class EtcdRegistry: Registry {
     private static let changeLimit: UInt32 = 8000
     /// The keys of one page of a listing.
     private static let page = 200
+    /// The pages of a listing: more than the keys of 256 devices with 64 sessions and as many orders and results.
+    private static let mostPages = 500
+    /// The time for all pages, in milliseconds.
+    private static let listLimit: UInt32 = 120_000
     /// The longest value: a larger one is refused before it is sent.
     package static let longestValue = 4096
 
@@ -175,7 +179,9 @@ package final class EtcdRegistry: Registry {
     package func list(prefix: String, keysOnly: Bool) throws(RegistryFailure) -> RegistryListing {
         var listing = RegistryListing()
         var start = Array(prefix.utf8)
-        while true {
+        let deadline = Deadline(milliseconds: EtcdRegistry.listLimit)
+        for _ in 0..<EtcdRegistry.mostPages {
+            guard !deadline.hasPassed else { throw unending() }
             let body = EtcdWire.range(
                 from: start, to: EtcdWire.end(ofPrefix: prefix), limit: EtcdRegistry.page, keysOnly: keysOnly,
                 revision: listing.revision)
@@ -184,15 +190,25 @@ package final class EtcdRegistry: Registry {
             if listing.revision == 0 { (listing.revision, listing.cluster) = (header.revision, header.cluster) }
             let found = answer["kvs"]?.elements ?? []
             for element in found {
-                guard let (key, entry) = EtcdWire.entry(element), key.starts(with: prefix.utf8) else {
-                    throw EtcdRegistry.nonsense(current)
-                }
+                // Each key is behind the one before: a server that repeats itself would be listed for ever.
+                guard let (key, entry) = EtcdWire.entry(element), key.starts(with: prefix.utf8),
+                    !key.lexicographicallyPrecedes(start)
+                else { throw EtcdRegistry.nonsense(current) }
                 start = key + [0]
-                // A key that is no text is none of ours.
-                if let entry { listing.entries.append(entry) }
+                // A key that is no text is none of ours, nor is a value that we would not have written.
+                if let entry, entry.value.count <= EtcdRegistry.longestValue { listing.entries.append(entry) }
             }
             guard answer["more"]?.isTrue == true, !found.isEmpty else { return listing }
         }
+        throw unending()
+    }
+
+    private func unending() -> RegistryFailure {
+        RegistryFailure(
+            .fault,
+            TokenKeepError(
+                .unavailable, "the list of \(current.origin) does not end", module: "registry",
+                hint: "its operator: tokenkeep fleet admin list shows who has too many keys"))
     }
 
     // MARK: Changing

@@ -98,10 +98,17 @@ package final class Fleet {
     }
 
     /// Forgets the fleet on this device: its file, its item, its state.
-    package func forget() throws(TokenKeepError) {
-        file.remove()
-        FleetFiles.remove(file.name)
-        try store.clear(service: FleetSecrets.service, account: file.name)
+    package func forget() throws(TokenKeepError) { try Fleet.forget(file.name, store) }
+
+    /// Forgets a fleet of which file, item or state may be missing.
+    package static func forget(_ name: String, _ store: Store) throws(TokenKeepError) {
+        try FleetFile(name: name).remove()
+        FleetFiles.remove(name)
+        do throws(TokenKeepError) {
+            try store.clear(service: FleetSecrets.service, account: name)
+        } catch {
+            guard error.status == .notFound else { throw error }
+        }
     }
 
     /// An invitation for another device of the same user.

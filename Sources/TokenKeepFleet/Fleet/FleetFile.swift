@@ -116,27 +116,37 @@ package struct FleetFile: Sendable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Writes the file into the user's directory, and the authority beside it.
-    ///
-    /// - Throws: ``Status/io``; ``Status/duplicate`` if this user is in a fleet of this name.
-    package mutating func write(authority: String?, replacing: Bool = false) throws(TokenKeepError) {
+    private static func ownDirectory() throws(TokenKeepError) -> String {
         guard let directory = FleetFile.directories.first, directory.hasPrefix("/etc") == false else {
             throw TokenKeepError(.io, "there is no directory for the fleet's file: the user has no home")
         }
-        guard replacing || access("\(directory)/\(name).conf", F_OK) != 0 else {
-            throw TokenKeepError(
-                .duplicate, "this device is in the fleet \(name) already", hint: "leave it first: tokenkeep fleet leave"
-            )
-        }
-        if let authority {
-            let path = "\(directory)/\(name).ca.pem"
-            try PrivateFile.write(Array(authority.utf8), to: path)
-            caFile = path
-        }
-        try PrivateFile.write(Array(text.utf8), to: "\(directory)/\(name).conf")
+        return directory
     }
 
-    /// Removes the files that ``write(authority:replacing:)`` made.
+    /// Whether the user's own directory has the file; one of the system's does not count.
+    package var isWritten: Bool {
+        guard let directory = try? FleetFile.ownDirectory() else { return false }
+        return access("\(directory)/\(name).conf", F_OK) == 0
+    }
+
+    /// Writes the authority beside the file's place; nothing for nil.
+    ///
+    /// - Throws: ``Status/io``.
+    package mutating func write(authority: String?) throws(TokenKeepError) {
+        guard let authority else { return }
+        let path = "\(try FleetFile.ownDirectory())/\(name).ca.pem"
+        try PrivateFile.write(Array(authority.utf8), to: path)
+        caFile = path
+    }
+
+    /// Writes the file into the user's directory, in place of one that is there.
+    ///
+    /// - Throws: ``Status/io``.
+    package func write() throws(TokenKeepError) {
+        try PrivateFile.write(Array(text.utf8), to: "\(FleetFile.ownDirectory())/\(name).conf")
+    }
+
+    /// Removes the files that ``write()`` and ``write(authority:)`` made.
     package func remove() {
         guard let directory = ConfigurationDirectory.path() else { return }
         for suffix in ["conf", "ca.pem"] { unlink("\(directory)/fleet.d/\(name).\(suffix)") }

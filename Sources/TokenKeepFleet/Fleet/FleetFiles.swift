@@ -45,8 +45,11 @@ struct FleetLock: ~Copyable {
 
 extension Fleet {
     /// Whether a process on this device runs the fleet: publishes, and obeys orders.
-    package var isRunning: Bool {
-        guard let path = try? "\(FleetState.directory())/\(file.name).lock" else { return false }
+    package var isRunning: Bool { Fleet.isRunning(file.name) }
+
+    /// Whether a process on this device runs the fleet of a name.
+    package static func isRunning(_ name: String) -> Bool {
+        guard let path = try? "\(FleetState.directory())/\(name).lock" else { return false }
         let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }

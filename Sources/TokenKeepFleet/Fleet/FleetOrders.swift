@@ -1,3 +1,5 @@
+import CSodium
+import CSystemShims
 package import TokenKeepCore
 
 /// The devices on which a session is to be ended.
@@ -84,6 +86,7 @@ extension Fleet {
     ) throws(TokenKeepError) -> [String: ResultValue] {
         var results: [String: ResultValue] = [:]
         var left = orders.count + 1
+        var backoff = Backoff()
         while true {
             let listing = try Fleet.reporting { () throws(RegistryFailure) in
                 try registry.list(prefix: paths.results, keysOnly: false)
@@ -95,20 +98,26 @@ extension Fleet {
             if results.count < left, results.count < orders.count { progress(orders.count - results.count) }
             left = results.count
             guard results.count < orders.count, !deadline.hasPassed else { return results }
-            try wait(after: listing.revision, until: deadline)
+            guard try !wait(after: listing.revision, until: deadline) else { continue }
+            // A watch that is refused at once is asked for less and less often.
+            let pause = min(backoff.pause(random: randombytes_uniform(1000)), deadline.remainingMilliseconds)
+            _ = tokenkeep_wait_readable(-1, -1, pause)
         }
     }
 
-    private func wait(after revision: Int64, until deadline: Deadline) throws(TokenKeepError) {
+    /// Waits for results. Returns false if the watch has ended before.
+    private func wait(after revision: Int64, until deadline: Deadline) throws(TokenKeepError) -> Bool {
         let watch = try Fleet.reporting { () throws(RegistryFailure) in
             try registry.watch(prefixes: [paths.results], from: revision)
         }
         while !deadline.hasPassed {
             switch watch.next(within: min(deadline.remainingMilliseconds, 5000), or: -1, -1) {
             case .nothing: continue
-            case .changed, .ended: return
+            case .changed: return true
+            case .ended: return false
             }
         }
+        return true
     }
 }
 

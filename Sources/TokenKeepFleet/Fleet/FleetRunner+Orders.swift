@@ -118,7 +118,9 @@ extension FleetRunner {
             return
         }
         let now = RegistryClock.now(registry)
-        guard OrderRules.isDue(everywhere, obeyed: state.handled[entry.key], joined: state.joined, now: now) else { return }
+        guard OrderRules.isDue(everywhere, obeyed: state.handled[entry.key], joined: state.joined, now: now) else {
+            return
+        }
         let (sessions, problem) = try present()
         var failure = problem.map { RegistryFailure(.fault, $0) }
         for session in OrderRules.ended(by: everywhere, among: sessions) {

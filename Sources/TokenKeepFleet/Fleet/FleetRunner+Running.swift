@@ -34,17 +34,19 @@ extension FleetRunner {
         var backoff = Backoff()
         var last = ""
         while true {
+            var (began, hasFollowed) = (SessionTime.now.boottime, false)
             do throws(RegistryFailure) {
                 let revision = try synchronize(surroundings)
                 last = ""
-                let began = SessionTime.now.boottime
+                (began, hasFollowed) = (SessionTime.now.boottime, true)
                 try follow(from: revision, sessions, surroundings)
-                // A watch that is refused at once is asked for less and less often.
-                if SessionTime.now.boottime - began >= FleetRunner.settled { backoff.reset() }
             } catch {
+                if error.kind == .denied || error.kind == .certificate { reload() }
                 if error.error.message != last { surroundings.warn(error.error) }
                 last = error.error.message
             }
+            // A watch that is refused at once is asked for less and less often.
+            if hasFollowed, SessionTime.now.boottime - began >= FleetRunner.settled { backoff.reset() }
             let pause = backoff.pause(random: randombytes_uniform(1000))
             // A network that comes back, or a session that changes, is a reason to try at once.
             _ = tokenkeep_wait_readable(sessions.descriptor, surroundings.network, pause)
@@ -91,6 +93,7 @@ extension FleetRunner {
         let now = SessionTime.now.boottime
         if now >= times.poll {
             _ = try obey(surroundings)
+            flush()
             times.poll = now + FleetRunner.poll
         }
         if now >= times.publication {
@@ -101,5 +104,12 @@ extension FleetRunner {
             try announce(surroundings)
             times.presence = now + presence
         }
+    }
+
+    /// Revokes tokens of ended sessions whose revocation failed before.
+    func flush() {
+        let outbox = Outbox(fleet.store, options)
+        guard options.transport != nil, outbox.mayHaveTokens else { return }
+        _ = try? outbox.flush(service: nil)
     }
 }

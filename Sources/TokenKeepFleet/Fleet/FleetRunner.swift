@@ -36,7 +36,7 @@ package final class FleetRunner {
     /// A session is written once a day, whatever happens, in seconds.
     static let publication: Int64 = 86400
 
-    let fleet: Fleet
+    private(set) var fleet: Fleet
     let options: SessionOptions
     let local: LocalSessions
     var state: FleetState
@@ -78,7 +78,9 @@ package final class FleetRunner {
             state.name = value.name
         } else {
             if state.joined == 0 { state.joined = RegistryClock.now(registry) }
-            let (name, system) = (state.name.isEmpty ? surroundings.machine.name : state.name, surroundings.machine.system)
+            let (name, system) = (
+                state.name.isEmpty ? surroundings.machine.name : state.name, surroundings.machine.system
+            )
             let value = DeviceValue(name: name, system: system, version: TokenKeepVersion.string, joined: state.joined)
             do throws(RegistryFailure) {
                 _ = try registry.change([.put(path, try sealed(value, for: path), lease: 0)], ifAbsent: [])
@@ -89,6 +91,15 @@ package final class FleetRunner {
             }
         }
         if before != (state.joined, state.name) { save(surroundings) }
+    }
+
+    /// Loads file and keys anew: a join may have brought a new password or certificate.
+    func reload() {
+        guard let new = try? Fleet(fleet.file.name, fleet.store), new.device == fleet.device,
+            new.key.bytes == fleet.key.bytes
+        else { return }
+        fleet = new
+        lease = 0
     }
 
     /// Writes the state if it differs from the file's.
@@ -146,8 +157,9 @@ package final class FleetRunner {
             guard error.kind == .full else { throw error }
             return surroundings.warn(error.error)
         }
-        guard published != state.published || !puts.isEmpty || !removals.isEmpty
-            || state.beginnings != local.beginnings
+        guard
+            published != state.published || !puts.isEmpty || !removals.isEmpty
+                || state.beginnings != local.beginnings
         else { return }
         state.published = published
         save(surroundings)

@@ -33,6 +33,18 @@ package struct FleetSecrets: Sendable {
         return try FleetSecrets(item.secret)
     }
 
+    /// Loads the item of a fleet; nil if there is none.
+    ///
+    /// - Throws: ``Status/locked`` and the others of the store; ``Status/corrupt``.
+    package static func find(_ fleet: String, in store: Store) throws(TokenKeepError) -> FleetSecrets? {
+        do throws(TokenKeepError) {
+            return try load(fleet, from: store)
+        } catch {
+            guard error.status == .notFound else { throw error }
+            return nil
+        }
+    }
+
     private init(_ secret: SecretBytes) throws(TokenKeepError) {
         guard let json = secret.withUnsafeBytes({ JSONValue(parsing: $0) }), let person = json["person"]?.text,
             let userID = json["user_id"]?.text, FleetPaths.isID(userID, digits: 32),
