@@ -80,7 +80,7 @@ struct EndingTests {
             let call = CallContext.patient
             let ended = try sessions.ending(session.storage, call) { (transaction) throws(TokenKeepError) -> Bool? in
                 #expect(!call.deadline.hasPassed)
-                return try transaction.apply(.signedOut(isLocal: true)) != nil
+                return try transaction.apply(.signedOut(isLocal: true, .logout)) != nil
             }
             #expect(ended == true)
             return nil
