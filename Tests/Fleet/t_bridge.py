@@ -109,6 +109,7 @@ def test_an_event_of_the_identity_provider_ends_the_sessions_of_a_person(place, 
     transmitter.send("nobody", revoked, {"format": "email", "email": "nobody@example.com"})
     transmitter.send("other", revoked, {"format": "email", "email": "250@example.com"}, aud="https://another.example.com")
     transmitter.send("old", revoked, {"format": "email", "email": "250@example.com"}, at=1000)
+    transmitter.send("odd", revoked, {"format": "iss_sub", "iss": ISSUER})
     transmitter.send("forged", revoked, {"format": "email", "email": "250@example.com"})
     transmitter.waiting["forged"] = transmitter.waiting["forged"][:-8] + "AAAAAAAA"
     bridge = subprocess.Popen(
@@ -121,6 +122,7 @@ def test_an_event_of_the_identity_provider_ends_the_sessions_of_a_person(place, 
         bridge.wait()
     assert sorted(transmitter.acknowledged) == ["nobody", "old", "one", "two"]
     assert transmitter.errors["other"]["description"] == "another audience"
+    assert "sub" in transmitter.errors["odd"]["description"]
     assert transmitter.errors["forged"]["description"] == "a wrong signature"
     for subject in ("248", "249"):
         wait_until(lambda: laptop.state(subject) == ("signed-out", "remote"), "the sign-out")

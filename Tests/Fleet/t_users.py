@@ -108,6 +108,18 @@ def test_a_changed_password_is_named_and_a_new_code_mends_it(place, server):
     assert "this device has not the key of the fleet home" in laptop.fleet("admin", "list", given=ROOT, check=5).stderr
 
 
+def test_a_runner_takes_the_password_of_a_new_code(place, server):
+    _, admin, laptop = company(place, server)
+    laptop.sign_in(server)
+    laptop.start()
+    wait_until(lambda: users(admin)["ann"]["sessions"] == 1, "the publication")
+    invitation = admin.fleet("admin", "add-user", "ann", given=ROOT)
+    laptop.sign_in(server, account="other")
+    wait_until(lambda: "refuses the user or the password" in laptop.said(), "the refusal")
+    laptop.join_by(invitation)
+    wait_until(lambda: users(admin)["ann"]["sessions"] == 2, "the publication with the new password")
+
+
 def test_old_devices_are_pruned_by_name(place, server):
     _, admin, laptop = company(place, server)
     laptop.fleet("run", "--once")

@@ -123,16 +123,7 @@ package final class FleetRunner {
         let listed = try registry.list(prefix: paths.sessions, keysOnly: true)
         state.meet(cluster: listed.cluster, revision: listed.revision)
         let own = Set(listed.entries.map(\.key).filter { $0.hasSuffix("/\(fleet.device)") })
-        var (found, problem) = try EtcdRegistry.needing { () throws(TokenKeepError) in
-            try local.list(offset: registry.clockOffset)
-        }
-        if let problem { surroundings.warn(problem) }
-        if found.count > Fleet.mostSessions {
-            surroundings.warn(
-                TokenKeepError(
-                    .policy, "this device has more than \(Fleet.mostSessions) sessions; the others are not published"))
-            found.removeLast(found.count - Fleet.mostSessions)
-        }
+        let (found, problem) = try sessions(surroundings)
         let now = RegistryClock.now(registry)
         var puts: [RegistryChange] = []
         var published: [String: FleetState.Published] = [:]
@@ -163,6 +154,23 @@ package final class FleetRunner {
         else { return }
         state.published = published
         save(surroundings)
+    }
+
+    /// The sessions to be published, and why some may be missing.
+    private func sessions(
+        _ surroundings: RunnerSurroundings
+    ) throws(RegistryFailure) -> (found: [LocalSessions.Found], problem: TokenKeepError?) {
+        var (found, problem) = try EtcdRegistry.needing { () throws(TokenKeepError) in
+            try local.list(offset: registry.clockOffset)
+        }
+        if let problem { surroundings.warn(problem) }
+        if found.count > Fleet.mostSessions {
+            surroundings.warn(
+                TokenKeepError(
+                    .policy, "this device has more than \(Fleet.mostSessions) sessions; the others are not published"))
+            found.removeLast(found.count - Fleet.mostSessions)
+        }
+        return (found, problem)
     }
 
     private func write(_ changes: [RegistryChange]) throws(RegistryFailure) {
