@@ -132,7 +132,7 @@ let package = Package(
             name: "TokenKeepFleet",
             dependencies: [
                 "TokenKeepCore", "TokenKeepKeys", "TokenKeepEngine", "TokenKeepSession", "TokenKeepOAuth",
-                "CCurl", "CFleetLink", "CJansson", "CSodium", "CSystemShims",
+                "CFleetLink", "CJansson", "CSodium", "CSystemShims",
             ],
             swiftSettings: strict),
         // What the programs share: terminal, passwords, exit codes. The library does not link it.

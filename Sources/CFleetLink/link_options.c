@@ -1,13 +1,16 @@
 #include "link_options.h"
 
+#include "CCurl.h"
+
 #include <dlfcn.h>
 #include <string.h>
 
 CURLcode (*tokenkeep_link_pause)(CURL *easy, int mask);
 
 const char *tokenkeep_link_load(void) {
-    if (tokenkeep_link_pause)
-        return NULL;
+    const char *problem = tokenkeep_curl_load();
+    if (problem || tokenkeep_link_pause)
+        return problem;
     void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_NOLOAD);
     if (!library)
         library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_NOLOAD);

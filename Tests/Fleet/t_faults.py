@@ -109,7 +109,7 @@ def test_a_runner_outlives_its_registry(place, server):
 def test_a_second_runner_names_the_first(place, server):
     _, (desk, laptop, _), _ = three(place, server)
     laptop.start()
-    wait_until(lambda: laptop.fleet("run", "--once", check=None).returncode == 4, "the lock")
+    wait_until(lambda: json.loads(laptop.fleet("status", "--json").stdout)["running"], "a runner that has the lock")
     assert "another process runs the fleet home here" in laptop.fleet("run", "--once", check=4).stderr
     assert "tokenkeep fleet run would enter the fleet again" in laptop.fleet("leave", check=4).stderr
     assert json.loads(laptop.fleet("status", "--json").stdout)["running"]

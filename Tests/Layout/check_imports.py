@@ -25,7 +25,7 @@ FLOOR = {target: number for number, targets in enumerate(FLOORS) for target in t
 # C modules, and the only targets that import them.
 OWNERS = {
     "CLibsecret": {"TokenKeepSecretService"},
-    "CCurl": {"TokenKeepOAuth", "TokenKeepFleet"},
+    "CCurl": {"TokenKeepOAuth"},
     "CFleetLink": {"TokenKeepFleet"},
     "CJansson": {"TokenKeepKeys", "TokenKeepSession", "TokenKeepFleet"},
     "TokenKeepHeaders": {"TokenKeepC", "TokenKeepPlugin"},

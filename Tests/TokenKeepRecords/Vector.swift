@@ -63,7 +63,11 @@ struct Vector: CustomTestStringConvertible, Sendable {
         if let key = fields["machine-key-base64"].flatMap({ Data(base64Encoded: $0) }) {
             _ = directory.writeMachineKey(Array(key))
         }
-        let keys = ClassKeyStore(obstacle: "this is a test", devices: devices)
+        // A vector's trust key lies in the kernel, as after an unlock.
+        let keys =
+            fields["trust-base64"] == nil
+            ? ClassKeyStore(obstacle: "this is a test", devices: devices)
+            : ClassKeyStore(simulatingKernelAt: { 0 }, devices: devices)
         let opener = VaultOpener(path: directory.path + "/vault", residentKeys: keys)
         guard let encoded = fields["trust-base64"], let trust = HeaderTrust(payload: encoded) else {
             return Records(opener)

@@ -3,6 +3,7 @@ import os
 import re
 
 from servers import crate_registry
+from setup_cases import keyring
 from world import HERE, cases, has, same
 
 # What each section's program prints.
@@ -39,6 +40,8 @@ def run_recipe(world, heading, text):
         "PYENV_ROOT": os.environ.get("PYENV_ROOT", f"{home}/.pyenv"), "BORG_RELOCATED_REPO_ACCESS_IS_OK": "yes"}
     # A question is answered before it is asked: there is no terminal.
     text = re.sub(r"^(tokenkeep setup(?: --undo)?) .*$", r"\1 --yes", text, flags=re.M) if heading == "Everyday tools" else text
+    if heading == "pip and uv":
+        keyring(world)
     with crate_registry() as registry:
         registry.tokens.add(TOKEN)
         environment["CARGO_REGISTRIES_EXAMPLE_INDEX"] = f"sparse+{registry.address}/index/"
@@ -87,4 +90,4 @@ def the_helpers_links_are_those_of_the_document(world):
 
 
 CASES = [recipe(heading, text) for heading, text in recipes().items() if heading in EXPECTED]
-CASES += cases(globals(), recipes, run_recipe, recipe, crate_registry, has, same)
+CASES += cases(globals(), recipes, run_recipe, recipe, crate_registry, keyring, has, same)

@@ -96,6 +96,9 @@ def pip_and_uv_ask_the_program_keyring(world):
     for backend in ("keyring.backends.fail.Keyring", "other.tokenkeep.Keyring"):
         keyring(world, backend)
         has(setup(world, "python", "--yes", code=4).err, "the program keyring does not have TokenKeep's backend")
+    # Without names it is passed over.
+    assert "python" not in setup(world, "--yes").out
+    setup(world, "--undo", "--yes")
     keyring(world)
     # As pip reads them: text behind a header is none of it, and spaces in it are.
     for header in ("[global]  # mine", "[ global ]\nx = 1\n[global]", "[ global ]"):

@@ -42,8 +42,8 @@ typedef struct tokenkeep_link_call {
     size_t answer_capacity;
 } tokenkeep_link_call;
 
-/* Loads what libcurl 7.87 has beyond the functions of tokenkeep_curl_load, which must have succeeded. NULL,
- * or a static text: the reason. */
+/* Loads libcurl, and what libcurl 7.87 has beyond the functions of tokenkeep_curl_load. NULL, or a static
+ * text: the reason. */
 const char *_Nullable tokenkeep_link_load(void);
 
 /* NULL if there is no memory, or no descriptor. */

@@ -45,7 +45,7 @@ struct FleetOptions: ParsableArguments {
     func open() throws(TokenKeepError) -> Fleet { try Fleet(fleet, storeOptions.open()) }
 }
 
-/// What this machine says of itself.
+/// This machine's description of itself.
 enum ThisMachine {
     /// The name of the machine without its domain.
     static var name: String {
@@ -70,7 +70,7 @@ enum ThisMachine {
     static var user: String { getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) } ?? "user" }
 }
 
-/// What the commands warn of.
+/// The warnings of the commands.
 enum FleetWarnings {
     /// Warns of a server with known holes.
     static func check(version: String) {

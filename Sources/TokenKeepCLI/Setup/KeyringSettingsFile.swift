@@ -17,7 +17,8 @@ struct KeyringSettingsFile: ToolSettings {
     private static let key = "keyring-provider"
 
     var isUsed: Bool {
-        ToolPlaces.isOnPath("keyring") && ToolPlaces.isOnPath(name == "python" ? "pip" : name)
+        ToolPlaces.isOnPath(name == "python" ? "pip" : name) && ToolPlaces.isOnPath("keyring")
+            && KeyringSettingsFile.hasBackend()
     }
 
     func setUp() throws(TokenKeepError) -> SettingsChange? {
@@ -61,15 +62,16 @@ struct KeyringSettingsFile: ToolSettings {
 
     /// Throws ``Status/unsupported`` if the program keyring does not have TokenKeep's backend: pip would ask another one.
     private static func requireBackend() throws(TokenKeepError) {
-        let answer = AskedProgram.run("keyring", ["--list-backends"], until: AskedProgram.deadline)
-        if case .ended(exitCode: 0, let output) = answer,
-            output.split(separator: "\n" as Character).contains(where: { $0.hasPrefix("tokenkeep.") })
-        {
-            return
-        }
+        guard !hasBackend() else { return }
         throw TokenKeepError(
             .unsupported, "the program keyring does not have TokenKeep's backend",
             hint: "install it with the package tokenkeep: docs/python.md")
+    }
+
+    private static func hasBackend() -> Bool {
+        let answer = AskedProgram.run("keyring", ["--list-backends"], until: AskedProgram.deadline)
+        guard case .ended(exitCode: 0, let output) = answer else { return false }
+        return output.split(separator: "\n" as Character).contains { $0.hasPrefix("tokenkeep.") }
     }
 
     /// The name of a section whose header is the line, as Python's configparser reads it: up to the last bracket, with its

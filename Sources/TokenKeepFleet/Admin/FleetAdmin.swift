@@ -1,7 +1,7 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// What administrators do, as etcd's root and with the fleet's key: users, their rights, their devices, their orders.
+/// The administrators' operations, as etcd's root and with the fleet's key: users, their rights, devices and orders.
 package final class FleetAdmin {
     /// A user of the fleet.
     package struct User: Sendable {
@@ -88,7 +88,7 @@ package final class FleetAdmin {
         }
     }
 
-    /// What the registry has about a user.
+    /// The registry's entries about a user.
     package func listing(of name: String, _ id: String) throws(TokenKeepError) -> FleetListing {
         let paths = paths(of: id)
         let found = try Fleet.reporting { () throws(RegistryFailure) in

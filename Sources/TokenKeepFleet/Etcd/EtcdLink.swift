@@ -1,4 +1,3 @@
-import CCurl
 import CFleetLink
 import TokenKeepCore
 import TokenKeepOAuth
@@ -22,7 +21,7 @@ final class EtcdLink {
 
     /// - Throws: ``Status/unsupported`` if libcurl is missing or too old.
     init(_ settings: EtcdSettings) throws(TokenKeepError) {
-        if let problem = tokenkeep_curl_load() ?? tokenkeep_link_load() {
+        if let problem = tokenkeep_link_load() {
             throw TokenKeepError(.unsupported, String(cString: problem), hint: "install the package libcurl4")
         }
         guard let link = tokenkeep_link_new() else {

@@ -25,9 +25,12 @@ package enum FleetFiles {
 
 /// The right to be the device in the registry: one process has it.
 struct FleetLock: ~Copyable {
+    private static let looks = 20
+    private static let pauseMilliseconds: Int32 = 10
+
     private let descriptor: Int32
 
-    /// - Throws: ``Status/busy``.
+    /// - Throws: ``Status/busy`` if another process has it for longer than 200 ms.
     init(_ fleet: String) throws(TokenKeepError) { descriptor = try FleetLock.open(fleet) }
 
     private static func open(_ fleet: String) throws(TokenKeepError) -> Int32 {
@@ -35,7 +38,11 @@ struct FleetLock: ~Copyable {
         if access(path, F_OK) != 0 { try PrivateFile.write([], to: path) }
         let descriptor = Glibc.open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { throw TokenKeepError(.io, "\(path) cannot be opened") }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) != 0 else { return descriptor }
+        // Fleet.isRunning holds the lock for a moment.
+        for _ in 0..<looks {
+            guard flock(descriptor, LOCK_EX | LOCK_NB) != 0 else { return descriptor }
+            _ = poll(nil, 0, pauseMilliseconds)
+        }
         close(descriptor)
         throw TokenKeepError(.busy, "another process runs the fleet \(fleet) here", hint: "see tokenkeep fleet status")
     }

@@ -25,7 +25,7 @@ package struct FleetDevice: Sendable {
     package let isPresent: Bool
 }
 
-/// What the registry has about a user.
+/// The registry's entries about a user.
 package struct FleetListing: Sendable {
     package var sessions: [FleetSession] = []
     package var devices: [FleetDevice] = []

@@ -133,7 +133,7 @@ extension FleetRunner {
                 failure = error
             }
         }
-        // What could not be ended is tried again.
+        // A session that could not be ended is tried again.
         if let failure { throw failure }
         state.handled[entry.key] = everywhere.eventAt
         save(surroundings)

@@ -86,7 +86,7 @@ extension FleetRunner {
         return !changes.present.isEmpty || !changes.gone.isEmpty
     }
 
-    /// What is due by the clock.
+    /// The tasks that are due by the clock.
     private func keep(
         _ times: inout Times, _ presence: Int64, _ surroundings: RunnerSurroundings
     ) throws(RegistryFailure) {

@@ -3,7 +3,7 @@ import TokenKeepEngine
 import TokenKeepKeys
 package import TokenKeepSession
 
-/// What a runner needs of its program.
+/// The parts of its program that a runner uses.
 package struct RunnerSurroundings {
     /// Registers hooks before a session is ended.
     package var prepare: (SessionEngine) -> Void

@@ -3,7 +3,7 @@ package import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepSession
 
-/// What a device keeps of its fleet in the store: keys, etcd's password, its own id. One item, so that it is whole or not
+/// A device's secrets of its fleet, kept in the store: keys, etcd's password, its own id. One item, so that it is whole or not
 /// there.
 package struct FleetSecrets: Sendable {
     package static let service = "org.tokenkeep.fleet"

@@ -2,7 +2,7 @@ import Glibc
 package import TokenKeepCore
 import TokenKeepSession
 
-/// What a device remembers of its registry: a file that is sealed under the user's key.
+/// A device's memory of its registry: a file that is sealed under the user's key.
 package struct FleetState {
     /// The orders that are remembered.
     private static let mostOrders = 1000

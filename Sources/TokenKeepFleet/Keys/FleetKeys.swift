@@ -96,6 +96,6 @@ package struct FleetKey: Sendable {
 private enum SealedValue {
     static let version: UInt8 = 1
 
-    /// What a box authenticates beside its content.
+    /// The additional data that a box authenticates beside its content.
     static func data(_ path: String) -> [UInt8] { Array("tokenkeep fleet 1\0\(path)".utf8) }
 }

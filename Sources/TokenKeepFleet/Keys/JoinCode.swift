@@ -2,7 +2,7 @@ package import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepSession
 
-/// What a device needs to join a fleet.
+/// The contents of a join code: all that a device needs to join a fleet.
 package struct Invitation: Sendable {
     package var fleet: String
     /// The name of the user whose devices these are, and its id in paths.
@@ -61,7 +61,7 @@ package enum JoinCode {
                 UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
             )
         }
-        // What a code may cost: more than any of ours, less than a machine.
+        // The most memory and passes that a foreign code may ask for.
         guard (1...16).contains(passes), (8192...1_048_576).contains(memory) else { throw damaged }
         let derivation = KeyDerivation.argon2id(
             passes: passes, memoryKiB: memory, salt: Array(bytes[8..<headLength]))

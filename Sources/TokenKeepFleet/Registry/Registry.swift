@@ -67,7 +67,7 @@ package struct RegistryFailure: Error {
 ///
 /// Every call ends by its deadline, and may be repeated: each is a plain read, or a transaction that states what it found.
 package protocol Registry: AnyObject {
-    /// What the clock of the server is ahead of this machine's, in seconds; nil before the first answer.
+    /// The seconds by which the server's clock is ahead of this machine's; nil before the first answer.
     var clockOffset: Int64? { get }
     /// Where the last answer came from.
     var endpoint: String { get }

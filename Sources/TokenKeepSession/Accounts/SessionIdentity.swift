@@ -1,7 +1,7 @@
 package import TokenKeepCore
 import TokenKeepRecords
 
-/// What tells one session of an account from the next: it stays while tokens are renewed, and changes with each sign-in.
+/// The identity of one session of an account: it stays while tokens are renewed, and changes with each sign-in.
 package struct SessionIdentity: Sendable, Equatable {
     /// 128 random bits of the sign-in; "" for a session that another program began.
     package let epoch: String

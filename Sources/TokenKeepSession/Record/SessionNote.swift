@@ -110,6 +110,7 @@ package struct SessionNote: Sendable, Equatable {
     /// - Throws: ``FormatFault`` if a field is malformed.
     package init(_ bytes: [UInt8]) throws(FormatFault) {
         self = try bytes.lent { bytes throws(FormatFault) in try SessionNote.parse(bytes) }
+        completeRefreshItems()
     }
 
     private static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> SessionNote {
@@ -150,7 +151,6 @@ package struct SessionNote: Sendable, Equatable {
             }
             try reader.end()
         }
-        note.completeRefreshItems()
         return note
     }
 

@@ -120,7 +120,7 @@ enum SessionChange {
     private func applyToLive(_ note: inout SessionNote, at now: SessionTime) -> Bool {
         guard note.state == .user || note.state == .guest else { return false }
         if case .coolDown(let failure, let problem) = self {
-            // What the server said to a refresh stands until it gives tokens.
+            // The server's words about a refresh stand until it gives tokens.
             let isFree = note.problem.isEmpty || note.problem.hasPrefix(SessionNote.asksToWait)
             note.coolDown(after: failure, isFree ? problem : note.problem, now: now)
         } else {
