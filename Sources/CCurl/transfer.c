@@ -2,6 +2,7 @@
 #include "CSystemShims.h"
 #include "curl_table.h"
 #include "decode.h"
+#include "options.h"
 #include "sigpipe.h"
 
 #include <stdlib.h>
@@ -120,26 +121,6 @@ static size_t take_header(char *line, size_t size, size_t count, void *data) {
     keep_header(transfer->date, sizeof transfer->date, "Date:", line, length);
     keep_header(transfer->retry_after, sizeof transfer->retry_after, "Retry-After:", line, length);
     return length;
-}
-
-static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_sockaddr *address) {
-    (void)data, (void)purpose;
-    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-}
-
-static void set_long(CURL *easy, CURLoption option, long value, CURLcode *code) {
-    if (*code == CURLE_OK)
-        *code = tokenkeep_curl.curl_easy_setopt(easy, option, value);
-}
-
-static void set_pointer(CURL *easy, CURLoption option, const void *value, CURLcode *code) {
-    if (*code == CURLE_OK)
-        *code = tokenkeep_curl.curl_easy_setopt(easy, option, value);
-}
-
-static void set_function(CURL *easy, CURLoption option, void (*function)(void), CURLcode *code) {
-    if (*code == CURLE_OK)
-        *code = tokenkeep_curl.curl_easy_setopt(easy, option, function);
 }
 
 static void set_callbacks(CURL *easy, tokenkeep_transfer *transfer, CURLcode *code) {

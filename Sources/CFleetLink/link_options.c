@@ -1,6 +1,7 @@
 #include "link_options.h"
 
 #include "CCurl.h"
+#include "../CCurl/options.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -19,21 +20,6 @@ const char *tokenkeep_link_load(void) {
     *(void **)&tokenkeep_link_pause = dlsym(library, "curl_easy_pause");
     dlclose(library);
     return tokenkeep_link_pause ? NULL : "libcurl is too old: it has no curl_easy_pause";
-}
-
-static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_sockaddr *address) {
-    (void)data, (void)purpose;
-    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-}
-
-static void set_long(CURL *easy, CURLoption option, long value, CURLcode *code) {
-    if (*code == CURLE_OK)
-        *code = tokenkeep_curl.curl_easy_setopt(easy, option, value);
-}
-
-static void set_pointer(CURL *easy, CURLoption option, const void *value, CURLcode *code) {
-    if (*code == CURLE_OK)
-        *code = tokenkeep_curl.curl_easy_setopt(easy, option, value);
 }
 
 static void set_headers(CURL *easy, const tokenkeep_link_call *call, link_header_list *headers,

@@ -1,0 +1,30 @@
+/* Sets options of a request, one after another: after the first failure nothing more is set. */
+#ifndef TOKENKEEP_CURL_OPTIONS_H
+#define TOKENKEEP_CURL_OPTIONS_H
+
+#include "curl_table.h"
+
+#include <sys/socket.h>
+
+/* CURLOPT_OPENSOCKETFUNCTION: no program that another thread starts inherits the socket. */
+static inline curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_sockaddr *address) {
+    (void)data, (void)purpose;
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+static inline void set_long(CURL *easy, CURLoption option, long value, CURLcode *code) {
+    if (*code == CURLE_OK)
+        *code = tokenkeep_curl.curl_easy_setopt(easy, option, value);
+}
+
+static inline void set_pointer(CURL *easy, CURLoption option, const void *value, CURLcode *code) {
+    if (*code == CURLE_OK)
+        *code = tokenkeep_curl.curl_easy_setopt(easy, option, value);
+}
+
+static inline void set_function(CURL *easy, CURLoption option, void (*function)(void), CURLcode *code) {
+    if (*code == CURLE_OK)
+        *code = tokenkeep_curl.curl_easy_setopt(easy, option, function);
+}
+
+#endif
