@@ -16,7 +16,6 @@ machine() {
     TPM2TOOLS_TCTI=$TOKENKEEP_TCTI
     TOKENKEEP_VAULT=$WORK/vault-$1
 }
-this=this-device-only
 bind() {
     "$program" password set --stdin <<<horse
     run device choose --stdin <<<horse
