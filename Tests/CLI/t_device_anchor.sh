@@ -1,4 +1,5 @@
 # needs: root tpm strace
+# slowness: 20
 # The TPM knows which header is in force. Each restart is a kernel that has no key of the vault.
 . "$HERE/machines.sh"
 export TOKENKEEP_TCTI TPM2TOOLS_TCTI
