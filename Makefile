@@ -428,10 +428,12 @@ test-login-short: test-deps stage
 	Tests/Login/run.py $(STAGE)
 	Tests/Login/ssh.py $(STAGE)
 
-# A machine whose systemd signs the test's user in and out, and serves its TPM, by systemd-nspawn, as root.
+# A machine whose systemd signs the test's user in and out, serves its TPM, and gives units the vault's password, by
+# systemd-nspawn, as root.
 test-systemd: test-deps stage
 	Tests/Systems/sessions.py build
 	Tests/Systems/devices.py build
+	Tests/Systems/credentials.py build
 
 # Real lockers and display managers on such a machine: 200 MB by apt, into /var/cache/tokenkeep-machine.
 test-desktops: stage
