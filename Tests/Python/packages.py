@@ -219,11 +219,11 @@ def check_poetry(tools, environment, address):
     assert glob.glob(project + "/.venv/lib/python*/site-packages/tokenkeep/py.typed")
     checked([program, "password", "set", "--stdin"], env=environment, input="the vault's password\n")
     checked([program, "lock"], env=environment)
-    done = subprocess.run([*poetry, "cache", "clear", "--all", "private"], env=environment, capture_output=True, check=False, timeout=600)
+    checked([*poetry, "cache", "clear", "--all", "private"], env=environment)
     done = subprocess.run([*poetry, "lock", "--regenerate"], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           check=False, timeout=600)
-    assert done.returncode != 0 and TOKEN not in done.stdout + done.stderr, done.stdout + done.stderr
-    print(done.stdout + done.stderr)
+    said = done.stdout + done.stderr
+    assert done.returncode != 0 and "the vault is locked; unlock it: tokenkeep unlock" in said and TOKEN not in said, said
 
 
 def main():
