@@ -90,7 +90,7 @@ verify-part: test-deps
 
 verify-faults: test-faults
 	TOKENKEEP_EVERY_MOMENT=1 Tests/CLI/run.sh $(STAGE)/bin/tokenkeep import_killed
-	TOKENKEEP_EVERY_MOMENT=1 Tests/Tools/run.py $(STAGE)/bin a_killed_setup
+	TOKENKEEP_EVERY_MOMENT=1 Tests/Tools/run.py $(STAGE)/bin a_killed_setup random_bytes a_request_that_is_cut
 
 verify-histories: test-deps stage build-tests test-keyring-histories
 	@$(MAKE) --no-print-directory -o test-deps -o build-tests test-model HISTORIES=10000
