@@ -103,6 +103,14 @@ def kubernetes_is_told_what_is_missing(world):
         "the client wants another version than v1 and v1beta1 of ExecCredential")
 
 
+KUBERC = """apiVersion: kubectl.config.k8s.io/v1beta1
+kind: Preference
+credentialPluginPolicy: Allowlist
+credentialPluginAllowlist:
+  - {}: {}
+"""
+
+
 def kubectl_sends_the_token(world):
     certificate, key = world.path("cert.pem"), world.path("key.pem")
     world.run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1", "-keyout", key,
@@ -121,8 +129,16 @@ def kubectl_sends_the_token(world):
             "users": [{"name": "u", "user": {"exec": {
                 "apiVersion": "client.authentication.k8s.io/v1", "command": "kubectl-tokenkeep", "args": ["prod"],
                 "interactiveMode": "IfAvailable"}}}]}))
-        world.run("kubectl", "--kubeconfig", world.path("kubeconfig"), "get", "--raw", "/version")
+        get = ["kubectl", "--kubeconfig", world.path("kubeconfig"), "get", "--raw", "/version"]
+        world.run(*get)
         has("\n".join(api.requests), "GET /version")
+        # kuberc's list of plugins, which kubectl knows from 1.35 on.
+        version = json.loads(world.run("kubectl", "version", "--client", "-o", "json").out)["clientVersion"]
+        name = "command" if int(version["minor"].rstrip("+")) > 35 else "name"
+        for plugin, code in (("kubectl-tokenkeep", 0), ("another", 1)):
+            world.write("home/.kube/kuberc", KUBERC.format(name, plugin))
+            told = world.run(*get, code=code if int(version["minor"].rstrip("+")) > 34 else 0)
+            assert "s3cret" not in told.out + told.err, told.err
 
 
 # AWS
