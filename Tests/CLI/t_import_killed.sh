@@ -20,7 +20,7 @@ source=home/.git-credentials
 
 title "a source that cannot be written: what was imported is told, and stays"
 echo "https://ann:sesame@host.example" >$source
-refused rename:error=EROFS "$WORK/$source" import --from git-credentials --remove
+refused rename:error=EROFS "" import --from git-credentials --remove
 run load git:https://host.example ann
 cat $source
 ls -A home
