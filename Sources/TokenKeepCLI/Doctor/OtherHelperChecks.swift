@@ -9,7 +9,9 @@ enum OtherHelperChecks {
         guard let path = try? DockerSettingsFile.path(), let file = try? SettingsFile(path) else { return [] }
         guard ToolPlaces.isOnPath("docker") || file.text != nil else { return [] }
         do throws(TokenKeepError) {
-            let settings = try file.text.map { text throws(TokenKeepError) in try DockerSettingsFile.settings(text, path) }
+            let settings = try file.text.map { text throws(TokenKeepError) in
+                try DockerSettingsFile.settings(text, path)
+            }
             return [docker(settings?["credsStore"]?.text, path)] + ofRegistries(settings, path)
         } catch {
             return [
@@ -48,7 +50,8 @@ enum OtherHelperChecks {
         guard let helper else {
             return .note(
                 "helpers", "docker has no helper in \(path)",
-                because: "docker login writes the password into that file, in plain text.", hint: "tokenkeep setup docker")
+                because: "docker login writes the password into that file, in plain text.",
+                hint: "tokenkeep setup docker")
         }
         let program = "docker-credential-\(helper)"
         let hint = "tokenkeep setup docker"
