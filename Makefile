@@ -90,7 +90,7 @@ verify-part: test-deps
 
 verify-faults: test-faults
 	TOKENKEEP_EVERY_MOMENT=1 Tests/CLI/run.sh $(STAGE)/bin/tokenkeep import_killed
-	TOKENKEEP_EVERY_MOMENT=1 Tests/Tools/run.py $(STAGE)/bin a_killed_setup
+	TOKENKEEP_EVERY_MOMENT=1 Tests/Tools/run.py $(STAGE)/bin a_killed_setup random_bytes a_request_that_is_cut
 
 verify-histories: test-deps stage build-tests test-keyring-histories
 	@$(MAKE) --no-print-directory -o test-deps -o build-tests test-model HISTORIES=10000
@@ -428,10 +428,12 @@ test-login-short: test-deps stage
 	Tests/Login/run.py $(STAGE)
 	Tests/Login/ssh.py $(STAGE)
 
-# A machine whose systemd signs the test's user in and out, and serves its TPM, by systemd-nspawn, as root.
+# A machine whose systemd signs the test's user in and out, serves its TPM, and gives units the vault's password, by
+# systemd-nspawn, as root.
 test-systemd: test-deps stage
 	Tests/Systems/sessions.py build
 	Tests/Systems/devices.py build
+	Tests/Systems/credentials.py build
 
 # Real lockers and display managers on such a machine: 200 MB by apt, into /var/cache/tokenkeep-machine.
 test-desktops: stage

@@ -24,6 +24,9 @@ let tpm2FromModules =
     Context.environment["TOKENKEEP_TPM2_FROM_MODULES"] ?? "../../../libexec/tokenkeep/tokenkeep-tpm2"
 let agentFromProgram =
     Context.environment["TOKENKEEP_AGENT_FROM_PROGRAM"] ?? "../libexec/tokenkeep/tokenkeep-agent"
+// The libraries of which the build for an installation links archives, so that no start of a program loads them: `argon2,jansson`.
+let archives = (Context.environment["TOKENKEEP_ARCHIVES"] ?? "").split(separator: ",").map(String.init)
+func linked(_ name: String) -> LinkerSetting { .linkedLibrary(archives.contains(name) ? ":lib\(name).a" : name) }
 let httpTypes = TargetDependencyCondition.when(traits: ["HTTPTypes"])
 let system: Target.Dependency = .product(name: "SystemPackage", package: "swift-system")
 
@@ -65,11 +68,11 @@ let package = Package(
                 .define("TOKENKEEP_TPM2_FROM_MODULES", to: "\"\(tpm2FromModules)\""),
                 .define("TOKENKEEP_AGENT_FROM_PROGRAM", to: "\"\(agentFromProgram)\""),
             ],
-            linkerSettings: [.linkedLibrary("argon2")]),
+            linkerSettings: [linked("argon2")]),
         .target(name: "CLibsecret", cSettings: strictC),
         .target(name: "CCurl", dependencies: ["CSystemShims"], cSettings: strictC),
         .target(name: "CFleetLink", dependencies: ["CCurl", "CSystemShims"], cSettings: strictC),
-        .target(name: "CJansson", cSettings: strictC, linkerSettings: [.linkedLibrary("jansson")]),
+        .target(name: "CJansson", cSettings: strictC, linkerSettings: [linked("jansson")]),
 
         // The floors: a target imports lower ones only.
         .target(name: "TokenKeepCore", dependencies: ["CSodium", "CSystemShims", system], swiftSettings: strict),

@@ -1,16 +1,21 @@
 # How the programs are linked: like the library (link-library.sh), so that they need libsodium and the C library alone, and
 # nothing that calls go through stays writable.
 
-# A directory that has the archives alone comes before the system's: -lstdc++ stands in the toolchain's own arguments.
+# A directory that has the archive alone comes before the system's: -lstdc++ stands in the toolchain's own arguments.
 set(static_directory ${PROJECT_BINARY_DIR}/static)
 file(MAKE_DIRECTORY ${static_directory})
-foreach(archive libstdc++.a libargon2.a libjansson.a)
-    execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=${archive}
+set(archives "")
+foreach(name stdc++ argon2 jansson)
+    execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=lib${name}.a
         OUTPUT_VARIABLE path OUTPUT_STRIP_TRAILING_WHITESPACE)
     if(EXISTS ${path})
-        file(CREATE_LINK ${path} ${static_directory}/${archive} SYMBOLIC)
+        file(CREATE_LINK ${path} ${static_directory}/lib${name}.a SYMBOLIC)
+        string(APPEND archives ",${name}")
     endif()
 endforeach()
+# SwiftPM puts the system's directory first: Package.swift names the archives of argon2 and jansson itself. To load the two
+# shared libraries would take a tenth of each start.
+list(INSERT swift_build 3 TOKENKEEP_ARCHIVES=${archives})
 
 set(program_linking
     -Xswiftc -use-ld=lld -Xswiftc -L${static_directory}

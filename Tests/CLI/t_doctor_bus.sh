@@ -87,6 +87,7 @@ cat >served.sh <<'SCENARIO'
 doctor secret-service default-collection
 run lock
 doctor secret-service default-collection
+TOKENKEEP_VAULT=$WORK/vault doctor secret-service
 SCENARIO
 provider=${TOKENKEEP%/bin/*}/libexec/tokenkeep/tokenkeep-secret-service
 [ -x "$provider" ] || provider=${TOKENKEEP%/*}/tokenkeep-secret-service
@@ -111,6 +112,18 @@ dbus-daemon --config-file=bus.conf --print-pid --fork >bus.pid
     gdbus wait --session --timeout 120 org.freedesktop.secrets
     doctor secret-service default-collection
 )
+kill "$(cat bus.pid)"
+rm -r bus.pid run
+
+title "a keyring that fails, and one that does not tell its state"
+dbus-daemon --config-file=bus.conf --print-pid --fork >bus.pid
+for kind in failing vague; do
+    DBUS_SESSION_BUS_ADDRESS=unix:path=$WORK/bus /usr/bin/python3 "$HERE/vague_keyring.py" $kind >listens &
+    read -r _ <listens
+    mkdir -p run && ln -sf ../bus run/bus
+    XDG_RUNTIME_DIR=$WORK/run doctor bus secret-service default-collection
+    kill $! && wait $! 2>/dev/null
+done
 kill "$(cat bus.pid)"
 rm -r bus.pid run
 

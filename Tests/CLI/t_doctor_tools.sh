@@ -76,6 +76,11 @@ echo horse | run password set --stdin
 run lock
 doctor helpers
 echo horse | run unlock --stdin
+echo "any required" >config/tokenkeep/stack.d/default.conf
+doctor helpers
+echo "any required vault" >config/tokenkeep/stack.d/default.conf
+docker '{"credsStore": "tokenkeep", "credHelpers": {"a.example": "tokenkeep", "b.example": "secretservice", "c.example": "gcloud"}}'
+doctor helpers
 docker '{"credsStore": "tokenkeep", "credsStore": "pass"}'
 doctor helpers
 rm -r "$HOME/.docker"
@@ -87,6 +92,10 @@ doctor helpers
 echo 'global-credential-providers = ["cargo:token", "cargo-credential-tokenkeep"]' >>"$HOME/.cargo/config.toml"
 doctor helpers
 ln -s "$helper" bin/cargo-credential-tokenkeep
+doctor helpers
+own cargo-credential-tokenkeep '#!/bin/sh\nexit 1\n'
+doctor helpers
+echo 'global-credential-providers = ["cargo:libsecret"]' >"$HOME/.cargo/config.toml"
 doctor helpers
 rm -r "$HOME/.cargo"
 

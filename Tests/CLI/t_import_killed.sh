@@ -17,6 +17,13 @@ for name in stored:
     assert secret == b"secret" + name[4:].encode(), (name, secret)
 PYTHON
 source=home/.git-credentials
+
+title "a source that cannot be written: what was imported is told, and stays"
+echo "https://ann:sesame@host.example" >$source
+refused rename:error=EROFS "" import --from git-credentials --remove
+run load git:https://host.example ann
+cat $source
+ls -A home
 kill_at() { # kill_at CALL NUMBER: whether the import was killed
     strace -f -qq -o /dev/null -e "trace=$1" -e "inject=$1:signal=KILL:when=$2" "$TOKENKEEP" import --from git-credentials --remove \
         >/dev/null 2>&1

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The wheel and the sdist with PyPI's keyring, pip, twine and uv, against a private index. Usage: packages.py PREFIX
+"""The wheel and the sdist with PyPI's keyring, pip, twine, uv and poetry, against a private index. Usage: packages.py PREFIX
 
 Without PyPI it says "skipped", and fails.
 """
@@ -21,7 +21,7 @@ import run as suite
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-PACKAGES = ["keyring==25.7.0", "pip>=25", "twine", "mypy", "build"]
+PACKAGES = ["keyring==25.7.0", "pip>=25", "twine", "mypy", "build", "poetry"]
 TOKEN = "token of the index"
 FILES = {
     "__init__", "_constants", "_errors", "_foreign", "_handles", "_http", "_items", "_library", "_login", "_other", "_sessions",
@@ -42,10 +42,10 @@ class Missing(Exception):
     """The machine lacks what the tests need."""
 
 
-def checked(command, **options):
-    """Runs a command; its output. Shows what it said if it fails."""
+def checked(command, codes=(0,), **options):
+    """Runs a command; its output. Shows what it said if its exit code is another one."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600, **options)
-    if done.returncode != 0:
+    if done.returncode not in codes:
         raise AssertionError(f"{' '.join(command)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
 
@@ -188,6 +188,44 @@ def check_uv(tools, environment, address):
     assert os.path.exists(environment["HOME"] + "/target/tokenkeep/py.typed")
 
 
+PROJECT = """
+[project]
+name = "project"
+version = "0.1"
+requires-python = ">=3.9"
+[tool.poetry]
+package-mode = false
+[[tool.poetry.source]]
+name = "private"
+url = "{}"
+priority = "primary"
+"""
+
+
+def check_poetry(tools, environment, address):
+    """poetry keeps the index's password in the vault, finds it, and does not hang when the vault is locked."""
+    project = environment["HOME"] + "/project"
+    os.mkdir(project)
+    with open(project + "/pyproject.toml", "w", encoding="utf-8") as file:
+        file.write(PROJECT.format(f"http://{address}/simple/"))
+    program, environment = environment["TOKENKEEP_PROGRAM_UNDER_TEST"], {
+        **environment, "POETRY_VIRTUALENVS_IN_PROJECT": "true", "POETRY_CACHE_DIR": project + "/cache"}
+    poetry = [tools + "poetry", "--no-interaction", "--no-ansi", "-C", project]
+    checked([*poetry, "config", "http-basic.private", "ann", TOKEN], env=environment)
+    assert checked([program, "load", "poetry-repository-private", "ann"], env=environment) == TOKEN
+    kept = checked(["grep", "-rFl", "--exclude-dir=vault", TOKEN, environment["HOME"]], codes=(0, 1), env=environment)
+    assert kept == "", kept
+    checked([*poetry, "add", "tokenkeep"], env=environment)
+    assert glob.glob(project + "/.venv/lib/python*/site-packages/tokenkeep/py.typed")
+    checked([program, "password", "set", "--stdin"], env=environment, input="the vault's password\n")
+    checked([program, "lock"], env=environment)
+    checked([*poetry, "cache", "clear", "--all", "private"], env=environment)
+    done = subprocess.run([*poetry, "lock", "--regenerate"], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          check=False, timeout=600)
+    said = done.stdout + done.stderr
+    assert done.returncode != 0 and "the vault is locked; unlock it: tokenkeep unlock" in said and TOKEN not in said, said
+
+
 def main():
     prefix, failed = os.path.realpath(sys.argv[1]), 0
     with tempfile.TemporaryDirectory() as directory:
@@ -210,7 +248,7 @@ def main():
             for check, arguments in (
                     (check_contents, (wheel, sdist)), (check_types, (tools, directory, environment)), (check_keyring, (tools, environment)),
                     (check_pip, (tools, environment, address)), (check_twine, (tools, environment, address, wheel)),
-                    (check_uv, (tools, environment, address))):
+                    (check_uv, (tools, environment, address)), (check_poetry, (tools, environment, address))):
                 began = time.monotonic()
                 try:
                     check(*arguments)

@@ -2,7 +2,7 @@
 """Tests the Python package with an installed TokenKeep. Usage: run.py PREFIX [NAME…]
 
 PREFIX is where TokenKeep is installed. The package is tested in its folder by the system's Python and Debian's keyring, then
-as a wheel with PyPI's keyring, pip, twine and uv (packages.py). Without PyPI the second half says "skipped", and fails.
+as a wheel with PyPI's keyring, pip, twine, uv and poetry (packages.py). Without PyPI the second half says "skipped", and fails.
 """
 import os
 import subprocess

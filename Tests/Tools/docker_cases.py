@@ -1,5 +1,7 @@
-"""docker's helper: the protocol, docker itself and skopeo against a small registry."""
+"""docker's helper: the protocol, docker itself, podman and skopeo against a small registry."""
 import json
+import os
+import subprocess
 
 from servers import container_registry
 from world import cases, has, same
@@ -128,6 +130,28 @@ def skopeo_signs_in_and_out(world):
         same(world.services(), set())
 
 
+def podman_signs_in_and_out_by_a_helper_for_every_registry(world):
+    with container_registry() as registry:
+        registry.passwords["ann"] = "s3cret"
+        address = f"127.0.0.1:{registry.port}"
+        settings = world.write("home/registries.conf", 'credential-helpers = ["tokenkeep"]\n')
+        environment = {"CONTAINERS_REGISTRIES_CONF": settings, "XDG_RUNTIME_DIR": world.path("run")}
+        os.mkdir(environment["XDG_RUNTIME_DIR"], 0o700)
+        podman = ["podman", "--storage-driver=vfs", f"--root={world.path('storage')}", f"--runroot={world.path('run')}"]
+        login = [*podman, "login", "--tls-verify=false"]
+        world.run(*login, "-u", "ann", "--password-stdin", address, input="s3cret", env=environment)
+        same(world.load(f"docker:{address}", "ann"), "s3cret")
+        same(world.run(*login, "--get-login", address, env=environment).out, "ann\n")
+        same(subprocess.run(["grep", "-rl", "s3cret", world.home, world.path("run")], capture_output=True).stdout, b"")
+        world.lock()
+        told = world.run(*login, "--get-login", address, env=environment, code=None)
+        assert told.returncode != 0 and "locked" in told.out + told.err, told.out + told.err
+        world.run("tokenkeep", "unlock", "--password-file", world.password)
+        world.run(*podman, "logout", address, env=environment)
+        same(world.services(), set())
+
+
+podman_signs_in_and_out_by_a_helper_for_every_registry.needs = ["podman"]
 docker_signs_in_and_out.needs = ["docker"]
 skopeo_signs_in_and_out.needs = ["skopeo"]
 CASES = cases(globals(), helper, store, container_registry, has, same)

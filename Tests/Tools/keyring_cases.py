@@ -1,9 +1,11 @@
 """Each helper with a real gnome-keyring: unlocked, locked, and gone."""
 import json
 import os
+import signal
 import subprocess
 import sys
 
+import tests_clock
 from world import HERE, cases, has, same
 
 sys.path.insert(0, os.path.join(HERE, "..", "Benchmarks"))
@@ -82,7 +84,32 @@ def a_keyring_that_is_gone_is_not_signed_out(world):
     with_keyring(world, body)
 
 
-for case in (a_keyring_keeps_what_helpers_store, a_locked_keyring_is_not_signed_out, a_keyring_that_is_gone_is_not_signed_out):
+def a_keyring_that_is_stopped_is_told_after_the_limit(world):
+    def body(keyring):
+        fill(world)
+        daemon = keyring.processes[-1]
+        daemon.send_signal(signal.SIGSTOP)
+        try:
+            for words, text, _, code in GETS + [(("git", "erase"), GIT + "username=ann\npassword=p\n", 3, 4)]:
+                with subprocess.Popen(["tokenkeep-credential", *words], env=world.environment, text=True, stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+                    program.stdin.write(text)
+                    program.stdin.close()
+                    program.stdin = None
+                    tests_clock.pass_limits(program)
+                    out, err = program.communicate()
+                    same(program.returncode, code)
+                    has(out + err, "secret-service: ")
+                    assert "not found" not in out + err and '"p"' not in out, out + err
+        finally:
+            daemon.send_signal(signal.SIGCONT)
+        has(world.run("git-credential-tokenkeep", "get", input=GIT).out, "password=p\n")
+
+    with_keyring(world, body)
+
+
+for case in (a_keyring_keeps_what_helpers_store, a_locked_keyring_is_not_signed_out, a_keyring_that_is_gone_is_not_signed_out,
+             a_keyring_that_is_stopped_is_told_after_the_limit):
     case.needs = ["gnome-keyring-daemon", "dbus-daemon", "gdbus"]
 del case
 CASES = cases(globals(), with_keyring, fill, lock, has, same)

@@ -47,6 +47,9 @@ def terraform_keeps_and_forgets(world):
     has(world.run(helper, "get", HOST, code=6).err, f"expired at 2001-01-01T00:00:00Z; sign in again: terraform login {HOST}")
     for request in ('{"token":"t","more":1}', "{}"):
         has(world.run(helper, "store", HOST, input=request, code=4).err, "terraform's credentials are not a token alone")
+    for token in ("", "two\\nlines"):
+        told = world.run(helper, "store", HOST, input=f'{{"token":"{token}"}}', code=2)
+        has(told.err, "the token is not one line of text")
     has(world.run(helper, "frob", HOST, code=2).err, "terraform's helper has no operation frob")
     has(world.run(helper, "get", code=2).err, "the host is missing")
 
@@ -100,6 +103,14 @@ def kubernetes_is_told_what_is_missing(world):
         "the client wants another version than v1 and v1beta1 of ExecCredential")
 
 
+KUBERC = """apiVersion: kubectl.config.k8s.io/v1beta1
+kind: Preference
+credentialPluginPolicy: Allowlist
+credentialPluginAllowlist:
+  - {}: {}
+"""
+
+
 def kubectl_sends_the_token(world):
     certificate, key = world.path("cert.pem"), world.path("key.pem")
     world.run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1", "-keyout", key,
@@ -118,8 +129,16 @@ def kubectl_sends_the_token(world):
             "users": [{"name": "u", "user": {"exec": {
                 "apiVersion": "client.authentication.k8s.io/v1", "command": "kubectl-tokenkeep", "args": ["prod"],
                 "interactiveMode": "IfAvailable"}}}]}))
-        world.run("kubectl", "--kubeconfig", world.path("kubeconfig"), "get", "--raw", "/version")
+        get = ["kubectl", "--kubeconfig", world.path("kubeconfig"), "get", "--raw", "/version"]
+        world.run(*get)
         has("\n".join(api.requests), "GET /version")
+        # kuberc's list of plugins, which kubectl knows from 1.35 on.
+        version = json.loads(world.run("kubectl", "version", "--client", "-o", "json").out)["clientVersion"]
+        name = "command" if int(version["minor"].rstrip("+")) > 35 else "name"
+        for plugin, code in (("kubectl-tokenkeep", 0), ("another", 1)):
+            world.write("home/.kube/kuberc", KUBERC.format(name, plugin))
+            told = world.run(*get, code=code if int(version["minor"].rstrip("+")) > 34 else 0)
+            assert "s3cret" not in told.out + told.err, told.err
 
 
 # AWS

@@ -159,11 +159,22 @@ struct BusChecks {
     /// A process by its program, its number, and the unit that started it.
     private static func words(for process: UInt32?) -> String {
         guard let process else { return "a program that the bus does not name" }
-        let name = SmallFile.text("/proc/\(process)/comm")?.split(separator: "\n" as Character).first.map(String.init)
+        let name = program(of: process)
         let unit = SmallFile.text("/proc/\(process)/cgroup")?.split(separator: "\n" as Character).last?
             .split(separator: "/" as Character).last.map(String.init)
         let by = unit?.hasSuffix(".service") == true && unit?.hasPrefix("user@") == false ? ", by \(unit ?? "")" : ""
         return "\(name ?? "a program") (pid \(process)\(by))"
+    }
+
+    private static func program(of process: UInt32) -> String? {
+        let name = SmallFile.text("/proc/\(process)/comm")?.split(separator: "\n" as Character).first.map(String.init)
+        // A program that was started by its descriptor has this name.
+        guard name == "exe" else { return name }
+        var path = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let length = readlink("/proc/\(process)/exe", &path, path.count)
+        guard length > 0 else { return name }
+        return String(decoding: path[..<length].map(UInt8.init(bitPattern:)), as: UTF8.self)
+            .split(separator: "/" as Character).last.map(String.init)
     }
 }
 

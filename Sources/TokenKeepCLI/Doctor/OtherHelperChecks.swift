@@ -8,12 +8,11 @@ enum OtherHelperChecks {
     static func docker() -> [Finding] {
         guard let path = try? DockerSettingsFile.path(), let file = try? SettingsFile(path) else { return [] }
         guard ToolPlaces.isOnPath("docker") || file.text != nil else { return [] }
-        let helper: String?
         do throws(TokenKeepError) {
-            helper =
-                try file.text.map { text throws(TokenKeepError) in
-                    try DockerSettingsFile.settings(text, path)["credsStore"]?.text
-                } ?? nil
+            let settings = try file.text.map { text throws(TokenKeepError) in
+                try DockerSettingsFile.settings(text, path)
+            }
+            return [docker(settings?["credsStore"]?.text, path)] + ofRegistries(settings, path)
         } catch {
             return [
                 .problem(
@@ -21,15 +20,25 @@ enum OtherHelperChecks {
                     hint: "docker --config \(ShellWord.quoted(folder(of: path))) info")
             ]
         }
-        guard let helper else {
-            return [
-                .note(
-                    "helpers", "docker has no helper in \(path)",
-                    because: "docker login writes the password into that file, in plain text.",
-                    hint: "tokenkeep setup docker")
-            ]
+    }
+
+    /// The helpers of single registries, which docker asks in place of the general one.
+    private static func ofRegistries(_ settings: JSONValue?, _ path: String) -> [Finding] {
+        let helpers = settings?["credHelpers"]
+        return (helpers?.names ?? []).compactMap { registry in
+            guard let helper = helpers?[registry]?.text, !helper.isEmpty else { return nil }
+            let message = "docker uses \(helper) for \(registry) (\(path))"
+            guard ToolPlaces.isOnPath("docker-credential-\(helper)") else {
+                return .problem(
+                    "helpers", "\(message), and docker-credential-\(helper) is not on the PATH",
+                    because: "docker login and docker pull fail for this registry.",
+                    hint: "command -v docker-credential-\(helper)")
+            }
+            guard helper != "tokenkeep" else { return .ok("helpers", message) }
+            return .note(
+                "helpers", message, because: "For this registry docker asks this helper alone.",
+                hint: "docker-credential-\(helper) list")
         }
-        return [docker(helper, path)]
     }
 
     /// docker takes the folder of its configuration, not the file.
@@ -37,7 +46,13 @@ enum OtherHelperChecks {
         path.split(separator: "/" as Character).dropLast().reduce(into: "") { $0 += "/" + $1 }
     }
 
-    private static func docker(_ helper: String, _ path: String) -> Finding {
+    private static func docker(_ helper: String?, _ path: String) -> Finding {
+        guard let helper else {
+            return .note(
+                "helpers", "docker has no helper in \(path)",
+                because: "docker login writes the password into that file, in plain text.",
+                hint: "tokenkeep setup docker")
+        }
         let program = "docker-credential-\(helper)"
         let hint = "tokenkeep setup docker"
         guard ToolPlaces.isOnPath(program) else {
@@ -91,7 +106,18 @@ enum OtherHelperChecks {
                     because: "cargo publish, yank and private registries fail.", hint: "command -v \(program)")
             ]
         }
-        return [.ok("helpers", "cargo uses \(program) (\(path))")]
+        return [cargo(program, path)]
+    }
+
+    /// Starts the provider as cargo does. Without a request it tells its versions and ends.
+    private static func cargo(_ program: String, _ path: String) -> Finding {
+        let answer = AskedProgram.run(program, ["--cargo-plugin"], until: AskedProgram.deadline)
+        if case .ended(exitCode: 0, let output) = answer, output.hasPrefix("{\"v\":") {
+            return .ok("helpers", "cargo uses \(program) (\(path))")
+        }
+        return .problem(
+            "helpers", "cargo uses \(program) (\(path)), and cannot run it",
+            because: "cargo publish, yank and private registries fail.", hint: "\(ShellWord.quoted(program)) --version")
     }
 
     // MARK: Python

@@ -124,16 +124,32 @@ struct ImportCommand: ParsableCommand {
                 bar.show(done: index + 1, of: found.entries.count)
             }
         }
-        for entry in found.malformed {
+        try finish(transfer, source)
+    }
+
+    /// Takes the imported entries out of the source if that is wanted, and tells the numbers.
+    private func finish(_ transfer: ForeignImport, _ source: any ForeignSource) throws {
+        let malformed = source.found.malformed
+        for entry in malformed {
             Terminal.warn(TokenKeepError(.corrupt, "\(entry.place) cannot be imported: \(entry.reason)"))
         }
-        let removed = remove && !dryRun ? try cut(transfer.verified, source) : nil
+        var failure: TokenKeepError?
+        var removed: Int?
+        if remove, !dryRun {
+            do throws(TokenKeepError) {
+                removed = try cut(transfer.verified, source)
+            } catch {
+                // What was imported stays imported.
+                (removed, failure) = (0, error)
+            }
+        }
         let words = [
             "\(dryRun ? "would import" : "imported") \(transfer.imported)", "already there \(transfer.present)",
-            "kept \(transfer.kept)", "not readable \(found.malformed.count)", removed.map { "removed \($0)" },
+            "kept \(transfer.kept)", "not readable \(malformed.count)", removed.map { "removed \($0)" },
         ]
         try Terminal.write(words.compactMap(\.self).joined(separator: ", ") + "\n")
-        if !found.malformed.isEmpty { throw ExitCode(Status.corrupt.exitCode) }
+        if let failure { throw failure }
+        if !malformed.isEmpty { throw ExitCode(Status.corrupt.exitCode) }
     }
 
     /// Takes entries out of the source, and returns their number.

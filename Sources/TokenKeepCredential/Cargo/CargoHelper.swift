@@ -40,7 +40,10 @@ enum CargoHelper {
         try answer.set("kind", kind)
         switch kind {
         case "get": try get(service, items, answer)
-        case "login": try items.save(token(request, registry), of: service, "")
+        case "login":
+            let token = try token(request, registry)
+            try Credential.checkOneLine(token)
+            try items.save(token, of: service, "")
         case "logout": guard try items.signOut(service) else { throw notFound }
         default: throw TokenKeepError(.unsupported, "cargo's operation is unknown", module: unknownOperation)
         }

@@ -34,6 +34,7 @@ enum TerraformHelper {
         guard let token = try request.secretString("token"), request.names == ["token"] else {
             throw TokenKeepError(.unsupported, "terraform's credentials are not a token alone")
         }
+        try Credential.checkOneLine(token)
         try items.save(token, of: prefix + host, "")
     }
 }

@@ -21,6 +21,13 @@ struct Credential {
         throw TokenKeepError(.expired, "\(title) expired at \(expiresAt.iso8601)", hint: hint)
     }
 
+    /// Refuses to keep a token that no line and no header could carry.
+    static func checkOneLine(_ token: SecretBytes) throws(TokenKeepError) {
+        guard token.count > 0, !token.hasControlByte else {
+            throw TokenKeepError(.invalid, "the token is not one line of text")
+        }
+    }
+
     /// Refuses a secret with a line break or another control character, which the protocol's lines and headers do not carry.
     func checkOneLine() throws(TokenKeepError) {
         guard !secret.hasControlByte else {
