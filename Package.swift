@@ -77,7 +77,7 @@ let package = Package(
             name: "TokenKeepKeys", dependencies: ["TokenKeepCore", "CJansson", "CSodium", "CSystemShims", system],
             swiftSettings: strict),
         .target(
-            name: "TokenKeepSecretService", dependencies: ["TokenKeepCore", "CLibsecret", "CSodium", "CSystemShims"],
+            name: "TokenKeepSecretService", dependencies: ["TokenKeepCore", "CLibsecret", "CSystemShims"],
             swiftSettings: strict),
         .target(
             name: "TokenKeepPlugin", dependencies: ["TokenKeepCore", "TokenKeepHeaders", "CSodium", "CSystemShims"],
@@ -95,9 +95,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "TokenKeepSession",
-            dependencies: [
-                "TokenKeepCore", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine", "CJansson", "CSodium",
-            ],
+            dependencies: ["TokenKeepCore", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine", "CJansson"],
             swiftSettings: strict),
         .target(
             name: "TokenKeepOAuth",

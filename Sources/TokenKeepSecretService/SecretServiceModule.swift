@@ -12,7 +12,7 @@ public import TokenKeepCore
 ///
 /// The service has no transactions, so a precondition is checked right before the save. A caller that must exclude
 /// other processes holds a lock around the call.
-public final class SecretServiceModule: Module, OwnVaultDetecting {
+public final class SecretServiceModule: BasicModule {
     /// The module's name in a stack: `secret-service`.
     public let name = "secret-service"
 
@@ -94,7 +94,7 @@ public final class SecretServiceModule: Module, OwnVaultDetecting {
     }
 
     /// Whether the service is a provider of this vault. Asks for at most 250 ms.
-    package func isOwnVault(_ call: CallContext) -> Bool {
+    public func isOwnVault(_ call: CallContext) -> Bool {
         guard mayAnswer else { return false }
         do throws(TokenKeepError) {
             _ = try link(until: call.deadline.within(milliseconds: BusConnection.longestProbe))

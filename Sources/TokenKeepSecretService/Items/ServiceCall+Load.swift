@@ -31,9 +31,7 @@ extension ServiceCall {
         guard try sealing.isHeldSealed(name, in: module) else { return findings.best }
         if let sealed = findings.ours.first(where: { $0.sealedBy != nil }) { return sealed }
         guard findings.best != nil else { return nil }
-        throw TokenKeepError(
-            .corrupt, "another item stands in the place of \(name), which the vault sealed", module: "vault",
-            hint: "nothing was deleted; save the item anew, or clear it")
+        throw .standsInPlace(ofSealed: name)
     }
 
     /// The foreign items of this name, whether or not a load would return one.
