@@ -123,8 +123,8 @@ package struct SystemdCredentials: Sendable {
             try SecretBytes(capacity: CredentialsReply.longest) { reply in
                 var count = 0
                 error = call.withUnsafeBytes { call in
-                    tokenkeep_varlink_ask(
-                        path, SystemdCredentials.root, call.baseAddress, call.count, left,
+                    tokenkeep_socket_ask(
+                        path, SystemdCredentials.root, TOKENKEEP_TEXT_TO_NUL, call.baseAddress, call.count, left,
                         reply.bindMemory(to: UInt8.self).baseAddress, reply.count, &count)
                 }
                 return error == 0 ? count : 0
