@@ -80,7 +80,7 @@ let package = Package(
             name: "TokenKeepKeys", dependencies: ["TokenKeepCore", "CJansson", "CSodium", "CSystemShims", system],
             swiftSettings: strict),
         .target(
-            name: "TokenKeepSecretService", dependencies: ["TokenKeepCore", "CLibsecret", "CSodium", "CSystemShims"],
+            name: "TokenKeepSecretService", dependencies: ["TokenKeepCore", "CLibsecret", "CSystemShims"],
             swiftSettings: strict),
         .target(
             name: "TokenKeepPlugin", dependencies: ["TokenKeepCore", "TokenKeepHeaders", "CSodium", "CSystemShims"],
@@ -98,9 +98,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "TokenKeepSession",
-            dependencies: [
-                "TokenKeepCore", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine", "CJansson", "CSodium",
-            ],
+            dependencies: ["TokenKeepCore", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepEngine", "CJansson"],
             swiftSettings: strict),
         .target(
             name: "TokenKeepOAuth",

@@ -24,8 +24,8 @@ int tokenkeep_agent_ask(const void *request, size_t length, uint32_t timeout_ms,
     if (!tokenkeep_agent_folder(path, sizeof path - (sizeof name - 1)))
         return ENOENT;
     strcat(path, name);
-    int error =
-        tokenkeep_socket_ask(path, geteuid(), request, length, timeout_ms, reply, capacity, reply_length);
+    int error = tokenkeep_socket_ask(path, geteuid(), TOKENKEEP_MESSAGE, request, length, timeout_ms, reply,
+                                     capacity, reply_length);
     /* Another user's program is no agent of this user. */
     return error == EPERM ? ENOENT : error;
 }

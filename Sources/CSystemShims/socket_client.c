@@ -41,7 +41,7 @@ static int connect_until(int descriptor, const char *path, uid_t user, int64_t d
     return errno == ECONNREFUSED || errno == ENOTDIR ? ENOENT : errno;
 }
 
-static int send_request(int descriptor, const void *request, size_t length, int64_t deadline) {
+static int send_message(int descriptor, const void *request, size_t length, int64_t deadline) {
     ssize_t count;
     do {
         if (!limit_wait(descriptor, SO_SNDTIMEO, deadline))
@@ -54,7 +54,8 @@ static int send_request(int descriptor, const void *request, size_t length, int6
     return count < 0 && errno == EAGAIN ? ETIMEDOUT : EPROTO;
 }
 
-static int receive(int descriptor, int64_t deadline, uint8_t *reply, size_t capacity, size_t *reply_length) {
+static int receive_message(int descriptor, int64_t deadline, uint8_t *reply, size_t capacity,
+                           size_t *reply_length) {
     ssize_t count;
     int resets = 0;
     do {
@@ -70,7 +71,8 @@ static int receive(int descriptor, int64_t deadline, uint8_t *reply, size_t capa
 }
 
 /* Sends a request whose end the peer sees by its last byte. A stream may take it in parts. */
-static int send_text(int descriptor, const uint8_t *request, size_t length, int64_t deadline) {
+static int send_text(int descriptor, const void *text, size_t length, int64_t deadline) {
+    const uint8_t *request = text;
     while (length > 0) {
         if (!limit_wait(descriptor, SO_SNDTIMEO, deadline))
             return ETIMEDOUT;
@@ -107,32 +109,20 @@ static int receive_text(int descriptor, int64_t deadline, uint8_t *reply, size_t
     return EMSGSIZE;
 }
 
-int tokenkeep_socket_ask(const char *path, uid_t user, const void *request, size_t length,
-                         uint32_t timeout_ms, uint8_t *reply, size_t capacity, size_t *reply_length) {
+int tokenkeep_socket_ask(const char *path, uid_t user, tokenkeep_framing framing, const void *request,
+                         size_t length, uint32_t timeout_ms, uint8_t *reply, size_t capacity,
+                         size_t *reply_length) {
     int64_t deadline = tokenkeep_deadline_after(timeout_ms);
-    int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int is_text = framing == TOKENKEEP_TEXT_TO_NUL;
+    int descriptor = socket(AF_UNIX, (is_text ? SOCK_STREAM : SOCK_SEQPACKET) | SOCK_CLOEXEC, 0);
     if (descriptor < 0)
         return errno;
     int error = connect_until(descriptor, path, user, deadline);
     if (error == 0)
-        error = send_request(descriptor, request, length, deadline);
+        error = (is_text ? send_text : send_message)(descriptor, request, length, deadline);
     if (error == 0)
-        error = receive(descriptor, deadline, reply, capacity, reply_length);
-    (void)close(descriptor);
-    return error;
-}
-
-int tokenkeep_varlink_ask(const char *path, uid_t user, const void *request, size_t length,
-                          uint32_t timeout_ms, uint8_t *reply, size_t capacity, size_t *reply_length) {
-    int64_t deadline = tokenkeep_deadline_after(timeout_ms);
-    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (descriptor < 0)
-        return errno;
-    int error = connect_until(descriptor, path, user, deadline);
-    if (error == 0)
-        error = send_text(descriptor, request, length, deadline);
-    if (error == 0)
-        error = receive_text(descriptor, deadline, reply, capacity, reply_length);
+        error =
+            (is_text ? receive_text : receive_message)(descriptor, deadline, reply, capacity, reply_length);
     (void)close(descriptor);
     return error;
 }

@@ -9,7 +9,7 @@ package import TokenKeepCore
 ///
 /// A precondition is checked right before the save: a caller that must exclude other processes holds a lock around the
 /// call.
-package final class PluginModule: Module {
+package final class PluginModule: BasicModule {
     /// The settings for a module.
     package struct Setting: Sendable {
         /// The module's file.

@@ -4,7 +4,7 @@ import TokenKeepKeys
 /// The module `vault`, which keeps items in the vault's encrypted records.
 ///
 /// A record with pending writes counts as an item of the module. The record of a cleared item does not count.
-public final class VaultModule: Module {
+public final class VaultModule: BasicModule {
     /// The module's name, `vault`.
     public let name = "vault"
     /// True: the module's items are the vault's records.
@@ -49,7 +49,7 @@ public final class VaultModule: Module {
     ) throws(TokenKeepError) -> Bool {
         do throws(TokenKeepError) {
             guard try records.open() != nil else {
-                if let version { try SaveRequest.check(version: version, of: name, present: nil) }
+                try SaveRequest.check(version: version, of: name, present: nil)
                 return false
             }
             return try clearRecord(name, ifVersion: version, call)

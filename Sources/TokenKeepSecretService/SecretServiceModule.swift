@@ -12,7 +12,7 @@ public import TokenKeepCore
 ///
 /// The service has no transactions, so a precondition is checked right before the save. A caller that must exclude
 /// other processes holds a lock around the call.
-public final class SecretServiceModule: Module, OwnVaultDetecting {
+public final class SecretServiceModule: BasicModule {
     /// The module's name in a stack: `secret-service`.
     public let name = "secret-service"
 
@@ -94,7 +94,7 @@ public final class SecretServiceModule: Module, OwnVaultDetecting {
     }
 
     /// Whether the service is a provider of this vault. Asks for at most 250 ms.
-    package func isOwnVault(_ call: CallContext) -> Bool {
+    public func isOwnVault(_ call: CallContext) -> Bool {
         guard mayAnswer else { return false }
         do throws(TokenKeepError) {
             _ = try link(until: call.deadline.within(milliseconds: BusConnection.longestProbe))
@@ -110,23 +110,23 @@ public final class SecretServiceModule: Module, OwnVaultDetecting {
     /// Unlocks the default collection (keyring), which may prompt the user.
     public func prepare(_ call: CallContext) throws(TokenKeepError) {
         try withServiceCall(call) { serviceCall throws(TokenKeepError) in
-            guard try serviceCall.isDefaultCollectionLocked(for: "the default keyring") else { return }
-            try serviceCall.unlock([.defaultCollection], subject: "the default keyring")
+            let locks = KeyringLocks(whole: serviceCall)
+            guard try locks.isDefaultCollectionLocked(for: "the default keyring") else { return }
+            try locks.unlock([.defaultCollection], subject: "the default keyring")
         }
     }
 
     /// Loads an item. In the empty namespace, the item may be another program's (a foreign item).
     public func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         try withServiceCall(call, of: name) { serviceCall throws(TokenKeepError) in
-            try serviceCall.load(name, try versionKey())
+            try ItemReading(whole: serviceCall, key: versionKey()).load(name)
         }
     }
 
     /// Saves an item. If TokenKeep has no item of this name, overwrites a foreign item of the same name.
     public func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         let version = try change(request.name, call, isConditional: request.precondition != .none) {
-            serviceCall, key, mark throws(TokenKeepError) in
-            try serviceCall.save(request, in: .any, key, mark)
+            writing throws(TokenKeepError) in try writing.save(request, in: .any)
         }
         guard let version else { throw TokenKeepError(.internal, "a save of any number of steps took none") }
         return version
@@ -135,8 +135,8 @@ public final class SecretServiceModule: Module, OwnVaultDetecting {
     /// Saves an item if one message to the service is enough: a new item, or only a new secret.
     public func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
         try change(request.name, call.withoutPrompts, isConditional: request.precondition != .none) {
-            serviceCall, key, mark throws(TokenKeepError) in
-            try serviceCall.save(request, in: .one(mayAskLater: call.promptsAllowed), key, mark)
+            writing throws(TokenKeepError) in
+            try writing.save(request, in: .one(mayAskLater: call.promptsAllowed))
         }
     }
 
@@ -144,22 +144,22 @@ public final class SecretServiceModule: Module, OwnVaultDetecting {
     public func clear(
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
-        try change(name, call, isConditional: version != nil) { serviceCall, key, mark throws(TokenKeepError) in
-            try serviceCall.clear(name, ifVersion: version, key, mark)
+        try change(name, call, isConditional: version != nil) { writing throws(TokenKeepError) in
+            try writing.clear(name, ifVersion: version)
         }
     }
 
     /// Removes TokenKeep's item. Foreign items of the same name stay.
     public func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
-        _ = try change(name, call, isConditional: false) { serviceCall, key, mark throws(TokenKeepError) in
-            try serviceCall.clear(name, ifVersion: nil, sparesOthers: true, key, mark)
+        _ = try change(name, call, isConditional: false) { writing throws(TokenKeepError) in
+            try writing.clear(name, ifVersion: nil, sparesOthers: true)
         }
     }
 
     /// The foreign items of this name. Only the empty namespace has foreign items.
     public func foreignItems(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [TokenItem] {
         try withServiceCall(call) { serviceCall throws(TokenKeepError) in
-            try serviceCall.foreignItems(name, try versionKey())
+            try ItemReading(whole: serviceCall, key: versionKey()).foreignItems(name)
         }
     }
 
@@ -168,7 +168,7 @@ public final class SecretServiceModule: Module, OwnVaultDetecting {
         namespace: String, service: String?, _ call: CallContext
     ) throws(TokenKeepError) -> ItemListing {
         var listing = try withServiceCall(call) { serviceCall throws(TokenKeepError) in
-            try serviceCall.list(namespace: namespace, service: service)
+            try ItemLists(whole: serviceCall).list(namespace: namespace, service: service)
         }
         listing.problem = listing.problem?.inModule(name)
         return listing
@@ -176,7 +176,8 @@ public final class SecretServiceModule: Module, OwnVaultDetecting {
 
     /// The namespaces in which TokenKeep has items.
     public func namespaces(_ call: CallContext) throws(TokenKeepError) -> Set<String>? {
-        try withServiceCall(call) { serviceCall throws(TokenKeepError) in try serviceCall.namespaces() }
+        try withServiceCall(call) { serviceCall throws(TokenKeepError) in try ItemLists(whole: serviceCall).namespaces()
+        }
     }
 
     /// True: the service stores a sealed secret like any other.
@@ -189,7 +190,7 @@ public final class SecretServiceModule: Module, OwnVaultDetecting {
     public func sealedItems(_ call: CallContext) -> [ItemName] {
         guard let vaultID = (try? call.sealer?.vaultID()) ?? nil else { return [] }
         let names = try? withServiceCall(call) { serviceCall throws(TokenKeepError) in
-            try serviceCall.names(sealedBy: vaultID)
+            try ItemLists(whole: serviceCall).names(sealedBy: vaultID)
         }
         return names ?? []
     }
@@ -199,7 +200,7 @@ public final class SecretServiceModule: Module, OwnVaultDetecting {
         let place = "the Secret Service on the session bus"
         do throws(TokenKeepError) {
             let isLocked = try withServiceCall(call) { serviceCall throws(TokenKeepError) in
-                try serviceCall.isDefaultCollectionLocked(for: "the default keyring")
+                try KeyringLocks(whole: serviceCall).isDefaultCollectionLocked(for: "the default keyring")
             }
             return ModuleReport(
                 module: name, place: place,
@@ -218,16 +219,16 @@ public final class SecretServiceModule: Module, OwnVaultDetecting {
     /// Prompts are shown without the lock, so that no thread waits for the user's answer.
     private func change<Result>(
         _ name: ItemName, _ call: CallContext, isConditional: Bool,
-        _ body: (ServiceCall, ItemVersionKey, WriteMark) throws(TokenKeepError) -> Result
+        _ body: (ItemWriting) throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
         let mark = WriteMark()
         let isFinal = { isConditional && mark.hasWritten }
         let silent = call.withoutPrompts
         do throws(TokenKeepError) {
             return try withServiceCall(silent, of: name, unless: isFinal) { serviceCall throws(TokenKeepError) in
-                let key = try versionKey()
-                return try gate.withLock(name, until: serviceCall.deadline) { () throws(TokenKeepError) in
-                    try body(serviceCall, key, mark)
+                let writing = ItemWriting(whole: serviceCall, key: try versionKey(), mark: mark)
+                return try gate.withLock(name, until: writing.deadline) { () throws(TokenKeepError) in
+                    try body(writing)
                 }
             }
         } catch {
@@ -236,7 +237,7 @@ public final class SecretServiceModule: Module, OwnVaultDetecting {
         }
         do throws(TokenKeepError) {
             return try withServiceCall(call, unless: isFinal) { serviceCall throws(TokenKeepError) in
-                try body(serviceCall, try versionKey(), mark)
+                try body(ItemWriting(whole: serviceCall, key: versionKey(), mark: mark))
             }
         } catch {
             throw error.noting(mark)

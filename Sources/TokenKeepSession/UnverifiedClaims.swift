@@ -1,4 +1,3 @@
-import CSodium
 public import TokenKeepCore
 
 /// The claims of a JSON Web Token (RFC 7519), read without checking its signature: anybody can have written them.
@@ -40,20 +39,13 @@ public struct UnverifiedClaims {
         token.withUnsafeBytes { bytes -> SecretBytes? in
             let padding = bytes[start..<end].reversed().prefix { $0 == UInt8(ascii: "=") }.count
             let part = UnsafeRawBufferPointer(rebasing: bytes[start..<end - min(padding, 2)])
-            return decode(part, sodium_base64_VARIANT_URLSAFE_NO_PADDING)
-                ?? decode(part, sodium_base64_VARIANT_ORIGINAL_NO_PADDING)
+            return decode(part, .url) ?? decode(part, .unpadded)
         }
     }
 
-    private static func decode(_ part: UnsafeRawBufferPointer, _ variant: Int32) -> SecretBytes? {
-        var length = 0
+    private static func decode(_ part: UnsafeRawBufferPointer, _ alphabet: Base64Text.Alphabet) -> SecretBytes? {
         let decoded = try? SecretBytes(capacity: part.count * 3 / 4 + 3) { output in
-            guard let target = output.bindMemory(to: UInt8.self).baseAddress,
-                sodium_base642bin(
-                    target, output.count, part.bindMemory(to: CChar.self).baseAddress, part.count, nil, &length, nil,
-                    variant) == 0
-            else { return 0 }
-            return length
+            Base64Text.decode(part, into: output, alphabet) ?? 0
         }
         return decoded.flatMap { $0.count > 0 ? $0 : nil }
     }

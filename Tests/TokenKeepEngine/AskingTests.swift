@@ -68,7 +68,7 @@ import TokenKeepCore
 }
 
 /// A connection to a service that asks its user before each deletion.
-private struct AskingConnection: Module {
+private struct AskingConnection: BasicModule {
     let base: ScriptedConnection
     var isLocked = false
     let meanwhile: @Sendable () -> Void

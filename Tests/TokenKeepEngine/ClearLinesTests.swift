@@ -83,7 +83,7 @@ import TokenKeepRecords
 }
 
 /// A module that can only clear its item. A cancelled call changes nothing.
-private final class ClearedPlace: Module {
+private final class ClearedPlace: BasicModule {
     let name: String
     let supportsPendingWrites: Bool
     let isCleared = MutexGuarded(false)
@@ -114,7 +114,7 @@ private final class ClearedPlace: Module {
 }
 
 /// A connection to a service that refuses every removal.
-private struct RefusingConnection: Module {
+private struct RefusingConnection: BasicModule {
     let base: ScriptedConnection
     var name: String { base.name }
     var supportsPendingWrites: Bool { true }

@@ -1,11 +1,12 @@
 import Synchronization
 import Testing
 import TokenKeepCore
+import TokenKeepRecords
 
 @testable import TokenKeepEngine
 
 /// A module that fails with scripted statuses, and otherwise keeps items in memory.
-final class ScriptedModule: Module {
+final class ScriptedModule: BasicModule {
     let name: String
     private let memory = MemoryModule()
     private let failures: Mutex<[StackLine.Operation: Status]>
@@ -217,8 +218,13 @@ final class ScriptedModule: Module {
 
     // MARK: Memory-only items
 
+    /// The stack behind the journal, which looks for a memory-only item first.
+    private func journal() throws -> Reconciler {
+        Reconciler(try stack(), records: Records(at: "/nonexistent"))
+    }
+
     @Test func memoryOnlyItemsStandBeforeTheStackAndRemoveNothingBelow() throws {
-        let stack = try stack()
+        let stack = try journal()
         _ = try stack.save(request("kept"), call)
         _ = try stack.save(request("123456", level: .memoryOnly), call)
         #expect(try stack.load(item, call).secret.utf8String == "123456")
@@ -233,7 +239,7 @@ final class ScriptedModule: Module {
     }
 
     @Test func memoryOnlyItemsAreListedComparedAndCleared() throws {
-        let stack = try stack()
+        let stack = try journal()
         let version = try stack.save(request("1", level: .memoryOnly), call).version
         #expect(try stack.list(namespace: "", service: "s", call).items.map(\.module) == ["memory"])
         #expect(throws: TokenKeepError(.duplicate, "")) {

@@ -118,7 +118,7 @@ private final class KeepingConnections: Sendable {
     }
 }
 
-private struct KeepingConnection: Module {
+private struct KeepingConnection: BasicModule {
     let base: ScriptedConnection
     let connections: KeepingConnections
 

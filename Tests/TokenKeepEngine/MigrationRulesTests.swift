@@ -8,7 +8,7 @@ import TokenKeepRecords
 @testable import TokenKeepEngine
 
 /// A deferrable module with scripted faults.
-private final class ScriptedPlace: Module {
+private final class ScriptedPlace: BasicModule {
     /// The faults of the module.
     struct Faults {
         var failing: Set<StackLine.Operation> = []

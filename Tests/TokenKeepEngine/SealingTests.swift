@@ -304,7 +304,7 @@ import TokenKeepCore
 }
 
 /// A first module that cannot have pending writes, and refuses every save.
-struct ShelfThatTakesNothing: Module {
+struct ShelfThatTakesNothing: BasicModule {
     let name = "shelf"
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         throw TokenKeepError(.notFound, "the shelf is empty")

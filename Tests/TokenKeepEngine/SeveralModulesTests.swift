@@ -241,7 +241,7 @@ import TokenKeepRecords
 }
 
 /// A deferrable module with scripted failures. Several stores may share the module, one thread at a time.
-private final class FailingModule: Module, @unchecked Sendable {
+private final class FailingModule: BasicModule, @unchecked Sendable {
     let name: String
     let supportsPendingWrites = true
     /// The statuses with which operations fail.

@@ -189,7 +189,7 @@ import TokenKeepRecords
 }
 
 /// A connection that cancels its store's call when the service does not answer.
-private struct CutConnection: Module {
+private struct CutConnection: BasicModule {
     let base: ScriptedConnection
     let isSent: Bool
     let cancel: @Sendable () -> Void

@@ -185,7 +185,7 @@ private enum WalkTable {
 }
 
 /// A module that is never asked, because the walk's own closure answers.
-private struct NamedModule: Module {
+private struct NamedModule: BasicModule {
     let name: String
     private var refusal: TokenKeepError { TokenKeepError(.internal, "not to be asked") }
 

@@ -55,7 +55,7 @@ final class LockableShelf: Sendable {
 }
 
 /// A store's way to the shelf, in the place of the module `secret-service`.
-struct ShelfModule: Module {
+struct ShelfModule: BasicModule {
     let name = "secret-service"
     let supportsPendingWrites = true
     let shelf: LockableShelf

@@ -225,18 +225,19 @@ int tokenkeep_program_ask(const char *path, const char *argument, char *const en
                           const void *request, size_t length, uint32_t timeout_ms, uint8_t *reply,
                           size_t capacity, size_t *reply_length);
 
-/* Sends a request to the program of a user that listens on a SOCK_SEQPACKET socket, and receives its reply of
- * at most capacity bytes. 0, or an errno: ENOENT if nobody listens, EPERM if another user does, ETIMEDOUT if
- * there is no reply within timeout_ms, EPROTO if there is none at all or it is longer. */
-int tokenkeep_socket_ask(const char *path, uid_t user, const void *request, size_t length,
-                         uint32_t timeout_ms, uint8_t *reply, size_t capacity, size_t *reply_length);
+/* How a socket tells the end of a request and of a reply. */
+typedef enum tokenkeep_framing {
+    TOKENKEEP_MESSAGE,    /* one message of SOCK_SEQPACKET */
+    TOKENKEEP_TEXT_TO_NUL /* the bytes up to a NUL, of SOCK_STREAM: varlink */
+} tokenkeep_framing;
 
-/* Sends a varlink call, which ends with a NUL, to the program of a user that listens on a SOCK_STREAM socket,
- * and receives its reply without the NUL. Reads at most capacity bytes. 0, or an errno: ENOENT if nobody
- * listens, EPERM if another user does, ETIMEDOUT if the reply's end does not come within timeout_ms, EPROTO
- * if the connection ends before it, EMSGSIZE if the reply is longer. */
-int tokenkeep_varlink_ask(const char *path, uid_t user, const void *request, size_t length,
-                          uint32_t timeout_ms, uint8_t *reply, size_t capacity, size_t *reply_length);
+/* Sends a request to the program of a user that listens on a socket, and receives its reply of at most
+ * capacity bytes. The request of a text ends with the NUL; the reply is without it. 0, or an errno: ENOENT if
+ * nobody listens, EPERM if another user does, ETIMEDOUT if the reply's end does not come within timeout_ms,
+ * EPROTO if the connection ends before it. A longer reply is EMSGSIZE for a text, EPROTO for a message. */
+int tokenkeep_socket_ask(const char *path, uid_t user, tokenkeep_framing framing, const void *request,
+                         size_t length, uint32_t timeout_ms, uint8_t *reply, size_t capacity,
+                         size_t *reply_length);
 
 /* Makes a key in the user's keyring of the kernel (keyrings(7)), for all processes of the real user and no
  * other user. The key expires after timeout_s seconds; 0 for no expiry. A key of the same description is

@@ -96,11 +96,11 @@ public struct SaveRequest: Sendable {
         }
     }
 
-    /// Throws ``Status/conflict`` unless the existing item has the version `expected`.
+    /// Throws ``Status/conflict`` unless the existing item has the version `expected`. nil stands for any version.
     public static func check(
-        version expected: UInt64, of name: ItemName, present: ItemDetails?
+        version expected: UInt64?, of name: ItemName, present: ItemDetails?
     ) throws(TokenKeepError) {
-        guard present?.version == expected else {
+        guard expected == nil || present?.version == expected else {
             let what = present == nil ? "is not there any more" : "changed since it was read"
             throw TokenKeepError(.conflict, "\(name) \(what)", hint: "load it again and decide anew")
         }

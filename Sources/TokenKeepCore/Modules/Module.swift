@@ -3,6 +3,9 @@
 /// A module does not know the other modules: the stack asks them in order and combines their answers. Calls may come
 /// from several threads at once. A module must check all data that it reads before using them, and must answer before
 /// the deadline.
+///
+/// No member has a default here: ``BasicModule`` answers for a module that stands alone, ``ModuleWrapper`` asks the wrapped
+/// module. So the compiler asks of a new member what both do.
 public protocol Module: Sendable {
     /// The module's name, as in the lines of a stack and in ``ItemDetails/module``.
     var name: String { get }
@@ -19,6 +22,11 @@ public protocol Module: Sendable {
     /// Whether the module may be able to answer now. A module that did not answer an earlier call is asked, for at most
     /// 250 ms.
     func mayAnswer(asking call: CallContext) -> Bool
+
+    /// Whether the module's service is a provider of this very vault, as far as it answers in time.
+    ///
+    /// The module then counts as absent: a vault with itself as a module would keep each item twice.
+    func isOwnVault(_ call: CallContext) -> Bool
 
     /// Whether the module knows the time of the last change of each of its items.
     var reportsModificationTime: Bool { get }
@@ -87,7 +95,10 @@ public protocol Module: Sendable {
     func report(_ call: CallContext) -> ModuleReport
 }
 
-extension Module {
+/// A module that stands alone.
+public protocol BasicModule: Module {}
+
+extension BasicModule {
     /// False: the module is always available.
     public var supportsPendingWrites: Bool { false }
     /// False: the module is not the vault.
@@ -96,6 +107,8 @@ extension Module {
     public var mayAnswer: Bool { true }
     /// The same as ``mayAnswer``: the module itself notices that it answers again.
     public func mayAnswer(asking call: CallContext) -> Bool { mayAnswer }
+    /// False: the module asks no service.
+    public func isOwnVault(_ call: CallContext) -> Bool { false }
     /// False: the module does not know when its items changed.
     public var reportsModificationTime: Bool { false }
     /// Does nothing: the module reports no changes, so `observer` is never called.

@@ -1,76 +1,10 @@
 import TokenKeepCore
 
 extension Dispatcher {
-    /// Saves an item in the stack's modules. Never called for a memory-only item.
-    typealias SaveInPlaces = (SaveRequest, CallContext) throws(TokenKeepError) -> SaveOutcome
-
-    /// Finds the details of the item with which a condition is compared.
-    typealias Present = (ItemName, CallContext) throws(TokenKeepError) -> ItemDetails?
-
     /// Saves an item in the stack's first module that accepts it, and removes older copies from later modules.
     ///
-    /// - Parameter present: finds the item with which the condition of a memory-only item's first save is compared; nil to
-    ///   ask the modules.
-    func save(
-        _ request: SaveRequest, _ call: CallContext, inPlaces: SaveInPlaces? = nil, present: Present? = nil
-    ) throws(TokenKeepError) -> SaveOutcome {
-        let inPlaces = inPlaces ?? saveInPlaces
-        if let item = memory.item(request.name) {
-            return try save(request, over: item, call, inPlaces)
-        }
-        if request.accessLevel == .memoryOnly {
-            return try saveInMemory(request, call, present ?? found)
-        }
-        return try inPlaces(request, call)
-    }
-
-    /// Saves an item while a memory-only item of the same name exists, which a load returns.
-    ///
-    /// Checks the precondition against the memory-only item. Without a level, or with the level memory-only, the save
-    /// replaces the memory-only item's value. With another level, the stack's modules get the item, and the memory-only
-    /// item is removed.
-    private func save(
-        _ request: SaveRequest, over item: TokenItem, _ call: CallContext, _ inPlaces: SaveInPlaces
-    ) throws(TokenKeepError) -> SaveOutcome {
-        try request.check(present: item.details)
-        try checkRequirementsInMemory(request.details(replacing: item.details, module: memory.name), over: item.details)
-        guard let level = request.accessLevel, level != .memoryOnly else {
-            return SaveOutcome(version: try memory.save(request, call), module: memory.name)
-        }
-        var request = request
-        request.precondition = .none
-        let outcome = try inPlaces(request, call)
-        _ = try memory.clear(request.name, ifVersion: nil, call)
-        return outcome
-    }
-
-    /// Saves a memory-only item. Removes nothing from the stack's modules.
-    private func saveInMemory(
-        _ request: SaveRequest, _ call: CallContext, _ find: Present
-    ) throws(TokenKeepError) -> SaveOutcome {
-        var request = request
-        if request.precondition != .none {
-            try request.check(present: find(request.name, call))
-            request.precondition = .none
-        }
-        try checkRequirementsInMemory(request.details(replacing: nil, module: memory.name), over: nil)
-        return SaveOutcome(version: try memory.save(request, call), module: memory.name)
-    }
-
-    private func found(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> ItemDetails? {
-        try findForCondition(name, call).details
-    }
-
-    /// Throws if memory does not meet an item's protection requirement, or if the save would lower the requirements.
-    private func checkRequirementsInMemory(
-        _ details: ItemDetails, over present: ItemDetails?
-    ) throws(TokenKeepError) {
-        try details.checkLowersNothing(of: present, module: memory.name)
-        guard details.accessLevel == .memoryOnly, !details.flags.isDisjoint(with: .requirements) else { return }
-        try memory.protection(of: .memoryOnly, details.flags)?.requireEnforced(.memoryOnly, details.flags)
-    }
-
-    func saveInPlaces(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
+    /// Keeps no record: ``Saving`` saves where the first module has records or pending writes.
+    func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
         let places = places(for: .save)
         let request = places.count > 1 ? try completed(request, for: places, call) : request
         var taken: Set<String> = []
@@ -96,12 +30,11 @@ extension Dispatcher {
     /// Whether a failed save may try the next module of the stack.
     ///
     /// A save with a precondition never goes on, because only one module checks the precondition. After an outage, a
-    /// save goes on only if the vault can record a pending write for the failed module, or if the line's action is not
-    /// `bad`. If a save went on in any other case, a load would later find the failed module's older value.
+    /// save goes on only if the line's action is not `bad`: a load would later find the failed module's older value.
     private func maySave(_ request: SaveRequest, past error: TokenKeepError, _ action: StackAction) -> Bool {
         guard request.precondition == .none else { return false }
         switch error.status {
-        case .unavailable, .timedOut, .notFound: return canRecordPending || action != .bad
+        case .unavailable, .timedOut, .notFound: return action != .bad
         default: return true
         }
     }

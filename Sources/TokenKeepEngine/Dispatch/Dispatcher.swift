@@ -14,8 +14,6 @@ struct Dispatcher: Sendable {
     let memory: MemoryModule
     /// Receives an event for each module's answer; nil for no trace.
     var trace: StackTraceHandler?
-    /// Whether the vault can record a pending write for a module that fails, so that a save may go on.
-    var canRecordPending = false
 
     /// Loads the item from the first module that has it. If no module has the item, throws the worst failure.
     ///
@@ -39,7 +37,7 @@ struct Dispatcher: Sendable {
         throw walk.failure(of: name)
     }
 
-    /// Clears the item from every module with a `clear` line, and from memory.
+    /// Clears the item from every module with a `clear` line.
     ///
     /// - Parameters:
     ///   - version: the version that the item must have; nil clears any version.
@@ -49,15 +47,14 @@ struct Dispatcher: Sendable {
         _ name: ItemName, ifVersion version: UInt64?, passesOutages: Bool = true, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         let places = places(for: .clear)
-        let isInMemory = memory.item(name) != nil
         var holder = places.first?.module.name
         let isAlone = places.count == 1 && self.places(for: .load).modules.map(\.name) == [holder]
-        if let version, !isAlone || isInMemory {
+        if let version, !isAlone {
             let present = try findForCondition(name, call).details
             try SaveRequest.check(version: version, of: name, present: present)
-            holder = isInMemory ? nil : present?.module
+            holder = present?.module
         }
-        var wasThere = try memory.clear(name, ifVersion: isInMemory ? version : nil, call)
+        var wasThere = false
         var ignored: TokenKeepError?
         var outage: TokenKeepError?
         let walk = walk(.clear, name.description) { place throws(TokenKeepError) in
@@ -77,7 +74,7 @@ struct Dispatcher: Sendable {
         if let failure = walk.failure { throw failure }
         if !passesOutages, let outage { throw outage }
         // If the stack's only module failed before it checked the version, the clear must fail too.
-        if version != nil, places.count == 1, !isInMemory, let ignored { throw ignored }
+        if version != nil, places.count == 1, let ignored { throw ignored }
         if places.isEmpty, !wasThere { throw Dispatcher.noModule("clears") }
         return wasThere
     }

@@ -9,13 +9,7 @@ extension Reconciler {
     func clear(
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
-        guard dispatcher.memory.item(name) == nil else {
-            // A load returns the memory-only item, so check that item's version. Then clear the stack's item of the
-            // same name.
-            _ = try dispatcher.memory.clear(name, ifVersion: version, call)
-            _ = try clear(name, ifVersion: nil, call)
-            return true
-        }
+        guard dispatcher.memory.item(name) == nil else { return try clearInMemory(name, ifVersion: version, call) }
         guard usesRecords else { return try dispatcher.clear(name, ifVersion: version, call) }
         if version != nil { try drainBeforeCondition(name, call) }
         return try Clearing(reconciler: self, version: version).run(name, call)

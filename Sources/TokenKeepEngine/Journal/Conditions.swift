@@ -23,7 +23,6 @@ extension Dispatcher {
     func findForCondition(
         _ name: ItemName, _ call: CallContext, record: JournalRecord? = nil
     ) throws(TokenKeepError) -> Found {
-        if let item = memory.item(name) { return Found(details: item.details, secret: item.secret) }
         var found = Found()
         var failure: TokenKeepError?
         var silent = self
@@ -88,11 +87,5 @@ extension Reconciler {
             return Dispatcher.Found(details: try item.entry.record?.openDetails())
         }
         return try dispatcher.findForCondition(item.name, call, record: item.entry.record)
-    }
-
-    /// The same for a save of a memory-only item, which changes no record.
-    func present(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> ItemDetails? {
-        if usesRecords { try drainBeforeCondition(name, call) }
-        return try dispatcher.findForCondition(name, call).details
     }
 }

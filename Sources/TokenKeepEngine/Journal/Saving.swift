@@ -3,19 +3,20 @@ import TokenKeepKeys
 import TokenKeepRecords
 
 extension Reconciler {
-    /// Saves the item in the first module that a `save` line of the stack names.
+    /// Saves the item in memory, or in the first module that a `save` line of the stack names.
     ///
     /// If the first module misses the value, the journal keeps the value as a pending write.
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
-        try dispatcher.save(request, call, inPlaces: saveInPlaces, present: present)
+        if let item = dispatcher.memory.item(request.name) { return try save(request, over: item, call) }
+        return try request.accessLevel == .memoryOnly ? saveInMemory(request, call) : saveInModules(request, call)
     }
 
-    private func saveInPlaces(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
+    /// Saves the item in the stack's modules. A first module without records and pending writes, such as `memory`, needs
+    /// no journal.
+    func saveInModules(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
         guard let first = dispatcher.places(for: .save).first?.module,
             first.supportsPendingWrites || first.holdsRecords
-        else {
-            return try dispatcher.saveInPlaces(request, call)
-        }
+        else { return try dispatcher.save(request, call) }
         guard call.promptsAllowed else { return try Saving(reconciler: self, first: first).run(request, call) }
         let saving = Saving(reconciler: self, first: first, mayAsk: true)
         do throws(TokenKeepError) {
@@ -109,7 +110,7 @@ struct Saving {
                 isBusy: problem.status == .busy, isQuiet: isQuiet)
         else { throw problem }
         do throws(TokenKeepError) {
-            return try dispatcher.saveInPlaces(request, call)
+            return try dispatcher.save(request, call)
         } catch {
             // The vault failed, so no change can become pending. Therefore throw the vault's failure, not the module's.
             guard progress == .unlocked, error.status == .unavailable || error.status == .timedOut else { throw error }

@@ -11,7 +11,7 @@ import TokenKeepRecords
 /// absent module with the mark counts as unavailable, because it may have items.
 ///
 /// Every call leaves part of its time to the modules that come later in the stack.
-struct DeferrableModule: RememberingModule {
+struct DeferrableModule: ModuleWrapper, RememberingModule {
     let base: any Module
     let records: Records
     private let seen = SeenValues()
@@ -23,16 +23,7 @@ struct DeferrableModule: RememberingModule {
         self.records = records
     }
 
-    var name: String { base.name }
     var supportsPendingWrites: Bool { true }
-    var reportsModificationTime: Bool { base.reportsModificationTime }
-    var supportsSealing: Bool { base.supportsSealing }
-    var mayAnswer: Bool { base.mayAnswer }
-    func mayAnswer(asking call: CallContext) -> Bool { base.mayAnswer(asking: call) }
-
-    func whenChanged(_ observer: @escaping @Sendable () -> Bool) { base.whenChanged(observer) }
-
-    func prepare(_ call: CallContext) throws(TokenKeepError) { try base.prepare(call) }
 
     func lastSeen(_ name: ItemName) -> SeenValue? { seen[name] }
 
@@ -188,10 +179,6 @@ struct DeferrableModule: RememberingModule {
         }
     }
 
-    func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? {
-        base.protection(of: level, flags)
-    }
-
     func sealedItems(_ call: CallContext) -> [ItemName] { base.sealedItems(share(of: call)) }
 
     func report(_ call: CallContext) -> ModuleReport { base.report(share(of: call)) }
@@ -227,8 +214,7 @@ struct DeferrableModule: RememberingModule {
     /// Whether the module may hold items: the vault marked it as used, and its service is not the vault itself.
     func wasUsed() throws(TokenKeepError) -> Bool {
         guard try records.journal.hasUsed(name) else { return false }
-        let call = CallContext(deadline: Deadline(milliseconds: 1000))
-        return (base as? any OwnVaultDetecting)?.isOwnVault(call) != true
+        return !base.isOwnVault(CallContext(deadline: Deadline(milliseconds: 1000)))
     }
 
     private func share(of call: CallContext) -> CallContext { call.leavingTime }

@@ -2,7 +2,7 @@ import Synchronization
 import TokenKeepCore
 
 /// Holds items in guarded memory until the store is closed or the process ends.
-final class MemoryModule: Module {
+final class MemoryModule: BasicModule {
     let name = "memory"
     private let items = MutexGuarded<[ItemName: TokenItem]>([:])
     private let versionKey = MutexGuarded<ItemVersionKey?>(nil)
@@ -50,9 +50,7 @@ final class MemoryModule: Module {
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         try items.withLock { items throws(TokenKeepError) in
-            if let version {
-                try SaveRequest.check(version: version, of: name, present: items[name]?.details)
-            }
+            try SaveRequest.check(version: version, of: name, present: items[name]?.details)
             return items.removeValue(forKey: name) != nil
         }
     }

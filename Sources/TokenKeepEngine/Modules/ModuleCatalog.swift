@@ -70,8 +70,8 @@ package enum ModuleCatalog {
 extension Store {
     /// The module of the stack's only line, without the wrappers that the store put around it.
     fileprivate var onlyModule: any Module {
-        guard let module = dispatcher.programs.places.first?.module else { return dispatcher.memory }
-        let base = (module as? DeferrableModule)?.base ?? module
-        return (base as? SealingModule)?.base ?? base
+        var module = dispatcher.programs.places.first?.module ?? dispatcher.memory
+        while let wrapper = module as? any ModuleWrapper { module = wrapper.base }
+        return module
     }
 }

@@ -4,22 +4,11 @@ import TokenKeepCore
 ///
 /// If an item requires more protection than the module provides, the vault seals the item's secret. The module then
 /// stores the sealed bytes like any other secret.
-struct SealingModule: Module {
+struct SealingModule: ModuleWrapper {
     let base: any Module
     let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey
 
-    var name: String { base.name }
-    var supportsPendingWrites: Bool { base.supportsPendingWrites }
-    var reportsModificationTime: Bool { base.reportsModificationTime }
-    var mayAnswer: Bool { base.mayAnswer }
-    func mayAnswer(asking call: CallContext) -> Bool { base.mayAnswer(asking: call) }
     var supportsSealing: Bool { true }
-
-    func whenChanged(_ observer: @escaping @Sendable () -> Bool) { base.whenChanged(observer) }
-    func prepare(_ call: CallContext) throws(TokenKeepError) { try base.prepare(call) }
-    func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? { base.protection(of: level, flags) }
-    func report(_ call: CallContext) -> ModuleReport { base.report(call) }
-    func namespaces(_ call: CallContext) throws(TokenKeepError) -> Set<String>? { try base.namespaces(call) }
 
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         try opened(try base.load(name, call), call)
@@ -31,9 +20,7 @@ struct SealingModule: Module {
         let name = item.details.name
         guard let vault = sealer.vaultID(ofSealed: item.secret) else {
             guard try sealer.isHeldSealed(name, by: self.name) else { return item }
-            throw TokenKeepError(
-                .corrupt, "another item stands in the place of \(name), which the vault sealed", module: "vault",
-                hint: "nothing was deleted; save the item anew, or clear it")
+            throw .standsInPlace(ofSealed: name)
         }
         guard try sealer.vaultID() == vault else {
             throw TokenKeepError(.notFound, "no item \(name): another vault sealed it", module: self.name)
@@ -57,13 +44,8 @@ struct SealingModule: Module {
         var plain = request
         // The precondition is checked already. The wrapped module knows only the version of the sealed item.
         plain.precondition = .none
-        guard Protection.isAsked(by: details.accessLevel, details.flags),
-            try sealer.sealsItems(of: details.accessLevel)
-        else {
+        guard try sealer.seals(details, isAcknowledged: request.mayLowerRequirements) else {
             return try savePlain(plain, sealer, call)
-        }
-        if !request.mayLowerRequirements, !details.flags.isDisjoint(with: .requirements) {
-            try sealer.protection(of: details.accessLevel, details.flags).checkRequirements(of: details)
         }
         details.version = try versionKey().version(of: details, secret: request.secret)
         let sealed = try sealer.seal(request.secret, of: details, for: name, call)
@@ -74,6 +56,10 @@ struct SealingModule: Module {
         _ = try base.save(stored, call)
         sealer.acknowledge(request.name, in: name)
         return details.version
+    }
+
+    func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64? {
+        try save(request, call.withoutPrompts)
     }
 
     /// The metadata of the item that a save replaces; nil if there is none.
@@ -102,9 +88,8 @@ struct SealingModule: Module {
     func clear(
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
-        if let version {
-            let present = try loadIfThere(name, call)?.details
-            try SaveRequest.check(version: version, of: name, present: present)
+        if version != nil {
+            try SaveRequest.check(version: version, of: name, present: loadIfThere(name, call)?.details)
         }
         let wasThere = try base.clear(name, ifVersion: nil, call)
         try? call.sealer?.forget(name, in: self.name, everywhere: true)
@@ -114,13 +99,5 @@ struct SealingModule: Module {
     func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         try base.clearOwn(name, call)
         try? call.sealer?.forget(name, in: self.name, everywhere: true)
-    }
-
-    func foreignItems(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [TokenItem] {
-        try base.foreignItems(name, call)
-    }
-
-    func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
-        try base.list(namespace: namespace, service: service, call)
     }
 }

@@ -1,5 +1,4 @@
 import CJansson
-import CSodium
 import Glibc
 import TokenKeepCore
 
@@ -35,19 +34,14 @@ enum CredentialsReply {
     }
 
     private static func decoded(_ text: UnsafeRawBufferPointer, atMost limit: Int) throws(DeviceFault) -> SecretBytes {
-        var outcome: Int32 = -1
+        var count: Int?
         let bytes = try DeviceFault.needing { () throws(TokenKeepError) in
             try SecretBytes(capacity: limit) { bytes in
-                guard let start = bytes.bindMemory(to: UInt8.self).baseAddress else { return 0 }
-                var count = 0
-                outcome = sodium_base642bin(
-                    start, bytes.count,
-                    text.bindMemory(to: CChar.self).baseAddress, text.count, nil, &count, nil,
-                    sodium_base64_VARIANT_ORIGINAL)
-                return outcome == 0 ? count : 0
+                count = Base64Text.decode(text, into: bytes)
+                return count ?? 0
             }
         }
-        guard outcome == 0 else { throw malformed }
+        guard count != nil else { throw malformed }
         return bytes
     }
 

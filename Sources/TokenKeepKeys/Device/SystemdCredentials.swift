@@ -1,4 +1,3 @@
-import CSodium
 import CSystemShims
 import Glibc
 import TokenKeepCore
@@ -94,17 +93,14 @@ package struct SystemdCredentials: Sendable {
             #"{"method":"io.systemd.Credentials.\#(method)","parameters":{"name":"tokenkeep","scope":"user",""#
             + member + #"":""#
         let tail = #""}}"# + "\0"
-        let length = sodium_base64_encoded_len(bytes.count, sodium_base64_VARIANT_ORIGINAL)
+        let length = Base64Text.length(of: bytes.count)
         return try DeviceFault.needing { () throws(TokenKeepError) in
             // The NUL of base64 is overwritten by the tail.
-            try SecretBytes(count: head.utf8.count + length - 1 + tail.utf8.count) { call in
+            try SecretBytes(count: head.utf8.count + length + tail.utf8.count) { call in
                 call.copyBytes(from: head.utf8)
                 let text = UnsafeMutableRawBufferPointer(rebasing: call[head.utf8.count...])
-                guard let start = text.bindMemory(to: CChar.self).baseAddress else { return }
-                _ = sodium_bin2base64(
-                    start, text.count, bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count,
-                    sodium_base64_VARIANT_ORIGINAL)
-                UnsafeMutableRawBufferPointer(rebasing: text[(length - 1)...]).copyBytes(from: tail.utf8)
+                Base64Text.encode(bytes, into: text)
+                UnsafeMutableRawBufferPointer(rebasing: text[length...]).copyBytes(from: tail.utf8)
             }
         }
     }
@@ -127,8 +123,8 @@ package struct SystemdCredentials: Sendable {
             try SecretBytes(capacity: CredentialsReply.longest) { reply in
                 var count = 0
                 error = call.withUnsafeBytes { call in
-                    tokenkeep_varlink_ask(
-                        path, SystemdCredentials.root, call.baseAddress, call.count, left,
+                    tokenkeep_socket_ask(
+                        path, SystemdCredentials.root, TOKENKEEP_TEXT_TO_NUL, call.baseAddress, call.count, left,
                         reply.bindMemory(to: UInt8.self).baseAddress, reply.count, &count)
                 }
                 return error == 0 ? count : 0

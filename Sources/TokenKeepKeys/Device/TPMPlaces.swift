@@ -87,7 +87,8 @@ package struct TPMPlaces: Sendable {
             switch self {
             case .socket(let path):
                 return tokenkeep_socket_ask(
-                    path, 0, request.baseAddress, request.count, milliseconds, bytes, reply.count, &count)
+                    path, 0, TOKENKEEP_MESSAGE, request.baseAddress, request.count, milliseconds, bytes, reply.count,
+                    &count)
             case .program(let path, let configuration):
                 // Nothing else of the environment: tpm2-tss would log secrets.
                 let variable = configuration.map { strdup("TOKENKEEP_TCTI=" + $0) }

@@ -29,7 +29,7 @@ struct DiscoveryCache {
         var hash = [UInt8](repeating: 0, count: 16)
         let bytes = Array(text.utf8)
         crypto_generichash(&hash, hash.count, bytes, UInt64(bytes.count), nil, 0)
-        let text = try? hash.withUnsafeBytes { bytes throws(TokenKeepError) in try Base64URL.encoded(bytes) }
+        let text = try? hash.withUnsafeBytes { bytes throws(TokenKeepError) in try Base64Text.encoded(bytes, .url) }
         return text?.utf8String ?? ""
     }
 

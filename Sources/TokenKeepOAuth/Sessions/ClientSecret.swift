@@ -1,4 +1,3 @@
-import CSodium
 import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepSession
@@ -39,9 +38,7 @@ enum ClientSecret {
                 UnsafeMutableRawBufferPointer(rebasing: bytes[name.count...]).copyBytes(from: $0.dropFirst())
             }
         }
-        let encoded = try pair.withUnsafeBytes { bytes throws(TokenKeepError) in
-            try Base64URL.encoded(bytes, variant: sodium_base64_VARIANT_ORIGINAL)
-        }
+        let encoded = try pair.withUnsafeBytes { bytes throws(TokenKeepError) in try Base64Text.encoded(bytes) }
         return try SecretText.joined("Basic ", encoded)
     }
 }

@@ -87,8 +87,8 @@ struct AuthorizationRequest {
         }
         self.redirect = redirect
         verifier = try CodeVerifier()
-        state = try Base64URL.random(16)
-        nonce = scope.asksForIdentity ? try Base64URL.random(16).utf8String : nil
+        state = try CodeVerifier.random(16)
+        nonce = scope.asksForIdentity ? try CodeVerifier.random(16).utf8String : nil
         var fields = [
             ("response_type", "code"), ("client_id", server.clientID), ("redirect_uri", redirect),
             ("state", state.utf8String ?? ""), ("code_challenge", verifier.challenge),

@@ -8,7 +8,7 @@ struct CodeVerifier {
     let challenge: String
 
     init() throws(TokenKeepError) {
-        let secret = try Base64URL.random(32)
+        let secret = try CodeVerifier.random(32)
         let hash = try SecretBytes(count: Int(crypto_hash_sha256_BYTES)) { hash in
             guard let start = hash.bindMemory(to: UInt8.self).baseAddress else { return }
             secret.withUnsafeBytes { bytes in
@@ -16,7 +16,14 @@ struct CodeVerifier {
             }
         }
         self.secret = secret
-        let challenge = try hash.withUnsafeBytes { bytes throws(TokenKeepError) in try Base64URL.encoded(bytes) }
+        let challenge = try hash.withUnsafeBytes { bytes throws(TokenKeepError) in try Base64Text.encoded(bytes, .url) }
         self.challenge = challenge.utf8String ?? ""
+    }
+
+    /// Random bytes as base64url without padding.
+    static func random(_ count: Int) throws(TokenKeepError) -> SecretBytes {
+        try SecretBytes(randomCount: count).withUnsafeBytes { bytes throws(TokenKeepError) in
+            try Base64Text.encoded(bytes, .url)
+        }
     }
 }

@@ -1,4 +1,3 @@
-import CSodium
 import TokenKeepCore
 
 /// Parses a program's answer, line by line. The answer is untrusted.
@@ -191,14 +190,9 @@ final class ProgramAnswer {
     }
 
     private static func decode(_ value: UnsafeRawBufferPointer, into buffer: WipingBuffer) throws(TokenKeepError) {
-        var count = 0
-        let room = try buffer.room(for: value.count / 4 * 3 + 3)
-        guard let start = room.bindMemory(to: UInt8.self).baseAddress,
-            sodium_base642bin(
-                start, room.count,
-                value.bindMemory(to: CChar.self).baseAddress, value.count, nil, &count, nil,
-                sodium_base64_VARIANT_ORIGINAL) == 0
-        else { throw .foreign("base64 that is none") }
+        guard let count = Base64Text.decode(value, into: try buffer.room(for: value.count / 4 * 3 + 3)) else {
+            throw .foreign("base64 that is none")
+        }
         buffer.grow(by: count)
     }
 }

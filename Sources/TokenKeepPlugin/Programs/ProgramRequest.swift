@@ -1,4 +1,3 @@
-import CSodium
 import TokenKeepCore
 
 /// The lines of a request to a program; see `docs/modules.md`.
@@ -61,12 +60,8 @@ struct ProgramRequest {
 
     private func line(_ key: String, _ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) {
         try buffer.append("\(key)=")
-        let length = (bytes.count + 2) / 3 * 4
-        let room = try buffer.room(for: length + 1)  // base64 adds a NUL
-        guard let start = room.bindMemory(to: CChar.self).baseAddress else { return }
-        _ = sodium_bin2base64(
-            start, length + 1, bytes.bindMemory(to: UInt8.self).baseAddress,
-            bytes.count, sodium_base64_VARIANT_ORIGINAL)
+        let length = Base64Text.length(of: bytes.count)
+        Base64Text.encode(bytes, into: try buffer.room(for: length + 1))  // base64 adds a NUL
         buffer.grow(by: length)
         try buffer.append("\n")
     }

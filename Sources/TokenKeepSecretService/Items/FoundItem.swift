@@ -56,7 +56,7 @@ extension SecretServiceModule {
         anyOf searches: [[String: String]], until deadline: Deadline
     ) throws(TokenKeepError) -> FoundItems {
         try withServiceCall(CallContext(deadline: deadline, promptsAllowed: false)) { call throws(TokenKeepError) in
-            try call.found(anyOf: searches)
+            try ItemLists(whole: call).found(anyOf: searches)
         }
     }
 
@@ -66,24 +66,22 @@ extension SecretServiceModule {
     ///   ``Status/unsupported`` if the vault sealed the item.
     public func secret(of item: FoundItem, until deadline: Deadline) throws(TokenKeepError) -> SecretBytes {
         try withServiceCall(CallContext(deadline: deadline, promptsAllowed: false)) { call throws(TokenKeepError) in
-            try call.secret(of: item)
+            try ItemLists(whole: call).secret(of: item)
         }
     }
 }
 
-extension ServiceCall {
+extension ItemLists {
     private static let subject = "the items"
-    /// So many items are read at a time.
-    private static let together = 128
 
     func found(anyOf searches: [[String: String]]) throws(TokenKeepError) -> FoundItems {
         let collections = try collections()
         var found = FoundItems()
         found.lockedCollections = collections.values.filter(\.isLocked).map(\.label).sorted()
-        let (unlocked, locked) = try search(anyOf: searches, for: ServiceCall.subject)
+        let (unlocked, locked) = try search.matches(anyOf: searches, for: ItemLists.subject)
         let paths = unlocked + locked
-        for start in stride(from: 0, to: paths.count, by: ServiceCall.together) {
-            let batch = paths[start..<min(start + ServiceCall.together, paths.count)]
+        for start in stride(from: 0, to: paths.count, by: ItemLists.batch) {
+            let batch = paths[start..<min(start + ItemLists.batch, paths.count)]
             for (path, reply) in zip(batch, try exchange(batch.map(getAll))) {
                 guard case .answer(let body) = reply, let item = StoredItem(path: path, properties: body) else {
                     found.unreadable += reply.isMissingObject ? 0 : 1
@@ -112,7 +110,7 @@ extension ServiceCall {
             throw TokenKeepError(
                 .locked, "the item is locked", hint: "unlock its collection in the keyring's own program")
         }
-        if try isGone(reply, item.path, of: [item.attributes], subject: "the item") {
+        if try search.isGone(reply, item.path, of: [item.attributes], subject: "the item") {
             throw TokenKeepError(.notFound, "the item is gone")
         }
         guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "load", "the item") }

@@ -36,22 +36,10 @@ struct ItemSealing: Sendable {
 
     /// The ID of the vault that seals the item in a save; nil if the item is not sealed.
     ///
-    /// - Throws: ``Status/policy`` if the item's protection requirement is not met, even by sealing the item; any failure
-    ///   to read the vault. If an earlier save of the sealed item was acknowledged, the requirement was met then and is
-    ///   not checked again.
+    /// - Throws: the errors of ``SecretSealer/seals(_:isAcknowledged:)``.
     func vaultID(for details: ItemDetails, isAcknowledged: Bool) throws(TokenKeepError) -> String? {
-        let (level, flags) = (details.accessLevel, details.flags)
-        guard Protection.isAsked(by: level, flags), let sealer else { return nil }
-        let isSealed = try sealer.sealsItems(of: level)
-        if !flags.isDisjoint(with: .requirements), !isAcknowledged || !isSealed {
-            try sealer.protection(of: level, flags).checkRequirements(of: details)
-        }
-        guard isSealed else {
-            // Without the vault's key for the level, the item could be copied to another machine.
-            guard !level.needsDevice else { throw ItemSealing.noVault }
-            return nil
-        }
-        guard let vaultID = try sealer.vaultID() else { throw ItemSealing.noVault }
+        guard let sealer, try sealer.seals(details, isAcknowledged: isAcknowledged) else { return nil }
+        guard let vaultID = try sealer.vaultID() else { throw TokenKeepError.noSealingVault }
         return vaultID
     }
 
@@ -73,17 +61,14 @@ struct ItemSealing: Sendable {
     func seal(
         _ secret: SecretBytes, of details: ItemDetails, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes {
-        guard let sealer else { throw ItemSealing.noVault }
+        guard let sealer else { throw TokenKeepError.noSealingVault }
         return try sealer.seal(secret, of: details, for: details.module, call)
     }
 
     func open(
         _ sealed: SecretBytes, of details: ItemDetails, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes {
-        guard let sealer else { throw ItemSealing.noVault }
+        guard let sealer else { throw TokenKeepError.noSealingVault }
         return try sealer.open(sealed, of: details, call)
     }
-
-    private static let noVault = TokenKeepError(
-        .corrupt, "the vault whose keys seal items is not there", module: "vault")
 }

@@ -1,4 +1,3 @@
-import CSodium
 import TokenKeepCore
 
 /// The form in which the service stores a secret: plain or in base64, sealed or not.
@@ -81,15 +80,10 @@ enum StoredValue {
 
     /// Encodes a secret: the prefix, followed by the secret in base64.
     static func encode(_ secret: SecretBytes) throws(TokenKeepError) -> SecretBytes {
-        let count = (secret.count + 2) / 3 * 4
-        return try SecretBytes(count: prefix.count + count) { text in
+        try SecretBytes(count: prefix.count + Base64Text.length(of: secret.count)) { text in
             text.copyBytes(from: prefix)
-            guard let text = text.bindMemory(to: CChar.self).baseAddress?.advanced(by: prefix.count) else { return }
-            secret.withUnsafeBytes { bytes in
-                // `SecretBytes` has room for the NUL that sodium_bin2base64 writes after the text.
-                _ = sodium_bin2base64(
-                    text, count + 1,
-                    bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count, sodium_base64_VARIANT_ORIGINAL)
+            secret.withUnsafeBytes {
+                Base64Text.encode($0, into: UnsafeMutableRawBufferPointer(rebasing: text[prefix.count...]))
             }
         }
     }
@@ -98,19 +92,13 @@ enum StoredValue {
     ///
     /// - Throws: ``Status/corrupt`` if the text is not valid base64.
     static func decode(_ text: SecretBytes) throws(TokenKeepError) -> SecretBytes {
-        let padding = text.withUnsafeBytes { $0.suffix(2).count { $0 == UInt8(ascii: "=") } }
-        let length = text.count - prefix.count
-        guard isEncoded(text), length % 4 == 0, padding < 3, length >= padding else { throw notBase64 }
-        return try SecretBytes(count: length / 4 * 3 - padding) { bytes throws(TokenKeepError) in
-            var count = 0
-            guard let start = bytes.bindMemory(to: UInt8.self).baseAddress else { throw notBase64 }
-            let outcome = text.withUnsafeBytes { text in
-                sodium_base642bin(
-                    start, bytes.count,
-                    text.bindMemory(to: CChar.self).baseAddress?.advanced(by: prefix.count), length, nil, &count, nil,
-                    sodium_base64_VARIANT_ORIGINAL)
+        guard isEncoded(text) else { throw notBase64 }
+        return try SecretBytes(capacity: text.count / 4 * 3 + 3) { bytes throws(TokenKeepError) in
+            let count = text.withUnsafeBytes {
+                Base64Text.decode(UnsafeRawBufferPointer(rebasing: $0.dropFirst(prefix.count)), into: bytes)
             }
-            guard outcome == 0, count == bytes.count else { throw notBase64 }
+            guard let count else { throw notBase64 }
+            return count
         }
     }
 

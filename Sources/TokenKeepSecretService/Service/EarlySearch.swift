@@ -21,7 +21,7 @@ final class EarlySearch {
     func start(over connection: BusConnection, of owner: String) {
         guard sent == nil else { return }
         searches = sealing.searches(for: name)
-        sent = connection.start(searches.map { ServiceCall.searchItems($0, of: owner) })
+        sent = connection.start(searches.map { ItemSearch.searchItems($0, of: owner) })
     }
 
     /// Waits for the replies. Must run in the context in which the search was sent.

@@ -1,6 +1,9 @@
 import TokenKeepCore
 
 /// One call of the module, with everything that its messages to the service need.
+///
+/// ``ItemSearch`` finds items, ``ItemReading`` and ``ItemLists`` read them, ``ItemWriting`` changes them, and
+/// ``KeyringLocks`` unlocks what is locked.
 struct ServiceCall {
     let link: ServiceLink
     let call: CallContext
@@ -13,11 +16,26 @@ struct ServiceCall {
     /// The search for the call's item that was sent together with the request for the session; nil if it was not sent.
     var early: EarlySearch?
 
+    static let itemInterface = "org.freedesktop.Secret.Item"
+    static let collectionInterface = "org.freedesktop.Secret.Collection"
+}
+
+/// A part of what a call does.
+protocol ServicePart {
+    var whole: ServiceCall { get }
+}
+
+extension ServicePart {
+    var link: ServiceLink { whole.link }
+    var call: CallContext { whole.call }
+    var module: String { whole.module }
+    var doubt: SessionDoubt { whole.doubt }
     /// Seals and opens secrets with the call's sealer.
     var sealing: ItemSealing { ItemSealing(sealer: call.sealer) }
-
     /// The end of the wait for the service's next answer.
-    var deadline: Deadline { budget.deadline }
+    var deadline: Deadline { whole.budget.deadline }
+    var search: ItemSearch { ItemSearch(whole: whole) }
+    var locks: KeyringLocks { KeyringLocks(whole: whole) }
 
     func exchange(_ calls: [MethodCall]) throws(TokenKeepError) -> [Reply] {
         try link.exchange(calls, until: deadline)
@@ -60,6 +78,31 @@ struct ServiceCall {
             answerType: answerType)
     }
 
-    static let itemInterface = "org.freedesktop.Secret.Item"
-    static let collectionInterface = "org.freedesktop.Secret.Collection"
+    /// The call for an item's properties.
+    func getAll(_ path: ObjectPath) -> MethodCall {
+        properties(path, "GetAll", [.string(ServiceCall.itemInterface)], answerType: "(a{sv})")
+    }
+
+    /// The call for an item's attributes.
+    func attributes(_ path: ObjectPath) -> MethodCall { property("Attributes", of: path) }
+
+    /// The call for the time of an item's last change.
+    func modified(_ path: ObjectPath) -> MethodCall { property("Modified", of: path) }
+
+    private func property(_ name: String, of path: ObjectPath) -> MethodCall {
+        properties(path, "Get", [.string(ServiceCall.itemInterface), .string(name)], answerType: "(v)")
+    }
+
+    /// The call for several secrets, which is faster than ``getSecret(_:)`` but does not say why a secret is missing.
+    func getSecrets(_ paths: [ObjectPath]) -> MethodCall {
+        service("GetSecrets", [.paths(paths), .path(link.session)], answerType: "(a{o(oayays)})")
+    }
+
+    func getSecret(_ path: ObjectPath) -> MethodCall {
+        item(path, "GetSecret", [.path(link.session)], answerType: "((oayays))")
+    }
+
+    func searchItems(_ attributes: [String: String]) -> MethodCall {
+        ItemSearch.searchItems(attributes, of: link.owner)
+    }
 }

@@ -16,7 +16,7 @@ final class SessionDoubt {
     func raise() { isRaised = true }
 }
 
-extension ServiceCall {
+extension ServicePart {
     /// Decodes a secret. If the secret does not decrypt, raises the doubt about the session.
     ///
     /// In a session with different keys, a secret may decrypt by chance to bytes that are not text. Bytes that are not
@@ -35,19 +35,5 @@ extension ServiceCall {
         }
         link.prove()
         return stored
-    }
-
-    /// Reads a saved secret back, unless an earlier secret has proven the session.
-    ///
-    /// - Throws: ``Status/corrupt`` if the service has another secret, because the session's keys differ. In a fresh
-    ///   session a difference is accepted: another program wrote meanwhile.
-    func verify(_ stored: SecretBytes, at path: ObjectPath) throws(TokenKeepError) {
-        guard !link.isProven, case .answer(let body) = try exchange(getSecrets([path])),
-            let entry = body[0].children.first(where: { $0[0].text == path.text })
-        else { return }
-        guard try decode(entry[1]) == stored || doubt.isRepetition else {
-            doubt.raise()
-            throw TokenKeepError(.corrupt, "the Secret Service kept another secret than it was sent")
-        }
     }
 }

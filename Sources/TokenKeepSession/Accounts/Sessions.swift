@@ -35,7 +35,7 @@ public struct Sessions: Sendable {
     ///
     /// - Throws: the reason why the vault cannot be read.
     public func list(service: String? = nil) throws(TokenKeepError) -> Listing {
-        let call = try SessionEngine.call(store)
+        let call = try store.sessionCall()
         if let service { _ = try ItemName(namespace: store.namespace, service: service, account: "") }
         let (notes, damaged) = try notes(call)
         let hasLocked = notes.contains { $0.name == nil }
@@ -137,27 +137,27 @@ public struct Sessions: Sendable {
 
     /// Queues and clears the records of sessions that ended while they were locked, if they are open now.
     func finishEnds(service: String?, _ options: SessionOptions) throws(TokenKeepError) {
-        let call = try SessionEngine.call(store, options)
+        let call = try store.sessionCall(options.timeoutMilliseconds)
         for file in try notes(call).files where !call.deadline.hasPassed {
             guard let name = file.name, name.isIn(namespace: store.namespace, service: service),
                 let note = try? SessionNote(file.state), note.state == .signedOut, note.endedEpoch != nil
             else { continue }
             // A record that is still locked waits.
-            try? SessionStorage(store, name, options, call).finishEnd(SessionEngine.call(store, options))
+            try? SessionStorage(store, name, options, call).finishEnd(store.sessionCall(options.timeoutMilliseconds))
         }
     }
 
     /// The id of this user on this machine: a random UUID, made at the first use and kept through every logout. For the
     /// requests of guests (`X-Device-ID`): it identifies the user to the server.
     public func deviceID() throws(TokenKeepError) -> String {
-        try DeviceID.read(store.records, SessionEngine.call(store))
+        try DeviceID.read(store.records, store.sessionCall())
     }
 
     /// The active account of a service.
     ///
     /// - Throws: ``Status/notFound`` if no account is active.
     public func active(of service: String) throws(TokenKeepError) -> String {
-        try activeAccount(of: service, SessionEngine.call(store))
+        try activeAccount(of: service, store.sessionCall())
     }
 
     func activeAccount(of service: String, _ call: CallContext) throws(TokenKeepError) -> String {
@@ -242,7 +242,7 @@ public struct Sessions: Sendable {
     ///
     /// - Throws: ``Status/notFound`` if nobody is signed in as the account, naming the accounts there are.
     public func makeActive(service: String, account: String) throws(TokenKeepError) {
-        let call = try SessionEngine.call(store)
+        let call = try store.sessionCall()
         let name = try ItemName(namespace: store.namespace, service: service, account: account)
         guard let file = try files.read(.note, of: name), let note = try? SessionNote(file.state),
             note.state != .signedOut

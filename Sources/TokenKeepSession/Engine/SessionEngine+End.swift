@@ -34,7 +34,7 @@ extension SessionEngine {
 
     /// ``end(isLocalOnly:)`` without asking the server. ``Outbox/revoke(_:until:)`` sends the tokens of many sessions.
     package func endHere(isLocalOnly: Bool) throws(TokenKeepError) -> EndReport {
-        try endHere(isLocalOnly: isLocalOnly, .logout) { _ in true } ?? EndReport()
+        try newCall().end(isLocalOnly: isLocalOnly, .logout) { _ in true } ?? EndReport()
     }
 
     /// Ends the session by an order from another machine, without asking the server, if it is the session that is meant.
@@ -43,27 +43,30 @@ extension SessionEngine {
     /// - Returns: nil if the account has another session, or none.
     /// - Throws: as ``end(isLocalOnly:)``.
     package func endRemotely(_ isMeant: (SessionIdentity) -> Bool) throws(TokenKeepError) -> EndReport? {
-        try endHere(isLocalOnly: false, .remote) { note in note.state != .signedOut && isMeant(SessionIdentity(note)) }
+        try newCall().end(isLocalOnly: false, .remote) { note in
+            note.state != .signedOut && isMeant(SessionIdentity(note))
+        }
     }
 
-    private func endHere(
-        isLocalOnly: Bool, _ reason: SessionReason, if isMeant: (SessionNote) -> Bool
-    ) throws(TokenKeepError) -> EndReport? {
-        let call = try newCall()
-        var report = EndReport()
-        let ended = try Sessions(store).ending(storage, call.context) { (transaction) throws(TokenKeepError) in
-            try transaction.signOut(isLocalOnly: isLocalOnly, reason, if: isMeant)
-        }
-        guard let before = ended else { return nil }
-        if before.state != .signedOut { call.runHooks(reason, &report) }
-        // The hooks have limits of their own.
-        report.revocation = ((try? newCall()) ?? call).clearRecord()
-        return report
-    }
 }
 
 extension SessionCall {
-    fileprivate func runHooks(_ reason: SessionReason, _ report: inout EndReport) {
+    /// Ends the session here, if it is the session that is meant. Asks no server.
+    fileprivate func end(
+        isLocalOnly: Bool, _ reason: SessionReason, if isMeant: (SessionNote) -> Bool
+    ) throws(TokenKeepError) -> EndReport? {
+        var report = EndReport()
+        let ended = try Sessions(storage.store).ending(storage, context) { (transaction) throws(TokenKeepError) in
+            try transaction.signOut(isLocalOnly: isLocalOnly, reason, if: isMeant)
+        }
+        guard let before = ended else { return nil }
+        if before.state != .signedOut { runHooks(reason, &report) }
+        // The hooks have limits of their own.
+        report.revocation = ((try? engine.newCall()) ?? self).clearRecord()
+        return report
+    }
+
+    private func runHooks(_ reason: SessionReason, _ report: inout EndReport) {
         for hook in engine.hooks.withLock({ $0 }) {
             do throws(TokenKeepError) {
                 try hook.body(name.service, name.account, reason)
@@ -76,7 +79,7 @@ extension SessionCall {
     }
 
     /// Clears the record now, or leaves it to the next call of the session.
-    fileprivate func clearRecord() -> EndReport.Revocation {
+    private func clearRecord() -> EndReport.Revocation {
         do throws(TokenKeepError) {
             return try prompting { () throws(TokenKeepError) in
                 try SessionTransaction(storage, context).clearEnded(isLater: false)

@@ -29,7 +29,7 @@ public final class SessionEngine: Sendable {
     public init(
         _ store: Store, service: String, account: String?, _ options: SessionOptions = SessionOptions()
     ) throws(TokenKeepError) {
-        let call = try SessionEngine.call(store, options)
+        let call = try store.sessionCall(options.timeoutMilliseconds)
         let account =
             if let account { account } else { try Sessions(store).activeAccount(of: service, call) }
         let name = try ItemName(namespace: store.namespace, service: service, account: account)
@@ -126,27 +126,24 @@ public final class SessionEngine: Sendable {
 
     /// The context of a call that begins now, and never prompts.
     package func begin() throws(TokenKeepError) -> CallContext {
-        let call = try SessionEngine.call(store, options)
+        let call = try store.sessionCall(options.timeoutMilliseconds)
         guard let cancellation else { return call }
         let deadline = call.deadline.cancelled(by: cancellation)
         try deadline.checkCancellation()
         return CallContext(deadline: deadline)
     }
+}
 
-    static func call(_ store: Store, _ options: SessionOptions) throws(TokenKeepError) -> CallContext {
-        try call(store, milliseconds: options.timeoutMilliseconds)
-    }
-
-    /// The context of a call that asks no server: it lasts as long as the store's calls.
-    static func call(_ store: Store) throws(TokenKeepError) -> CallContext {
-        try call(store, milliseconds: store.timeoutMilliseconds)
-    }
-
-    private static func call(_ store: Store, milliseconds: UInt32) throws(TokenKeepError) -> CallContext {
-        guard store.isUsable else {
+extension Store {
+    /// The context of a session's call, which never prompts.
+    ///
+    /// - Parameter milliseconds: the longest time of the call; nil for a call that asks no server, which lasts as long as
+    ///   the store's calls.
+    func sessionCall(_ milliseconds: UInt32? = nil) throws(TokenKeepError) -> CallContext {
+        guard isUsable else {
             throw TokenKeepError(.forked, "the store was opened before fork()", hint: "open another one in the child")
         }
         return CallContext(
-            deadline: Deadline(milliseconds: milliseconds, cancellation: store.cancellation))
+            deadline: Deadline(milliseconds: milliseconds ?? timeoutMilliseconds, cancellation: cancellation))
     }
 }

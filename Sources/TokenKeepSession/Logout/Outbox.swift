@@ -88,7 +88,7 @@ public struct Outbox: Sendable {
         try json.set("since", options.clock().wall)
         try json.set("not_before", 0)
         try mark.set()
-        let id = try SessionFiles(store.records).id(of: session, SessionEngine.call(store, options))
+        let id = try SessionFiles(store.records).id(of: session, store.sessionCall(options.timeoutMilliseconds))
         let attributes = try ItemAttributes([(name: Outbox.sessionAttribute, value: Hexadecimal.text(id))])
         try save(Entry(name: name, json: json, attributes: attributes, precondition: .none), level: level)
         // A flush that found the outbox empty may have removed the mark meanwhile.
@@ -268,7 +268,8 @@ public struct Outbox: Sendable {
     private func noteCoolDown(_ seconds: Int64, of entry: Entry) throws(TokenKeepError) {
         let now = options.clock()
         let session = try session(of: entry)
-        try SessionFiles(store.records).change(.note, of: session, SessionEngine.call(store, options)) { file in
+        try SessionFiles(store.records).change(.note, of: session, store.sessionCall(options.timeoutMilliseconds)) {
+            file in
             guard var note = file.flatMap({ try? SessionNote($0.state) }), isAbout(note, entry) else { return nil }
             note.coolDown(after: .asksToWait(seconds), SessionNote.asksToWait, now: now)
             return note.serialized()

@@ -29,7 +29,7 @@ public struct WaitingTokens: Sendable {
         guard !counts.isEmpty else { return 0 }
         let store = outbox.store
         let name = try ItemName(namespace: store.namespace, service: service, account: account)
-        let id = try SessionFiles(store.records).id(of: name, SessionEngine.call(store, outbox.options))
+        let id = try SessionFiles(store.records).id(of: name, store.sessionCall(outbox.options.timeoutMilliseconds))
         return counts[Hexadecimal.text(id)] ?? 0
     }
 }

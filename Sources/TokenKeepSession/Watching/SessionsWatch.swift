@@ -22,7 +22,7 @@ public final class SessionsWatch: Sendable {
         if let service { _ = try sessions.place(of: service) }
         self.store = store
         state = MutexGuarded(State(view: SessionsView(sessions, service: service)))
-        signal = try SessionSignal(store.records, SessionEngine.call(store))
+        signal = try SessionSignal(store.records, store.sessionCall())
     }
 
     /// Becomes readable (poll(2)) when ``next()`` may have an answer. Owned by this object.
@@ -54,7 +54,7 @@ public final class SessionsWatch: Sendable {
         signal.drain()
         var changes = try update()
         guard changes.hasLocked else { return changes }
-        try store.unlocking.withGivenPassword(SessionEngine.call(store))
+        try store.unlocking.withGivenPassword(store.sessionCall())
         let opened = try update()
         changes.present += opened.present
         changes.gone += opened.gone

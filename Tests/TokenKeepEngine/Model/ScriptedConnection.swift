@@ -1,7 +1,7 @@
 import TokenKeepCore
 
 /// One store's connection to the scripted service. Behaves like the module `secret-service`.
-final class ScriptedConnection: Module, @unchecked Sendable {
+final class ScriptedConnection: BasicModule, @unchecked Sendable {
     let name: String
     let supportsPendingWrites = true
     var reportsModificationTime: Bool { service.reportsModificationTime }

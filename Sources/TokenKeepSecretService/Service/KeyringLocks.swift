@@ -1,6 +1,9 @@
 import TokenKeepCore
 
-extension ServiceCall {
+/// Unlocks the items and collections of a call.
+struct KeyringLocks: ServicePart {
+    let whole: ServiceCall
+
     /// Unlocks the matching locked items; if there are none, the default collection, which may hide the item.
     ///
     /// - Returns: whether anything was unlocked, so that the caller should search again.
@@ -73,7 +76,7 @@ extension ServiceCall {
             properties(
                 .defaultCollection, "Get", [.string(ServiceCall.collectionInterface), .string("Locked")],
                 answerType: "(v)"))
-        if try lacksDefaultCollection(reply) { throw ServiceCall.noDefaultCollection }
+        if try lacksDefaultCollection(reply) { throw KeyringLocks.noDefaultCollection }
         guard case .answer(let body) = reply, let isLocked = body[0].content?.boolean else {
             throw ServiceFailure.error(reply, "find", subject)
         }

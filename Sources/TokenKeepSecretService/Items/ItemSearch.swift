@@ -10,7 +10,7 @@ struct Findings {
     var locked: [ObjectPath] = []
     /// Whether a search found several items with the same attributes.
     var hasCopies = false
-    /// The reply to ``ServiceCall/getSecrets(_:)``; nil if that call was not sent together
+    /// The reply to ``ServicePart/getSecrets(_:)``; nil if that call was not sent together
     /// with the search.
     var secrets: Reply?
 
@@ -23,7 +23,10 @@ struct Findings {
     }
 }
 
-extension ServiceCall {
+/// Finds the items of a name.
+struct ItemSearch: ServicePart {
+    let whole: ServiceCall
+
     /// Looks for an item at its last known path, then by its attributes.
     ///
     /// - Parameters:
@@ -35,15 +38,15 @@ extension ServiceCall {
         if let path = link.paths[name]?.path {
             // In the empty namespace, another program may have written a newer item beside TokenKeep's item.
             let isBeside = copies || name.namespace.isEmpty
-            let finding = searches(for: name)
+            let finding = sealing.searches(for: name)
             let findings = try describe(
                 [path], as: name, secret: secret, foundBy: finding, beside: isBeside ? finding.map(searchItems) : [])
             if findings.ours.first?.isLocked == false, !findings.hasCopies { return findings }
             link.paths[name] = nil
         }
-        var findings = try search(name, secret: secret)
-        if findings.ours.isEmpty, try unlock(findings, for: name) {
-            findings = try search(name, secret: secret)
+        var findings = try findAnew(name, secret: secret)
+        if findings.ours.isEmpty, try locks.unlock(findings, for: name) {
+            findings = try findAnew(name, secret: secret)
             guard findings.best != nil || findings.locked.isEmpty else {
                 throw ServiceFailure.locked(name.description)
             }
@@ -56,34 +59,34 @@ extension ServiceCall {
     ///
     /// If the search finds no plain item of TokenKeep, it is repeated for sealed items, even if no note names a sealed
     /// item.
-    func search(_ name: ItemName, secret: Bool) throws(TokenKeepError) -> Findings {
-        let searches = searches(for: name)
-        let findings = try search(name, by: searches, secret: secret)
+    func findAnew(_ name: ItemName, secret: Bool) throws(TokenKeepError) -> Findings {
+        let searches = sealing.searches(for: name)
+        let findings = try findAnew(name, by: searches, secret: secret)
         guard findings.ours.isEmpty, name.namespace.isEmpty, searches.count == 1, sealing.mayBeThere else {
             return findings
         }
         let both = ItemCoding.searches(for: name, maybeSealed: true)
-        let (unlocked, locked) = try search(anyOf: Array(both.suffix(1)), for: name.description)
+        let (unlocked, locked) = try matches(anyOf: Array(both.suffix(1)), for: name.description)
         guard !unlocked.isEmpty || !locked.isEmpty else { return findings }
-        return try search(name, by: both, secret: secret)
+        return try findAnew(name, by: both, secret: secret)
     }
 
     /// Searches for an item by its attributes alone, including sealed items that no note names.
-    func searchEverywhere(_ name: ItemName, secret: Bool) throws(TokenKeepError) -> Findings {
+    func findEverywhere(_ name: ItemName, secret: Bool) throws(TokenKeepError) -> Findings {
         let maybeSealed = name.namespace.isEmpty && (sealing.isNoted(name) || sealing.mayBeThere)
-        return try search(name, by: ItemCoding.searches(for: name, maybeSealed: maybeSealed), secret: secret)
+        return try findAnew(name, by: ItemCoding.searches(for: name, maybeSealed: maybeSealed), secret: secret)
     }
 
-    private func search(
+    private func findAnew(
         _ name: ItemName, by searches: [[String: String]], secret: Bool
     ) throws(TokenKeepError) -> Findings {
-        let (unlocked, locked) = try search(anyOf: searches, for: name.description)
-        guard unlocked.count <= ServiceCall.mostCopies else {
+        let (unlocked, locked) = try matches(anyOf: searches, for: name.description)
+        guard unlocked.count <= ItemSearch.mostCopies else {
             throw TokenKeepError(
-                .corrupt, "the Secret Service has more than \(ServiceCall.mostCopies) items like \(name)")
+                .corrupt, "the Secret Service has more than \(ItemSearch.mostCopies) items like \(name)")
         }
         var findings = try describe(
-            unlocked, as: name, secret: secret && unlocked.count <= ServiceCall.mostSecrets, foundBy: searches)
+            unlocked, as: name, secret: secret && unlocked.count <= ItemSearch.mostSecrets, foundBy: searches)
         findings.locked = locked
         findings.hasCopies = unlocked.count > 1
         return findings
@@ -94,9 +97,6 @@ extension ServiceCall {
     /// The maximum number of items whose secrets are fetched in one call. Most names have at most two items.
     private static let mostSecrets = 4
 
-    /// The attributes to search for, one dictionary for each search. Only all searches together find the item.
-    func searches(for name: ItemName) -> [[String: String]] { sealing.searches(for: name) }
-
     /// Whether a stored item is TokenKeep's, has this name, and was not sealed by another vault.
     func isOurs(_ item: StoredItem, _ name: ItemName) throws(TokenKeepError) -> Bool {
         guard item.isOurs(name) else { return false }
@@ -104,25 +104,21 @@ extension ServiceCall {
     }
 
     /// The paths of the unlocked and of the locked items that match any of these searches, without repetitions.
-    func search(
+    func matches(
         anyOf searches: [[String: String]], for subject: String
     ) throws(TokenKeepError) -> (unlocked: [ObjectPath], locked: [ObjectPath]) {
         var (unlocked, locked): (Set<ObjectPath>, Set<ObjectPath>) = ([], [])
         for reply in try replies(to: searches) {
             guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "find", subject) }
-            unlocked.formUnion(try ServiceCall.paths(body[0]))
-            locked.formUnion(try ServiceCall.paths(body[1]))
+            unlocked.formUnion(try ItemSearch.paths(body[0]))
+            locked.formUnion(try ItemSearch.paths(body[1]))
         }
         return (unlocked.sorted(), locked.subtracting(unlocked).sorted())
     }
 
     private func replies(to searches: [[String: String]]) throws(TokenKeepError) -> [Reply] {
-        if let replies = early?.take(searches) { return replies }
+        if let replies = whole.early?.take(searches) { return replies }
         return try exchange(searches.map(searchItems))
-    }
-
-    func searchItems(_ attributes: [String: String]) -> MethodCall {
-        ServiceCall.searchItems(attributes, of: link.owner)
     }
 
     static func searchItems(_ attributes: [String: String], of owner: String) -> MethodCall {
@@ -170,8 +166,8 @@ extension ServiceCall {
         // One unreadable item must not hide another: if a call for several secrets fails, fetch the wanted secret
         // alone.
         if secret, let reply = replies.last, paths.count == 1 || reply.isAnswer { findings.secrets = reply }
-        findings.ours.sort(by: ServiceCall.isNewer)
-        findings.foreign.sort(by: ServiceCall.isNewer)
+        findings.ours.sort(by: ItemSearch.isNewer)
+        findings.foreign.sort(by: ItemSearch.isNewer)
         return findings
     }
 
@@ -179,7 +175,7 @@ extension ServiceCall {
     func hasCopies(_ replies: some Sequence<Reply>, of path: ObjectPath) -> Bool {
         var found: Set<ObjectPath> = []
         for reply in replies {
-            guard case .answer(let body) = reply, let paths = try? ServiceCall.paths(body[0]) else { return false }
+            guard case .answer(let body) = reply, let paths = try? ItemSearch.paths(body[0]) else { return false }
             found.formUnion(paths)
         }
         return found != [path]
@@ -190,7 +186,7 @@ extension ServiceCall {
         _ reply: Reply, _ path: ObjectPath, of searches: [[String: String]], subject: String
     ) throws(TokenKeepError) -> Bool {
         guard reply.mayMeanMissing else { return reply.isMissingObject }
-        let (unlocked, locked) = try search(anyOf: searches, for: subject)
+        let (unlocked, locked) = try matches(anyOf: searches, for: subject)
         return !unlocked.contains(path) && !locked.contains(path)
     }
 
@@ -205,19 +201,6 @@ extension ServiceCall {
             throw ServiceFailure.error(reply, "read", subject)
         }
         return item
-    }
-
-    func getAll(_ path: ObjectPath) -> MethodCall {
-        properties(path, "GetAll", [.string(ServiceCall.itemInterface)], answerType: "(a{sv})")
-    }
-
-    /// The call for several secrets, which is faster than ``getSecret(_:)`` but does not say why a secret is missing.
-    func getSecrets(_ paths: [ObjectPath]) -> MethodCall {
-        service("GetSecrets", [.paths(paths), .path(link.session)], answerType: "(a{o(oayays)})")
-    }
-
-    func getSecret(_ path: ObjectPath) -> MethodCall {
-        item(path, "GetSecret", [.path(link.session)], answerType: "((oayays))")
     }
 
     /// Whether `left` is newer than `right`. Within the same second, the path with the higher number is newer.

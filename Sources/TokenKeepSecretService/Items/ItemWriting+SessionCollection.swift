@@ -1,7 +1,7 @@
 import TokenKeepCore
 
 /// The session collection, which ends with the login: a save there would be lost.
-extension ServiceCall {
+extension ItemWriting {
     /// The path that gnome-keyring and oo7 give their session collection.
     private static let sessionCollection = "/org/freedesktop/secrets/collection/session"
 
@@ -10,11 +10,11 @@ extension ServiceCall {
     /// A collection at that path may also be a lasting one of this name, as a database of KeePassXC. So the service's
     /// alias decides.
     func isFleeting(_ path: ObjectPath) throws(TokenKeepError) -> Bool {
-        guard path.text.hasPrefix(ServiceCall.sessionCollection + "/") else { return false }
+        guard path.text.hasPrefix(ItemWriting.sessionCollection + "/") else { return false }
         if let known = link.hasSessionCollection { return known }
         let reply = try exchange(service("ReadAlias", [.string("session")], answerType: "(o)"))
         guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "find", "the session keyring") }
-        let isThere = body[0].text == ServiceCall.sessionCollection
+        let isThere = body[0].text == ItemWriting.sessionCollection
         link.noteSessionCollection(isThere)
         return isThere
     }
@@ -34,7 +34,7 @@ extension ServiceCall {
     /// Removes an item that the service made in its session collection, because that is its default collection.
     ///
     /// - Throws: ``Status/unavailable``, as an absence, if it did.
-    func refuseFleeting(_ path: ObjectPath, _ subject: String, _ mark: WriteMark) throws(TokenKeepError) {
+    func refuseFleeting(_ path: ObjectPath, _ subject: String) throws(TokenKeepError) {
         guard try isFleeting(path) else { return }
         _ = try answer(item(path, "Delete", answerType: "(o)"), to: "clear", subject)
         mark.hasWritten = false

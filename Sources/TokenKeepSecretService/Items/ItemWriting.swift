@@ -24,31 +24,35 @@ struct Writing {
     let attributes: [String: String]?
 }
 
-extension ServiceCall {
+/// Saves and clears items.
+struct ItemWriting: ServicePart {
+    let whole: ServiceCall
+    /// Computes the versions of items.
+    let key: ItemVersionKey
+    let mark: WriteMark
+
+    var reading: ItemReading { ItemReading(whole: whole, key: key) }
+
     /// Saves an item, in place of the present one. Returns its version; nil if the save needs more steps.
     ///
     /// If the service refuses a secret in a session that is not yet proven, raises the doubt about the session.
-    func save(
-        _ request: SaveRequest, in steps: SaveSteps, _ key: ItemVersionKey, _ mark: WriteMark
-    ) throws(TokenKeepError) -> UInt64? {
+    func save(_ request: SaveRequest, in steps: SaveSteps) throws(TokenKeepError) -> UInt64? {
         do throws(TokenKeepError) {
-            return try write(request, in: steps, key, mark)
+            return try write(request, in: steps)
         } catch {
             if mark.hasWritten, !link.isProven, error.status == .io { doubt.raise() }
             throw error
         }
     }
 
-    private func write(
-        _ request: SaveRequest, in steps: SaveSteps, _ key: ItemVersionKey, _ mark: WriteMark
-    ) throws(TokenKeepError) -> UInt64? {
-        if let version = try saveOverUntouched(request, key, mark) { return version }
+    private func write(_ request: SaveRequest, in steps: SaveSteps) throws(TokenKeepError) -> UInt64? {
+        if let version = try saveOverUntouched(request) { return version }
         let name = request.name
         let changes = link.itemChanges
         // A repetition overwrites the item that the first attempt saved. The precondition was met in the first attempt.
         let needsPresent = request.precondition != .none && !(doubt.isRepetition && mark.hasWritten)
-        let found = try find(name, secret: needsPresent, copies: true)
-        if needsPresent { try compare(found, request, key) }
+        let found = try search.find(name, secret: needsPresent, copies: true)
+        if needsPresent { try compare(found, request) }
         let (findings, fleeting) = try lasting(found)
         let writing = try writing(
             request, over: findings.ours.first ?? findings.foreign.first, isOurs: !findings.ours.isEmpty,
@@ -68,7 +72,7 @@ extension ServiceCall {
             if isOneStep, !findings.ours.isEmpty { remember(target, name, version, changes, modified: dated) }
         } else {
             let path = try create(writing, secret)
-            if let path { try refuseFleeting(path, name.description, mark) }
+            if let path { try refuseFleeting(path, name.description) }
             if let path { try verify(stored, at: path) }
             if let target { try remove([target] + findings.ours.filter { $0.path != target.path }, name) }
             link.paths[name] = path.map { PathCache.Entry(path: $0) }
@@ -78,12 +82,24 @@ extension ServiceCall {
         return version
     }
 
+    /// Reads a saved secret back, unless an earlier secret has proven the session.
+    ///
+    /// - Throws: ``Status/corrupt`` if the service has another secret, because the session's keys differ. In a fresh
+    ///   session a difference is accepted: another program wrote meanwhile.
+    func verify(_ stored: SecretBytes, at path: ObjectPath) throws(TokenKeepError) {
+        guard !link.isProven, case .answer(let body) = try exchange(getSecrets([path])),
+            let entry = body[0].children.first(where: { $0[0].text == path.text })
+        else { return }
+        guard try decode(entry[1]) == stored || doubt.isRepetition else {
+            doubt.raise()
+            throw TokenKeepError(.corrupt, "the Secret Service kept another secret than it was sent")
+        }
+    }
+
     /// Compares the save's condition with the item that a load answers.
-    private func compare(
-        _ found: Findings, _ request: SaveRequest, _ key: ItemVersionKey
-    ) throws(TokenKeepError) {
-        let present = try answer(found, request.name).map { (item) throws(TokenKeepError) in
-            try read(item, as: request.name, found.secrets, key).details
+    private func compare(_ found: Findings, _ request: SaveRequest) throws(TokenKeepError) {
+        let present = try reading.answer(found, request.name).map { (item) throws(TokenKeepError) in
+            try reading.read(item, as: request.name, found.secrets).details
         }
         try request.check(present: present)
     }
@@ -101,12 +117,10 @@ extension ServiceCall {
     ///
     /// The result is nil, too, if the service has signalled a change of items, or if the save changes more than the
     /// secret.
-    private func saveOverUntouched(
-        _ request: SaveRequest, _ key: ItemVersionKey, _ mark: WriteMark
-    ) throws(TokenKeepError) -> UInt64? {
+    private func saveOverUntouched(_ request: SaveRequest) throws(TokenKeepError) -> UInt64? {
         let name = request.name
         guard request.precondition == .none, link.isProven, let entry = link.paths[name], let target = entry.item,
-            link.isUntouched(entry), try isOurs(target, name), try !isFleeting(target.path),
+            link.isUntouched(entry), try search.isOurs(target, name), try !isFleeting(target.path),
             try isStillThere(target, entry)
         else { return nil }
         let writing = try writing(request, over: target, isOurs: true)
@@ -141,15 +155,10 @@ extension ServiceCall {
         return present == item.attributes && link.isUntouched(entry)
     }
 
-    /// The call for the time of an item's last change.
-    func modified(_ path: ObjectPath) -> MethodCall {
-        properties(path, "Get", [.string(ServiceCall.itemInterface), .string("Modified")], answerType: "(v)")
-    }
-
     /// Caches an item after a save that set only its secret.
     private func remember(
         _ target: StoredItem, _ name: ItemName, _ version: UInt64, _ changes: UInt64?, modified reply: Reply?,
-        until end: Deadline = Deadline(milliseconds: ServiceCall.untouchedMilliseconds)
+        until end: Deadline = Deadline(milliseconds: ItemReading.untouchedMilliseconds)
     ) {
         guard let changes, changes == link.itemChanges, case .answer(let body)? = reply,
             let modified = body[0].content?.number

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-extension ServiceCall {
+extension ItemWriting {
     /// Makes an item. Returns its path; nil if a prompt made the item without reporting the path.
     func create(_ writing: Writing, _ secret: Variant) throws(TokenKeepError) -> ObjectPath? {
         let details = writing.details
@@ -15,7 +15,7 @@ extension ServiceCall {
                 ]), secret, .boolean(false),
             ], answerType: "(oo)")
         var reply = try exchange(create)
-        if try lacksDefaultCollection(reply) {
+        if try locks.lacksDefaultCollection(reply) {
             try createDefaultCollection()
             reply = try exchange(create)
         }
@@ -25,24 +25,24 @@ extension ServiceCall {
             throw TokenKeepError(.corrupt, "the Secret Service saved \(subject) and does not say where")
         }
         let reason: PromptReason = try createsUnasked(subject) ? .nothing : .unlocking
-        return try complete(prompt, for: subject, reason: reason)?.text.flatMap(ObjectPath.init)
+        return try locks.complete(prompt, for: subject, reason: reason)?.text.flatMap(ObjectPath.init)
     }
 
     /// Whether the service makes a new item without a dialog although it replies with a prompt, as KeePassXC does while
     /// unlocked.
     private func createsUnasked(_ subject: String) throws(TokenKeepError) -> Bool {
         guard !call.promptsAllowed, try link.isKeePassXC(until: deadline) else { return false }
-        return try !isDefaultCollectionLocked(for: subject)
+        return try !locks.isDefaultCollectionLocked(for: subject)
     }
 
     /// Makes a default collection, because the service has none. The service asks the user for a password.
     private func createDefaultCollection() throws(TokenKeepError) {
-        guard call.promptsAllowed else { throw ServiceCall.noDefaultCollection }
+        guard call.promptsAllowed else { throw KeyringLocks.noDefaultCollection }
         let properties = Variant.properties([("\(ServiceCall.collectionInterface).Label", .string("Default keyring"))])
         let body = try answer(
             service("CreateCollection", [properties, .string("default")], answerType: "(oo)"), to: "create",
             "a default keyring")
-        guard let prompt = body[1].text.flatMap(ObjectPath.init) else { throw ServiceCall.noDefaultCollection }
-        _ = try complete(prompt, for: "a default keyring")
+        guard let prompt = body[1].text.flatMap(ObjectPath.init) else { throw KeyringLocks.noDefaultCollection }
+        _ = try locks.complete(prompt, for: "a default keyring")
     }
 }

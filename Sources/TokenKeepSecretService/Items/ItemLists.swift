@@ -1,8 +1,11 @@
 import TokenKeepCore
 
-extension ServiceCall {
+/// Lists items.
+struct ItemLists: ServicePart {
+    let whole: ServiceCall
+
     /// The maximum number of calls that are sent together.
-    private static let batch = 128
+    static let batch = 128
 
     /// Lists TokenKeep's items of a namespace. The listing's problem is a locked or unreadable item.
     func list(namespace: String, service: String?) throws(TokenKeepError) -> ItemListing {
@@ -44,15 +47,15 @@ extension ServiceCall {
         _ searches: [[String: String]], _ what: String,
         _ details: (StoredItem) throws(TokenKeepError) -> ItemDetails?
     ) throws(TokenKeepError) -> ItemListing {
-        var (paths, locked) = try search(anyOf: searches, for: what)
-        let (opened, hidden) = try unlockHidden(
+        var (paths, locked) = try search.matches(anyOf: searches, for: what)
+        let (opened, hidden) = try locks.unlockHidden(
             locked, asksCollection: true, found: !paths.isEmpty, subject: what)
-        if opened { (paths, locked) = try search(anyOf: searches, for: what) }
+        if opened { (paths, locked) = try search.matches(anyOf: searches, for: what) }
         var listing = ItemListing(problem: hidden ?? (locked.isEmpty ? nil : ServiceFailure.locked(what)))
         if paths.isEmpty, let problem = listing.problem { throw problem }
         var newest: [ItemName: ItemDetails] = [:]
-        for start in stride(from: 0, to: paths.count, by: ServiceCall.batch) {
-            let batch = paths[start..<min(start + ServiceCall.batch, paths.count)]
+        for start in stride(from: 0, to: paths.count, by: ItemLists.batch) {
+            let batch = paths[start..<min(start + ItemLists.batch, paths.count)]
             let replies: [Reply]
             do throws(TokenKeepError) {
                 replies = try exchange(batch.map(getAll))
@@ -65,7 +68,9 @@ extension ServiceCall {
             }
             for (path, reply) in zip(batch, replies) {
                 do throws(TokenKeepError) {
-                    guard let item = try storedItem(reply, at: path, of: searches, subject: what) else { continue }
+                    guard let item = try search.storedItem(reply, at: path, of: searches, subject: what) else {
+                        continue
+                    }
                     add(try details(item), to: &newest)
                 } catch {
                     guard error.status == .corrupt else { throw error }

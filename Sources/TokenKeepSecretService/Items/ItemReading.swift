@@ -1,23 +1,28 @@
 import TokenKeepCore
 
-extension ServiceCall {
+/// Reads the items of a name, with their secrets.
+struct ItemReading: ServicePart {
+    let whole: ServiceCall
+    /// Computes the versions of items.
+    let key: ItemVersionKey
+
     /// Loads an item from the cache if it is unchanged, otherwise from the service.
-    func load(_ name: ItemName, _ key: ItemVersionKey) throws(TokenKeepError) -> TokenItem {
-        if let unchanged = try loadUnchanged(name, key), unchanged.details.isSealed || !sealing.isNoted(name) {
+    func load(_ name: ItemName) throws(TokenKeepError) -> TokenItem {
+        if let unchanged = try loadUnchanged(name), unchanged.details.isSealed || !sealing.isNoted(name) {
             return unchanged
         }
         let changes = link.itemChanges
-        let findings = try find(name, secret: true)
+        let findings = try search.find(name, secret: true)
         guard let item = try answer(findings, name) else {
             throw TokenKeepError(.notFound, "no item \(name)")
         }
-        let loaded = try read(item, as: name, findings.secrets, key)
+        let loaded = try read(item, as: name, findings.secrets)
         if findings.ours.first != nil, !findings.hasCopies {
             link.paths[name] = PathCache.Entry(
                 path: item.path, item: item, version: loaded.details.version,
                 freshUntil: Deadline(
                     milliseconds: changes == nil
-                        ? ServiceCall.unchangedMilliseconds : ServiceCall.untouchedMilliseconds),
+                        ? ItemReading.unchangedMilliseconds : ItemReading.untouchedMilliseconds),
                 changes: changes)
         }
         return loaded
@@ -31,18 +36,16 @@ extension ServiceCall {
         guard try sealing.isHeldSealed(name, in: module) else { return findings.best }
         if let sealed = findings.ours.first(where: { $0.sealedBy != nil }) { return sealed }
         guard findings.best != nil else { return nil }
-        throw TokenKeepError(
-            .corrupt, "another item stands in the place of \(name), which the vault sealed", module: "vault",
-            hint: "nothing was deleted; save the item anew, or clear it")
+        throw .standsInPlace(ofSealed: name)
     }
 
     /// The foreign items of this name, whether or not a load would return one.
-    func foreignItems(_ name: ItemName, _ key: ItemVersionKey) throws(TokenKeepError) -> [TokenItem] {
+    func foreignItems(_ name: ItemName) throws(TokenKeepError) -> [TokenItem] {
         guard name.namespace.isEmpty else { return [] }
-        let findings = try searchEverywhere(name, secret: true)
+        let findings = try search.findEverywhere(name, secret: true)
         guard findings.locked.isEmpty else { throw ServiceFailure.locked(name.description) }
         var items: [TokenItem] = []
-        for item in findings.foreign { items.append(try read(item, as: name, findings.secrets, key)) }
+        for item in findings.foreign { items.append(try read(item, as: name, findings.secrets)) }
         return items
     }
 
@@ -56,49 +59,44 @@ extension ServiceCall {
     /// The item from the cache, if its secret and attributes are unchanged; nil if it must be read again.
     ///
     /// Reading all properties of an item, or searching for it, takes longer the more items the service has.
-    private func loadUnchanged(_ name: ItemName, _ key: ItemVersionKey) throws(TokenKeepError) -> TokenItem? {
+    private func loadUnchanged(_ name: ItemName) throws(TokenKeepError) -> TokenItem? {
         guard let entry = link.paths[name], let item = entry.item, !entry.freshUntil.hasPassed else { return nil }
-        guard entry.changes == nil else { return try loadUntouched(name, entry, item, key) }
+        guard entry.changes == nil else { return try loadUntouched(name, entry, item) }
         var calls = [attributes(entry.path), getSecrets([entry.path])]
-        if name.namespace.isEmpty { calls += searches(for: name).map(searchItems) }
+        if name.namespace.isEmpty { calls += sealing.searches(for: name).map(searchItems) }
         let replies = try exchange(calls)
-        if calls.count > 2, hasCopies(replies.dropFirst(2), of: entry.path) { return nil }
+        if calls.count > 2, search.hasCopies(replies.dropFirst(2), of: entry.path) { return nil }
         guard case .answer(let body) = replies[0], let present = body[0].content.flatMap(StoredItem.strings) else {
             return nil
         }
         var same = item
         same.attributes = present
-        return try isOurs(same, name) ? loaded(same, as: name, of: entry, replies[1], key) : nil
-    }
-
-    /// The call for an item's attributes.
-    func attributes(_ path: ObjectPath) -> MethodCall {
-        properties(path, "Get", [.string(ServiceCall.itemInterface), .string("Attributes")], answerType: "(v)")
+        return try search.isOurs(same, name) ? loaded(same, as: name, of: entry, replies[1]) : nil
     }
 
     /// The item from the cache, if the service has signalled no change of items; nil if it must be read again.
     ///
     /// Reads only the secret, because a service need not signal that a secret was changed.
     private func loadUntouched(
-        _ name: ItemName, _ entry: PathCache.Entry, _ item: StoredItem, _ key: ItemVersionKey
+        _ name: ItemName, _ entry: PathCache.Entry, _ item: StoredItem
     ) throws(TokenKeepError) -> TokenItem? {
         guard link.isUntouched(entry) else { return nil }
         let reply = try exchange(getSecrets([entry.path]))
         // Signals sent before the reply have arrived by now.
-        return link.isUntouched(entry) ? try loaded(item, as: name, of: entry, reply, key) : nil
+        return link.isUntouched(entry) ? try loaded(item, as: name, of: entry, reply) : nil
     }
 
     /// Joins a cached item with its secret; nil if the item's version has changed.
     private func loaded(
-        _ item: StoredItem, as name: ItemName, of entry: PathCache.Entry, _ secrets: Reply, _ key: ItemVersionKey
+        _ item: StoredItem, as name: ItemName, of entry: PathCache.Entry, _ secrets: Reply
     ) throws(TokenKeepError) -> TokenItem? {
-        guard secrets.isAnswer, let loaded = try? read(item, as: name, secrets, key) else { return nil }
+        guard secrets.isAnswer, let loaded = try? read(item, as: name, secrets) else { return nil }
         return loaded.details.version == entry.version ? loaded : nil
     }
 
     /// Joins a stored item with its secret. Fetches the secret unless `fetched` contains it.
     func read(
-        _ item: StoredItem, as name: ItemName, _ fetched: Reply?, _ key: ItemVersionKey
+        _ item: StoredItem, as name: ItemName, _ fetched: Reply?
     ) throws(TokenKeepError) -> TokenItem {
         var details = try ItemCoding.details(of: item, name: name, module: module)
         let stored = try storedSecret(of: item, as: name, fetched)
@@ -142,7 +140,7 @@ extension ServiceCall {
         case nil: reply = try exchange(getSecret(item.path))
         case .some(let failure): reply = failure
         }
-        if try isGone(reply, item.path, of: searches(for: name), subject: name.description) {
+        if try search.isGone(reply, item.path, of: sealing.searches(for: name), subject: name.description) {
             throw TokenKeepError(.notFound, "no item \(name)")
         }
         guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, "load", name.description) }

@@ -8,7 +8,7 @@ enum PromptReason {
     case nothing
 }
 
-extension ServiceCall {
+extension KeyringLocks {
     /// Completes a request for which the service made a prompt. The path "/" means that there is no prompt.
     ///
     /// Dismisses the prompt if the user does not answer in time, or if the call is cancelled.
@@ -58,8 +58,8 @@ extension ServiceCall {
         }
         _ = try answer(
             ask(prompt, "org.freedesktop.Secret.Prompt", "Prompt", [.string("")], "()"), to: "ask about", subject)
-        let left = budget.deadline.remainingMilliseconds
-        defer { budget.resume(with: left, until: call.deadline) }
+        let left = whole.budget.deadline.remainingMilliseconds
+        defer { whole.budget.resume(with: left, until: call.deadline) }
         while listener.outcome == nil, !call.deadline.hasPassed {
             // A service that ends during its prompt sends no result, so check regularly whether it has ended.
             let glance = call.deadline.within(milliseconds: 250)

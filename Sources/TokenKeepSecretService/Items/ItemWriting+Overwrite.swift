@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-extension ServiceCall {
+extension ItemWriting {
     /// Overwrites TokenKeep's item, or the newest foreign item if TokenKeep has none.
     ///
     /// Foreign items beside TokenKeep's item (twins) get the same value. The twins are written first, because the item
@@ -41,7 +41,8 @@ extension ServiceCall {
         let subject = name.description
         let replies = try exchange(
             [item(target.path, "SetSecret", [secret])] + (isDated ? [modified(target.path)] : []))
-        if mayBeGone, try isGone(replies[0], target.path, of: searches(for: name), subject: subject) { return nil }
+        let searches = sealing.searches(for: name)
+        if mayBeGone, try search.isGone(replies[0], target.path, of: searches, subject: subject) { return nil }
         guard replies[0].isAnswer else { throw ServiceFailure.error(replies[0], "save", subject) }
         var changes: [MethodCall] = []
         if !target.hasExactly(attributes) {
