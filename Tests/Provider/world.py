@@ -69,6 +69,8 @@ class World:
         self.run("dbus-send", "--print-reply", "--dest=org.freedesktop.DBus", "/", "org.freedesktop.DBus.ReloadConfig")
 
     def logged(self):
+        if not os.path.exists(self.log):
+            return ""
         with open(self.log, encoding="utf-8") as file:
             return file.read()
 
