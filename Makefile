@@ -126,7 +126,7 @@ verify-servers: test-crowd test-browser
 # of secretstorage and Python's keyring, which PyPI must have; Chromium in a window, which apt must have.
 verify-provider: test-deps stage
 	ROUNDS=500 CUTS=200 SESSIONS=2000 HISTORIES=300 STEPS=100 $(PROVIDER_TESTS) \
-	    test_faults.Kills test_power test_sessions test_model suites browser
+	    test_faults.Kills test_power test_sessions test_model suites browser resident others
 	@$(MAKE) --no-print-directory -o test-deps -o stage fuzz-provider MESSAGES=200000
 
 verify-fuzz: test-deps stage

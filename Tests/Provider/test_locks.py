@@ -19,7 +19,7 @@ PINENTRY = """#!/usr/bin/python3
 import os, sys, time
 folder = os.path.dirname(os.path.abspath(__file__))
 log = open(folder + "/asked", "a")
-log.write("DISPLAY=" + os.environ.get("DISPLAY", "") + "\n")
+log.write("DISPLAY=" + os.environ.get("DISPLAY", "") + "\\n")
 print("OK Pleased to meet you", flush=True)
 for line in sys.stdin:
     log.write(line)
