@@ -1,4 +1,5 @@
 """A vault with a password behind the bus: what is answered while it is locked, and every way to unlock it."""
+import contextlib
 import os
 import pty
 import shutil
@@ -10,6 +11,7 @@ import unittest.mock
 
 from client import (
     COLLECTION, DEFAULT, ITEM, LOGIN, PROMPT, PROPERTIES, ROOT, SERVICE, Client, Refused)
+from jeepney import MessageType
 from patience import PATIENCE, wait_until
 from test_interface import Case
 from world import PROVIDER, World
@@ -171,6 +173,33 @@ class Unlocking(Locked):
             self.assertEqual(self.client.get(LOGIN, COLLECTION, "Locked"), status != 0)
         self.assertEqual(ours.call(path, interface, "Lock"), 0)
         self.assertTrue(self.client.get(LOGIN, COLLECTION, "Locked"))
+
+    def test_a_storm_of_wrong_passwords_does_not_keep_another_from_its_unlock(self):
+        self.begin()
+        path, interface = "/org/tokenkeep/SecretService1", "org.tokenkeep.SecretService1"
+        storming, other = (Client(self.world.address, destination=interface, fds=True) for _ in range(2))
+        self.addCleanup(storming.close)
+        self.addCleanup(other.close)
+        for _ in range(12):
+            # Each has its own descriptor, whose first line is read.
+            reading, writing = os.pipe()
+            os.write(writing, b"wrong\n")
+            os.close(writing)
+            with os.fdopen(reading, "rb") as file:
+                storming.connection.send(storming.message(path, interface, "Unlock", "h", file))
+        # A search is answered while passwords are tried, and the other client's turn comes before the storm's end.
+        self.refused("IsLocked", self.client.search, {"a": "1"})
+        with open(self.world.password_file("pw"), "rb") as file:
+            self.assertEqual(other.call(path, interface, "Unlock", "h", file), 0)
+        answered = []
+        with contextlib.suppress(TimeoutError):
+            while True:
+                message = storming.connection.receive(timeout=0)
+                answered += [message] if message.header.message_type == MessageType.method_return else []
+        self.assertLess(len(answered), 12)
+        self.assertEqual(len(self.client.search({"service": "s"})[0]), 1)
+        statuses = {reply.body[0] for reply in answered + storming.replies(12 - len(answered))}
+        self.assertEqual(statuses, {6})
 
     def test_the_program_tells_what_the_provider_answered(self):
         self.begin()
