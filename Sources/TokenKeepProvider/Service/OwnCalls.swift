@@ -32,7 +32,9 @@ extension Provider {
     }
 
     private func replyVaultID(_ message: BusMessage) {
-        vaultID(for: message.sender) { [self] id in bus.reply(to: message) { reply in reply.variant("s") { reply.string(id) } } }
+        vaultID(for: message.sender) { [self] id in
+            bus.reply(to: message) { reply in reply.variant("s") { reply.string(id) } }
+        }
     }
 
     private func replyProperties(_ message: BusMessage) {
