@@ -27,7 +27,8 @@
 #   make verify-packages         packages of others by path and by URL, all examples as packages, DocC, builds that are the same
 #   make verify-release          the Swift tests, built for release
 #   make verify-servers          eight terminals share a session for ten minutes, while all around them is disturbed; sign-ins by Chromium
-#   make verify-provider         the provider: 500 kills, 200 power cuts, 2 000 sessions of each client, 300 histories against a model
+#   make verify-provider         the provider: 500 kills, 200 power cuts, 2 000 sessions of each client, 300 histories against a model;
+#                                Chromium's cookies
 #   make verify-fuzz             each reader of foreign bytes
 #   make verify-figures          a short form of make bench
 #   make verify-downloads        keyrings, lockers, git and systemd of other Debians (3 GB from a mirror, root)
@@ -122,10 +123,10 @@ verify-servers: test-crowd test-browser
 	@$(MAKE) --no-print-directory -o test-deps -o stage soak MINUTES=10
 
 # 500 kills with four clients, 200 power cuts, 2 000 sessions of each kind of client, 300 histories against the model; the suites
-# of secretstorage and Python's keyring, which PyPI must have.
+# of secretstorage and Python's keyring, which PyPI must have; Chromium in a window, which apt must have.
 verify-provider: test-deps stage
 	ROUNDS=500 CUTS=200 SESSIONS=2000 HISTORIES=300 STEPS=100 $(PROVIDER_TESTS) \
-	    test_faults.Kills test_power test_sessions test_model suites
+	    test_faults.Kills test_power test_sessions test_model suites browser resident others
 	@$(MAKE) --no-print-directory -o test-deps -o stage fuzz-provider MESSAGES=200000
 
 verify-fuzz: test-deps stage
@@ -194,6 +195,10 @@ sbom: library
 	@mkdir -p build/packages
 	@scripts/sbom.py build > build/packages/tokenkeep.cdx.json
 	@echo build/packages/tokenkeep.cdx.json
+
+# After changes that move much code: the list that the linker follows (cmake/function-order.txt).
+order-functions: test-deps stage
+	scripts/order-functions.py .build-release/release/tokenkeep-secret-service $(STAGE)/bin/tokenkeep
 
 # All that must hold before a tag; QUICK=1 leaves out the tests.
 release-check:

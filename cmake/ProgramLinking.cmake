@@ -28,6 +28,8 @@ set(program_linking
     -Xlinker --no-eh-frame-hdr -Xlinker -T -Xlinker ${PROJECT_SOURCE_DIR}/cmake/no-unwinding.lds
     -Xlinker --defsym=_swift_stdlib_getScalarName=tokenkeep_no_scalar_name
     -Xlinker -T -Xlinker ${PROJECT_SOURCE_DIR}/cmake/backtrace-room.lds
+    # The functions that run lie side by side: the kernel maps code in pieces of 64 KiB, and three megabytes less are resident.
+    -Xlinker --symbol-ordering-file=${PROJECT_SOURCE_DIR}/cmake/function-order.txt -Xlinker --no-warn-symbol-ordering
     # Room for the hash that separate-debug.sh writes: one of the linker's would be made of symbols that name the build's directory.
     -Xlinker --build-id=0x0000000000000000000000000000000000000000
     -Xlinker --why-extract=${PROJECT_BINARY_DIR}/program.archives
@@ -43,4 +45,4 @@ if(glibc VERSION_GREATER_EQUAL 2.36)
 endif()
 
 # A change of these links the programs again.
-set(program_scripts cmake/same-anywhere.lds cmake/no-unwinding.lds cmake/backtrace-room.lds)
+set(program_scripts cmake/same-anywhere.lds cmake/no-unwinding.lds cmake/backtrace-room.lds cmake/function-order.txt)

@@ -156,10 +156,36 @@ def start_time(service, command):
     return median(seen)
 
 
+def secret_tool():
+    """Milliseconds of `secret-tool lookup` with the provider running, and with one that the bus starts for it."""
+    os.environ.update(PROVIDER=PROVIDER, TOKENKEEP=f"{PREFIX}/bin/tokenkeep")
+    from world import World
+    world, seen = World(), {"running": [], "started by the bus": []}
+    try:
+        world.activate()
+        for _ in range(STARTS):
+            for what, times in seen.items():
+                owner = world.owner()
+                if what != "running" and owner is not None:
+                    os.kill(owner, 9)
+                    while world.owner() is not None:
+                        time.sleep(0.01)
+                times.append(timed(lambda _: world.run("secret-tool", "lookup", "a", "1", check=False), 1))
+    finally:
+        owner = world.owner()
+        if owner is not None:
+            os.kill(owner, 9)
+        world.close()
+    # The first one that was running was started, too.
+    return {f"secret-tool, {what}": median(times[1:]) for what, times in seen.items()}
+
+
 def measure():
     if missing():
         return
     figures, memory, others = {}, {}, {}
+    for what, milliseconds in secret_tool().items():
+        others["TokenKeep", what] = milliseconds
     for name, sizes in (("TokenKeep", (*SIZES, OURS)), ("gnome-keyring", SIZES)):
         with Service(name, f"{WORK}/provider-{name}") as service:
             client, filled = service.client(), 0

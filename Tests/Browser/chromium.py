@@ -1,4 +1,4 @@
-"""A Chromium without a window and with a profile of its own, driven over two pipes by its DevTools protocol."""
+"""A Chromium with a profile of its own, driven over two pipes by its DevTools protocol."""
 import base64
 import fcntl
 import json
@@ -32,16 +32,17 @@ def installed():
 class Chromium:
     """One page of a browser. Its profile is complete once `close` returns."""
 
-    def __init__(self, profile):
+    def __init__(self, profile, *options, environment=None):
+        """Without options it has no window."""
         self.profile, self.number, self.events, self.unread = profile, 0, [], b""
         (reads, self.commands), (self.answers, writes) = os.pipe(), os.pipe()
         # Chromium reads commands from descriptor 3 and writes to 4. Its own sandbox does not start as root.
         to_browser, from_browser = (fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (reads, writes))
-        command = ["bash", "-c", f'exec "$@" 3<&{to_browser} 4>&{from_browser}', "bash", installed(), "--headless=new",
-                   "--no-sandbox", "--disable-gpu", "--no-first-run", "--ignore-certificate-errors",
+        command = ["bash", "-c", f'exec "$@" 3<&{to_browser} 4>&{from_browser}', "bash", installed(),
+                   *(options or ["--headless=new"]), "--no-sandbox", "--disable-gpu", "--no-first-run", "--ignore-certificate-errors",
                    "--disable-background-networking", "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank"]
         self.process = subprocess.Popen(command, pass_fds=(to_browser, from_browser), stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.DEVNULL, env={**os.environ, "HOME": profile})
+                                        stderr=subprocess.DEVNULL, env=environment or {**os.environ, "HOME": profile})
         for end in (reads, writes, to_browser, from_browser):
             os.close(end)
         self.session = None

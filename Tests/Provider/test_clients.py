@@ -1,4 +1,5 @@
 """Clients that exist. What is the standard's runs on gnome-keyring in the same test, with the same results."""
+import json
 import os
 import signal
 import subprocess
@@ -53,6 +54,17 @@ secret-tool lookup b 2; echo " $?"
 secret-tool search --all a 1 2> /dev/null | grep -E '^(label|secret)'
 secret-tool clear a 1; echo $?
 secret-tool lookup a 1; echo $?
+"""
+
+# Takes the name from an owner that allows it: ALLOW_REPLACEMENT, REPLACE_EXISTING, DO_NOT_QUEUE.
+OTHER_OWNER = r"""
+import ctypes, os, sys
+from jeepney import message_bus
+from jeepney.io.blocking import open_dbus_connection
+ctypes.CDLL(None).prctl(15, b'oo"7\\', 0, 0, 0)
+connection = open_dbus_connection()
+print(connection.send_and_get_reply(message_bus.RequestName("org.freedesktop.secrets", 7)).body[0], flush=True)
+sys.stdin.read()
 """
 
 
@@ -113,6 +125,17 @@ class Names(unittest.TestCase):
         self.assertEqual(first.wait(PATIENCE), 0)
         self.assertIn("waits for org.freedesktop.secrets: the name is given back", self.world.logged())
         wait_until(lambda: self.world.owner() == process.pid, "the other keyring")
+
+    def test_a_keyring_that_replaces_the_owner_gets_the_name(self):
+        """As `oo7-daemon --replace`: gnome-keyring never asks so."""
+        process = self.world.provider()
+        with subprocess.Popen(["/usr/bin/python3", "-c", OTHER_OWNER], env=self.world.environment, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as other:
+            self.assertEqual(other.stdout.readline(), "1\n")
+            self.assertEqual(process.wait(PATIENCE), 0)
+            self.assertEqual(self.world.owner(), other.pid)
+            done = self.world.tokenkeep("secret-service", "status", "--json", check=False)
+            self.assertEqual(json.loads(done.stdout), {"enabled": False, "serves": False, "owner": 'oo"7\\', "pid": other.pid})
 
     def test_a_bus_of_nobody_is_named(self):
         done = self.world.run(os.environ["PROVIDER"], check=False, environment={"DBUS_SESSION_BUS_ADDRESS": "unix:path=/x"})
@@ -320,6 +343,15 @@ class Commands(unittest.TestCase):
         self.assertTrue(os.path.exists(self.path))
         # It was replaced on purpose: the provider serves.
         self.world.provider()
+
+    def test_a_keyring_that_has_a_unit_alone_is_left_alone(self):
+        """oo7 has a unit with the name, and no activation file."""
+        folder = os.path.join(self.world.home, ".config/systemd/user")
+        os.makedirs(folder)
+        with open(os.path.join(folder, "oo7-daemon.service"), "w", encoding="utf-8") as file:
+            file.write("[Service]\nType=dbus\nBusName=org.freedesktop.secrets\nExecStart=/usr/libexec/oo7-daemon\n")
+        self.assertIn(f"another keyring is here: the unit {folder}/oo7-daemon.service", self.command("enable", code=5).stderr)
+        self.assertFalse(os.path.exists(self.path))
 
     def test_a_keyring_that_is_installed_later_is_started_instead(self):
         self.portal("1.18.4")

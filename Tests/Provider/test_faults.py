@@ -195,10 +195,11 @@ class Hostile(Case):
         other.replies(4000)
 
     def test_arguments_beyond_8_mib_are_refused(self):
+        """An array of D-Bus has at most 64 MiB."""
         long = {f"{number:04}": "x" * 16384 for number in range(600)}
         self.refused("LimitsExceeded", self.client.call, ROOT, SERVICE, "SearchItems", "a{ss}", long)
         self.refused("LimitsExceeded", self.client.call, ROOT, SERVICE, "Unlock", "ao", [LOGIN] * 300000)
-        self.refused("LimitsExceeded", self.client.create, {"a": "1"}, b"x" * (31 << 20))
+        self.refused("LimitsExceeded", self.client.create, {"a": "1"}, b"x" * (63 << 20))
         self.assertEqual(self.client.search({}), ([], []))
 
     def test_secrets_beyond_16_mib_are_too_many_for_one_answer(self):

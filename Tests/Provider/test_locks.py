@@ -1,6 +1,8 @@
 """A vault with a password behind the bus: what is answered while it is locked, and every way to unlock it."""
+import contextlib
 import os
 import pty
+import shutil
 import signal
 import stat
 import subprocess
@@ -9,6 +11,7 @@ import unittest.mock
 
 from client import (
     COLLECTION, DEFAULT, ITEM, LOGIN, PROMPT, PROPERTIES, ROOT, SERVICE, Client, Refused)
+from jeepney import MessageType
 from patience import PATIENCE, wait_until
 from test_interface import Case
 from world import PROVIDER, World
@@ -18,6 +21,7 @@ PINENTRY = """#!/usr/bin/python3
 import os, sys, time
 folder = os.path.dirname(os.path.abspath(__file__))
 log = open(folder + "/asked", "a")
+log.write("DISPLAY=" + os.environ.get("DISPLAY", "") + "\\n")
 print("OK Pleased to meet you", flush=True)
 for line in sys.stdin:
     log.write(line)
@@ -27,6 +31,10 @@ for line in sys.stdin:
         open(folder + "/answers", "w").write("\\n".join(answers[1:]))
         if answers[0] == "wait":
             time.sleep(1000)
+        if answers[0] == "hold":
+            while not os.path.exists(folder + "/held"):
+                time.sleep(0.05)
+            answers[0] = open(folder + "/held").read()
         if answers[0] == "error":
             print("ERR 83886163 No PIN entry <Pinentry>", flush=True)
             continue
@@ -59,6 +67,13 @@ class Locked(Case):
         with open(os.path.join(self.world.home, "answers"), "w", encoding="utf-8") as file:
             file.write("\n".join(answers))
         return path
+
+    def answer(self, text):
+        """Answers the question whose answer is "hold"."""
+        path = os.path.join(self.world.home, "held")
+        with open(path + ".new", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.rename(path + ".new", path)
 
     def asked(self):
         path = os.path.join(self.world.home, "asked")
@@ -158,6 +173,33 @@ class Unlocking(Locked):
             self.assertEqual(self.client.get(LOGIN, COLLECTION, "Locked"), status != 0)
         self.assertEqual(ours.call(path, interface, "Lock"), 0)
         self.assertTrue(self.client.get(LOGIN, COLLECTION, "Locked"))
+
+    def test_a_storm_of_wrong_passwords_does_not_keep_another_from_its_unlock(self):
+        self.begin()
+        path, interface = "/org/tokenkeep/SecretService1", "org.tokenkeep.SecretService1"
+        storming, other = (Client(self.world.address, destination=interface, fds=True) for _ in range(2))
+        self.addCleanup(storming.close)
+        self.addCleanup(other.close)
+        for _ in range(12):
+            # Each has its own descriptor, whose first line is read.
+            reading, writing = os.pipe()
+            os.write(writing, b"wrong\n")
+            os.close(writing)
+            with os.fdopen(reading, "rb") as file:
+                storming.connection.send(storming.message(path, interface, "Unlock", "h", file))
+        # A search is answered while passwords are tried, and the other client's turn comes before the storm's end.
+        self.refused("IsLocked", self.client.search, {"a": "1"})
+        with open(self.world.password_file("pw"), "rb") as file:
+            self.assertEqual(other.call(path, interface, "Unlock", "h", file), 0)
+        answered = []
+        with contextlib.suppress(TimeoutError):
+            while True:
+                message = storming.connection.receive(timeout=0)
+                answered += [message] if message.header.message_type == MessageType.method_return else []
+        self.assertLess(len(answered), 12)
+        self.assertEqual(len(self.client.search({"service": "s"})[0]), 1)
+        statuses = {reply.body[0] for reply in answered + storming.replies(12 - len(answered))}
+        self.assertEqual(statuses, {6})
 
     def test_the_program_tells_what_the_provider_answered(self):
         self.begin()
@@ -355,6 +397,35 @@ class Pinentry(Locked):
         self.addCleanup(parent.wait, PATIENCE)
         self.assertEqual(parent.stdout.readline(), "asking\n")
         self.assertEqual(parent.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
+
+    def test_a_program_that_overwrites_its_environment_and_has_a_crash_handler(self):
+        """Chromium's is a child of process 1, and lies beside Chromium."""
+        folder = os.path.join(self.world.home, "browser")
+        os.mkdir(folder)
+        for name in ("python3", "sleep"):
+            shutil.copy(f"/usr/bin/{name}", folder)
+        program, handler, ready = (os.path.join(folder, name) for name in ("python3", "sleep", "ready"))
+        text = f"{WITHOUT_ENVIRONMENT}\nimport os, time\nwhile not os.path.exists({ready!r}): time.sleep(0.01)\n"
+
+        def start(*command, **environment):
+            process = subprocess.Popen(command, env={**self.world.environment, **environment}, stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE, text=True)
+            self.addCleanup(process.stdout.close)
+            self.addCleanup(process.wait, PATIENCE)
+            self.addCleanup(process.kill)
+            return process
+
+        self.begin_asking("pw")
+        start("sleep", "1000", DISPLAY=":6")
+        browser = start(program, "-c", text + self.asking_text([DEFAULT]), DISPLAY=":7")
+        with open(f"/proc/{browser.pid}/environ", "rb") as file:
+            wait_until(lambda: file.seek(0) == 0 and not file.read().strip(b"\0"), "the end of its environment")
+        start(handler, "1000", DISPLAY=":8")
+        with open(ready, "w", encoding="utf-8"):
+            pass
+        self.assertEqual(browser.stdout.readline(), "asking\n")
+        self.assertEqual(browser.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
+        self.assertIn("DISPLAY=:8", self.asked())
 
     def test_a_program_that_is_no_pinentry(self):
         self.begin("--pinentry", "/bin/echo")

@@ -12,8 +12,11 @@ PROVIDER = os.environ["PROVIDER"]
 TOKENKEEP = os.environ["TOKENKEEP"]
 NAME = "org.freedesktop.secrets"
 
+# The limits are those of a session's bus.
 CONFIGURATION = """<busconfig><type>session</type><listen>unix:dir={}</listen><servicedir>{}</servicedir><policy context="default">
-<allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>"""
+<allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy>
+<limit name="max_incoming_bytes">1000000000</limit><limit name="max_outgoing_bytes">1000000000</limit>
+<limit name="max_message_size">1000000000</limit></busconfig>"""
 
 
 class World:
@@ -69,6 +72,8 @@ class World:
         self.run("dbus-send", "--print-reply", "--dest=org.freedesktop.DBus", "/", "org.freedesktop.DBus.ReloadConfig")
 
     def logged(self):
+        if not os.path.exists(self.log):
+            return ""
         with open(self.log, encoding="utf-8") as file:
             return file.read()
 

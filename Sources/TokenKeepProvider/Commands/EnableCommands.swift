@@ -62,7 +62,7 @@ enum EnableCommands {
         let isOurs = process != nil && process == bus?.process(of: Provider.ownName)
         let name = process.map(CallingProgram.name(of:))
         if json {
-            let owner = name.map { "\"\($0)\"" } ?? "null"
+            let owner = name.map(quoted) ?? "null"
             print(
                 "{\"enabled\":\(activation.isEnabled),\"serves\":\(isOurs),\"owner\":\(owner),"
                     + "\"pid\":\(process.map(String.init) ?? "null")}")
@@ -75,6 +75,12 @@ enum EnableCommands {
                     : owner.map { "another program serves: \($0)" } ?? "no program serves \(Provider.name)")
         }
         guard isOurs || activation.isEnabled else { exit(Status.unavailable.exitCode) }
+    }
+
+    /// A printable name as JSON.
+    private static func quoted(_ name: String) -> String {
+        let escaped = name.flatMap { $0 == "\"" || $0 == "\\" ? ["\\", $0] : [$0] }
+        return "\"\(String(escaped))\""
     }
 
     private static func zip2<First, Second>(_ first: First?, _ second: Second?) -> (First, Second)? {

@@ -11,7 +11,7 @@ struct CallingProgram: Sendable {
     /// The variables of the program's environment that a question needs.
     let environment: [String: String]
 
-    /// Whether the program overwrote its environment and no relative has a display: it may have one.
+    /// Whether the program overwrote its environment and no process near it has a display: it may have one.
     var hidesDisplay: Bool { environment["DISPLAY"] == "" }
     var hasDisplay: Bool { environment["DISPLAY"] != nil || environment["WAYLAND_DISPLAY"] != nil }
 
@@ -59,12 +59,12 @@ struct CallingProgram: Sendable {
 
     private static func environment(of process: pid_t) -> [String: String] {
         guard let bytes = read("/proc/\(process)/environ", atMost: 1 << 18) else { return [:] }
-        // Chromium's title overwrites its environment with zeros. Its other processes and its parent have the same display.
-        guard bytes.isEmpty || bytes.contains(where: { $0 != 0 }) else { return environmentOfRelatives(of: process) }
+        // Chromium's title overwrites its environment with zeros.
+        guard bytes.isEmpty || bytes.contains(where: { $0 != 0 }) else { return environmentOfOthers(than: process) }
         return environment(in: bytes)
     }
 
-    private static func environment(in bytes: [UInt8]) -> [String: String] {
+    static func environment(in bytes: [UInt8]) -> [String: String] {
         var found: [String: String] = [:]
         for entry in bytes.split(separator: 0) {
             let parts = entry.split(separator: UInt8(ascii: "="), maxSplits: 1)
@@ -73,28 +73,6 @@ struct CallingProgram: Sendable {
             if needed.contains(name) { found[name] = String(decoding: parts[1], as: UTF8.self) }
         }
         return found
-    }
-
-    /// The environment of the first child or ancestor of this user that has a display.
-    private static func environmentOfRelatives(of process: pid_t) -> [String: String] {
-        let children = read("/proc/\(process)/task/\(process)/children", atMost: 4096) ?? []
-        var relatives = children.split(separator: UInt8(ascii: " ")).compactMap {
-            pid_t(String(decoding: $0, as: UTF8.self))
-        }
-        var next = ProcessState(process)?.parent ?? 0
-        while next > 1, relatives.count < 64 {
-            relatives.append(next)
-            next = ProcessState(next)?.parent ?? 0
-        }
-        for relative in relatives {
-            var owner = stat()
-            guard stat("/proc/\(relative)", &owner) == 0, owner.st_uid == geteuid(),
-                let bytes = read("/proc/\(relative)/environ", atMost: 1 << 18)
-            else { continue }
-            let found = environment(in: bytes)
-            if found["DISPLAY"] != nil || found["WAYLAND_DISPLAY"] != nil { return found }
-        }
-        return ["DISPLAY": ""]
     }
 
     /// The terminal's path, if the program sees the same device under this path: a container has devices of its own.
@@ -124,7 +102,7 @@ struct CallingProgram: Sendable {
 }
 
 /// Fields of `/proc/PID/stat` (proc(5)).
-private struct ProcessState {
+struct ProcessState {
     let start: UInt64
     let parent: pid_t
     let isInForeground: Bool

@@ -32,11 +32,13 @@ extension Provider {
     }
 
     private func replyVaultID(_ message: BusMessage) {
-        vaultID { [self] id in bus.reply(to: message) { reply in reply.variant("s") { reply.string(id) } } }
+        vaultID(for: message.sender) { [self] id in
+            bus.reply(to: message) { reply in reply.variant("s") { reply.string(id) } }
+        }
     }
 
     private func replyProperties(_ message: BusMessage) {
-        vaultID { [self] id in
+        vaultID(for: message.sender) { [self] id in
             bus.reply(to: message) { reply in
                 reply.array("{sv}") { reply.entry("VaultId", "s") { reply.string(id) } }
             }
@@ -44,8 +46,8 @@ extension Provider {
     }
 
     /// The vault's identifier as 32 hexadecimal digits; "" without a vault.
-    private func vaultID(_ body: @escaping (String) -> Void) {
-        run(on: nil, { [store] () -> [UInt8] in (try? store.records.opener.vaultID()) ?? [] }) {
+    private func vaultID(for client: String, _ body: @escaping (String) -> Void) {
+        run(on: nil, for: client, { [store] () -> [UInt8] in (try? store.records.opener.vaultID()) ?? [] }) {
             body(Hexadecimal.text($0))
         }
     }
@@ -55,7 +57,7 @@ extension Provider {
         let descriptor = fcntl(try message.descriptor(), F_DUPFD_CLOEXEC, 3)
         guard descriptor >= 0 else { throw .failed("the descriptor cannot be used") }
         run(
-            on: "locks",
+            on: "locks", for: message.sender,
             { [store] () -> TokenKeepError? in
                 let file = OwnedDescriptor(descriptor)
                 do throws(TokenKeepError) {
@@ -72,7 +74,7 @@ extension Provider {
     private func lockOwn(_ message: BusMessage) throws(Refusal) {
         try message.expect("")
         run(
-            on: "locks",
+            on: "locks", for: message.sender,
             { [store] () -> TokenKeepError? in
                 do throws(TokenKeepError) {
                     _ = try store.lock()
