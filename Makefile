@@ -200,7 +200,13 @@ release-check:
 	@scripts/release-check.py
 	@[ -n "$(QUICK)" ] || $(MAKE) --no-print-directory test test-release test-packages
 
-release: release-check dist deb sbom
+# What is signed is what was tested: everything is built before the tests, from nothing.
+release: deps
+	@scripts/release-check.py
+	rm -rf build/packages
+	@$(MAKE) --no-print-directory -o deps deb sbom
+	@[ -n "$(QUICK)" ] || $(MAKE) --no-print-directory test test-release
+	@[ -n "$(QUICK)" ] || $(MAKE) --no-print-directory TOKENKEEP_BUILT=1 test-packages
 	@scripts/release.sh
 
 check-format: test-deps
@@ -221,6 +227,7 @@ test-layout:
 	@Tests/Layout/check_goals.sh
 	@Tests/Layout/check_packaging.py
 	@Tests/Layout/check_release.sh
+	@Tests/Layout/check_signing.sh
 
 # A test expects every error message word for word, but for those of a list with the reasons.
 test-messages:
@@ -317,12 +324,13 @@ test-swift-packages: test-deps stage
 	Tests/Examples/packages.sh $(STAGE)
 
 # The Debian packages on a clean Debian 12 without a network, which mmdebstrap makes once; the tarball as others use it; vaults,
-# programs and modules of releases before. As root. TOKENKEEP_BUILT=1 takes the packages that lie in build/packages.
+# programs and modules of releases before. As root. TOKENKEEP_BUILT=1 takes the packages that lie in build/packages;
+# OLDER_PREFIX=DIRECTORY is an installation of the release before, whose program and today's take turns on one vault.
 test-packages: test-deps stage $(if $(TOKENKEEP_BUILT),,deb)
 	Tests/Packages/run.sh build/packages
 	Tests/Packages/tarball.sh build/packages
 	Tests/Packages/wrong_use.sh
-	Tests/Upgrade/run.sh $(STAGE)
+	Tests/Upgrade/run.sh $(STAGE) $(OLDER_PREFIX)
 
 # The provider of org.freedesktop.secrets with clients that exist, on buses of its own.
 PROVIDER_TESTS := Tests/Provider/run.sh $(STAGE)/libexec/tokenkeep/tokenkeep-secret-service $(STAGE)/bin/tokenkeep
