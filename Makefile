@@ -7,7 +7,7 @@
 #   make build                   the debug build of everything in Swift
 #   make deps                    installs with apt what building and packaging need; make test-deps: what the tests need, too
 #   make deb                     Debian packages in build/packages; make rpm: RPM packages; make dist: the source with all its parts
-#   make release                 the same, an SBOM, checksums and a signature, after make release-check
+#   make release                 tarball, Debian packages and SBOM, built from nothing and tested, with their sums and a signature
 #   make docs                    the documentation of the C and the Swift API, in docs/c-reference.md and build/*.doccarchive
 #   make format                  formats in place
 #   make clean
@@ -204,7 +204,8 @@ release-check:
 release: deps
 	@scripts/release-check.py
 	rm -rf build/packages
-	@$(MAKE) --no-print-directory -o deps deb sbom
+	@$(MAKE) --no-print-directory -o deps deb
+	@scripts/sbom.py build/packages/work/tokenkeep-*/obj-* > build/packages/tokenkeep.cdx.json
 	@[ -n "$(QUICK)" ] || $(MAKE) --no-print-directory test test-release
 	@[ -n "$(QUICK)" ] || $(MAKE) --no-print-directory TOKENKEEP_BUILT=1 test-packages
 	@scripts/release.sh
