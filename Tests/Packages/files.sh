@@ -12,8 +12,8 @@ is "lintian has nothing to say" "" \
 program=$files/tokenkeep/usr/bin/tokenkeep
 library=$(ls "$files"/libtokenkeep0/usr/lib/*/libtokenkeep.so.*.*.*)
 at_most "tokenkeep" 16500000 "$(stat -c %s "$program")"
-at_most "tokenkeep-credential" 8388608 "$(stat -c %s "$files/tokenkeep/usr/bin/tokenkeep-credential")"
-at_most "tokenkeep-secret-service" 8388608 \
+at_most "tokenkeep-credential" 8000000 "$(stat -c %s "$files/tokenkeep/usr/bin/tokenkeep-credential")"
+at_most "tokenkeep-secret-service" 8000000 \
     "$(stat -c %s "$files/tokenkeep-secret-service/usr/libexec/tokenkeep/tokenkeep-secret-service")"
 at_most "libtokenkeep.so" 8388608 "$(stat -c %s "$library")"
 
