@@ -35,6 +35,9 @@ swift_says "Swift version 6.2 (swift-6.2-RELEASE)" 0
 is "Swift 6.2 is enough" "dpkg-buildpackage is missing: make deps installs it." "$(last "$tree/scripts/deb.sh")"
 is "no rpmbuild" "rpmbuild is missing: apt-get install rpm, or dnf install rpm-build." "$(last "$tree/scripts/rpm.sh")"
 
+is "another architecture than the machine's" "A build for riscv64 needs a machine of that architecture: Swift does not cross-compile here." \
+    "$(cd "$root" && DEB_HOST_ARCH=riscv64 DEB_HOST_GNU_TYPE=riscv64-linux-gnu make -s -f debian/rules override_dh_auto_configure 2>&1 | grep '^A build')"
+
 # Without a clone, and without a network.
 is "make dist without a clone" "make dist needs a clone: git has no commit here." "$(cd "$tree" && GIT_CEILING_DIRECTORIES=$work scripts/dist.sh 2>&1 | tail -n 1)"
 git -C "$tree" init -q && git -C "$tree" add -A &&
