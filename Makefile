@@ -7,7 +7,7 @@
 #   make build                   the debug build of everything in Swift
 #   make deps                    installs with apt what building and packaging need; make test-deps: what the tests need, too
 #   make deb                     Debian packages in build/packages; make rpm: RPM packages; make dist: the source with all its parts
-#   make release                 the same, an SBOM, checksums and a signature, after make release-check
+#   make release                 tarball, Debian packages and SBOM, built from nothing and tested, with their sums and a signature
 #   make docs                    the documentation of the C and the Swift API, in docs/c-reference.md and build/*.doccarchive
 #   make format                  formats in place
 #   make clean
@@ -205,7 +205,14 @@ release-check:
 	@scripts/release-check.py
 	@[ -n "$(QUICK)" ] || $(MAKE) --no-print-directory test test-release test-packages
 
-release: release-check dist deb sbom
+# What is signed is what was tested: everything is built before the tests, from nothing.
+release: deps
+	@scripts/release-check.py
+	rm -rf build/packages
+	@$(MAKE) --no-print-directory -o deps deb
+	@scripts/sbom.py build/packages/work/tokenkeep-*/obj-* > build/packages/tokenkeep.cdx.json
+	@[ -n "$(QUICK)" ] || $(MAKE) --no-print-directory test test-release
+	@[ -n "$(QUICK)" ] || $(MAKE) --no-print-directory TOKENKEEP_BUILT=1 test-packages
 	@scripts/release.sh
 
 check-format: test-deps
@@ -226,6 +233,7 @@ test-layout:
 	@Tests/Layout/check_goals.sh
 	@Tests/Layout/check_packaging.py
 	@Tests/Layout/check_release.sh
+	@Tests/Layout/check_signing.sh
 
 # A test expects every error message word for word, but for those of a list with the reasons.
 test-messages:
@@ -322,12 +330,13 @@ test-swift-packages: test-deps stage
 	Tests/Examples/packages.sh $(STAGE)
 
 # The Debian packages on a clean Debian 12 without a network, which mmdebstrap makes once; the tarball as others use it; vaults,
-# programs and modules of releases before. As root. TOKENKEEP_BUILT=1 takes the packages that lie in build/packages.
+# programs and modules of releases before. As root. TOKENKEEP_BUILT=1 takes the packages that lie in build/packages;
+# OLDER_PREFIX=DIRECTORY is an installation of the release before, whose program and today's take turns on one vault.
 test-packages: test-deps stage $(if $(TOKENKEEP_BUILT),,deb)
 	Tests/Packages/run.sh build/packages
 	Tests/Packages/tarball.sh build/packages
 	Tests/Packages/wrong_use.sh
-	Tests/Upgrade/run.sh $(STAGE)
+	Tests/Upgrade/run.sh $(STAGE) $(OLDER_PREFIX)
 
 # The provider of org.freedesktop.secrets with clients that exist, on buses of its own.
 PROVIDER_TESTS := Tests/Provider/run.sh $(STAGE)/libexec/tokenkeep/tokenkeep-secret-service $(STAGE)/bin/tokenkeep
@@ -449,8 +458,8 @@ test-providers: stage
 	command -v mmdebstrap > /dev/null || apt-get install -y mmdebstrap
 	Tests/Providers/run.py $(STAGE) $(PROVIDERS)
 
-# Builds the packages of the last commit in two places and compares them byte by byte.
-compare-builds: deps dist
+# Builds the packages of make deb a second time, in all else that may vary, and compares them byte by byte.
+compare-builds: $(if $(TOKENKEEP_BUILT),,deb)
 	scripts/compare-builds.sh
 
 # Draws docs/figures.svg from the same run.

@@ -46,3 +46,19 @@ endif()
 
 # A change of these links the programs again.
 set(program_scripts cmake/same-anywhere.lds cmake/no-unwinding.lds cmake/backtrace-room.lds cmake/function-order.txt)
+
+# The compiler marks public functions as used, and the linker keeps them, called or not: a megabyte of Swift's and Foundation's.
+# The programs are linked with copies of these archives that lack the mark.
+add_executable(unretain EXCLUDE_FROM_ALL cmake/unretain.c)
+get_filename_component(swift_archives "${swift_resources}/../swift_static/linux" ABSOLUTE)
+foreach(name libswiftCore libswift_Concurrency libswift_StringProcessing libswift_RegexParser libswiftDispatch libswiftGlibc
+        libswiftSynchronization libFoundationEssentials lib_FoundationCollections)
+    set(copy ${static_directory}/${name}.a)
+    if(EXISTS ${swift_archives}/${name}.a)
+        add_custom_command(OUTPUT ${copy}
+            COMMAND unretain ${swift_archives}/${name}.a ${copy}
+            DEPENDS unretain ${swift_archives}/${name}.a VERBATIM)
+        list(APPEND program_linking -Xlinker "--remap-inputs=*/linux/${name}.a=${copy}")
+        list(APPEND program_scripts ${copy})
+    endif()
+endforeach()

@@ -1,24 +1,39 @@
 #!/bin/sh
-# Builds the Debian packages of the tarball of make dist twice and compares them byte by byte: in directories of other names, with
-# another home, umask, locale and time zone, and the second time without a network. Not on a single processor: there swift build of
-# 6.3 waits for itself.
+# Builds the Debian packages of make deb once more and compares both byte by byte: in a directory of another name, and with another
+# home, umask, locale, time zone and number of jobs; as root also by another user, under another host name and without a network; with
+# faketime at another time. Not on a single processor: there swift build of 6.3 waits for itself.
 #
-# Usage: compare-builds.sh      (diffoscope says more about a difference, if it is installed)
+# Usage: compare-builds.sh      (after make deb; diffoscope says more about a difference, if it is installed)
 set -eu
 cd "$(dirname "$0")/.."
+ls build/packages/tokenkeep_*.changes >/dev/null 2>&1 || { echo "compare-builds: make deb comes before." >&2; exit 2; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+place="$work/another-place-of-a-longer-name"
 mkdir "$work/home"
 
-scripts/deb.sh "$work/one"
-alone=
-[ "$(id -u)" != 0 ] || alone="unshare -n"
-# shellcheck disable=SC2086
-(umask 077 && TZ=Pacific/Chatham LC_ALL=C.UTF-8 HOME="$work/home" DEB_BUILD_OPTIONS=parallel=1 \
-    $alone scripts/deb.sh "$work/another-place-of-a-longer-name" >"$work/log" 2>&1) || { cat "$work/log"; exit 1; }
+# A locale whose small i is not that of the others, if the system can make it.
+locale=C.UTF-8
+! localedef -i tr_TR -f UTF-8 "$work/tr_TR.UTF-8" 2>/dev/null || locale=tr_TR.UTF-8
+set -- scripts/deb.sh "$place"
+varied="directory home umask locale zone jobs"
+if command -v faketime >/dev/null; then
+    # The monotonic clock stays: programs wait by it.
+    set -- env FAKETIME_DONT_FAKE_MONOTONIC=1 faketime -f +400d "$@"
+    varied="$varied time"
+fi
+if [ "$(id -u)" = 0 ]; then
+    chown -R 65534:65534 "$work"
+    # shellcheck disable=SC2016
+    set -- unshare --net --uts sh -c 'hostname elsewhere && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"' sh "$@"
+    varied="$varied user host network"
+fi
+(umask 077 && TZ=Pacific/Chatham LC_ALL=$locale LOCPATH="$work" HOME="$work/home" TMPDIR="$work/home" DEB_BUILD_OPTIONS=parallel=1 \
+    "$@" >"$work/log" 2>&1) || { cat "$work/log"; exit 1; }
+
 different=0
-for package in "$work"/one/*.deb; do
-    other="$work/another-place-of-a-longer-name/$(basename "$package")"
+for package in build/packages/*.deb; do
+    other="$place/$(basename "$package")"
     cmp -s "$package" "$other" && continue
     # The debug symbols of Swift still name something of the directory: .debug_str and what points into it.
     case $package in *-dbgsym_*) echo "note: $(basename "$package") differs"; continue ;; esac
@@ -26,5 +41,5 @@ for package in "$work"/one/*.deb; do
     ! command -v diffoscope >/dev/null || diffoscope "$package" "$other" | head -n 40
     different=1
 done
-[ $different -ne 0 ] || echo "Both builds are the same: $(ls "$work"/one/*.deb | wc -l) packages but for what is noted"
+[ $different -ne 0 ] || echo "Both builds are the same: $(ls build/packages/*.deb | wc -l) packages but for what is noted (varied: $varied)"
 exit $different

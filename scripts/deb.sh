@@ -14,10 +14,21 @@ version=$(sed -n 's/.*define TOKENKEEP_VERSION  *"\(.*\)".*/\1/p' include/tokenk
 work=${1:-$root/build/packages/work}
 rm -rf "$work"
 mkdir -p "$work"
-cp "build/packages/tokenkeep-$version.tar.xz" "$work/tokenkeep_$version.orig.tar.xz"
-tar -C "$work" -xJf "$work/tokenkeep_$version.orig.tar.xz"
+# Says so if that was the reason: a message or the log may have had no room itself.
+unless_full() { # TEXT
+    case $1 in *'No space left'*) ;; *) [ "$(df --output=avail "$work" | tail -n 1)" -lt 1024 ] || return 0 ;; esac
+    echo "No space is left in $work: a build needs 2 GB there. Make room, or give scripts/deb.sh another directory." >&2
+    exit 1
+}
+log=$({ cp "build/packages/tokenkeep-$version.tar.xz" "$work/tokenkeep_$version.orig.tar.xz" &&
+    tar -C "$work" -xJf "$work/tokenkeep_$version.orig.tar.xz"; } 2>&1) || {
+    unless_full "$log"
+    echo "$log" >&2
+    exit 1
+}
 if ! (cd "$work/tokenkeep-$version" && dpkg-buildpackage -us -uc) >"$work/build.log" 2>&1; then
-    grep -E 'error:|Error|unmet build dep|No space left|is not on the PATH|too old' "$work/build.log" | tail -n 5 >&2
+    unless_full "$(grep -m 1 'No space left' "$work/build.log")"
+    grep -E 'error:|Error|unmet build dep|is not on the PATH|too old' "$work/build.log" | tail -n 5 >&2
     echo "The packages were not built: $work/build.log says why." >&2
     exit 1
 fi

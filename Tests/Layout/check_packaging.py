@@ -4,6 +4,7 @@ and the list of exports, the version. Each dependency has a word why, and each p
 
 import re
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,8 +92,23 @@ def pin_problems():
             yield f"packaging/swift-packages.txt: {name} {version} is not what Package.swift asks for"
 
 
+def unit_problems():
+    """Each unit lies in one Debian package and one RPM package."""
+    debian = [line.rsplit("/", 1)[-1] for path in sorted((ROOT / "debian").glob("*.install"))
+              for line in path.read_text(encoding="utf-8").split() if "/systemd/user/" in line]
+    spec = [line.rsplit("/", 1)[-1] for line in read("packaging/tokenkeep.spec").splitlines() if "/systemd/user/" in line]
+    system = ("tokenkeep-tpm2", "tokenkeep-purge")  # both lists have the directory
+    for path in sorted((ROOT / "data/systemd").iterdir()):
+        name = path.name.removesuffix(".in")
+        if not name.endswith((".service", ".socket", ".target")) or name.startswith(system):
+            continue
+        for place, patterns in (("debian/*.install", debian), ("packaging/tokenkeep.spec", spec)):
+            if sum(fnmatch(name, pattern) for pattern in patterns) != 1:
+                yield f"{place}: {name} is in {sum(fnmatch(name, pattern) for pattern in patterns)} packages"
+
+
 def main():
-    problems = [*build_depends_problems(), *container_problems(), *symbols_problems(), *version_problems(), *pin_problems()]
+    problems = [*unit_problems(), *build_depends_problems(), *container_problems(), *symbols_problems(), *version_problems(), *pin_problems()]
     for problem in problems:
         print(f"FAIL {problem}")
     if not problems:

@@ -12,8 +12,8 @@ is "lintian has nothing to say" "" \
 program=$files/tokenkeep/usr/bin/tokenkeep
 library=$(ls "$files"/libtokenkeep0/usr/lib/*/libtokenkeep.so.*.*.*)
 at_most "tokenkeep" 16500000 "$(stat -c %s "$program")"
-at_most "tokenkeep-credential" 8388608 "$(stat -c %s "$files/tokenkeep/usr/bin/tokenkeep-credential")"
-at_most "tokenkeep-secret-service" 8388608 \
+at_most "tokenkeep-credential" 8000000 "$(stat -c %s "$files/tokenkeep/usr/bin/tokenkeep-credential")"
+at_most "tokenkeep-secret-service" 8000000 \
     "$(stat -c %s "$files/tokenkeep-secret-service/usr/libexec/tokenkeep/tokenkeep-secret-service")"
 at_most "libtokenkeep.so" 8388608 "$(stat -c %s "$library")"
 
@@ -39,8 +39,13 @@ done <"$work/elf"
 is "no section with a hash of the build's directory" "" "$(while read -r file; do readelf -SW "$file" | grep -o swift_modhash; done <"$work/elf")"
 is "the packages name the Swift toolchain" "$(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9.]*\).*/\1/p')" \
     "$(dpkg-deb -f "$packages"/libtokenkeep0_*.deb Swift-Toolchain)"
-is "the library needs the glibc of DT_RELR" "libc6 (>= 2.36)" \
-    "$(dpkg-deb -f "$packages"/libtokenkeep0_*.deb Depends | grep -o 'libc6 ([^)]*)')"
+# The symbols of the C library that its files need, and packed relocations, which glibc knows from 2.36 on.
+for name in libtokenkeep0 tokenkeep tokenkeep-secret-service libpam-tokenkeep; do
+    is "$name depends on the glibc that its files need" "$(grep "^$files/$name/" "$work/elf" | while read -r file; do
+        objdump -p "$file" | grep -o 'GLIBC_[0-9.]*[0-9]\|GLIBC_ABI_DT_RELR'
+    done | sed 's/GLIBC_ABI_DT_RELR/2.36/; s/GLIBC_//' | sort -V | tail -n 1)" \
+        "$(dpkg-deb -f "$packages/$name"_*.deb Depends | grep -o 'libc6 (>= [0-9.]*' | sed 's/.* //' | sort -V | tail -n 1)"
+done
 is "no maintainer script but those of debhelper, and what takes lines out of /etc/pam.d" "libpam-tokenkeep" \
     "$(for name in $names; do
         dpkg-deb -e "$packages/$name"_*.deb "$work/control"

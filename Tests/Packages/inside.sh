@@ -29,21 +29,29 @@ listed() {
     find /etc -path /etc/apt -prune -o -type f ! -name ld.so.cache ! -name '*-' -exec md5sum {} + | sort -k 2
 }
 
-# What the tests need of others is there before the lists are compared.
+# Installs all that packages of ours depend on, and none of ours.
+get_foreign() { # PACKAGE…
+    # shellcheck disable=SC2046
+    get install $(get -s install "$@" | sed -n 's/^Inst \([^ ]*\) .*/\1/p' | grep -vxF "$(echo "$packages" | tr ' ' '\n')")
+}
+# What the machine is before the first package of ours: after the purge it is the same again.
 packages="libtokenkeep0 libtokenkeep-dev tokenkeep-common tokenkeep tokenkeep-secret-service libpam-tokenkeep python3-tokenkeep"
 use now
+is "the machine has none of our packages" "" "$(dpkg-query -W '*tokenkeep*' 2>/dev/null)"
 
 # Neither D-Bus nor libsecret nor GLib nor systemd: the program alone.
+quietly "what tokenkeep depends on" get_foreign tokenkeep
+listed >/tmp/before
 quietly "apt installs tokenkeep on a machine that has nothing" get install tokenkeep
 is "no bus, no GLib, no libsecret, no systemd came with it" "" \
     "$(dpkg-query -W -f='${Package} ${db:Status-Abbrev}\n' 'dbus*' 'libglib2*' 'libsecret*' systemd 2>/dev/null | grep ' ii' | cut -d' ' -f1 | tr '\n' ' ')"
 quietly "debian/tests/program without a bus" /tests/program
 quietly "purge" get purge tokenkeep tokenkeep-common
-quietly "autoremove" get autoremove --purge
+listed >/tmp/after
+is "nothing of tokenkeep is left, and nothing else is gone" "" "$(diff /tmp/before /tmp/after)"
 
-# The others that the packages depend on stay: what is compared is ours alone.
-quietly "what the packages depend on" get install $packages
-quietly "purge of ours" get purge $packages
+quietly "what the packages depend on" get_foreign $packages
+is "no package of ours came with it" "" "$(dpkg-query -W -f='${Package} ${db:Status-Abbrev}\n' $packages 2>/dev/null | grep ' ii')"
 umask 022
 listed >/tmp/before
 # A narrow umask of the administrator must not hide what is installed.
@@ -71,18 +79,22 @@ HOME=/tmp/holder python3 /tmp/holds.py </tmp/to >/tmp/from 2>/tmp/holder.log &
 exec 3>/tmp/to 4</tmp/from
 ask() { echo "$1" >&3; read -r answer <&4; echo "$answer"; }
 is "a program holds the library" before "$(ask before)"
+quietly "an administrator enables the PAM module" pam-auth-update --enable tokenkeep
 use later
 quietly "upgrade" get install $packages
 is "the upgrade is there" later "$(dpkg-query -W -f='${Version}' libtokenkeep0 | sed 's/.*+//')"
 is "the program goes on over the upgrade" upgraded "$(ask upgraded)"
 is "a new program loads what the old one saved" upgraded "$(HOME=/tmp/holder tokenkeep load example.com ann)"
+is "logins have the lines of the later version" 3 "$(grep -l 'pam_tokenkeep.so later[[:space:]]*$' /etc/pam.d/* | wc -l)"
 use now
 quietly "downgrade" get install $(for name in $packages; do echo "$name=$(dpkg-query -W -f='${Version}' "$name" | sed 's/+later//')"; done)
 is "the program goes on over the downgrade" downgraded "$(ask downgraded)"
 exec 3>&- 4<&-
 wait
+is "logins have the lines of the earlier version" 3 "$(grep -l 'pam_tokenkeep.so[[:space:]]*$' /etc/pam.d/* | wc -l)"
 
 quietly "remove" get remove $packages
+is "no login has a line of the PAM module" "" "$(grep -l pam_tokenkeep /etc/pam.d/*)"
 is "a user's vault stays" downgraded "$(get install tokenkeep >/tmp/log 2>&1; HOME=/tmp/holder tokenkeep load example.com ann)"
 quietly "purge" get purge $packages
 listed >/tmp/after
@@ -98,8 +110,5 @@ while read -r test needs; do
     chmod 755 "$AUTOPKGTEST_TMP"
     quietly "debian/tests/$test" timeout 120 "/tests/$test" </dev/null
 done </tmp/tests
-pam-auth-update --enable tokenkeep
-quietly "remove with the PAM module in use" get remove libpam-tokenkeep
-is "its lines are gone" "" "$(grep -l pam_tokenkeep /etc/pam.d/*)"
 . /tests/container.sh
 exit $result

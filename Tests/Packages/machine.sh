@@ -34,6 +34,8 @@ for package in "$given"/packages/now/*.deb; do
     rm -rf "$work/later"
     dpkg-deb -R "$package" "$work/later"
     sed -i -E 's/^Version: (.*)/Version: \1+later/; s/\(= ([^)]*)\)/(= \1+later)/g' "$work/later/DEBIAN/control"
+    # The later module has an argument in its lines.
+    [ ! -d "$work/later/usr/share/pam-configs" ] || sed -i 's/pam_tokenkeep.so/& later/' "$work/later/usr/share/pam-configs/tokenkeep"
     dpkg-deb --root-owner-group -Znone -b "$work/later" "$given/packages/later" >/dev/null
 done
 repository "$given/packages/now"

@@ -17,6 +17,7 @@ trap 'rm -rf "$work"' EXIT
 . "$here/lib.sh"
 
 . "$here/files.sh"
+. "$here/reading.sh"
 . "$here/machine.sh"
 
 echo "$passed passed, $failed failed"

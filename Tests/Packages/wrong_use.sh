@@ -35,6 +35,9 @@ swift_says "Swift version 6.2 (swift-6.2-RELEASE)" 0
 is "Swift 6.2 is enough" "dpkg-buildpackage is missing: make deps installs it." "$(last "$tree/scripts/deb.sh")"
 is "no rpmbuild" "rpmbuild is missing: apt-get install rpm, or dnf install rpm-build." "$(last "$tree/scripts/rpm.sh")"
 
+is "another architecture than the machine's" "A build for riscv64 needs a machine of that architecture: Swift does not cross-compile here." \
+    "$(cd "$root" && DEB_HOST_ARCH=riscv64 DEB_HOST_GNU_TYPE=riscv64-linux-gnu make -s -f debian/rules override_dh_auto_configure 2>&1 | grep '^A build')"
+
 # Without a clone, and without a network.
 is "make dist without a clone" "make dist needs a clone: git has no commit here." "$(cd "$tree" && GIT_CEILING_DIRECTORIES=$work scripts/dist.sh 2>&1 | tail -n 1)"
 git -C "$tree" init -q && git -C "$tree" add -A &&
@@ -44,6 +47,26 @@ is "make dist without a network" \
     "file:///nowhere/swift-argument-parser cannot be fetched: run make dist with a network, or make library before." \
     "$(cd "$tree" && scripts/dist.sh 2>/dev/null; cd "$tree" && scripts/dist.sh 2>&1 | tail -n 1)"
 is "a failed make dist leaves nothing" "" "$(ls "$tree/build/packages")"
+
+# A disk that is full before, and in the middle; with room, the next try gets further.
+if [ "$(id -u)" = 0 ]; then
+    version=$(sed -n 's/.*define TOKENKEEP_VERSION  *"\(.*\)".*/\1/p' "$root/include/tokenkeep/version.h")
+    mkdir -p "$work/tokenkeep-$version" "$work/disk"
+    head -c 600000 /dev/urandom >"$work/tokenkeep-$version/source"
+    tar -C "$work" -cJf "$tree/build/packages/tokenkeep-$version.tar.xz" "tokenkeep-$version"
+    printf '#!/bin/sh\nhead -c 4000000 /dev/zero >object && echo "error: this source is none"; exit 1\n' >"$work/bin/dpkg-buildpackage"
+    chmod +x "$work/bin/dpkg-buildpackage"
+    for tool in df tail xz; do ln -sf "$(command -v $tool)" "$work/bin/$tool"; done
+    on_disk() { # SIZE: what deb.sh says on a disk of that size
+        unshare -m sh -c 'mount -t tmpfs -o size="$1" disk "$2" && shift 2 && PATH="$1" "$2" "$3" 2>&1 | tail -n 1' \
+            sh "$1" "$work/disk" "$work/bin" "$tree/scripts/deb.sh" "$work/disk/place"
+    }
+    no_room="No space is left in $work/disk/place: a build needs 2 GB there. Make room, or give scripts/deb.sh another directory."
+    is "a disk too small for the source" "$no_room" "$(on_disk 900k)"
+    is "a disk that is full in the middle of make deb" "$no_room" "$(on_disk 4m)"
+    is "another fault on a disk with room" "The packages were not built: $work/disk/place/build.log says why." "$(on_disk 16m)"
+    rm "$work/bin/dpkg-buildpackage"
+fi
 
 # Installing.
 is "make install without a build" "Nothing is built yet: make library PREFIX=/usr/local" \

@@ -37,7 +37,7 @@ for release in "$here"/[0-9]*; do
     fi
     if cc -shared -fPIC -O2 -I"$release/include" "$release/module.c" -o "$work/module.so" 2>"$work/log"; then
         is "$name: a module built with its headers" "0 failed" \
-            "$("$prefix/bin/tokenkeep" module check "$work/module.so" 2>&1 | tail -n 1 | grep -o '0 failed')"
+            "$("$prefix/bin/tokenkeep" module check "$work/module.so" 2>&1 | tail -n 1 | grep -ow '0 failed')"
     else
         fail "$name: its module does not build: $(head -n 1 "$work/log")"
     fi
