@@ -106,11 +106,10 @@ class Etcd:
 
     def restart(self, number=signal.SIGKILL):
         """Ends the member and starts it anew. The tokens of etcd's users end with it."""
-        starts = self.log().count("published local member")
+        starts = self.log().count("ready to serve client requests")
         self.kill(number)
         self.launch()
-        wait_until(lambda: self.log().count("published local member") > starts, "etcd")
-        wait_until(self.is_there, "etcd")
+        wait_until(lambda: self.log().count("ready to serve client requests") > starts, "etcd")
 
     def kill(self, number=signal.SIGKILL):
         self.process.send_signal(number)
@@ -219,11 +218,15 @@ class Tunnel:
                 if state["age"] != self.age or state["answers"] == 0:
                     continue
                 target.sendall(data)
+                self.passed(data)
                 if is_answer and state["answers"]:
                     state["answers"] -= 1
             target.close()
         except OSError:
             pass  # the other direction has closed both
+
+    def passed(self, data):
+        """Called with the bytes that were passed on."""
 
     def fall_silent(self):
         self.age += 1

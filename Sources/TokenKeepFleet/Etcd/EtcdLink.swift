@@ -109,6 +109,13 @@ final class EtcdLink {
     }
 
     private func away(_ endpoint: WebAddress, _ words: String) -> RegistryFailure {
+        if !endpoint.isPlain, let file = settings.certificateFile, ClientCertificate.hasEnded(file) {
+            return RegistryFailure(
+                .certificate,
+                TokenKeepError(
+                    .denied, "this device's certificate has ended: \(file)", module: "registry",
+                    hint: "a new one has no common name: openssl req -subj /O=fleet/OU=device …"))
+        }
         // A server that wants a certificate closes the connection, and libcurl does not always see its alert.
         let mayWantCertificate = !endpoint.isPlain && settings.certificateFile == nil
         return RegistryFailure(

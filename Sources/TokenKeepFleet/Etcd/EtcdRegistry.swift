@@ -191,21 +191,13 @@ package final class EtcdRegistry: Registry {
                 from: start, to: EtcdWire.end(ofPrefix: prefix), limit: EtcdRegistry.page, keysOnly: keysOnly,
                 revision: listing.revision)
             let answer = try post("/v3/kv/range", body)
-            guard let header = EtcdWire.Header(answer) else { throw EtcdRegistry.nonsense(current) }
-            if listing.revision == 0 { (listing.revision, listing.cluster) = (header.revision, header.cluster) }
-            let found = answer["kvs"]?.elements ?? []
-            for element in found {
-                // Each key is behind the one before: a server that repeats itself would be listed for ever.
-                guard let (key, entry) = EtcdWire.entry(element), key.starts(with: prefix.utf8),
-                    !key.lexicographicallyPrecedes(start)
-                else { throw EtcdRegistry.nonsense(current) }
-                start = key + [0]
-                length += key.count + (entry?.value.count ?? 0)
-                guard length <= EtcdRegistry.longestList else { throw unending() }
-                // A key that is no text is none of ours, nor is a value that we would not have written.
-                if let entry, entry.value.count <= EtcdRegistry.longestValue { listing.entries.append(entry) }
-            }
-            guard answer["more"]?.isTrue == true, !found.isEmpty else { return listing }
+            guard let page = EtcdPage(answer, prefix: prefix, from: start) else { throw EtcdRegistry.nonsense(current) }
+            if listing.revision == 0 { (listing.revision, listing.cluster) = (page.revision, page.cluster) }
+            length += page.length
+            guard length <= EtcdRegistry.longestList else { throw unending() }
+            listing.entries += page.entries
+            guard let next = page.next else { return listing }
+            start = next
         }
         throw unending()
     }

@@ -1,7 +1,7 @@
 package import TokenKeepCore
 import TokenKeepSession
 
-/// What this device has still to do for the registry, and how long it may be silent.
+/// The work that waits for this device in the registry, and the time for which the device may be silent.
 package struct FleetBacklog: Sendable {
     /// The orders that wait for this device, those for everywhere included.
     package var orders = 0

@@ -12,6 +12,10 @@ package struct FleetSession: Sendable {
     package enum Order: Sendable {
         case waiting(since: Int64)
         case expired
+
+        init(_ order: OrderValue, now: Int64) {
+            self = now - order.at > OrderValue.lifetime ? .expired : .waiting(since: order.at)
+        }
     }
 }
 
@@ -62,23 +66,17 @@ extension FleetListing {
         }
         for (entry, parts) in found {
             switch (parts[0], parts.count) {
-            case ("devices", 2):
-                guard FleetPaths.isID(parts[1], digits: 16), let value = opened(DeviceValue.self, entry, key) else {
-                    continue
-                }
+            case ("devices", 2) where FleetPaths.isID(parts[1], digits: 16):
+                guard let value = opened(DeviceValue.self, entry, key) else { continue }
                 let seen = present[parts[1]]
                 devices.append(
                     FleetDevice(
                         id: parts[1], value: value, seenAt: seen?.at,
                         isPresent: seen?.at.map { now - $0 <= presence } ?? false, lease: seen?.lease ?? 0))
-            case ("sessions", 3):
-                guard FleetPaths.isID(parts[2], digits: 16), let value = opened(SessionValue.self, entry, key) else {
-                    continue
-                }
+            case ("sessions", 3) where FleetPaths.isID(parts[2], digits: 16):
+                guard let value = opened(SessionValue.self, entry, key) else { continue }
                 let order = orders[parts[2] + key.orderID(device: parts[2], session: value.session)]
-                let state = order.map {
-                    now - $0.at > OrderValue.lifetime ? FleetSession.Order.expired : .waiting(since: $0.at)
-                }
+                let state = order.map { FleetSession.Order($0, now: now) }
                 sessions.append(FleetSession(device: parts[2], accountID: parts[1], value: value, order: state))
             default: continue
             }

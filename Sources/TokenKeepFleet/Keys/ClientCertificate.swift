@@ -1,3 +1,4 @@
+import Glibc
 package import TokenKeepCore
 
 /// The subject of a client certificate, as far as etcd's gateway cares: with users on, it refuses every call of a
@@ -18,12 +19,43 @@ package enum ClientCertificate {
         guard !name else { throw EtcdAnswers.commonName }
     }
 
+    /// Whether the first certificate of a file is not valid any more. false if that cannot be told.
+    static func hasEnded(_ path: String) -> Bool {
+        guard let bytes = try? PrivateFile.read(path) else { return false }
+        return bytes.withUnsafeBytes { end($0) }.map { $0 < UnixTime.now.rawValue } ?? false
+    }
+
     /// Whether the first certificate of a PEM text has a common name that is not empty; nil if there is no certificate.
     package static func hasCommonName(_ pem: UnsafeRawBufferPointer) -> Bool? {
-        guard pem.count <= longest, let text = String(validating: pem, as: UTF8.self),
-            let bytes = certificate(text.split(whereSeparator: \.isNewline))
+        fields(pem).map { hasCommonName($0.subject) }
+    }
+
+    /// The end of the first certificate of a PEM text, in Unix seconds; nil if there is no certificate, or no such time.
+    package static func end(_ pem: UnsafeRawBufferPointer) -> Int64? {
+        guard let validity = fields(pem)?.validity else { return nil }
+        var times = DERReader(validity)
+        guard times.next() != nil, let last = times.next() else { return nil }
+        // Two digits of a year below 50 are of this century (RFC 5280, section 4.1.2.5.1).
+        let century = last.content.count != 13 ? "" : last.content.first ?? 0 < UInt8(ascii: "5") ? "20" : "19"
+        let text = Array(century.utf8) + last.content
+        guard text.count == 15, text.last == UInt8(ascii: "Z"),
+            text.dropLast().allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
         else { return nil }
-        return subject(bytes[...]).map(hasCommonName)
+        return time(text.map { Int32($0) - 0x30 })
+    }
+
+    /// The Unix seconds of the digits `YYYYMMDDhhmmss`; nil if a number is too large.
+    private static func time(_ digits: [Int32]) -> Int64? {
+        func number(_ at: Int) -> Int32 { digits[at] * 10 + digits[at + 1] }
+        var parts = tm()
+        parts.tm_year = number(0) * 100 + number(2) - 1900
+        parts.tm_mon = number(4) - 1
+        (parts.tm_mday, parts.tm_hour) = (number(6), number(8))
+        (parts.tm_min, parts.tm_sec) = (number(10), number(12))
+        guard (0...11).contains(parts.tm_mon), (1...31).contains(parts.tm_mday), parts.tm_hour < 24, parts.tm_min < 60,
+            parts.tm_sec <= 60
+        else { return nil }
+        return Int64(timegm(&parts))
     }
 
     private static func certificate(_ lines: [Substring]) -> [UInt8]? {
@@ -32,19 +64,25 @@ package enum ClientCertificate {
         return Array(body.utf8).withUnsafeBytes { Base64.bytes($0) }
     }
 
-    /// The relative names of the subject (RFC 5280, section 4.1).
-    private static func subject(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
-        var outer = DERReader(bytes)
+    /// Validity and subject (RFC 5280, section 4.1).
+    private static func fields(
+        _ pem: UnsafeRawBufferPointer
+    ) -> (validity: ArraySlice<UInt8>, subject: ArraySlice<UInt8>)? {
+        guard pem.count <= longest, let text = String(validating: pem, as: UTF8.self),
+            let bytes = certificate(text.split(whereSeparator: \.isNewline))
+        else { return nil }
+        var outer = DERReader(bytes[...])
         guard let whole = outer.next(tagged: DERReader.sequence) else { return nil }
         var certificate = DERReader(whole)
         guard let toBeSigned = certificate.next(tagged: DERReader.sequence) else { return nil }
         var fields = DERReader(toBeSigned)
-        guard var field = fields.next() else { return nil }
         // The version is left out of the oldest form.
-        if field.tag == DERReader.version, let next = fields.next() { field = next }
+        if fields.next()?.tag == DERReader.version { _ = fields.next() }
         // That was the serial number; signature, issuer and validity follow.
-        guard fields.next() != nil, fields.next() != nil, fields.next() != nil else { return nil }
-        return fields.next(tagged: DERReader.sequence)
+        guard fields.next() != nil, fields.next() != nil, let validity = fields.next(tagged: DERReader.sequence),
+            let subject = fields.next(tagged: DERReader.sequence)
+        else { return nil }
+        return (validity, subject)
     }
 
     private static func hasCommonName(_ names: ArraySlice<UInt8>) -> Bool {
