@@ -106,10 +106,10 @@ class Etcd:
 
     def restart(self, number=signal.SIGKILL):
         """Ends the member and starts it anew. The tokens of etcd's users end with it."""
-        starts = self.log().count("ready to serve client requests")
+        starts = self.log().count("serving client traffic")
         self.kill(number)
         self.launch()
-        wait_until(lambda: self.log().count("ready to serve client requests") > starts, "etcd")
+        wait_until(lambda: self.log().count("serving client traffic") > starts, "etcd")
 
     def kill(self, number=signal.SIGKILL):
         self.process.send_signal(number)

@@ -205,13 +205,23 @@ def test_client_certificates_have_no_common_name(place, server):
         return desk.fleet("init", "home", "--endpoint", etcd.url, "--ca", authority.file, *options, check=check).stderr
     refused = begin(check=None)
     assert "refuses this device's certificate:" in refused or "want a client certificate" in refused, refused
+    named = authority.sign("named", "/CN=laptop")
+    assert "the client certificate has a common name" in begin("--cert", named[0], "--key", named[1], check=2)
+    assert "/etc/passwd has no certificate" in begin("--cert", "/etc/passwd", "--key", named[1], check=2)
     good = authority.sign("device", "/O=fleet/OU=desk")
     begin("--cert", good[0], "--key", good[1], check=0)
     desk.fleet("run", "--once")
     # With etcd's users on, the gateway refuses every call of a certificate with a common name.
     desk.fleet("admin", "init", given=ROOT)
+    path = f"{desk.home}/config/tokenkeep/fleet.d/home.conf"
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text.replace(good[0], named[0]).replace(good[1], named[1]))
+    assert "the client certificate has a common name" in desk.fleet("list", check=2).stderr
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
     laptop = place.device("laptop", server)
-    named = authority.sign("named", "/CN=laptop")
     invitation = desk.fleet("admin", "add-user", "ann", given=ROOT)
     given = f"{invitation.stdout.strip()}\n{invitation.stderr.strip().splitlines()[-1]}\n"
     refused = laptop.fleet("join", "--cert", named[0], "--key", named[1], given=given, check=2).stderr

@@ -18,7 +18,8 @@ struct ClientCertificateTests {
 
     /// A certificate as far as its subject.
     private func pem(_ names: [UInt8], end: String = "301231235959Z", hasVersion: Bool = true) -> [UInt8] {
-        let validity = element(0x17, Array("200101000000Z".utf8)) + element(end.utf8.count == 13 ? 0x17 : 0x18, Array(end.utf8))
+        let validity =
+            element(0x17, Array("200101000000Z".utf8)) + element(end.utf8.count == 13 ? 0x17 : 0x18, Array(end.utf8))
         let fields =
             (hasVersion ? element(0xA0, element(0x02, [2])) : []) + element(0x02, [1]) + element(0x30, [])
             + element(0x30, name(0x03, "an authority's common name does not count")) + element(0x30, validity)
@@ -27,7 +28,9 @@ struct ClientCertificateTests {
         return Array("-----BEGIN CERTIFICATE-----\r\n\(text)\r\n-----END CERTIFICATE-----\r\n".utf8)
     }
 
-    private func hasCommonName(_ bytes: [UInt8]) -> Bool? { bytes.withUnsafeBytes { ClientCertificate.hasCommonName($0) } }
+    private func hasCommonName(_ bytes: [UInt8]) -> Bool? {
+        bytes.withUnsafeBytes { ClientCertificate.hasCommonName($0) }
+    }
     private func end(_ bytes: [UInt8]) -> Int64? { bytes.withUnsafeBytes { ClientCertificate.end($0) } }
 
     @Test("a common name of the subject is found in any place, an empty one is none")

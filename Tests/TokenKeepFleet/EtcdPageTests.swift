@@ -16,7 +16,9 @@ struct EtcdPageTests {
     func order() {
         #expect(page([key("/a/1"), key("/a/2")])?.entries.map(\.key) == ["/a/1", "/a/2"])
         #expect(page([key("/a/1"), key("/a/2")])?.length == 14)
-        for keys in [["/a/2", "/a/1"], ["/a/1", "/a/1"], ["/b/1"], ["/a"]] { #expect(page(keys.map(key)) == nil, "\(keys)") }
+        for keys in [["/a/2", "/a/1"], ["/a/1", "/a/1"], ["/b/1"], ["/a"]] {
+            #expect(page(keys.map(key)) == nil, "\(keys)")
+        }
         #expect(page(["!"]) == nil)
     }
 

@@ -119,7 +119,8 @@ struct FleetStatusCommand: ParsableCommand {
             version: version, hasHoles: ServerVersions.hasHoles(version), running: fleet.isRunning,
             revision: listing.revision, secondsAhead: fleet.registry.clockOffset ?? 0, waitingOrders: waiting,
             unreadable: listing.foreign, ordersHere: backlog.orders, lag: backlog.lag,
-            lease: JSONOutput.Nullable(backlog.leaseLeft), unpublished: JSONOutput.Nullable(backlog.unpublished), devices: listing.devices.map { FleetJSON.Device($0, fleet) })
+            lease: JSONOutput.Nullable(backlog.leaseLeft), unpublished: JSONOutput.Nullable(backlog.unpublished),
+            devices: listing.devices.map { FleetJSON.Device($0, fleet) })
         if json { return try Terminal.write(JSONOutput.text(status)) }
         try Terminal.write(text(status, fleet, listing, backlog))
         FleetWarnings.check(version: version)

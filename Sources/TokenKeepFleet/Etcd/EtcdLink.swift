@@ -108,14 +108,20 @@ final class EtcdLink {
         }
     }
 
-    private func away(_ endpoint: WebAddress, _ words: String) -> RegistryFailure {
-        if !endpoint.isPlain, let file = settings.certificateFile, ClientCertificate.hasEnded(file) {
-            return RegistryFailure(
-                .certificate,
-                TokenKeepError(
-                    .denied, "this device's certificate has ended: \(file)", module: "registry",
-                    hint: "a new one has no common name: openssl req -subj /O=fleet/OU=device …"))
+    /// The failure of a device whose certificate has ended: the server closes the connection, with or without a word.
+    private func endedCertificate(_ endpoint: WebAddress) -> RegistryFailure? {
+        guard !endpoint.isPlain, let file = settings.certificateFile, ClientCertificate.hasEnded(file) else {
+            return nil
         }
+        return RegistryFailure(
+            .certificate,
+            TokenKeepError(
+                .denied, "this device's certificate has ended: \(file)", module: "registry",
+                hint: "a new one has no common name: openssl req -subj /O=fleet/OU=device …"))
+    }
+
+    private func away(_ endpoint: WebAddress, _ words: String) -> RegistryFailure {
+        if let ended = endedCertificate(endpoint) { return ended }
         // A server that wants a certificate closes the connection, and libcurl does not always see its alert.
         let mayWantCertificate = !endpoint.isPlain && settings.certificateFile == nil
         return RegistryFailure(
@@ -146,13 +152,14 @@ final class EtcdLink {
                     .unavailable, "\(server) is not trusted: \(problem)", module: "registry",
                     hint: "name the authority of its certificate, a PEM file, as ca_file in the fleet's file"))
         case TOKENKEEP_LINK_REFUSED:
-            return RegistryFailure(
-                .certificate,
-                TokenKeepError(
-                    .denied, "\(server) refuses this device's certificate: \(problem)", module: "registry",
-                    hint:
-                        "name a valid certificate without a common name, and its key: certificate and key in the fleet's file"
-                ))
+            return endedCertificate(endpoint)
+                ?? RegistryFailure(
+                    .certificate,
+                    TokenKeepError(
+                        .denied, "\(server) refuses this device's certificate: \(problem)", module: "registry",
+                        hint:
+                            "name a valid certificate without a common name, and its key: certificate and key in the fleet's file"
+                    ))
         default: return away(endpoint, problem.isEmpty ? "no answer" : problem)
         }
     }
