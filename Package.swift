@@ -170,7 +170,8 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "TokenKeepFoundation", "TokenKeepOAuth", "TokenKeepSession", "TokenKeepRecords", "TokenKeepCore",
+                "TokenKeepFleet", "TokenKeepFoundation", "TokenKeepOAuth", "TokenKeepSession", "TokenKeepRecords",
+                "TokenKeepCore",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),
         .testTarget(

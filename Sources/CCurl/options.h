@@ -27,4 +27,9 @@ static inline void set_function(CURL *easy, CURLoption option, void (*function)(
         *code = tokenkeep_curl.curl_easy_setopt(easy, option, function);
 }
 
+static inline void set_size(CURL *easy, CURLoption option, int64_t value, CURLcode *code) {
+    if (*code == CURLE_OK)
+        *code = tokenkeep_curl.curl_easy_setopt(easy, option, value);
+}
+
 #endif

@@ -161,9 +161,7 @@ static void set_request(CURL *easy, const tokenkeep_transfer_request *request, C
         return;
     set_long(easy, CURLOPT_POST, 1, code);
     set_pointer(easy, CURLOPT_POSTFIELDS, request->body, code); /* not copied */
-    if (*code == CURLE_OK)
-        *code =
-            tokenkeep_curl.curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (int64_t)request->body_length);
+    set_size(easy, CURLOPT_POSTFIELDSIZE_LARGE, (int64_t)request->body_length, code);
 }
 
 /* HTTP/2 over TLS, if libcurl and the server speak it. */

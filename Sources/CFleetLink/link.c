@@ -1,5 +1,6 @@
 #include "CSystemShims.h"
 #include "link_options.h"
+#include "../CCurl/options.h"
 #include "../CCurl/sigpipe.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 struct tokenkeep_link {
     CURLM *multi;
     const tokenkeep_link_call *call;
-    int is_too_long;
+    int is_too_long, was_kept;
     uint32_t status;
     size_t length;
     char date[64];
@@ -63,21 +64,16 @@ static size_t take_header(char *line, size_t size, size_t count, void *data) {
 }
 
 static CURLcode set_up(CURL *easy, tokenkeep_link *link, link_header_list *headers) {
-    CURLcode code = tokenkeep_link_set(easy, link->call, headers, link->problem);
-    if (code == CURLE_OK)
-        code = tokenkeep_curl.curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
-    if (code == CURLE_OK)
-        code = tokenkeep_curl.curl_easy_setopt(easy, CURLOPT_WRITEDATA, link);
-    if (code == CURLE_OK)
-        code = tokenkeep_curl.curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
-    if (code == CURLE_OK)
-        code = tokenkeep_curl.curl_easy_setopt(easy, CURLOPT_HEADERDATA, link);
-    if (code != CURLE_OK || !link->call->body)
+    const tokenkeep_link_call *call = link->call;
+    CURLcode code = tokenkeep_link_set(easy, call, headers, link->problem);
+    set_function(easy, CURLOPT_WRITEFUNCTION, (void (*)(void))take_body, &code);
+    set_pointer(easy, CURLOPT_WRITEDATA, link, &code);
+    set_function(easy, CURLOPT_HEADERFUNCTION, (void (*)(void))take_header, &code);
+    set_pointer(easy, CURLOPT_HEADERDATA, link, &code);
+    if (!call->body)
         return code;
-    code = tokenkeep_curl.curl_easy_setopt(easy, CURLOPT_POSTFIELDS, link->call->body); /* not copied */
-    if (code == CURLE_OK)
-        code = tokenkeep_curl.curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
-                                               (int64_t)link->call->body_length);
+    set_pointer(easy, CURLOPT_POSTFIELDS, call->body, &code); /* not copied */
+    set_size(easy, CURLOPT_POSTFIELDSIZE_LARGE, (int64_t)call->body_length, &code);
     return code;
 }
 
@@ -111,7 +107,7 @@ static int drive(tokenkeep_link *link, CURL *easy) {
 
 int tokenkeep_link_run(tokenkeep_link *link, const tokenkeep_link_call *call) {
     link->call = call;
-    link->is_too_long = 0;
+    link->is_too_long = link->was_kept = 0;
     link->status = 0;
     link->length = 0;
     *link->date = 0;
@@ -127,12 +123,30 @@ int tokenkeep_link_run(tokenkeep_link *link, const tokenkeep_link_call *call) {
         result = tokenkeep_link_result(code, link->problem);
     else if (tokenkeep_curl.curl_multi_add_handle(link->multi, easy) == 0) {
         result = drive(link, easy);
+        long connections = 1;
+        tokenkeep_curl.curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS_, &connections);
+        link->was_kept = connections == 0;
         tokenkeep_curl.curl_multi_remove_handle(link->multi, easy);
     }
     tokenkeep_curl.curl_easy_cleanup(easy);
     release_sigpipe(&held);
     link->call = NULL;
     return result;
+}
+
+int tokenkeep_link_disconnect(tokenkeep_link *link) {
+    CURLM *multi = tokenkeep_curl.curl_multi_init();
+    if (!multi)
+        return 0;
+    held_sigpipe held = hold_sigpipe();
+    tokenkeep_curl.curl_multi_cleanup(link->multi);
+    release_sigpipe(&held);
+    link->multi = multi;
+    return 1;
+}
+
+int tokenkeep_link_was_kept(const tokenkeep_link *link) {
+    return link->was_kept;
 }
 
 uint32_t tokenkeep_link_status(const tokenkeep_link *link) {

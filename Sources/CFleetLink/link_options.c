@@ -62,8 +62,7 @@ CURLcode tokenkeep_link_set(CURL *easy, const tokenkeep_link_call *call, link_he
     if (call->allows_http)
         set_pointer(easy, CURLOPT_PROXY, "", &code);
     set_pointer(easy, CURLOPT_ERRORBUFFER, problem, &code);
-    if (code == CURLE_OK)
-        code = tokenkeep_curl.curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    set_function(easy, CURLOPT_OPENSOCKETFUNCTION, (void (*)(void))open_socket, &code);
     set_headers(easy, call, headers, &code);
     set_certificates(easy, call, &code);
     set_http_version(easy, &code);

@@ -1,5 +1,6 @@
 #include "CSystemShims.h"
 #include "link_options.h"
+#include "../CCurl/options.h"
 #include "../CCurl/sigpipe.h"
 
 #include <stdlib.h>
@@ -76,18 +77,12 @@ static CURLcode set_up(tokenkeep_stream *stream, const tokenkeep_link_call *call
     tokenkeep_link_call own = *call;
     own.authorization = stream->authorization;
     CURLcode code = tokenkeep_link_set(easy, &own, &stream->headers, stream->problem);
-    if (code == CURLE_OK)
-        code = tokenkeep_curl.curl_easy_setopt(easy, CURLOPT_READFUNCTION_, give_body);
-    if (code == CURLE_OK)
-        code = tokenkeep_curl.curl_easy_setopt(easy, CURLOPT_READDATA_, stream);
-    if (code == CURLE_OK)
-        code = tokenkeep_curl.curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
-    if (code == CURLE_OK)
-        code = tokenkeep_curl.curl_easy_setopt(easy, CURLOPT_WRITEDATA, stream);
+    set_function(easy, CURLOPT_READFUNCTION_, (void (*)(void))give_body, &code);
+    set_pointer(easy, CURLOPT_READDATA_, stream, &code);
+    set_function(easy, CURLOPT_WRITEFUNCTION, (void (*)(void))take_body, &code);
+    set_pointer(easy, CURLOPT_WRITEDATA, stream, &code);
     /* A body whose end is not known yet is sent in chunks. */
-    int64_t length = stream->is_open ? -1 : (int64_t)stream->sent.length;
-    if (code == CURLE_OK)
-        code = tokenkeep_curl.curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, length);
+    set_size(easy, CURLOPT_POSTFIELDSIZE_LARGE, stream->is_open ? -1 : (int64_t)stream->sent.length, &code);
     return code;
 }
 

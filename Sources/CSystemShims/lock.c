@@ -235,6 +235,16 @@ int tokenkeep_lock_try(int directory, const char *path, off_t offset, off_t leng
     return error == EAGAIN || error == EACCES ? EBUSY : error;
 }
 
+int tokenkeep_lock_is_held(int directory, const char *path) {
+    int opened = openat(directory, path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (opened < 0)
+        return 0;
+    struct flock range = write_lock(0, 0);
+    int is_held = fcntl(opened, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
+    close(opened);
+    return is_held;
+}
+
 void tokenkeep_lock_release(int descriptor) {
     tokenkeep_lock_descriptor_close(descriptor);
 }

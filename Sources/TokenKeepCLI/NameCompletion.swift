@@ -6,21 +6,29 @@ import TokenKeepSession
 /// Completes services and accounts in the shell. Nobody is asked, and nothing is offered while a place is locked.
 enum NameCompletion {
     static let services = CompletionKind.custom { words, index, prefix in
-        candidates(CommandLine(words, index).items().map(\.service), prefix)
+        candidates(CompletedLine(words, index).items().map(\.service), prefix)
     }
 
     static let accounts = CompletionKind.custom { words, index, prefix in
-        let line = CommandLine(words, index)
+        let line = CompletedLine(words, index)
         return candidates(line.items().filter { $0.service == line.service }.map(\.account), prefix)
     }
 
     static let sessionServices = CompletionKind.custom { words, index, prefix in
-        candidates(CommandLine(words, index).sessions().map(\.service), prefix)
+        candidates(CompletedLine(words, index).sessions().map(\.service), prefix)
     }
 
     static let sessionAccounts = CompletionKind.custom { words, index, prefix in
-        let line = CommandLine(words, index)
+        let line = CompletedLine(words, index)
         return candidates(line.sessions().filter { $0.service == line.service }.map(\.account), prefix)
+    }
+
+    /// Completes by the names that a function finds in a store.
+    static func completing(_ names: @escaping @Sendable (Store, CompletedLine) -> [String]) -> CompletionKind {
+        .custom { words, index, prefix in
+            let line = CompletedLine(words, index)
+            return candidates(line.store().map { names($0, line) } ?? [], prefix)
+        }
     }
 
     /// The names that can stand on the line as they are.
@@ -36,19 +44,19 @@ enum NameCompletion {
 }
 
 /// The words of the shell's line before the word that is completed.
-private struct CommandLine {
+struct CompletedLine {
     /// A person waits no longer for a key press, in milliseconds.
     private static let limit: UInt32 = 2_000
 
     private let words: [String]
 
-    init(_ words: [String], _ index: Int) { self.words = Array(words.prefix(max(0, index))) }
+    fileprivate init(_ words: [String], _ index: Int) { self.words = Array(words.prefix(max(0, index))) }
 
     /// The word before the one that is completed.
     var service: String { words.last ?? "" }
 
     /// The value of the last option of that name.
-    private func value(of option: String) -> String? {
+    func value(of option: String) -> String? {
         for (index, word) in words.enumerated().reversed() {
             if word == option, index + 1 < words.count { return words[index + 1] }
             if word.hasPrefix(option + "=") { return String(word.dropFirst(option.count + 1)) }
@@ -56,7 +64,7 @@ private struct CommandLine {
         return nil
     }
 
-    private func store() -> Store? {
+    fileprivate func store() -> Store? {
         var configuration = StoreConfiguration(namespace: value(of: "--namespace") ?? "")
         if let stack = value(of: "--stack") {
             if stack.contains(where: \.isWhitespace) {
@@ -65,18 +73,18 @@ private struct CommandLine {
                 configuration.stack = stack
             }
         }
-        configuration.timeoutMilliseconds = CommandLine.limit
+        configuration.timeoutMilliseconds = CompletedLine.limit
         return try? Store(configuration)
     }
 
-    func items() -> [(service: String, account: String)] {
+    fileprivate func items() -> [(service: String, account: String)] {
         guard let listing = try? store()?.list(), !listing.problems.contains(where: { $0.status == .locked }) else {
             return []
         }
         return listing.items.map { (service: $0.name.service, account: $0.name.account) }
     }
 
-    func sessions() -> [(service: String, account: String)] {
+    fileprivate func sessions() -> [(service: String, account: String)] {
         guard let store = store(), let listing = try? Sessions(store).list(), listing.problem?.status != .locked else {
             return []
         }

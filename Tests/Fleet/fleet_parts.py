@@ -1,5 +1,7 @@
 """What the tests of the fleet share: etcd in private directories, and devices as homes with vaults of their own."""
 import base64
+import http.client
+import http.server
 import json
 import os
 import shutil
@@ -7,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 
@@ -75,7 +78,12 @@ class Etcd:
         self.url = f"{scheme}://127.0.0.1:{self.port}"
 
     def start(self):
-        """Starts the member; other ports are tried if somebody has taken one meanwhile."""
+        self.launch()
+        wait_until(self.is_there, "etcd")
+        return self
+
+    def launch(self):
+        """Starts the member, and does not wait for it."""
         command = [
             "etcd", "--data-dir", f"{self.directory}/data", "--listen-client-urls", self.url,
             "--advertise-client-urls", self.url, "--listen-peer-urls", f"http://127.0.0.1:{self.peer_port}",
@@ -87,8 +95,6 @@ class Etcd:
             command += ["--client-cert-auth", "--trusted-ca-file", self.authority.file]
         with open(f"{self.directory}/log", "ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env={"PATH": os.environ["PATH"]})
-        wait_until(self.is_there, "etcd")
-        return self
 
     def is_there(self):
         assert self.process.poll() is None, self.log()[-2000:]
@@ -97,6 +103,13 @@ class Etcd:
     def log(self):
         with open(f"{self.directory}/log", encoding="utf-8") as file:
             return file.read()
+
+    def restart(self, number=signal.SIGKILL):
+        """Ends the member and starts it anew. The tokens of etcd's users end with it."""
+        starts = self.log().count("serving client traffic")
+        self.kill(number)
+        self.launch()
+        wait_until(lambda: self.log().count("serving client traffic") > starts, "etcd")
 
     def kill(self, number=signal.SIGKILL):
         self.process.send_signal(number)
@@ -147,6 +160,126 @@ class Etcd:
             return error.code, error.read().decode()
 
 
+class Cluster:
+    """Three members."""
+
+    def __init__(self, place, authority=None):
+        self.members = [Etcd(f"{place.directory}/member{number}", authority) for number in range(3)]
+        place.members += self.members
+        peers = ",".join(f"m{number}=http://127.0.0.1:{one.peer_port}" for number, one in enumerate(self.members))
+        for number, one in enumerate(self.members):
+            one.options += ["--name", f"m{number}", "--initial-cluster", peers]
+            one.launch()
+        for one in self.members:
+            wait_until(one.is_there, "a member")
+
+    def leader(self):
+        """The leader, as the members that answer have it."""
+        for one in self.members:
+            answer = one.ctl("--command-timeout", "5s", "endpoint", "status", "-w", "json", check=False)
+            found = json.loads(answer.stdout or "[]")
+            if found and found[0]["Status"].get("leader") == found[0]["Status"]["header"]["member_id"]:
+                return one
+        return None
+
+    def followers(self):
+        leader = wait_until(self.leader, "a leader")
+        return [one for one in self.members if one is not leader]
+
+
+class Tunnel:
+    """Passes connections on to a port, until it falls silent: then those that are open hang, as after a suspension, and new
+    ones are passed on as before."""
+
+    def __init__(self, port, silent_after=None):
+        """`silent_after`: answers of the first connection, after which it falls silent."""
+        self.target, self.silent_after = port, silent_after
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.count, self.age, self.open = 0, 0, []
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            self.count += 1
+            server = socket.create_connection(("127.0.0.1", self.target))
+            self.open += [client, server]
+            state = {"age": self.age, "answers": self.silent_after if self.count == 1 else None}
+            threading.Thread(target=self.copy, args=(client, server, state, False), daemon=True).start()
+            threading.Thread(target=self.copy, args=(server, client, state, True), daemon=True).start()
+
+    def copy(self, source, target, state, is_answer):
+        try:
+            while data := source.recv(65536):
+                if state["age"] != self.age or state["answers"] == 0:
+                    continue
+                target.sendall(data)
+                self.passed(data)
+                if is_answer and state["answers"]:
+                    state["answers"] -= 1
+            target.close()
+        except OSError:
+            pass  # the other direction has closed both
+
+    def passed(self, data):
+        """Called with the bytes that were passed on."""
+
+    def fall_silent(self):
+        self.age += 1
+
+    def close(self):
+        for one in [self.listener, *self.open]:
+            one.close()
+
+
+class Relay:
+    """An endpoint that passes requests on, one by one, and calls `hook(number, path, is_answered)` before and after each."""
+
+    def __init__(self, etcd, hook):
+        relay = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def pass_on(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                with relay.lock:
+                    relay.count += 1
+                    number = relay.count
+                try:
+                    relay.hook(number, self.path, False)
+                    call = http.client.HTTPConnection("127.0.0.1", etcd.port, timeout=PATIENCE)
+                    call.request(self.command, self.path, body or None)
+                    answer = call.getresponse()
+                    content = answer.read()
+                    relay.hook(number, self.path, True)
+                except OSError:
+                    self.close_connection = True
+                    return
+                self.send_response(answer.status)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_POST = do_GET = pass_on
+
+            def log_message(self, *_):
+                pass
+
+        self.hook, self.count, self.lock = hook, 0, threading.Lock()
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
 class Device:
     """A home with a vault, which is a device of a fleet."""
 
@@ -169,6 +302,14 @@ class Device:
 
     def fleet(self, *arguments, given=None, check=0):
         return self.run("fleet", *arguments, given=given, check=check)
+
+    def use(self, *endpoints):
+        """Writes other endpoints into the fleet's file."""
+        path = f"{self.home}/config/tokenkeep/fleet.d/home.conf"
+        with open(path, encoding="utf-8") as file:
+            lines = [line for line in file if not line.startswith("endpoint")]
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines([f"endpoint = {one}\n" for one in endpoints] + lines)
 
     def init(self, etcd, *options, given=None):
         authority = ["--ca", etcd.authority.file] if etcd.authority else []
@@ -247,6 +388,9 @@ class Place:
         if server:
             device.provider(server)
         return device
+
+    def cluster(self, authority=None):
+        return Cluster(self, authority)
 
     def authority(self):
         return Authority(f"{self.directory}/authority")

@@ -1,8 +1,10 @@
 """Users and rights: etcd's users, certificates, join codes, administrators."""
+import base64
 import json
 import os
 
-from fleet_parts import Etcd, wait_until
+import read_fleet
+from fleet_parts import wait_until
 
 ROOT = "root-password-of-the-test\n"
 CTL = "root:root-password-of-the-test"
@@ -205,16 +207,43 @@ def test_client_certificates_have_no_common_name(place, server):
         return desk.fleet("init", "home", "--endpoint", etcd.url, "--ca", authority.file, *options, check=check).stderr
     refused = begin(check=None)
     assert "refuses this device's certificate:" in refused or "want a client certificate" in refused, refused
+    named = authority.sign("named", "/CN=laptop")
+    assert "the client certificate has a common name" in begin("--cert", named[0], "--key", named[1], check=2)
+    assert "/etc/passwd has no certificate" in begin("--cert", "/etc/passwd", "--key", named[1], check=2)
     good = authority.sign("device", "/O=fleet/OU=desk")
     begin("--cert", good[0], "--key", good[1], check=0)
     desk.fleet("run", "--once")
     # With etcd's users on, the gateway refuses every call of a certificate with a common name.
     desk.fleet("admin", "init", given=ROOT)
+    path = f"{desk.home}/config/tokenkeep/fleet.d/home.conf"
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text.replace(good[0], named[0]).replace(good[1], named[1]))
+    assert "the client certificate has a common name" in desk.fleet("list", check=2).stderr
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
     laptop = place.device("laptop", server)
-    named = authority.sign("named", "/CN=laptop")
     invitation = desk.fleet("admin", "add-user", "ann", given=ROOT)
     given = f"{invitation.stdout.strip()}\n{invitation.stderr.strip().splitlines()[-1]}\n"
     refused = laptop.fleet("join", "--cert", named[0], "--key", named[1], given=given, check=2).stderr
     assert "the client certificate has a common name" in refused, refused
     own = authority.sign("laptop", "/O=fleet/OU=laptop")
     laptop.fleet("join", "--cert", own[0], "--key", own[1], given=given)
+
+
+def test_a_user_above_the_limits_is_marked(place, server):
+    etcd, admin, laptop = company(place, server)
+    assert not users(admin)["ann"]["above_limits"]
+    name, password = CTL.split(":")
+    _, answer = etcd.post("/v3/auth/authenticate", json.dumps({"name": name, "password": password}))
+    secret = json.loads(laptop.run("load", "org.tokenkeep.fleet", "home").stdout)
+    for number in range(256):
+        path = f"/tokenkeep/home/1/users/{secret['user_id']}/devices/{number:016x}"
+        value = read_fleet.seal_value({"name": f"d{number}", "joined": 1}, bytes.fromhex(secret["user_key"]), path, os.urandom(24))
+        body = {"key": base64.b64encode(path.encode()).decode(), "value": base64.b64encode(value).decode()}
+        assert etcd.post("/v3/kv/put", json.dumps(body), {"Authorization": answer["token"]})[0] == 200
+    assert users(admin)["ann"] == users(admin)["ann"] | {"above_limits": True, "devices": 257}
+    assert "above" in admin.fleet("admin", "list", given=ROOT).stdout
+    pruned = admin.fleet("admin", "prune", "--older-than", "1d", "--dry-run", given=ROOT).stdout
+    assert "ann\td255\t" in pruned and "laptop" not in pruned and users(admin)["ann"]["devices"] == 257

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fuzzes each reader of the bytes of sessions, sign-ins and responses with libFuzzer and AddressSanitizer. Usage: run.sh SECONDS|--keep [TARGET...]
+# Fuzzes each reader of the bytes of sessions, sign-ins, responses and registries with libFuzzer and AddressSanitizer. Usage: run.sh SECONDS|--keep [TARGET...]
 #
 # Inputs of Corpus/TARGET are where it begins; build/fuzz/TARGET keeps what was found. A crash is in build/fuzz/TARGET-crash-*.
 # run.sh --keep copies those of the found inputs that reach new code, up to 400 bytes, into Corpus.
@@ -16,7 +16,8 @@ make_program || { rm -rf "$build" && make_program; }
 program=$build/release/tokenkeep-fuzz
 seconds=${1:?usage: run.sh SECONDS|--keep [TARGET...]}
 shift
-[ $# != 0 ] || set -- record note response answer claims date json provider metadata redirect device request limit
+[ $# != 0 ] || set -- record note response answer claims date json provider metadata redirect device request limit page event value invitation \
+    certificate fleet
 failed=0
 for target in "$@"; do
     corpus=Tests/Fuzz/Corpus/$target found=build/fuzz/$target

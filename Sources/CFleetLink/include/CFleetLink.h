@@ -53,6 +53,13 @@ tokenkeep_link *_Nullable tokenkeep_link_new(void);
  * connection turns out to be closed. */
 int tokenkeep_link_run(tokenkeep_link *link, const tokenkeep_link_call *call);
 
+/* Whether the last call went over a connection that an earlier call had opened. */
+int tokenkeep_link_was_kept(const tokenkeep_link *link);
+
+/* Closes the kept connections, which may be dead: the next call opens a new one. 0 if there is no memory, and
+ * then they stay. */
+int tokenkeep_link_disconnect(tokenkeep_link *link);
+
 uint32_t tokenkeep_link_status(const tokenkeep_link *link);
 size_t tokenkeep_link_length(const tokenkeep_link *link);
 /* The header Date of the answer; "" for none. Owned by the link. */

@@ -67,6 +67,10 @@ int tokenkeep_lock_acquire(int directory, const char *path, off_t offset, off_t 
 /* Locks like tokenkeep_lock_acquire, but without waiting. EBUSY if the lock is held elsewhere. */
 int tokenkeep_lock_try(int directory, const char *path, off_t offset, off_t length, int *descriptor);
 
+/* Whether another open file description holds a lock on the file path in directory (F_OFD_GETLK). Takes no
+ * lock. 0 if the file is missing or cannot be read. */
+int tokenkeep_lock_is_held(int directory, const char *path);
+
 /* Releases a lock and closes its descriptor, as returned by tokenkeep_lock_acquire or tokenkeep_lock_try. */
 void tokenkeep_lock_release(int descriptor);
 

@@ -36,7 +36,8 @@ struct FleetCommand: ParsableCommand {
 struct FleetOptions: ParsableArguments {
     @Option(
         name: .customLong("fleet"),
-        help: ArgumentHelp("The fleet, if this device is in more than one.", valueName: "name"))
+        help: ArgumentHelp("The fleet, if this device is in more than one.", valueName: "name"),
+        completion: FleetCompletion.fleets)
     var fleet: String?
 
     @OptionGroup(title: "Store options")

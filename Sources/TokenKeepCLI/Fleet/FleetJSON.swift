@@ -86,13 +86,18 @@ enum FleetJSON {
             case fleet, person, device, endpoint, version, revision, running, devices, unreadable
             case hasHoles = "has_known_holes"
             case waitingOrders = "waiting_orders"
+            case ordersHere = "orders_here"
+            case lag, lease, unpublished
             case secondsAhead = "clock_offset"
         }
 
         let fleet, person, device, endpoint, version: String
         let hasHoles, running: Bool
         let revision, secondsAhead: Int64
-        let waitingOrders, unreadable: Int
+        let waitingOrders, unreadable, ordersHere: Int
+        let lag: Int64
+        let lease: JSONOutput.Nullable<Int64>
+        let unpublished: JSONOutput.Nullable<Int>
         let devices: [Device]
     }
 

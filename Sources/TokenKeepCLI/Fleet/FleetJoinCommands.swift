@@ -25,14 +25,9 @@ struct FleetInitCommand: ParsableCommand {
         help: ArgumentHelp("An endpoint of etcd for clients; repeat it.", valueName: "url"))
     var endpoints: [String] = []
 
-    @Option(help: ArgumentHelp("The authority of etcd's certificates, a PEM file.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("The authority of etcd's certificates, a PEM file.", valueName: "file"), completion: .file())
     var ca: String?
-
-    @Option(help: ArgumentHelp("This device's certificate, a PEM file.", valueName: "file"))
-    var cert: String?
-
-    @Option(help: ArgumentHelp("The key of the certificate.", valueName: "file"))
-    var key: String?
 
     @Option(help: ArgumentHelp("The user at etcd.", valueName: "name"))
     var user: String?
@@ -40,23 +35,17 @@ struct FleetInitCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Seconds after which a silent device counts as away.", valueName: "seconds"))
     var presence: Int64 = FleetFile.usualPresence
 
-    @Option(
-        name: .customLong("name"),
-        help: ArgumentHelp("The name of this device; that of the machine.", valueName: "name"))
-    var deviceName: String?
-
     @Option(help: ArgumentHelp("The name of the person whose devices these are; that of the user.", valueName: "name"))
     var person: String?
 
-    @OptionGroup(title: "Store options")
-    var storeOptions: StoreOptions
+    @OptionGroup
+    var entry: FleetEntryOptions
 
     func run() throws {
         var file = try FleetFile(name: name)
         file.endpoints = endpoints
-        file.caFile = ca.map(FleetInitCommand.absolute)
-        file.certificateFile = cert.map(FleetInitCommand.absolute)
-        file.keyFile = key.map(FleetInitCommand.absolute)
+        file.caFile = ca.map(FleetEntryOptions.absolute)
+        try entry.setCertificate(of: &file)
         file.user = user
         guard (FleetFile.shortestPresence...FleetFile.longestPresence).contains(presence) else {
             throw TokenKeepError(.invalid, "--presence is outside 30 to 2592000 seconds")
@@ -70,8 +59,35 @@ struct FleetInitCommand: ParsableCommand {
         let secrets = FleetSecrets(
             person: person, userID: fleetKey.userID(person), userKey: try fleetKey.user(person), fleetKey: fleetKey,
             password: password)
-        let fleet = try FleetEntry.enter(&file, secrets, storeOptions.open(), name: deviceName, authority: nil)
+        let fleet = try FleetEntry.enter(
+            &file, secrets, entry.storeOptions.open(), name: entry.deviceName, authority: nil)
         FleetWarnings.check(version: try Fleet.reporting { () throws(RegistryFailure) in try fleet.registry.version() })
+    }
+}
+
+/// The options of commands by which a device enters a fleet.
+struct FleetEntryOptions: ParsableArguments {
+    @Option(
+        name: .customLong("name"),
+        help: ArgumentHelp("The name of this device; that of the machine.", valueName: "name"))
+    var deviceName: String?
+
+    @Option(help: ArgumentHelp("This device's certificate, a PEM file.", valueName: "file"), completion: .file())
+    var cert: String?
+
+    @Option(help: ArgumentHelp("The key of the certificate.", valueName: "file"), completion: .file())
+    var key: String?
+
+    @OptionGroup(title: "Store options")
+    var storeOptions: StoreOptions
+
+    /// Notes certificate and key in the fleet's file.
+    ///
+    /// - Throws: ``Status/invalid`` for a certificate that etcd's gateway would refuse.
+    func setCertificate(of file: inout FleetFile) throws(TokenKeepError) {
+        file.certificateFile = cert.map(FleetEntryOptions.absolute)
+        file.keyFile = key.map(FleetEntryOptions.absolute)
+        try ClientCertificate.check(file.certificateFile)
     }
 
     static func absolute(_ path: String) -> String {
@@ -182,19 +198,8 @@ struct FleetJoinCommand: ParsableCommand {
               tokenkeep fleet join < code
             """.withWholeExamples)
 
-    @Option(
-        name: .customLong("name"),
-        help: ArgumentHelp("The name of this device; that of the machine.", valueName: "name"))
-    var deviceName: String?
-
-    @Option(help: ArgumentHelp("This device's certificate, a PEM file.", valueName: "file"))
-    var cert: String?
-
-    @Option(help: ArgumentHelp("The key of the certificate.", valueName: "file"))
-    var key: String?
-
-    @OptionGroup(title: "Store options")
-    var storeOptions: StoreOptions
+    @OptionGroup
+    var entry: FleetEntryOptions
 
     func run() throws {
         let (code, words) = try read()
@@ -204,15 +209,14 @@ struct FleetJoinCommand: ParsableCommand {
         file.endpoints = invitation.endpoints
         file.user = invitation.user
         file.presence = invitation.presence
-        file.certificateFile = cert.map(FleetInitCommand.absolute)
-        file.keyFile = key.map(FleetInitCommand.absolute)
-        let store = try storeOptions.open()
+        try entry.setCertificate(of: &file)
+        let store = try entry.storeOptions.open()
         if try renew(&file, invitation, store) { return }
         let secrets = FleetSecrets(
             person: invitation.person, userID: invitation.userID, userKey: try FleetKey(invitation.userKey),
-            fleetKey: nil,
-            password: invitation.password)
-        let fleet = try FleetEntry.enter(&file, secrets, store, name: deviceName, authority: invitation.authority)
+            fleetKey: nil, password: invitation.password)
+        let fleet = try FleetEntry.enter(
+            &file, secrets, store, name: entry.deviceName, authority: invitation.authority)
         Terminal.explain("this device is in the fleet \(fleet.file.name); tokenkeep fleet run publishes its sessions")
     }
 

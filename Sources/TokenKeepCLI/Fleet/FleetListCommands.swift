@@ -16,10 +16,10 @@ struct FleetListCommand: ParsableCommand {
               tokenkeep fleet list github.com ann --json
             """.withWholeExamples)
 
-    @Argument(help: "Only sessions of this service.")
+    @Argument(help: "Only sessions of this service.", completion: FleetCompletion.services)
     var service: String?
 
-    @Argument(help: "Only sessions of this account.")
+    @Argument(help: "Only sessions of this account.", completion: FleetCompletion.accounts)
     var account: String?
 
     @Flag(help: "Show the last list, and ask nobody.")
@@ -93,6 +93,10 @@ struct FleetStatusCommand: ParsableCommand {
         commandName: "status",
         abstract: "Show the registry, the devices, and what waits.",
         discussion: """
+            The lag is the time since the oldest order was given that this device has not obeyed; the lease is the time \
+            until the registry takes this device for gone. Sessions are unpublished if they have changed here and not yet \
+            there.
+
               tokenkeep fleet status
               tokenkeep fleet status --json
             """.withWholeExamples)
@@ -108,14 +112,17 @@ struct FleetStatusCommand: ParsableCommand {
         let listing = try fleet.listing()
         let version = try Fleet.reporting { () throws(RegistryFailure) in try fleet.registry.version() }
         let waiting = listing.sessions.count { $0.order != nil }
+        let backlog = try fleet.backlog(in: listing)
         let status = FleetJSON.Status(
             fleet: fleet.file.name, person: fleet.secrets.person, device: fleet.device,
             endpoint: fleet.registry.endpoint,
             version: version, hasHoles: ServerVersions.hasHoles(version), running: fleet.isRunning,
             revision: listing.revision, secondsAhead: fleet.registry.clockOffset ?? 0, waitingOrders: waiting,
-            unreadable: listing.foreign, devices: listing.devices.map { FleetJSON.Device($0, fleet) })
+            unreadable: listing.foreign, ordersHere: backlog.orders, lag: backlog.lag,
+            lease: JSONOutput.Nullable(backlog.leaseLeft), unpublished: JSONOutput.Nullable(backlog.unpublished),
+            devices: listing.devices.map { FleetJSON.Device($0, fleet) })
         if json { return try Terminal.write(JSONOutput.text(status)) }
-        try Terminal.write(text(status, fleet, listing))
+        try Terminal.write(text(status, fleet, listing, backlog))
         FleetWarnings.check(version: version)
         if !status.running {
             Terminal.warn(
@@ -125,10 +132,15 @@ struct FleetStatusCommand: ParsableCommand {
         }
     }
 
-    private func text(_ status: FleetJSON.Status, _ fleet: Fleet, _ listing: FleetListing) -> String {
+    private func text(
+        _ status: FleetJSON.Status, _ fleet: Fleet, _ listing: FleetListing, _ backlog: FleetBacklog
+    ) -> String {
         let rows = [
             ("fleet", status.fleet), ("person", status.person), ("device", status.device),
             ("endpoint", "\(status.endpoint) (etcd \(status.version))"), ("revision", "\(status.revision)"),
+            ("lease", backlog.leaseLeft.map { "\($0) s" } ?? "none"),
+            ("lag", backlog.orders == 0 ? "none" : "\(backlog.lag) s, \(backlog.orders) for this device"),
+            ("unpublished sessions", backlog.unpublished.map { "\($0)" } ?? "unknown"),
             ("orders that wait", "\(status.waitingOrders)"), ("unreadable values", "\(status.unreadable)"),
         ]
         var table = Table(header: ["DEVICE", "ID", "SEEN", "JOINED", "SYSTEM"])

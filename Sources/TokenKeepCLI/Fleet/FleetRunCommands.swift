@@ -77,7 +77,9 @@ struct FleetLeaveCommand: ParsableCommand {
               tokenkeep fleet leave --device old-laptop
             """.withWholeExamples)
 
-    @Option(help: ArgumentHelp("Another device, by its name or id.", valueName: "device"))
+    @Option(
+        help: ArgumentHelp("Another device, by its name or id.", valueName: "device"),
+        completion: FleetCompletion.devices)
     var device: String?
 
     @Flag(help: "Forget the fleet here alone, without the registry: another device takes this one out.")

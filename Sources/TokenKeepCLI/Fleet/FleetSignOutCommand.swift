@@ -22,13 +22,14 @@ struct FleetSignOutCommand: ParsableCommand {
               tokenkeep fleet sign-out github.com ann --everywhere
             """.withWholeExamples)
 
-    @Argument(help: "What the session is for.")
+    @Argument(help: "What the session is for.", completion: FleetCompletion.services)
     var service: String
 
-    @Argument(help: "Whose it is.")
+    @Argument(help: "Whose it is.", completion: FleetCompletion.accounts)
     var account: String
 
-    @Option(help: ArgumentHelp("The device, by its name or id.", valueName: "device"))
+    @Option(
+        help: ArgumentHelp("The device, by its name or id.", valueName: "device"), completion: FleetCompletion.devices)
     var device: String?
 
     @Flag(help: "All devices but this one.")

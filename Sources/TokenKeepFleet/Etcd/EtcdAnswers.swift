@@ -4,7 +4,7 @@ import TokenKeepCore
 ///
 /// The words count, because one number has several meanings: 429 is a full registry, or a message that is too long. They
 /// are those of etcd 3.4 to 3.7.
-enum EtcdAnswers {
+package enum EtcdAnswers {
     /// An answer after which a new token helps.
     static func wantsNewToken(_ message: String) -> Bool {
         has(message, "invalid auth token") || has(message, "revision of auth store is old")
@@ -77,7 +77,7 @@ enum EtcdAnswers {
         module: "registry", hint: "make one without: openssl req -subj /O=fleet/OU=device …")
 
     /// The server's words: of JSON the message, of text the first line. Printable ASCII, 200 bytes at most.
-    static func message(_ body: UnsafeRawBufferPointer) -> String {
+    package static func message(_ body: UnsafeRawBufferPointer) -> String {
         let json = WireValue(parsing: body)
         let inner = json?["error"]
         if let text = json?["message"]?.text ?? inner?["message"]?.text ?? inner?.text { return printable(text.utf8) }

@@ -1,12 +1,16 @@
 import CFleetLink
 import TokenKeepCore
 import TokenKeepOAuth
+import TokenKeepSession
 
 /// The kept connections to the endpoints of a registry, used by one thread.
 final class EtcdLink {
     /// The longest answer, in bytes: a page of the registry has a fraction of it.
     static let longestAnswer = 4 << 20
     private static let connectMilliseconds: UInt32 = 3000
+    /// A connection that was not used for longer is closed, in seconds, suspensions of the machine included: the server may
+    /// have forgotten it, and says nothing then.
+    private static let longestIdle: Int64 = 60
 
     /// The outcome of a request: an answer, or why there is none.
     enum Outcome {
@@ -18,6 +22,7 @@ final class EtcdLink {
     private let link: OpaquePointer
     /// The header Date of the last answer; "" for none.
     private(set) var date = ""
+    private var usedAt = SessionTime.now.boottime
 
     /// - Throws: ``Status/unsupported`` if libcurl is missing or too old.
     init(_ settings: EtcdSettings) throws(TokenKeepError) {
@@ -32,6 +37,9 @@ final class EtcdLink {
     }
 
     deinit { tokenkeep_link_free(link) }
+
+    /// Closes the kept connections: the network, or the machine, may have left them dead.
+    func disconnect() { _ = tokenkeep_link_disconnect(link) }
 
     /// Sends a request to one endpoint.
     ///
@@ -63,16 +71,15 @@ final class EtcdLink {
         _ path: String, _ endpoint: WebAddress, _ body: SecretBytes?, _ token: SecretBytes?, _ limit: UInt32,
         _ answer: UnsafeMutableRawBufferPointer
     ) -> Outcome {
-        let result = settings.lent(endpoint, path, token) { call in
-            call.connect_ms = min(limit, EtcdLink.connectMilliseconds)
-            call.all_ms = limit
-            call.body = body?.unsafeAddress
-            call.body_length = body?.count ?? 0
-            call.answer = answer.baseAddress
-            call.answer_capacity = answer.count
-            return tokenkeep_link_run(link, &call)
+        closeIfIdle()
+        var result = request(path, endpoint, body, token, limit, answer)
+        if result == Int32(TOKENKEEP_LINK_TIMED_OUT) {
+            // The silence may be that of the connection alone. Every request may be repeated.
+            let wasKept = tokenkeep_link_was_kept(link) != 0
+            disconnect()
+            if wasKept { result = request(path, endpoint, body, token, limit, answer) }
         }
-        withExtendedLifetime((body, token)) {}
+        usedAt = SessionTime.now.boottime
         guard result == Int32(TOKENKEEP_LINK_ANSWERED) else { return .failure(failure(result, endpoint)) }
         date = String(cString: tokenkeep_link_date(link))
         let bytes = UnsafeRawBufferPointer(rebasing: answer[..<tokenkeep_link_length(link)])
@@ -81,7 +88,40 @@ final class EtcdLink {
         return .answer(status, nil, message: EtcdAnswers.message(bytes), body: nil)
     }
 
+    private func closeIfIdle() {
+        if SessionTime.now.boottime - usedAt >= EtcdLink.longestIdle { disconnect() }
+    }
+
+    private func request(
+        _ path: String, _ endpoint: WebAddress, _ body: SecretBytes?, _ token: SecretBytes?, _ limit: UInt32,
+        _ answer: UnsafeMutableRawBufferPointer
+    ) -> Int32 {
+        defer { withExtendedLifetime((body, token)) {} }
+        return settings.lent(endpoint, path, token) { call in
+            call.connect_ms = min(limit, EtcdLink.connectMilliseconds)
+            call.all_ms = limit
+            call.body = body?.unsafeAddress
+            call.body_length = body?.count ?? 0
+            call.answer = answer.baseAddress
+            call.answer_capacity = answer.count
+            return tokenkeep_link_run(link, &call)
+        }
+    }
+
+    /// The failure of a device whose certificate has ended: the server closes the connection, with or without a word.
+    private func endedCertificate(_ endpoint: WebAddress) -> RegistryFailure? {
+        guard !endpoint.isPlain, let file = settings.certificateFile, ClientCertificate.hasEnded(file) else {
+            return nil
+        }
+        return RegistryFailure(
+            .certificate,
+            TokenKeepError(
+                .denied, "this device's certificate has ended: \(file)", module: "registry",
+                hint: "a new one has no common name: openssl req -subj /O=fleet/OU=device …"))
+    }
+
     private func away(_ endpoint: WebAddress, _ words: String) -> RegistryFailure {
+        if let ended = endedCertificate(endpoint) { return ended }
         // A server that wants a certificate closes the connection, and libcurl does not always see its alert.
         let mayWantCertificate = !endpoint.isPlain && settings.certificateFile == nil
         return RegistryFailure(
@@ -112,13 +152,14 @@ final class EtcdLink {
                     .unavailable, "\(server) is not trusted: \(problem)", module: "registry",
                     hint: "name the authority of its certificate, a PEM file, as ca_file in the fleet's file"))
         case TOKENKEEP_LINK_REFUSED:
-            return RegistryFailure(
-                .certificate,
-                TokenKeepError(
-                    .denied, "\(server) refuses this device's certificate: \(problem)", module: "registry",
-                    hint:
-                        "name a valid certificate without a common name, and its key: certificate and key in the fleet's file"
-                ))
+            return endedCertificate(endpoint)
+                ?? RegistryFailure(
+                    .certificate,
+                    TokenKeepError(
+                        .denied, "\(server) refuses this device's certificate: \(problem)", module: "registry",
+                        hint:
+                            "name a valid certificate without a common name, and its key: certificate and key in the fleet's file"
+                    ))
         default: return away(endpoint, problem.isEmpty ? "no answer" : problem)
         }
     }

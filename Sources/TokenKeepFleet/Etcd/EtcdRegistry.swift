@@ -17,6 +17,8 @@ package final class EtcdRegistry: Registry {
     private static let page = 200
     /// The pages of a listing: more than the keys of 256 devices with 64 sessions and as many orders and results.
     private static let mostPages = 500
+    /// The most bytes of keys and values of a listing.
+    private static let longestList = 32 << 20
     /// The time for all pages, in milliseconds.
     private static let listLimit: UInt32 = 120_000
     /// The longest value: a larger one is refused before it is sent.
@@ -39,6 +41,8 @@ package final class EtcdRegistry: Registry {
 
     package var endpoint: String { current.text }
     var current: WebAddress { link.settings.endpoints[present] }
+
+    package func disconnect() { link.disconnect() }
 
     /// Goes to another endpoint: this one's watch is silent.
     func leaveEndpoint() { present = (present + 1) % link.settings.endpoints.count }
@@ -179,6 +183,7 @@ package final class EtcdRegistry: Registry {
     package func list(prefix: String, keysOnly: Bool) throws(RegistryFailure) -> RegistryListing {
         var listing = RegistryListing()
         var start = Array(prefix.utf8)
+        var length = 0
         let deadline = Deadline(milliseconds: EtcdRegistry.listLimit)
         for _ in 0..<EtcdRegistry.mostPages {
             guard !deadline.hasPassed else { throw unending() }
@@ -186,19 +191,13 @@ package final class EtcdRegistry: Registry {
                 from: start, to: EtcdWire.end(ofPrefix: prefix), limit: EtcdRegistry.page, keysOnly: keysOnly,
                 revision: listing.revision)
             let answer = try post("/v3/kv/range", body)
-            guard let header = EtcdWire.Header(answer) else { throw EtcdRegistry.nonsense(current) }
-            if listing.revision == 0 { (listing.revision, listing.cluster) = (header.revision, header.cluster) }
-            let found = answer["kvs"]?.elements ?? []
-            for element in found {
-                // Each key is behind the one before: a server that repeats itself would be listed for ever.
-                guard let (key, entry) = EtcdWire.entry(element), key.starts(with: prefix.utf8),
-                    !key.lexicographicallyPrecedes(start)
-                else { throw EtcdRegistry.nonsense(current) }
-                start = key + [0]
-                // A key that is no text is none of ours, nor is a value that we would not have written.
-                if let entry, entry.value.count <= EtcdRegistry.longestValue { listing.entries.append(entry) }
-            }
-            guard answer["more"]?.isTrue == true, !found.isEmpty else { return listing }
+            guard let page = EtcdPage(answer, prefix: prefix, from: start) else { throw EtcdRegistry.nonsense(current) }
+            if listing.revision == 0 { (listing.revision, listing.cluster) = (page.revision, page.cluster) }
+            length += page.length
+            guard length <= EtcdRegistry.longestList else { throw unending() }
+            listing.entries += page.entries
+            guard let next = page.next else { return listing }
+            start = next
         }
         throw unending()
     }
@@ -259,6 +258,11 @@ package final class EtcdRegistry: Registry {
         guard let left = answer["result"]?["TTL"]?.integer, left > 0 else {
             throw EtcdAnswers.failure(404, "requested lease not found", from: current.origin, isAdmin: isAdmin)
         }
+    }
+
+    package func timeLeft(lease: Int64) throws(RegistryFailure) -> Int64? {
+        let left = try post("/v3/lease/timetolive", #"{"ID":"\#(lease)"}"#)["TTL"]?.integer
+        return left.flatMap { $0 > 0 ? $0 : nil }
     }
 
     package func watch(prefixes: [String], from revision: Int64) throws(RegistryFailure) -> any RegistryWatch {

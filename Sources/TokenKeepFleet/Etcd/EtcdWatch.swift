@@ -95,18 +95,14 @@ final class EtcdWatch: RegistryWatch {
     }
 
     private func take(_ line: UnsafeRawBufferPointer) -> RegistryEvent {
-        guard line.contains(where: { $0 > 0x20 }) else { return .nothing }
-        guard let json = WireValue(parsing: line), let result = json["result"] else {
-            return .ended(EtcdAnswers.message(line))
+        switch EtcdWatchLine(line, after: revision) {
+        case .ended(let reason): return .ended(reason)
+        case .nothing(let isCreated):
+            if isCreated { created += 1 }
+            return .nothing
+        case .changed(let isCreated):
+            if isCreated { created += 1 }
+            return .changed
         }
-        if result["canceled"]?.isTrue == true {
-            let reason = result["cancel_reason"]?.text ?? "the revision is gone"
-            return .ended(EtcdAnswers.printable(reason.utf8))
-        }
-        if result["created"]?.isTrue == true { created += 1 }
-        let events = result["events"]?.elements ?? []
-        // The watch begins at the listed revision: what is in the list comes again.
-        let isNew = events.contains { ($0["kv"]?["mod_revision"]?.integer ?? .max) > revision }
-        return isNew ? .changed : .nothing
     }
 }

@@ -36,7 +36,8 @@ enum EtcdWire {
         let value = element["value"].map { $0.bytes } ?? []
         guard let value else { return nil }
         guard let text = String(validating: key, as: UTF8.self) else { return (key, nil) }
-        return (key, RegistryEntry(key: text, value: value, changedAt: changedAt))
+        let lease = element["lease"]?.integer ?? 0
+        return (key, RegistryEntry(key: text, value: value, changedAt: changedAt, lease: lease))
     }
 
     static func compare(_ key: String, isPresent: Bool) -> String {

@@ -67,7 +67,8 @@ package struct FleetFile: Sendable {
             hint: "name one: --fleet \(names.joined(separator: " or --fleet "))")
     }
 
-    private init(name: String, _ file: ConfigurationFile) throws(TokenKeepError) {
+    /// - Throws: ``Status/invalid`` with file and line.
+    package init(name: String, _ file: ConfigurationFile) throws(TokenKeepError) {
         try self.init(name: name)
         for (index, line) in file.text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             let words = FleetFile.trimmed(line)

@@ -1,3 +1,4 @@
+import CSystemShims
 import Glibc
 package import TokenKeepCore
 
@@ -25,29 +26,23 @@ package enum FleetFiles {
 
 /// The right to be the device in the registry: one process has it.
 struct FleetLock: ~Copyable {
-    private static let looks = 20
-    private static let pauseMilliseconds: Int32 = 10
-
     private let descriptor: Int32
 
-    /// - Throws: ``Status/busy`` if another process has it for longer than 200 ms.
-    init(_ fleet: String) throws(TokenKeepError) { descriptor = try FleetLock.open(fleet) }
-
-    private static func open(_ fleet: String) throws(TokenKeepError) -> Int32 {
+    /// - Throws: ``Status/busy`` if another process has it.
+    init(_ fleet: String) throws(TokenKeepError) {
         let path = "\(try FleetState.directory())/\(fleet).lock"
         if access(path, F_OK) != 0 { try PrivateFile.write([], to: path) }
-        let descriptor = Glibc.open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else { throw TokenKeepError(.io, "\(path) cannot be opened") }
-        // Fleet.isRunning holds the lock for a moment.
-        for _ in 0..<looks {
-            guard flock(descriptor, LOCK_EX | LOCK_NB) != 0 else { return descriptor }
-            _ = poll(nil, 0, pauseMilliseconds)
+        var descriptor: Int32 = -1
+        switch tokenkeep_lock_try(AT_FDCWD, path, 0, 0, &descriptor) {
+        case 0: self.descriptor = descriptor
+        case EBUSY:
+            throw TokenKeepError(
+                .busy, "another process runs the fleet \(fleet) here", hint: "see tokenkeep fleet status")
+        default: throw TokenKeepError(.io, "\(path) cannot be locked")
         }
-        close(descriptor)
-        throw TokenKeepError(.busy, "another process runs the fleet \(fleet) here", hint: "see tokenkeep fleet status")
     }
 
-    deinit { close(descriptor) }
+    deinit { tokenkeep_lock_release(descriptor) }
 }
 
 extension Fleet {
@@ -57,9 +52,6 @@ extension Fleet {
     /// Whether a process on this device runs the fleet of a name.
     package static func isRunning(_ name: String) -> Bool {
         guard let path = try? "\(FleetState.directory())/\(name).lock" else { return false }
-        let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else { return false }
-        defer { close(descriptor) }
-        return flock(descriptor, LOCK_EX | LOCK_NB) != 0
+        return tokenkeep_lock_is_held(AT_FDCWD, path) == 1
     }
 }

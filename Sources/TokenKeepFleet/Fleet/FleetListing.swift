@@ -12,6 +12,10 @@ package struct FleetSession: Sendable {
     package enum Order: Sendable {
         case waiting(since: Int64)
         case expired
+
+        init(_ order: OrderValue, now: Int64) {
+            self = now - order.at > OrderValue.lifetime ? .expired : .waiting(since: order.at)
+        }
     }
 }
 
@@ -23,6 +27,8 @@ package struct FleetDevice: Sendable {
     package let seenAt: Int64?
     /// Whether it was there within the time that a device may say nothing.
     package let isPresent: Bool
+    /// The lease of the device's presence; 0 for none.
+    package let lease: Int64
 }
 
 /// The registry's entries about a user.
@@ -31,6 +37,8 @@ package struct FleetListing: Sendable {
     package var devices: [FleetDevice] = []
     /// The results of orders, by id.
     package var results: [String: ResultValue] = [:]
+    /// The orders for all devices, by path.
+    package var everywhere: [String: EverywhereValue] = [:]
     /// The number of values that do not open: forged, moved, or of a later version.
     package var foreign = 0
     package var revision: Int64 = 0
@@ -43,13 +51,14 @@ extension FleetListing {
     /// Opens what a registry has about a user. Whatever does not open is left out and counted.
     package init(_ entries: [RegistryEntry], _ paths: FleetPaths, _ key: FleetKey, presence: Int64, now: Int64) {
         asOf = now
-        var present: [String: Int64] = [:]
+        var present: [String: (at: Int64?, lease: Int64)] = [:]
         var orders: [String: OrderValue] = [:]
         var found: [(RegistryEntry, [String])] = []
         for entry in entries {
             guard let parts = paths.parts(of: entry.key) else { continue }
             switch (parts[0], parts.count) {
-            case ("present", 2): present[parts[1]] = opened(PresentValue.self, entry, key)?.at
+            case ("present", 2): present[parts[1]] = (opened(PresentValue.self, entry, key)?.at, entry.lease)
+            case ("everywhere", 2): everywhere[entry.key] = opened(EverywhereValue.self, entry, key)
             case ("orders", 3): orders[parts[1] + parts[2]] = opened(OrderValue.self, entry, key)
             case ("results", 2): results[parts[1]] = opened(ResultValue.self, entry, key)
             default: found.append((entry, parts))
@@ -57,21 +66,17 @@ extension FleetListing {
         }
         for (entry, parts) in found {
             switch (parts[0], parts.count) {
-            case ("devices", 2):
-                guard FleetPaths.isID(parts[1], digits: 16), let value = opened(DeviceValue.self, entry, key) else {
-                    continue
-                }
-                let seenAt = present[parts[1]]
-                let isPresent = seenAt.map { now - $0 <= presence } ?? false
-                devices.append(FleetDevice(id: parts[1], value: value, seenAt: seenAt, isPresent: isPresent))
-            case ("sessions", 3):
-                guard FleetPaths.isID(parts[2], digits: 16), let value = opened(SessionValue.self, entry, key) else {
-                    continue
-                }
+            case ("devices", 2) where FleetPaths.isID(parts[1], digits: 16):
+                guard let value = opened(DeviceValue.self, entry, key) else { continue }
+                let seen = present[parts[1]]
+                devices.append(
+                    FleetDevice(
+                        id: parts[1], value: value, seenAt: seen?.at,
+                        isPresent: seen?.at.map { now - $0 <= presence } ?? false, lease: seen?.lease ?? 0))
+            case ("sessions", 3) where FleetPaths.isID(parts[2], digits: 16):
+                guard let value = opened(SessionValue.self, entry, key) else { continue }
                 let order = orders[parts[2] + key.orderID(device: parts[2], session: value.session)]
-                let state = order.map {
-                    now - $0.at > OrderValue.lifetime ? FleetSession.Order.expired : .waiting(since: $0.at)
-                }
+                let state = order.map { FleetSession.Order($0, now: now) }
                 sessions.append(FleetSession(device: parts[2], accountID: parts[1], value: value, order: state))
             default: continue
             }

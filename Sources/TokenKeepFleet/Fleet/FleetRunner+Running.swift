@@ -50,7 +50,10 @@ extension FleetRunner {
             let pause = backoff.pause(random: randombytes_uniform(1000))
             // A network that comes back, or a session that changes, is a reason to try at once.
             _ = tokenkeep_wait_readable(sessions.descriptor, surroundings.network, pause)
-            if surroundings.drainNetwork() { backoff.reset() }
+            if surroundings.drainNetwork() {
+                backoff.reset()
+                registry.disconnect()
+            }
             _ = try? sessions.changes()
         }
     }
@@ -64,7 +67,10 @@ extension FleetRunner {
         var times = Times(presence: presence)
         while true {
             let event = watch.next(within: times.pause, or: sessions.descriptor, surroundings.network)
-            if surroundings.drainNetwork() { watch.probe() }
+            if surroundings.drainNetwork() {
+                registry.disconnect()
+                watch.probe()
+            }
             switch event {
             // The server has stopped, is upgraded or says nothing: the next listing finds what was missed.
             case .ended:

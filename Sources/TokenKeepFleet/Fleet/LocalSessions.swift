@@ -32,7 +32,7 @@ final class LocalSessions {
         let found = sessions.map { session in
             let info = session.info
             let id = identity(info, session.identity)
-            let signedInAt = session.signedInAt.map { before[id] ?? beginning($0, offset: offset) }
+            let signedInAt = session.signedInAt.flatMap { before[id] ?? beginning($0, offset: offset) }
             if let signedInAt, offset != nil { beginnings[id] = signedInAt }
             let local = LocalSession(
                 service: info.service, account: info.account, provider: info.provider ?? "", id: id,
@@ -49,11 +49,12 @@ final class LocalSessions {
         return (found, problem)
     }
 
-    /// A sign-in by the registry's clock: not after now, whatever this machine's clock said at the sign-in.
-    private func beginning(_ time: UnixTime, offset: Int64?) -> Int64 {
-        min(
-            RegistryClock.time(time.rawValue, offset: offset),
-            RegistryClock.time(UnixTime.now.rawValue, offset: offset))
+    /// A sign-in by the registry's clock; nil for a time to come: this machine's clock was wrong at the sign-in and is right
+    /// by now, so that the beginning is not known.
+    private func beginning(_ time: UnixTime, offset: Int64?) -> Int64? {
+        let now = RegistryClock.time(UnixTime.now.rawValue, offset: offset)
+        let began = RegistryClock.time(time.rawValue, offset: offset)
+        return began <= now + RegistryClock.unnoticed ? min(began, now) : nil
     }
 
     func identity(_ info: SessionInfo, _ identity: SessionIdentity) -> String {

@@ -101,7 +101,7 @@ package enum JoinCode {
 }
 
 extension Invitation {
-    fileprivate func serialized() throws(TokenKeepError) -> SecretBytes {
+    package func serialized() throws(TokenKeepError) -> SecretBytes {
         let json = try JSONValue.object()
         let list = try JSONValue.array()
         for endpoint in endpoints { try list.append(SecretBytes(endpoint)) }
@@ -118,7 +118,8 @@ extension Invitation {
         return try json.serialized()
     }
 
-    fileprivate init(_ plaintext: SecretBytes) throws(TokenKeepError) {
+    /// - Throws: ``Status/invalid`` for members that this version does not know.
+    package init(_ plaintext: SecretBytes) throws(TokenKeepError) {
         guard let json = plaintext.withUnsafeBytes({ JSONValue(parsing: $0) }),
             let fleet = json["fleet"]?.text, let person = json["person"]?.text, let userID = json["user_id"]?.text,
             FleetPaths.isID(userID, digits: 32), let key = try json["user_key"]?.secret(),

@@ -7,11 +7,14 @@ package struct RegistryEntry: Sendable, Equatable {
     package let value: [UInt8]
     /// The registry's revision at the last change of the key.
     package let changedAt: Int64
+    /// The lease with which the key ends; 0 for none.
+    package let lease: Int64
 
-    package init(key: String, value: [UInt8], changedAt: Int64) {
+    package init(key: String, value: [UInt8], changedAt: Int64, lease: Int64 = 0) {
         self.key = key
         self.value = value
         self.changedAt = changedAt
+        self.lease = lease
     }
 }
 
@@ -72,6 +75,8 @@ package protocol Registry: AnyObject {
     /// Where the last answer came from.
     var endpoint: String { get }
 
+    /// Closes connections that the network may have left dead.
+    func disconnect()
     /// Lists the keys with a prefix, at one revision.
     func list(prefix: String, keysOnly: Bool) throws(RegistryFailure) -> RegistryListing
     /// Makes changes at once, if none of the keys `absent` exists. Returns whether the changes were made.
@@ -85,6 +90,8 @@ package protocol Registry: AnyObject {
     func grant(seconds: Int64) throws(RegistryFailure) -> Int64
     /// Renews a lease. ``RegistryFailure/Kind/leaseGone`` if it has ended.
     func renew(lease: Int64) throws(RegistryFailure)
+    /// The seconds that a lease has left; nil if it has ended.
+    func timeLeft(lease: Int64) throws(RegistryFailure) -> Int64?
     /// The version of the server.
     func version() throws(RegistryFailure) -> String
     /// Watches prefixes from a listed revision on.

@@ -89,7 +89,7 @@ package struct Backoff {
 /// The clock of the registry, from this machine's.
 package enum RegistryClock {
     /// Smaller differences are the rounding of two clocks to seconds.
-    private static let unnoticed: Int64 = 2
+    package static let unnoticed: Int64 = 2
 
     /// A time of this machine as the registry's clock has it.
     package static func time(_ local: Int64, offset: Int64?) -> Int64 {

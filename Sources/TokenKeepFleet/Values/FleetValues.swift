@@ -55,10 +55,13 @@ extension FleetValue {
 
     /// Opens a value; nil if it was forged, moved or made by a later version.
     package static func open(_ entry: RegistryEntry, _ key: FleetKey) -> Self? {
-        guard let plaintext = key.open(entry.value, path: entry.key),
-            let json = plaintext.withUnsafeBytes({ JSONValue(parsing: $0, atMost: 4096) })
-        else { return nil }
-        return Self(FleetMembers(json: json))
+        key.open(entry.value, path: entry.key)?.withUnsafeBytes { Self(plaintext: $0) }
+    }
+
+    /// Reads a plaintext; nil if it was made by a later version.
+    package init?(plaintext: UnsafeRawBufferPointer) {
+        guard let json = JSONValue(parsing: plaintext, atMost: 4096) else { return nil }
+        self.init(FleetMembers(json: json))
     }
 }
 

@@ -12,6 +12,7 @@ public struct BrokenRule: Error, CustomStringConvertible {
 public enum FuzzTarget: String, CaseIterable, Sendable {
     case record, note, response, answer, claims, date, json
     case provider, metadata, redirect, device, request, limit
+    case page, event, value, invitation, certificate, fleet
 
     static let now = SessionTime(wall: 1_800_000_000, boottime: 1000, boot: "one")
 
@@ -34,6 +35,12 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .device: try FuzzTarget.takesDevice(bytes)
         case .request: try FuzzTarget.takesRequest(bytes)
         case .limit: try FuzzTarget.takesLimit(bytes)
+        case .page: try FuzzTarget.takesPage(bytes)
+        case .event: try FuzzTarget.takesEvent(bytes)
+        case .value: try FuzzTarget.takesValue(bytes)
+        case .invitation: try FuzzTarget.takesInvitation(bytes)
+        case .certificate: try FuzzTarget.takesCertificate(bytes)
+        case .fleet: try FuzzTarget.takesFleet(bytes)
         }
     }
 

@@ -1,0 +1,38 @@
+/// A page of a listing, of an answer that nobody vouches for.
+package struct EtcdPage {
+    package let revision: Int64
+    package let cluster: UInt64
+    /// The entries whose key is text and whose value a device may have written.
+    package private(set) var entries: [RegistryEntry] = []
+    /// The bytes of all keys, and of the values of ``entries``.
+    package private(set) var length = 0
+    /// Where the next page begins; nil if this one is the last.
+    package private(set) var next: [UInt8]?
+
+    /// nil if no registry gives the answer to a question for the keys with a prefix from `start` on: a key of another prefix,
+    /// or one that is not behind the key before. Such a server could be listed for ever.
+    init?(_ answer: WireValue, prefix: String, from start: [UInt8]) {
+        guard let header = EtcdWire.Header(answer) else { return nil }
+        (revision, cluster) = (header.revision, header.cluster)
+        let found = answer["kvs"]?.elements ?? []
+        var start = start
+        for element in found {
+            guard let (key, entry) = EtcdWire.entry(element), key.starts(with: prefix.utf8),
+                !key.lexicographicallyPrecedes(start)
+            else { return nil }
+            start = key + [0]
+            length += key.count
+            // A key that is no text is none of ours, nor is a value that we would not have written.
+            guard let entry, entry.value.count <= EtcdRegistry.longestValue else { continue }
+            length += entry.value.count
+            entries.append(entry)
+        }
+        if answer["more"]?.isTrue == true, !found.isEmpty { next = start }
+    }
+
+    /// nil for bytes that are no JSON, too.
+    package init?(parsing bytes: UnsafeRawBufferPointer, prefix: String, from start: [UInt8]) {
+        guard let answer = WireValue(parsing: bytes) else { return nil }
+        self.init(answer, prefix: prefix, from: start)
+    }
+}

@@ -1,0 +1,85 @@
+"""What a device tells of itself, and offers to the shell."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+
+from fleet_parts import HERE, PATIENCE, STACK
+from t_sign_out import three
+
+
+def status(device):
+    return json.loads(device.fleet("status", "--json").stdout)
+
+
+def test_the_status_tells_lease_lag_and_what_is_unpublished(place, server):
+    _, (desk, laptop, third), _ = three(place, server)
+    shown = status(laptop)
+    assert (shown["orders_here"], shown["lag"], shown["unpublished"]) == (0, 0, 0), shown
+    assert 0 < shown["lease"] <= 900, shown
+    assert "lag: none\n" in laptop.fleet("status").stdout
+    desk.fleet("sign-out", "api.example.com", "ann", "--device", "laptop")
+    laptop.sign_in(server, account="new")
+    shown = status(laptop)
+    assert (shown["orders_here"], shown["unpublished"]) == (1, 1), shown
+    assert " s, 1 for this device\n" in laptop.fleet("status").stdout
+    desk.fleet("sign-out", "api.example.com", "ann", "--everywhere")
+    assert status(laptop)["orders_here"] == 2 and status(third)["orders_here"] == 2
+    for device in (laptop, third):
+        device.fleet("run", "--once")
+        shown = status(device)
+        assert (shown["orders_here"], shown["lag"], shown["unpublished"]) == (0, 0, 0), shown
+
+
+def test_looks_at_a_runner_keep_none_from_running(place, server):
+    _, (desk, _, _), _ = three(place, server)
+    over = threading.Event()
+
+    def look():
+        while not over.is_set():
+            desk.fleet("status", "--json")
+
+    looking = [threading.Thread(target=look) for _ in range(2)]
+    for thread in looking:
+        thread.start()
+    try:
+        for _ in range(15):
+            desk.fleet("run", "--once")
+    finally:
+        over.set()
+        for thread in looking:
+            thread.join()
+
+
+def test_names_are_completed_from_the_last_list(place, server):
+    etcd, (desk, _, _), _ = three(place, server)
+    desk.fleet("list")
+    etcd.kill()
+    directory = f"{place.directory}/bin"
+    os.makedirs(directory)
+    with open(f"{directory}/tokenkeep", "w", encoding="utf-8") as file:
+        file.write(f'#!/bin/sh\ncase $1 in ---completion) exec "{desk.program}" "$@" ;; esac\nprintf "<<<%s>>>\\n" "$*"\n')
+    os.chmod(f"{directory}/tokenkeep", 0o755)
+    environment = desk.environment | {"PATH": f"{directory}:{os.environ['PATH']}"}
+    os.makedirs(f"{desk.home}/config/tokenkeep/stack.d")
+    with open(f"{desk.home}/config/tokenkeep/stack.d/default.conf", "w", encoding="utf-8") as file:
+        file.write(f"{STACK[1]}\n")
+    for shell in ("bash", "zsh", "fish"):
+        if not shutil.which(shell):
+            print(f"{shell} is not installed")
+            continue
+        script = f"{place.directory}/script.{shell}"
+        with open(script, "w", encoding="utf-8") as file:
+            subprocess.run(
+                [desk.program, "--generate-completion-script", shell], env=environment, stdout=file, check=True)
+        for typed, expected in (
+                ("tokenkeep fleet list api.<TAB>an<TAB>", "fleet list api.example.com ann"),
+                ("tokenkeep fleet sign-out api.<TAB>an<TAB>--device lap<TAB>",
+                 "fleet sign-out api.example.com ann --device laptop"),
+                ("tokenkeep fleet leave --fleet ho<TAB>--device ser<TAB>", "fleet leave --fleet home --device server")):
+            done = subprocess.run(
+                [sys.executable, f"{HERE}/../CLI/shells.py", shell, script, typed], env=environment, capture_output=True,
+                text=True, timeout=PATIENCE, check=True)
+            assert done.stdout.strip() == expected, (shell, typed, done.stdout)
