@@ -31,7 +31,7 @@ struct PasswordOptions: ParsableArguments {
     /// Whether an option gives the password, rather than the environment or nobody.
     var isGiven: Bool { passwordFile != nil || passwordDescriptor != nil }
 
-    /// The options that name the same source to another program of ours.
+    /// The options that give this password to another of our programs.
     var words: [String] {
         if let passwordDescriptor { return ["--password-fd", "\(passwordDescriptor)"] }
         if let passwordFile { return ["--password-file", passwordFile] }

@@ -42,8 +42,7 @@ enum JSONOutput {
     /// The state of the store, as `status` writes it.
     struct State: Encodable {
         private enum CodingKeys: String, CodingKey {
-            case version, modules, sessions, login
-            case owed = "pending"
+            case version, modules, pending, sessions, login
             case pendingProblem = "pending_problem"
             case isMemoryLocked = "memory_locked"
         }
@@ -51,16 +50,16 @@ enum JSONOutput {
         private let version = TokenKeepVersion.string
         private let modules: [ModuleState]
         private let isMemoryLocked: Bool
-        private let owed: [Owed]
+        private let pending: [PendingEntry]
         private let pendingProblem: Nullable<Problem>
         private let sessions: Nullable<WaitingSessions>
         private let login: Nullable<Login>
 
-        init(_ status: StoreStatus, _ waiting: Sessions.Waiting?, _ login: LoginNote?) {
+        init(_ status: StoreStatus, _ waiting: Sessions.Waiting?, _ login: LastLogin?) {
             self.login = Nullable(login.map(Login.init))
             sessions = Nullable(waiting.map(WaitingSessions.init))
             modules = status.modules.map(ModuleState.init)
-            owed = status.pending.entries.map(Owed.init)
+            pending = status.pending.entries.map(PendingEntry.init)
             pendingProblem = Nullable(status.pending.problem.map(Problem.init))
             isMemoryLocked = status.isMemoryLocked
         }
@@ -71,10 +70,10 @@ enum JSONOutput {
         private let time, service, outcome: String
         private let hint: Nullable<String>
 
-        init(_ note: LoginNote) { self.init(note, nil, hint: note.hint) }
+        init(_ note: LastLogin) { self.init(note, nil, hint: note.hint) }
 
         /// - Parameter outcome: a more exact word than that of the note.
-        init(_ note: LoginNote, _ outcome: String?, hint: String?) {
+        init(_ note: LastLogin, _ outcome: String?, hint: String?) {
             time = note.time.iso8601
             service = note.service
             self.outcome = outcome ?? note.outcome.rawValue
@@ -94,7 +93,7 @@ enum JSONOutput {
     }
 
     /// A pending write or removal of one item, or the pending removal of one service, in one module.
-    struct Owed: Encodable {
+    struct PendingEntry: Encodable {
         private enum CodingKeys: String, CodingKey {
             case module, what, since, namespace, service, account
             case isOfThisMachine = "this_machine"

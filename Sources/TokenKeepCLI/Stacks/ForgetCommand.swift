@@ -56,12 +56,12 @@ struct ForgetCommand: StoreCommand {
             throw TokenKeepError(
                 .invalid, "forget asks before it does anything, and there is no terminal", hint: "add --yes")
         }
-        let owed = try store.pendingChanges.report().entries.filter {
+        let pending = try store.pendingChanges.report().entries.filter {
             $0.module == module && ($0.isOfThisMachine || everyMachine)
         }
-        let items = CountedNouns.items(owed.count { !$0.isRemoval })
-        let removals = CountedNouns.removals(owed.count { $0.isRemoval })
-        if !owed.isEmpty {
+        let items = CountedNouns.items(pending.count { !$0.isRemoval })
+        let removals = CountedNouns.removals(pending.count { $0.isRemoval })
+        if !pending.isEmpty {
             Terminal.writeError(Terminal.printable("if \(module) comes back, \(ForgetCommand.consequence)") + "\n")
         }
         Terminal.ask("forget \(module) on \(machines), with \(items) and \(removals) pending? [y/N] ")

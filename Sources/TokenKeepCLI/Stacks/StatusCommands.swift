@@ -27,12 +27,12 @@ struct StatusCommand: StoreCommand {
         let waiting = try? Sessions(store).waiting()
         let text =
             try options.json
-            ? JSONOutput.text(JSONOutput.State(status, waiting, LoginNote.read(store.records)))
-            : StatusCommand.text(status, waiting, LoginNote.read(store.records))
+            ? JSONOutput.text(JSONOutput.State(status, waiting, LastLogin.read(store.records)))
+            : StatusCommand.text(status, waiting, LastLogin.read(store.records))
         try Terminal.write(text)
     }
 
-    private static func text(_ status: StoreStatus, _ waiting: Sessions.Waiting?, _ login: LoginNote?) -> String {
+    private static func text(_ status: StoreStatus, _ waiting: Sessions.Waiting?, _ login: LastLogin?) -> String {
         let modules = status.modules.flatMap { report in
             ["module \(report.module): \(report.problem == nil ? "reachable" : "unusable")"]
                 + ([report.place] + problemLines(report.problem) + report.notes).map { "  " + Terminal.printable($0) }

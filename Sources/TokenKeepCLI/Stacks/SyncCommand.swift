@@ -35,12 +35,12 @@ struct SyncCommand: StoreCommand {
     ///
     /// Without this warning, "left 0" would mean that no change is pending at all.
     private static func warnOfOthers(_ store: Store) throws(TokenKeepError) {
-        let owed = Dictionary(grouping: try store.pendingChanges.elsewhere(), by: \.module)
-        for (module, owed) in owed.sorted(by: { $0.key < $1.key }) {
+        let pending = Dictionary(grouping: try store.pendingChanges.elsewhere(), by: \.module)
+        for (module, pending) in pending.sorted(by: { $0.key < $1.key }) {
             Terminal.warn(
                 TokenKeepError(
                     .unavailable,
-                    "still pending for \(module), which this stack does not write to: \(PendingText.counts(owed))",
+                    "still pending for \(module), which this stack does not write to: \(PendingText.counts(pending))",
                     hint: "drain it with a stack that does: --stack NAME; if the module is gone for good: "
                         + "tokenkeep forget \(module)"))
         }
@@ -53,14 +53,14 @@ struct SyncCommand: StoreCommand {
                 .unavailable, "\(CountedNouns.items(outcome.left)) could not be drained",
                 hint: "tokenkeep status says more")
         }
-        let owed =
+        let pending =
             "\(CountedNouns.items(outcome.left)) \(verb) still pending for \(outcome.pendingModules.joined(separator: " and "))"
         if let obstacle = outcome.obstacle {
             return TokenKeepError(
-                .unavailable, "\(owed): \(obstacle.message)", hint: obstacle.hint ?? "tokenkeep status says more")
+                .unavailable, "\(pending): \(obstacle.message)", hint: obstacle.hint ?? "tokenkeep status says more")
         }
         return TokenKeepError(
-            .unavailable, owed,
+            .unavailable, pending,
             hint: "tokenkeep status says what is wrong with it; if it is gone for good: "
                 + "tokenkeep forget \(outcome.pendingModules.first ?? "MODULE")")
     }

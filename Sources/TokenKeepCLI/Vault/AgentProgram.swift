@@ -19,7 +19,7 @@ enum AgentProgram {
     }
 }
 
-/// Executes another program in place of this one.
+/// Executes another program in place of this program.
 enum ProgramExecution {
     /// Executes a program, which is searched in PATH if it has no slash. Returns only if this fails, with the errno.
     static func replaceProcess(_ program: String, _ arguments: [String]) -> Int32 {
@@ -30,8 +30,8 @@ enum ProgramExecution {
         return code
     }
 
-    /// Executes the user's program in place of this one. Returns only if this fails: it reports why, and returns the exit
-    /// code of a shell.
+    /// Executes the user's program in place of this program. Returns only if this fails: reports why, and returns the exit
+    /// code that a shell gives then.
     static func become(_ program: String, _ arguments: [String]) -> ExitCode {
         let code = replaceProcess(program, arguments)
         Terminal.report(

@@ -58,7 +58,7 @@ final class ProgramProcess {
             if waits[0].revents != 0 {
                 total += try receive(into: unread)
                 guard total <= ProgramAnswer.longestAnswer else { throw .foreign("more than 64 MiB") }
-                try answer.take(from: unread)
+                try answer.parse(from: unread)
             }
         }
     }

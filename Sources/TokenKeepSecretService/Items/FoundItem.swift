@@ -73,7 +73,7 @@ extension SecretServiceModule {
 
 extension ServiceCall {
     private static let subject = "the items"
-    /// So many items are read at a time.
+    /// The number of items that one call reads.
     private static let together = 128
 
     func found(anyOf searches: [[String: String]]) throws(TokenKeepError) -> FoundItems {

@@ -22,9 +22,9 @@ struct EndHook: Sendable {
 public struct EndReport: Sendable {
     /// The result of a hook. The numbers are those of `tokenkeep/session.h`.
     public enum Result: UInt32, Sendable {
-        /// It succeeded.
+        /// The hook succeeded.
         case done = 1
-        /// It failed, and the logout went on.
+        /// The hook failed, and the logout went on.
         case failed = 2
     }
 

@@ -4,7 +4,7 @@ import TokenKeepHeaders
 import TokenKeepOAuth
 
 /// A `tokenkeep_login_step`, valid during the call of the application's function.
-final class LoginStepHandle: Sendable {
+final class SignInStepHandle: Sendable {
     let kind: UInt32
     private let texts: CStrings
     private let hasCode: Bool
@@ -20,7 +20,7 @@ final class LoginStepHandle: Sendable {
 }
 
 /// A `tokenkeep_login_fn` and its data, which the caller owns.
-struct CLoginPresenter {
+struct CSignInPresenter {
     /// The longest pasted address, in bytes.
     private static let capacity = 16_384
 
@@ -29,8 +29,8 @@ struct CLoginPresenter {
 
     /// Calls the C function. Every status except OK counts as the user's refusal.
     func present(_ step: SignInStep) throws(TokenKeepError) -> SecretBytes? {
-        let handle = LoginStepHandle(step)
-        let answer = try SecretBytes(capacity: CLoginPresenter.capacity) { buffer throws(TokenKeepError) in
+        let handle = SignInStepHandle(step)
+        let answer = try SecretBytes(capacity: CSignInPresenter.capacity) { buffer throws(TokenKeepError) in
             var length = 0
             let text = buffer.bindMemory(to: CChar.self).baseAddress
             // The function may take its time: fork() does not wait for it.
@@ -50,14 +50,14 @@ struct CLoginPresenter {
 }
 
 /// The values of a `tokenkeep_login_options`.
-struct LoginOptions {
+struct SignInRequest {
     private static let usualTimeout: UInt32 = 300_000
     private static let longestText = 4096
 
     let provider: String
     let milliseconds: UInt32
     let takesAnyone: Bool
-    let presenter: CLoginPresenter
+    let presenter: CSignInPresenter
     var signIn = SignInOptions()
 
     /// Reads `tokenkeep_login_options`, which must not be NULL.
@@ -65,17 +65,17 @@ struct LoginOptions {
         let pointer = try Boundary.required(pointer, "login options")
         let options = try copy(pointer, over: tokenkeep_login_options(), "login options")
         provider = try Boundary.text(options.provider, "provider", atMost: 255)
-        signIn.scope.scope = try LoginOptions.text(options.scope, "scope")
-        signIn.scope.resource = try LoginOptions.text(options.resource, "resource")
-        signIn.scope.audience = try LoginOptions.text(options.audience, "audience")
+        signIn.scope.scope = try SignInRequest.text(options.scope, "scope")
+        signIn.scope.resource = try SignInRequest.text(options.resource, "resource")
+        signIn.scope.audience = try SignInRequest.text(options.audience, "audience")
         guard let flow = SignInFlow(rawValue: options.flow) else {
             throw TokenKeepError(.invalid, "flow \(options.flow) is no way of signing in", hint: "the flows are 0 to 3")
         }
         signIn.flow = flow
         try checkFlags(options.flags, known: UInt32(TOKENKEEP_LOGIN_ANY_ACCOUNT), "login options")
         takesAnyone = options.flags & UInt32(TOKENKEEP_LOGIN_ANY_ACCOUNT) != 0
-        milliseconds = options.timeout_ms == 0 ? LoginOptions.usualTimeout : options.timeout_ms
-        presenter = CLoginPresenter(
+        milliseconds = options.timeout_ms == 0 ? SignInRequest.usualTimeout : options.timeout_ms
+        presenter = CSignInPresenter(
             function: try Boundary.required(options.show, "function show"), data: options.data)
     }
 

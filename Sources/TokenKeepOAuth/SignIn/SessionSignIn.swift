@@ -3,7 +3,7 @@ package import TokenKeepEngine
 package import TokenKeepSession
 
 /// Signs a user in at a provider, and begins the session.
-package struct SessionLogin {
+package struct SessionSignIn {
     private let store: Store
     private let service: String
     /// nil for the account that the sign-in names.
@@ -128,7 +128,8 @@ package struct SessionLogin {
             if let person, !takesAnyone { try check(person, for: opened) }
             try checkAdded(grant.tokens.scope)
             session = opened
-            // Keycloak, Google and others revoke every token of the user and the client with one: the new ones, too.
+            // With one token, Keycloak, Google and others revoke every token of the user and the client, the new tokens
+            // included.
             let isOfOther = (try? opened.info().provider).map { $0 != provider.name } ?? false
             try opened.begin(.user, response: response(of: grant), revokesReplaced: isOfOther, signInSince: start)
             return (opened, signedIn)

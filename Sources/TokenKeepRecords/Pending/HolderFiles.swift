@@ -15,7 +15,7 @@ package struct Holder: Equatable, Sendable {
     /// Makes an empty list of values: nothing is known of the module's values.
     package init() {}
 
-    /// A copy whose latest value is this one. The module returned the value at a load, or confirmed a save of it.
+    /// A copy with this value as the latest. The module returned the value at a load, or confirmed a save of the value.
     fileprivate func seeing(_ fingerprint: [UInt8]) -> Holder {
         var copy = self
         copy.seen = seen.filter { $0 != fingerprint }.suffix(Holder.maximum - 1) + [fingerprint]
@@ -29,7 +29,7 @@ package struct Holder: Equatable, Sendable {
 /// no record of the vault. With the value's fingerprint, the vault later recognises that TokenKeep saved the value,
 /// even if the saving process was killed. The files are not synced: if a file is missing, the times of the values are
 /// compared instead. See docs/format.md, section 1.
-struct HolderNotes {
+struct HolderFiles {
     static let folder = "holders"
     private static let sentMark: UInt8 = 1
     private static let seenMark: UInt8 = 2
@@ -39,7 +39,7 @@ struct HolderNotes {
     private let machine: [UInt8]
 
     init(_ vault: OpenVault, of machine: MachineID) {
-        directory = EraFolder(name: HolderNotes.folder, era: vault.era)
+        directory = EraFolder(name: HolderFiles.folder, era: vault.era)
         keys = vault.keys.journal
         self.machine = keys.machine(machine.bytes)
     }
@@ -56,7 +56,7 @@ struct HolderNotes {
             known.sent = known.sent.suffix(Holder.maximum - 1) + [fingerprint]
             return try replace(with: known, name, module: module)
         }
-        try write([HolderNotes.sentMark] + fingerprint, to: file(name, module), O_APPEND)
+        try write([HolderFiles.sentMark] + fingerprint, to: file(name, module), O_APPEND)
     }
 
     /// Replaces the noted fingerprints of an item's values in a module. An empty list of fingerprints removes the file.
@@ -64,13 +64,13 @@ struct HolderNotes {
         guard holder != Holder() else { return try remove(name, module: module) }
         guard try self.holder(name, module: module) != holder else { return }
         let file = file(name, module)
-        let seen = holder.seen.flatMap { [HolderNotes.seenMark] + $0 }
-        try write(seen + holder.sent.flatMap { [HolderNotes.sentMark] + $0 }, to: file + ".tmp", O_TRUNC)
+        let seen = holder.seen.flatMap { [HolderFiles.seenMark] + $0 }
+        try write(seen + holder.sent.flatMap { [HolderFiles.sentMark] + $0 }, to: file + ".tmp", O_TRUNC)
         guard let folder = try directory.open() else { return }
         do throws(Errno) {
             try SystemCall.rename(file + ".tmp", to: file, in: folder)
         } catch {
-            throw error.error("cannot write to \(HolderNotes.folder)")
+            throw error.error("cannot write to \(HolderFiles.folder)")
         }
     }
 
@@ -82,7 +82,7 @@ struct HolderNotes {
             else { throw Errno.noSuchFileOrDirectory }
             try bytes.lent { bytes throws(Errno) in try SystemCall.write(bytes, to: file) }
         } catch {
-            throw error.error("cannot write to \(HolderNotes.folder)")
+            throw error.error("cannot write to \(HolderFiles.folder)")
         }
     }
 
@@ -93,13 +93,13 @@ struct HolderNotes {
         var holder = Holder()
         guard let folder = try directory.open(),
             let bytes = try VaultFiles.read(
-                file(name, module), in: folder, atMost: 2 * Holder.maximum * HolderNotes.entryLength)
+                file(name, module), in: folder, atMost: 2 * Holder.maximum * HolderFiles.entryLength)
         else { return holder }
-        for start in stride(from: 0, through: bytes.count - HolderNotes.entryLength, by: HolderNotes.entryLength) {
-            let fingerprint = Array(bytes[start + 1..<start + HolderNotes.entryLength])
+        for start in stride(from: 0, through: bytes.count - HolderFiles.entryLength, by: HolderFiles.entryLength) {
+            let fingerprint = Array(bytes[start + 1..<start + HolderFiles.entryLength])
             switch bytes[start] {
-            case HolderNotes.seenMark: holder.seen.append(fingerprint)
-            case HolderNotes.sentMark: holder.sent.append(fingerprint)
+            case HolderFiles.seenMark: holder.seen.append(fingerprint)
+            case HolderFiles.sentMark: holder.sent.append(fingerprint)
             default: break
             }
         }
@@ -115,7 +115,7 @@ struct HolderNotes {
 extension ItemTransaction {
     /// Notes that a value with this fingerprint is about to be sent to a module. A failure must not prevent the save.
     package func noteSending(_ fingerprint: [UInt8], to module: String) {
-        try? HolderNotes(vault, of: records.machine).append(sent: fingerprint, name, module: module)
+        try? HolderFiles(vault, of: records.machine).append(sent: fingerprint, name, module: module)
     }
 
     /// Notes that a module saved the value with this fingerprint. Values that were sent earlier can no longer arrive.
@@ -130,12 +130,12 @@ extension ItemTransaction {
 
     /// Replaces the noted values of a module, for example because a value was noted but could not be sent.
     package func noteHolder(_ holder: Holder, _ module: String) {
-        try? HolderNotes(vault, of: records.machine).replace(with: holder, name, module: module)
+        try? HolderFiles(vault, of: records.machine).replace(with: holder, name, module: module)
     }
 
     /// The noted values of the item that a module may hold; empty if the notes cannot be read.
     package func holder(_ module: String) -> Holder {
-        (try? HolderNotes(vault, of: records.machine).holder(name, module: module)) ?? Holder()
+        (try? HolderFiles(vault, of: records.machine).holder(name, module: module)) ?? Holder()
     }
 }
 
@@ -149,12 +149,12 @@ extension VaultJournal {
     package func noteSeen(_ fingerprint: [UInt8], of name: ItemName, in module: String) -> Bool {
         guard let vault = try? records.open() else { return false }
         let keys = vault.keys.journal
-        let notes = HolderNotes(vault, of: records.machine)
+        let notes = HolderFiles(vault, of: records.machine)
         guard let known = try? notes.holder(name, module: module) else { return false }
         if known.seen.last == fingerprint { return true }
         guard let lock = try? VaultLock(trying: .item(id: keys.id(of: name)), of: vault.directory) else { return false }
         defer { lock.release() }
-        // While a change of the item is pending, the module's value may be newer than the change, so do not note it.
+        // While a change of the item is pending, the module's value may be newer than the change, so its fingerprint is not kept.
         let hint = "\(PendingHints.folder)/\(Hexadecimal.text(vault.keys.fileName(of: name)))"
         guard let known = try? notes.holder(name, module: module),
             (try? VaultFiles.exists(hint, in: vault.era.descriptor)) == false,

@@ -10,7 +10,7 @@ import TokenKeepRecords
 import TokenKeepSession
 
 /// Sign-ins that begin a session, at the tests' server, by device code.
-@Suite struct SessionLoginTests {
+@Suite struct SessionSignInTests {
     let server: LyingServer
     let directory = TemporaryDirectory(inMemory: true)
     let store: Store
@@ -43,7 +43,7 @@ import TokenKeepSession
     ) throws -> SessionEngine {
         var options = SessionOptions(timeoutMilliseconds: Patience.milliseconds)
         change(&options)
-        let login = try SessionLogin(
+        let login = try SessionSignIn(
             store, service: "api.example.com", account: account, at: provider(more: more),
             .test(.device, scope: scope), options)
         return try login.run(until: .patient) { _ throws(TokenKeepError) in nil }.session
@@ -82,7 +82,7 @@ import TokenKeepSession
 
     @Test func aTokenThatCannotBeRevokedBeforeTheNextSignInIsDroppedAfterIt() throws {
         _ = try login("ann").end()
-        let login = try SessionLogin(
+        let login = try SessionSignIn(
             store, service: "api.example.com", account: "ann", at: provider(revocation: "/fails"),
             .test(.device), SessionOptions())
         _ = try login.run(until: .patient) { _ throws(TokenKeepError) in nil }
@@ -119,7 +119,7 @@ import TokenKeepSession
     private func login(
         _ account: String?, as person: String, service: String = "api.example.com", takesAnyone: Bool = false
     ) throws -> (session: SessionEngine, signedIn: SignedIn) {
-        var login = try SessionLogin(
+        var login = try SessionSignIn(
             store, service: service, account: account, at: provider(token: "/token-as/\(person)"),
             .test(.device, scope: "openid"), SessionOptions())
         login.takesAnyone = takesAnyone
@@ -195,7 +195,7 @@ import TokenKeepSession
     private func add(_ scopes: String, to account: String? = nil, token: String = "/token") throws -> SignedIn {
         var options = SignInOptions.test(.device)
         options.scope.added = scopes
-        let login = try SessionLogin(
+        let login = try SessionSignIn(
             store, service: "api.example.com", account: account, at: provider(token: token), options, SessionOptions())
         return try login.run(until: .patient) { _ throws(TokenKeepError) in nil }.signedIn
     }
@@ -232,7 +232,7 @@ import TokenKeepSession
         var options = SignInOptions.test(.device)
         options.scope.parameters = ["prompt": "login", "access_type": ""]
         let more = "parameter prompt = consent\nparameter access_type = offline\nparameter organization = org 1"
-        let login = try SessionLogin(
+        let login = try SessionSignIn(
             store, service: "api.example.com", account: "ann", at: provider(more: more), options, SessionOptions())
         _ = try login.run(until: .patient) { _ throws(TokenKeepError) in nil }
         #expect(try server.requests.contains { $0.contains("/device organization=org%201&prompt=login&client_id=app") })
@@ -274,7 +274,7 @@ import TokenKeepSession
     @Test func anAnswerThatArrivesAfterACancellationIsRevoked() throws {
         let cancellation = Cancellation()
         let held = Mutex<[Bool]>([])
-        let login = try SessionLogin(
+        let login = try SessionSignIn(
             store, service: "api.example.com", account: "ann", at: provider(), .test(.device),
             {
                 var options = SessionOptions()

@@ -9,7 +9,7 @@ import TokenKeepKeys
 ///
 /// A program that keeps a token in memory compares these bytes before each use of the token, with one system call. If
 /// the file is damaged or missing, the program reads the session again, so the file need not be durable.
-package final class SessionSlots: Sendable {
+package final class ChangeMarks: Sendable {
     static let file = "slots"
 
     private let records: Records
@@ -25,7 +25,7 @@ package final class SessionSlots: Sendable {
         var value: UInt64 = 0
         var status = stat()
         let isRead = withUnsafeMutableBytes(of: &value) { bytes in
-            pread(file.number, bytes.baseAddress, 8, SessionSlots.offset(of: id)) == 8
+            pread(file.number, bytes.baseAddress, 8, ChangeMarks.offset(of: id)) == 8
         }
         // If the open file was removed, because the vault's keys were replaced, the bytes in it are out of date.
         guard isRead, value != 0, fstat(file.number, &status) == 0, status.st_nlink == 1 else {
@@ -41,7 +41,7 @@ package final class SessionSlots: Sendable {
     package func change(_ id: [UInt8]) {
         guard let file = open(isWritable: true) else { return }
         var value = RandomBytes.id()
-        _ = withUnsafeBytes(of: &value) { pwrite(file.number, $0.baseAddress, 8, SessionSlots.offset(of: id)) }
+        _ = withUnsafeBytes(of: &value) { pwrite(file.number, $0.baseAddress, 8, ChangeMarks.offset(of: id)) }
     }
 
     private func open(isWritable: Bool = false) -> OwnedDescriptor? {
@@ -49,7 +49,7 @@ package final class SessionSlots: Sendable {
             return nil
         }
         let flags = isWritable ? O_RDWR | O_CREAT : O_RDONLY
-        guard let file = try? SystemCall.openRegular(SessionSlots.file, in: folder.number, flags, mode: 0o600) else {
+        guard let file = try? SystemCall.openRegular(ChangeMarks.file, in: folder.number, flags, mode: 0o600) else {
             return nil
         }
         if !isWritable { opened.withLock { $0 = file } }

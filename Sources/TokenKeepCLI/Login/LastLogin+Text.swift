@@ -1,7 +1,7 @@
 import TokenKeepRecords
 
 /// The outcome of a login as text for the user.
-extension LoginNote {
+extension LastLogin {
     /// The outcome as a sentence.
     var sentence: String {
         switch outcome {

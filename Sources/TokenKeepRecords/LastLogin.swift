@@ -4,7 +4,7 @@ import TokenKeepKeys
 /// The outcome of the last login that reached the vault: its file `login` (docs/format.md, section 1).
 ///
 /// The outcome is used only for hints to the user. A file that cannot be read counts as missing.
-package struct LoginNote: Sendable, Equatable {
+package struct LastLogin: Sendable, Equatable {
     package enum Outcome: String, Sendable {
         /// The login's password opened the vault, or the vault's password was changed with the login's password.
         case unlocked
@@ -27,7 +27,7 @@ package struct LoginNote: Sendable, Equatable {
 
     package init(time: UnixTime = .now, service: String, outcome: Outcome) {
         self.time = time
-        self.service = LoginNote.isName(service) ? service : "-"
+        self.service = LastLogin.isName(service) ? service : "-"
         self.outcome = outcome
     }
 
@@ -45,38 +45,38 @@ package struct LoginNote: Sendable, Equatable {
 
     /// Parses the file: `TIME SERVICE WORD` and a newline.
     package init?(_ bytes: [UInt8]) {
-        guard bytes.count <= LoginNote.maximumLength, bytes.last == UInt8(ascii: "\n"),
+        guard bytes.count <= LastLogin.maximumLength, bytes.last == UInt8(ascii: "\n"),
             let text = String(validating: bytes.dropLast(), as: UTF8.self)
         else { return nil }
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
         // Check the digits first, because Int64 also accepts a sign.
         guard words.count == 3, words[0].utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
-            let time = Int64(words[0]), LoginNote.isName(String(words[1])),
+            let time = Int64(words[0]), LastLogin.isName(String(words[1])),
             let outcome = Outcome(rawValue: String(words[2]))
         else { return nil }
         self.init(time: UnixTime(time), service: String(words[1]), outcome: outcome)
     }
 
-    /// Reads the note; nil if the file is missing, unreadable or damaged.
-    package static func read(_ records: Records) -> LoginNote? {
+    /// Reads the file; nil if the file is missing, unreadable or damaged.
+    package static func read(_ records: Records) -> LastLogin? {
         guard let directory = directory(records),
             let bytes = (try? VaultFiles.read(file, in: directory.descriptor, atMost: maximumLength)) ?? nil
         else { return nil }
-        return LoginNote(bytes)
+        return LastLogin(bytes)
     }
 
-    /// Writes the note. A failure is ignored. A present file that is too long or not regular is not replaced.
+    /// Writes the file. A failure is ignored. A present file that is too long or not regular is not replaced.
     package func write(_ records: Records) {
-        guard let directory = LoginNote.directory(records) else { return }
+        guard let directory = LastLogin.directory(records) else { return }
         do throws(TokenKeepError) {
-            _ = try VaultFiles.read(LoginNote.file, in: directory.descriptor, atMost: LoginNote.maximumLength)
+            _ = try VaultFiles.read(LastLogin.file, in: directory.descriptor, atMost: LastLogin.maximumLength)
             try Array("\(time.rawValue) \(service) \(outcome.rawValue)\n".utf8).lent { bytes throws(TokenKeepError) in
-                try VaultFiles.replace(LoginNote.file, in: directory.descriptor, with: bytes, isDurable: false)
+                try VaultFiles.replace(LastLogin.file, in: directory.descriptor, with: bytes, isDurable: false)
             }
         } catch {}
     }
 
-    /// Removes the note after a change of the vault's password by hand, because the login's password may now differ.
+    /// Removes the file after a change of the vault's password by hand, because the login's password may now differ.
     package static func remove(_ records: Records) {
         guard let directory = directory(records) else { return }
         try? VaultFiles.remove(file, in: directory.descriptor)

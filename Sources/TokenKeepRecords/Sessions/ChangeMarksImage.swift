@@ -3,7 +3,7 @@ import TokenKeepCore
 import TokenKeepKeys
 
 /// The file `sessions/slots` as it was read last.
-struct SlotsImage {
+struct ChangeMarksImage {
     private static let size = (1 << 16) * 8
     private var bytes: [UInt64] = []
     /// The inode number of the file; nil if it was missing.
@@ -18,11 +18,11 @@ struct SlotsImage {
     ///   every session may have changed.
     mutating func update(_ vault: OpenVault) -> (isSame: Bool, places: [Int]) {
         let before = self
-        self = SlotsImage()
+        self = ChangeMarksImage()
         guard let folder = try? SessionLock.folder(of: vault.directory),
-            let file = try? SystemCall.openRegular(SessionSlots.file, in: folder.number, O_RDONLY),
+            let file = try? SystemCall.openRegular(ChangeMarks.file, in: folder.number, O_RDONLY),
             let status = try? SystemCall.status(of: file),
-            let present = SlotsImage.read(file)
+            let present = ChangeMarksImage.read(file)
         else { return (false, []) }
         (bytes, inode) = (present, status.identity.inode)
         guard before.inode == inode else { return (false, []) }

@@ -4,7 +4,7 @@ import TokenKeepCore
 
 /// A timer that rings in growing pauses after another vault took a watched path, because the vault's files may still be
 /// copied there: no file but the log of changes tells that it was written.
-final class SettlingTimer: Sendable {
+final class RecheckTimer: Sendable {
     /// The pauses in milliseconds, each twice as long as the one before.
     private static let (shortest, longest): (UInt32, UInt32) = (250, 32_000)
 
@@ -24,8 +24,8 @@ final class SettlingTimer: Sendable {
     /// Begins with the shortest pause.
     func begin() {
         pause.withLock { pause in
-            pause = SettlingTimer.shortest
-            tokenkeep_timer_set(descriptor, SettlingTimer.shortest)
+            pause = RecheckTimer.shortest
+            tokenkeep_timer_set(descriptor, RecheckTimer.shortest)
         }
     }
 
@@ -41,7 +41,7 @@ final class SettlingTimer: Sendable {
     func hasRung(endless: Bool) -> Bool {
         pause.withLock { pause in
             guard let present = pause, tokenkeep_timer_has_passed(descriptor) != 0 else { return false }
-            let next = min(2 * present, SettlingTimer.longest)
+            let next = min(2 * present, RecheckTimer.longest)
             pause = present < next || endless ? next : nil
             tokenkeep_timer_set(descriptor, pause ?? 0)
             return true

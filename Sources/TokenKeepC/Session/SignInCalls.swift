@@ -17,14 +17,14 @@ public func tokenkeep_login(
         let store = try store(handle)
         let service = try Boundary.text(service, "service", atMost: Limits.service)
         let account = try Boundary.optionalText(account, "account", atMost: Limits.account)
-        let options = try LoginOptions(options)
+        let options = try SignInRequest(options)
         let session = try Boundary.required(session, "pointer for the session")
         let deadline = Deadline(milliseconds: options.milliseconds, cancellation: store.cancellation)
         let provider = try ProviderFiles.standard.existingProvider(named: options.provider)
         var sessionOptions = SessionOptions()
         sessionOptions.provider = options.provider
         try sessionOptions.useProviders()
-        var login = try SessionLogin(
+        var login = try SessionSignIn(
             store, service: service, account: account, at: provider, options.signIn, sessionOptions)
         login.takesAnyone = options.takesAnyone
         session.pointee = retainForC(try login.run(until: deadline, options.presenter.present).session)
@@ -34,17 +34,17 @@ public func tokenkeep_login(
 /// See oauth.h.
 @implementation @_cdecl("tokenkeep_login_step_kind")
 public func tokenkeep_login_step_kind(_ step: OpaquePointer?) -> UInt32 {
-    borrow(step, as: LoginStepHandle.self)?.kind ?? 0
+    borrow(step, as: SignInStepHandle.self)?.kind ?? 0
 }
 
 /// See oauth.h.
 @implementation @_cdecl("tokenkeep_login_step_url")
 public func tokenkeep_login_step_url(_ step: OpaquePointer?) -> UnsafePointer<CChar>? {
-    borrow(step, as: LoginStepHandle.self)?.address
+    borrow(step, as: SignInStepHandle.self)?.address
 }
 
 /// See oauth.h.
 @implementation @_cdecl("tokenkeep_login_step_user_code")
 public func tokenkeep_login_step_user_code(_ step: OpaquePointer?) -> UnsafePointer<CChar>? {
-    borrow(step, as: LoginStepHandle.self)?.userCode
+    borrow(step, as: SignInStepHandle.self)?.userCode
 }

@@ -5,13 +5,13 @@ import TokenKeepCore
 @testable import TokenKeepRecords
 
 /// The vault's file `login`, by the lines that the second reader reads, too.
-@Suite struct LoginNoteTests {
+@Suite struct LastLoginTests {
     private static let lines: [(expected: String, bytes: [UInt8])] = {
         let file = Vector.folder.appending(path: "login.vectors")
         let text = (try? String(contentsOf: file, encoding: .ascii)) ?? ""
         return text.split(separator: "\n").filter { !$0.hasPrefix("#") }.map { line in
             let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
-            return (String(fields[0]), LoginNoteTests.bytes(ofHexadecimal: fields[1]))
+            return (String(fields[0]), LastLoginTests.bytes(ofHexadecimal: fields[1]))
         }
     }()
 
@@ -22,9 +22,9 @@ import TokenKeepCore
     }
 
     @Test func theLineOfTheFormatIsReadAndAllOthersCountAsMissing() {
-        #expect(LoginNoteTests.lines.count >= 30)
-        for (expected, bytes) in LoginNoteTests.lines {
-            let note = LoginNote(bytes)
+        #expect(LastLoginTests.lines.count >= 30)
+        for (expected, bytes) in LastLoginTests.lines {
+            let note = LastLogin(bytes)
             let read = note.map { "\($0.time.rawValue) \($0.service) \($0.outcome.rawValue)" } ?? "-"
             #expect(read == expected, "\(String(decoding: bytes, as: UTF8.self))")
         }
