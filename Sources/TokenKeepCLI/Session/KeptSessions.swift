@@ -121,7 +121,7 @@ final class KeptSessions: Sendable {
             }
         } catch {
             state.withLock { $0.note(KeptSessions.longestPause, of: name, hasFailed: true) }
-            // A sign-in is being written: its end is a change.
+            // Says nothing of a session whose sign-in is being written: its end is another change.
             guard error.status != .notFound || info.state != .unknown else { return }
             guard state.withLock({ $0.reported.insert(name).inserted }) else { return }
             Terminal.warn(error)

@@ -71,7 +71,7 @@ enum ServerRefusal {
         return isRefusal ? TokenKeepError(.denied, text, module: "server") : strange(text)
     }
 
-    /// The error of an answer that is not that of such an endpoint.
+    /// The error for an answer that does not come from a token endpoint.
     static func strange(_ message: String) -> TokenKeepError {
         TokenKeepError(
             .unavailable, message, module: "server",

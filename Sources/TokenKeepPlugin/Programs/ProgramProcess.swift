@@ -109,7 +109,8 @@ final class ProgramProcess {
     /// Kills the program with its process group.
     func kill() {
         guard !hasEnded else { return }
-        // Kill before closing the input: the program could take half a request for a whole one.
+        // Kill the program before closing its input: at the end of its input, the program could take a half of the request
+        // for the whole request.
         killAndWait()
         closeEnds()
         letGo()
