@@ -221,14 +221,15 @@ check-format: test-deps
 format: test-deps
 	@scripts/format.sh
 
-# A target imports targets of lower floors alone, and reads the clock at one place. Lines of documents end at 120 columns. The
-# scripts that install dependencies and make goals have tests of their own.
+# A target imports targets of lower floors alone, and reads the clock at one place. Public functions say how they fail. Lines of
+# documents end at 120 columns. The scripts that install dependencies and make goals have tests of their own.
 test-layout:
 	@Tests/Layout/check_imports.py
 	@Tests/Layout/check_clock.py
 	@Tests/Layout/check_test_time.py
 	@Tests/Layout/check_lines.py
 	@Tests/Layout/check_agent.py
+	@Tests/Layout/check_statuses.py
 	@Tests/Layout/check_dependencies.sh
 	@Tests/Layout/check_goals.sh
 	@Tests/Layout/check_packaging.py

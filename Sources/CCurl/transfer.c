@@ -71,7 +71,7 @@ static int refusal(tokenkeep_transfer *transfer) {
     return time_left(transfer) <= 0 ? TOKENKEEP_TRANSFER_TIMED_OUT : 0;
 }
 
-static int take_connection(void *data, char *address, char *own_address, int port, int own_port) {
+static int on_connection(void *data, char *address, char *own_address, int port, int own_port) {
     (void)address, (void)own_address, (void)port, (void)own_port;
     tokenkeep_transfer *transfer = data;
     transfer->refusal = refusal(transfer);
@@ -82,7 +82,7 @@ static int take_connection(void *data, char *address, char *own_address, int por
     return CURL_PREREQFUNC_OK;
 }
 
-static size_t take_body(char *bytes, size_t size, size_t count, void *data) {
+static size_t on_body(char *bytes, size_t size, size_t count, void *data) {
     tokenkeep_transfer *transfer = data;
     size_t length = size * count; /* size is 1 */
     if (length > transfer->request->answer_capacity - transfer->length) {
@@ -112,7 +112,7 @@ static void keep_header(char *copy, size_t capacity, const char *name, const cha
     copy_printable(copy, capacity, line + start, length - start);
 }
 
-static size_t take_header(char *line, size_t size, size_t count, void *data) {
+static size_t on_header(char *line, size_t size, size_t count, void *data) {
     tokenkeep_transfer *transfer = data;
     size_t length = size * count;
     keep_header(transfer->content_type, sizeof transfer->content_type, "Content-Type:", line, length);
@@ -124,11 +124,11 @@ static size_t take_header(char *line, size_t size, size_t count, void *data) {
 }
 
 static void set_callbacks(CURL *easy, tokenkeep_transfer *transfer, CURLcode *code) {
-    set_function(easy, CURLOPT_PREREQFUNCTION, (void (*)(void))take_connection, code);
+    set_function(easy, CURLOPT_PREREQFUNCTION, (void (*)(void))on_connection, code);
     set_pointer(easy, CURLOPT_PREREQDATA, transfer, code);
-    set_function(easy, CURLOPT_WRITEFUNCTION, (void (*)(void))take_body, code);
+    set_function(easy, CURLOPT_WRITEFUNCTION, (void (*)(void))on_body, code);
     set_pointer(easy, CURLOPT_WRITEDATA, transfer, code);
-    set_function(easy, CURLOPT_HEADERFUNCTION, (void (*)(void))take_header, code);
+    set_function(easy, CURLOPT_HEADERFUNCTION, (void (*)(void))on_header, code);
     set_pointer(easy, CURLOPT_HEADERDATA, transfer, code);
     set_function(easy, CURLOPT_OPENSOCKETFUNCTION, (void (*)(void))open_socket, code);
     set_pointer(easy, CURLOPT_ERRORBUFFER, transfer->problem, code);

@@ -115,7 +115,7 @@ static int spawn(start *plan, pid_t *process) {
     sigfillset(&all);
     plan->caller = getpid();
     plan->error = 0;
-    /* No signal handler of the caller may run in the new process. */
+    /* Blocks all signals, so that no signal handler of the caller runs in the new process. */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t child = vfork();
     if (child == 0)

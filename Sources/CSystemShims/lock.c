@@ -148,7 +148,8 @@ static int wait_with_deadline(int descriptor, struct flock range, const struct t
     *abandoned = wait->abandoned = !wait->finished;
     if (*abandoned) {
         tokenkeep_abandoned_waits_add(1);
-        /* Nobody waits for the whole range any more, whatever the helper does. */
+        /* The caller gives up the wait for the whole range, so the gate opens, even if the helper thread
+         * still waits. */
         struct flock gate = gate_lock();
         gate.l_type = F_UNLCK;
         (void)fcntl(descriptor, F_OFD_SETLK, &gate);
@@ -175,7 +176,8 @@ static int lock_range(int descriptor, struct flock range, const struct tokenkeep
     return wait_with_deadline(descriptor, range, limit, abandoned);
 }
 
-/* Locks the range according to its use of the gate. The gate is released with the descriptor. */
+/* Locks the range: passes the gate, closes it, or ignores it. The gate is open again when the descriptor is
+ * closed. */
 static int lock_descriptor(int descriptor, struct flock range, enum tokenkeep_lock_gate gate,
                            const struct tokenkeep_limit *limit, int *abandoned) {
     if (gate == TOKENKEEP_PASSING_GATE)

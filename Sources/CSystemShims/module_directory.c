@@ -16,12 +16,12 @@
 #define TOKENKEEP_MODULE_DIRECTORY "/usr/local/lib/tokenkeep/modules"
 #endif
 
-/* The same, as seen from the program's directory. */
+/* The directory of modules, as seen from the program's directory. */
 #ifndef TOKENKEEP_MODULES_FROM_PROGRAM
 #define TOKENKEEP_MODULES_FROM_PROGRAM "../lib/tokenkeep/modules"
 #endif
 
-/* The directory of installed providers, as seen from that of modules. */
+/* The directory of installed providers, as seen from the directory of modules. */
 #ifndef TOKENKEEP_PROVIDERS_FROM_MODULES
 #define TOKENKEEP_PROVIDERS_FROM_MODULES "../../../share/tokenkeep/providers.d"
 #endif

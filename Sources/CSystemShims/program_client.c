@@ -24,11 +24,12 @@ static void linger(pid_t process) {
     }
 }
 
-/* Waits for those that have ended by now. 0 if all places are taken. */
+/* Waits for the lingering programs that have ended by now. 0 if all places are taken. */
 static int reap_lingering(void) {
     int free_places = 0;
     for (int place = 0; place < PLACES; place++) {
-        /* Taken out meanwhile: a process number that another thread has waited for may be another child's. */
+        /* The entry leaves the table before the wait: once one thread has waited for a process, another
+         * process may get its number. */
         pid_t process = atomic_exchange(&lingering[place], 0);
         if (process != 0 && waitpid(process, NULL, WNOHANG) == 0)
             linger(process);
@@ -45,14 +46,14 @@ static void end(const tokenkeep_program *program) {
     tokenkeep_program_let_go(program);
 }
 
-/* A pipe takes a message of one page at once. */
+/* Writes the request. A pipe has room for a message of one page, so the write does not wait. */
 static int send_request(int input, const void *request, size_t length) {
     ssize_t count = tokenkeep_write_pipe(input, request, length);
     /* A program that refuses may have replied and ended before it read the request. */
     return count == (ssize_t)length || (count < 0 && errno == EPIPE) ? 0 : EPROTO;
 }
 
-/* A program writes its reply at once, and a pipe gives it at once. */
+/* Reads the reply, which a program writes with one call, so that one read returns the whole reply. */
 static int receive(int output, int64_t deadline, uint8_t *reply, size_t capacity, size_t *reply_length) {
     for (;;) {
         ssize_t count = read(output, reply, capacity);

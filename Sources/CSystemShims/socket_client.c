@@ -37,7 +37,7 @@ static int connect_until(int descriptor, const char *path, uid_t user, int64_t d
     } while (errno == EINTR);
     if (errno == EAGAIN)
         return ETIMEDOUT;
-    /* Nobody listens, or there is no such directory. */
+    /* No program listens at the socket, or the socket's directory does not exist. */
     return errno == ECONNREFUSED || errno == ENOTDIR ? ENOENT : errno;
 }
 

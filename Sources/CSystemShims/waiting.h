@@ -1,4 +1,4 @@
-/* What ends a wait of this target's threads: a deadline, or a cancellation. */
+/* The limit of a wait in this target's threads: a deadline and a cancellation. */
 #ifndef TOKENKEEP_WAITING_H
 #define TOKENKEEP_WAITING_H
 

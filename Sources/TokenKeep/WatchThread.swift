@@ -20,7 +20,7 @@ extension StoreWatch: ChangeSource {}
 /// Waits for changes on its own thread, so that the cooperative pool never blocks.
 final class WatchThread<Source: ChangeSource>: Sendable {
     private let make: @Sendable (Cancellation) throws(CoreError) -> Source
-    /// The first change, which needs no waiting; nil for the watch's own first one.
+    /// A change that the thread delivers before it waits; nil if the watch itself gives the first change.
     private let first: Source.Change?
     private let threads = WorkerThreads(limit: 1)
     /// A descriptor that becomes readable when the wait must end.

@@ -8,8 +8,8 @@ package final class OpenObjects: Sendable {
 
     private struct Entries {
         var all: [Entry] = []
-        /// The number of entries at which those of objects that are gone are removed: twice the number of the others, so
-        /// that a program with very many objects does not look at all of them for each new one.
+        /// The number of entries at which entries of released objects are removed. Each removal sets it to twice the number
+        /// of the remaining entries, so that the cost of the removals stays in proportion to the number of new objects.
         var most = OpenObjects.fewest
     }
 
@@ -17,7 +17,7 @@ package final class OpenObjects: Sendable {
 
     private let entries = MutexGuarded(Entries())
 
-    /// The number of entries, those of objects that are gone included.
+    /// The number of entries, including entries of released objects.
     var count: Int { entries.withLock { $0.all.count } }
 
     package func add(_ object: any AnyObject & Sendable) {

@@ -123,7 +123,7 @@ extension Store {
         let given = ProtectionRequirements(dispatcher: dispatcher, sealer: VaultSealer(records))
             .protection(of: level, flags)
         guard level.needsDevice, let vault = try records.open(),
-            let note = records.opener.residentKeys.devices.anchorNote(of: vault)
+            let note = records.opener.residentKeys.devices.anchorRemark(of: vault)
         else { return given }
         return given.noting(note, for: .diskTheft)
     }

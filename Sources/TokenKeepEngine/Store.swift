@@ -15,7 +15,7 @@ public final class Store: Sendable {
     /// The vault's records (items and pending changes) and session files. Announces changes to watches.
     package let records: Records
     /// The shared bytes by which a session notices that another process changed its tokens or its state.
-    package let sessionSlots: SessionSlots
+    package let changeMarks: ChangeMarks
     /// The sessions that are open on the store and may call a server.
     package let openSessions = OpenObjects()
     /// The cancellation of the calls in flight.
@@ -46,7 +46,7 @@ public final class Store: Sendable {
                 path: configuration.vaultPath, residentKeys: configuration.residentKeys ?? ClassKeyStore(),
                 costs: configuration.passwordCosts))
         unlocking = VaultUnlocking(records: records, prompt: configuration.prompt, password: configuration.password)
-        sessionSlots = SessionSlots(records)
+        changeMarks = ChangeMarks(records)
         let factory = ModuleFactory(
             records: records, versionKeys: VersionKeys(records: records),
             busAddress: configuration.busAddress, standIns: configuration.standIns,

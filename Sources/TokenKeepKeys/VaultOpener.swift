@@ -114,7 +114,7 @@ package final class VaultOpener: Sendable {
     private enum Acceptance {
         /// The verified header, and later ones of its era under the same header key.
         case verified
-        /// The same, and any header of a later era with a password, which the caller must verify.
+        /// Like the case above, and any header of a later era with a password, which the caller must verify.
         case verifiedOrLater
         /// Any header that is not older.
         case notOlder

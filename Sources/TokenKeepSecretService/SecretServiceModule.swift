@@ -72,7 +72,7 @@ public final class SecretServiceModule: BasicModule {
         ForkGuard.allows && (try? breaker.check()) != nil && (address != nil || (try? BusAddress.find()) != nil)
     }
 
-    /// The same; but a service that did not answer an earlier call is asked, for at most 250 ms.
+    /// Like ``mayAnswer``, but asks a service that did not answer an earlier call, for at most 250 ms.
     ///
     /// Until that call's answer comes, or until 5 seconds have passed, no other call asks the service.
     public func mayAnswer(asking call: CallContext) -> Bool {
@@ -275,7 +275,7 @@ public final class SecretServiceModule: BasicModule {
         }
     }
 
-    /// The present link or a new one. Tries once more if the service ended meanwhile.
+    /// The present link, or a new link. Tries once more if the service ended meanwhile.
     private func firstLink(
         searching search: EarlySearch?, until deadline: Deadline
     ) throws(TokenKeepError) -> ServiceLink {
@@ -321,7 +321,7 @@ public final class SecretServiceModule: BasicModule {
         return link
     }
 
-    /// A new link, over this connection or over a new one.
+    /// Makes a link over the given connection, or over a new connection.
     private func makeLink(
         over connection: BusConnection?, searching search: EarlySearch? = nil, until deadline: Deadline
     ) throws(TokenKeepError) -> ServiceLink {

@@ -28,7 +28,7 @@ public struct UnverifiedClaims {
         json[name]?.number.map { Int64(min(max($0.rounded(.down), -UnverifiedClaims.latest), UnverifiedClaims.latest)) }
     }
 
-    /// Later times count as this one, so that sums do not overflow.
+    /// The latest time, so that sums of times do not overflow. Later times are replaced by this time.
     private static let latest = 1e15
 
     /// The claims as one line of JSON.

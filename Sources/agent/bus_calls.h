@@ -30,7 +30,7 @@ int bus_watch_owner(sd_bus *bus, const char *name, sd_bus_message_handler_t hand
 /* Reads the bus's own signal that a name has another owner, which is empty if it has none. */
 bool bus_read_owner(sd_bus_message *message, const char **name, const char **owner);
 
-/* Hears of the end of the connection. */
+/* Calls handler when the connection ends. */
 int bus_watch_end(sd_bus *bus, sd_bus_message_handler_t handler, void *data);
 
 #endif

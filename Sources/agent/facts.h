@@ -54,7 +54,7 @@ struct session_facts {
 struct login1_facts {
     /* login1 has answered for all sessions, and nothing failed since. */
     bool is_ready;
-    /* It has not been ready for AGENT_LOGIN1_S. */
+    /* login1 has not been ready for AGENT_LOGIN1_S. */
     bool is_gone;
     bool is_sleeping;
     struct session_facts sessions[AGENT_SESSIONS];

@@ -64,7 +64,8 @@ void held_keys_drop(struct held_key *entry) {
     explicit_bzero(entry, sizeof *entry);
 }
 
-/* The entry for a key: that of the same name, an unused one, or the one that was held longest ago. */
+/* The entry for a key: the entry of the same name, else an unused entry, else the entry that was held
+ * longest. */
 static struct held_key *entry_for(struct held_keys *keys, const struct class_key *key) {
     struct held_key *found = &keys->entries[0];
     for (size_t index = 0; index < AGENT_KEYS; index++) {
@@ -98,8 +99,8 @@ int held_keys_publish(struct held_key *entry, uint64_t now, uint64_t ends_at) {
     uint32_t seconds = seconds_until(now, ends_at);
     char text[DESCRIPTION_LENGTH];
     describe(&entry->key, text);
-    /* Made in the process's keyring: in the thread's keyring a key of this name would be updated, not made.
-     */
+    /* Makes the key in the process's keyring. In the thread's keyring, a key of this name would be updated
+     * instead. */
     int error = key_make(KEY_SPEC_PROCESS_KEYRING, KEY_SPEC_THREAD_KEYRING, text, entry->key.key, KEY_LENGTH,
                          seconds, &entry->serial);
     if (error == 0) {

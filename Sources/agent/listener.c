@@ -59,7 +59,7 @@ int listener_open(void) {
         return -errno;
     int lock = openat(folder, "agent.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     (void)close(folder);
-    /* Held until the process ends. */
+    /* The lock is held until the process ends. */
     if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
         return -errno;
     int given = sd_listen_fds(1), listener = -EINVAL;

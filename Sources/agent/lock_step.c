@@ -100,7 +100,7 @@ static void locked_once(const struct facts *facts, struct actions *actions) {
         add(actions, facts->login1.is_sleeping ? ACTION_LET_SLEEP : ACTION_INHIBIT_SLEEP);
 }
 
-/* What a screensaver says counts while login1 knows no better. */
+/* A screensaver's signal counts only if login1 is not known to tell the lock of every session. */
 static void saver_became_active(const struct facts *facts, struct actions *actions) {
     if (!facts->is_shown_locked && lock_state_word(facts) != WORD_NO_LOCK)
         lock(facts, facts->event_lock, actions);
@@ -156,8 +156,8 @@ static bool may_publish_waiting(const struct facts *facts) {
     return lock_state_is_open(facts);
 }
 
-/* A key that waited too long for the screen is wiped. */
-static void settle_waiting(const struct facts *facts, struct actions *actions) {
+/* Publishes the waiting keys if the screen is open. Wipes a key that has waited too long. */
+static void step_waiting_keys(const struct facts *facts, struct actions *actions) {
     bool may_publish = may_publish_waiting(facts);
     uint64_t next = UINT64_MAX;
     for (size_t index = 0; index < AGENT_KEYS; index++) {
@@ -175,8 +175,8 @@ static void settle_waiting(const struct facts *facts, struct actions *actions) {
         add_at(actions, ACTION_ARM_WAITING, next);
 }
 
-/* Renewals stop with the last key, but for the service manager's watchdog. */
-static void settle_renewal(const struct facts *facts, struct actions *actions) {
+/* Arms the next renewal while a key is published, and for the service manager's watchdog. */
+static void step_renewal(const struct facts *facts, struct actions *actions) {
     uint64_t period = AGENT_RENEWAL_S * SECOND_US, watchdog = facts->watchdog_us / 2;
     bool is_needed = false;
     for (size_t index = 0; index < AGENT_KEYS; index++)
@@ -189,12 +189,12 @@ static void settle_renewal(const struct facts *facts, struct actions *actions) {
         add_at(actions, ACTION_ARM_RENEWAL, facts->now + period);
 }
 
-static void settle(const struct facts *facts, struct actions *actions) {
+static void step_state(const struct facts *facts, struct actions *actions) {
     if (!facts->is_serving && (facts->login1.is_ready || facts->is_start_over))
         add(actions, ACTION_SERVE);
     note_proofs(facts, actions);
-    settle_waiting(facts, actions);
-    settle_renewal(facts, actions);
+    step_waiting_keys(facts, actions);
+    step_renewal(facts, actions);
     if (facts->is_shown_locked != (lock_state_word(facts) != WORD_NO_LOCK) ||
         facts->shown_word != lock_state_source(facts))
         add(actions, ACTION_ANNOUNCE);
@@ -205,5 +205,5 @@ void lock_state_step(const struct facts *facts, struct actions *actions) {
     if (facts->event.kind != EVENT_NONE)
         follow_event(facts, actions);
     else
-        settle(facts, actions);
+        step_state(facts, actions);
 }

@@ -57,7 +57,8 @@ struct action {
     const uint8_t *vault_id;
 };
 
-/* At most one for each session and key, and those of an event or of a state. */
+/* The most actions of a step: one for each session, one for each key, and those that belong to an event or a
+ * state. */
 #define LONGEST_ACTIONS (AGENT_SESSIONS + AGENT_KEYS + 8)
 
 struct actions {

@@ -32,7 +32,7 @@ struct login1 {
     sd_event_source *lost, *retry;
 };
 
-/* Nothing of login1's counts until it has answered for each session anew. */
+/* Ignores what login1 has told until it has answered for each session anew. */
 void login1_begin_anew(struct login1 *login1);
 
 /* login1 failed or is away: it is not ready, and is tried again after 0.25, 0.5, 1 … 60 s. Does not touch the

@@ -89,7 +89,7 @@ static int watch_facts(struct agent *agent) {
     return error;
 }
 
-/* Neither core dumps nor other programs of the user see the memory. */
+/* Keeps the memory out of core dumps, and from the user's other programs. */
 static int protect_memory(struct agent *agent) {
     struct rlimit none = {0, 0};
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &none) < 0)

@@ -57,13 +57,14 @@ void requests_reply(struct requests *requests, uint32_t status, uint8_t bits, en
     requests->asking = NULL;
 }
 
-/* Whether the client still waits. One that gave up has told its user that nothing is unlocked. */
+/* Whether the client still waits. A client that gave up has told its user that nothing is unlocked. */
 static bool is_awaited(const struct connection *connection) {
     struct pollfd poll_descriptor = {.fd = connection->descriptor, .events = POLLRDHUP};
     return poll(&poll_descriptor, 1, 0) == 0;
 }
 
-/* Tells of a request. False if the message is not exactly one: such a message gets no reply. */
+/* Writes a request into the facts. False if the message is not exactly one request: such a message gets no
+ * reply. */
 static bool tell(const struct connection *connection, const uint8_t *request, size_t length) {
     struct facts *facts = connection->requests->facts;
     const struct class_key *key = (const struct class_key *)(request + HEAD_LENGTH);

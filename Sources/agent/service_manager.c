@@ -39,7 +39,7 @@ static void send_pending(struct service_manager *manager) {
     sd_bus_message *message = NULL;
     if (!manager->is_pending || manager->bus == NULL)
         return;
-    /* A reply to an earlier call says nothing of this one. */
+    /* Drops the earlier call: its reply would be taken for the reply to this call. */
     manager->call = sd_bus_slot_unref(manager->call);
     int error = make_call(manager->bus, TARGET, manager->starts, &message);
     (void)bus_send_call(manager->bus, &manager->call, message, error, on_reply, manager);

@@ -81,8 +81,8 @@ static int arrange_descriptors(const struct helper_child *child) {
     return 0;
 }
 
-/* System calls and not the C library's functions, which would ask the threads that the fork left behind to
- * change their user too. */
+/* Changes the user by system calls. The C library's functions would also wait for threads of the parent,
+ * which the fork did not copy. */
 static int become_user(const struct helper_child *child) {
     if (!child->becomes_user)
         return 0;

@@ -7,7 +7,7 @@
 
 #define HELPER_VARIABLES 5
 
-/* The byte that stands for a program that a signal ended. No program of ours exits with it. */
+/* The status byte for a program that a signal ended. None of our programs exits with this number. */
 #define HELPER_CHILD_KILLED 255
 
 /* Everything the child needs, made before the fork. Not owned, but for groups. */

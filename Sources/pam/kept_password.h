@@ -10,8 +10,8 @@
  * keep_password(). Keeps nothing if memory cannot be locked. */
 void keep_password(pam_handle_t *pamh, uid_t user, const char *password);
 
-/* The kept password, owned by pamh; NULL if there is none, or it is another user's: sudo opens the session of
- * another user than it authenticates. */
+/* The kept password, owned by pamh. NULL if there is none, or if the password is another user's: sudo
+ * authenticates one user and opens the session of another. */
 const char *kept_password(pam_handle_t *pamh, uid_t user);
 
 /* Wipes the kept password. */

@@ -165,7 +165,7 @@ EXPORTED int pam_sm_chauthtok(pam_handle_t *pamh, int flags, int argc, const cha
         break;
     case HELPER_TIMED_OUT:
     case HELPER_KILLED:
-        /* It may have been ended after the change. */
+        /* The helper may have changed the password before its end. */
         tell_of_old_password(&login, flags, "may keep");
         break;
     }

@@ -9,9 +9,9 @@ import TokenKeepSession
 
 /// Sign-ins whose limits pass.
 @Suite struct SignInMovedClockTests {
-    private let world: SessionLoginTests
+    private let world: SessionSignInTests
 
-    init() throws { world = try SessionLoginTests() }
+    init() throws { world = try SessionSignInTests() }
 
     @Test func aSignInEndsAtItsDeadline() throws {
         let played = PlayedServer()
@@ -51,7 +51,7 @@ import TokenKeepSession
     }
 
     @Test func aRevocationWithoutAnAnswerEndsAtItsLimit() throws {
-        let login = try SessionLogin(
+        let login = try SessionSignIn(
             world.store, service: "api.example.com", account: nil, at: world.provider(revocation: "/hangs"),
             .test(.device, scope: "openid"), SessionOptions())
         let server = world.server

@@ -58,7 +58,7 @@ import TokenKeepRecords
         let count = MutexGuarded(0)
         let teller = HostTable.tellers.lend(ChangeTeller { count.withLock { $0 += 1 } })
         host.changed(teller)
-        HostTable.tellers.takeBack(teller)
+        HostTable.tellers.reclaim(teller)
         host.changed(teller)
         host.changed(nil)
         #expect(count.withLock { $0 } == 1)

@@ -123,7 +123,7 @@ import TokenKeepCore
     private func note() throws -> String? {
         var devices = Devices()
         devices.tpm.places = tpm.places
-        return devices.anchorNote(of: try #require(try world.elsewhere().records.open()))
+        return devices.anchorRemark(of: try #require(try world.elsewhere().records.open()))
     }
 
     @Test func theReportNamesTheAnchor() throws {

@@ -23,7 +23,8 @@ enum {
     TOKENKEEP_TRANSFER_CANCELLED = 3,
     TOKENKEEP_TRANSFER_REFUSED = 4, /* by when_sending */
     TOKENKEEP_TRANSFER_TOO_LONG = 5,
-    /* Nobody who is known vouches for the server, or the authorities cannot be read; as FAILED. */
+    /* No known authority vouches for the server, or the authorities cannot be read. Otherwise like FAILED.
+     * */
     TOKENKEEP_TRANSFER_UNTRUSTED = 6,
 };
 
@@ -47,11 +48,12 @@ typedef struct tokenkeep_transfer_request {
     int keeps_answer;
     int (*_Nullable is_cancelled)(const void *_Nullable cancellation);
     const void *_Nullable cancellation;
-    /* Called when the connection stands, before the first byte of the request. Not 0: nothing is sent. Nor is
-     * anything if the transfer is cancelled, or send_ms have passed, when it returns. */
+    /* Called when the connection stands, before the first byte of the request. The request is not sent if
+     * the function returns another number than 0, or if the transfer is cancelled or send_ms have passed
+     * when it returns. */
     int (*_Nullable when_sending)(void *_Nullable data);
     void *_Nullable data;
-    /* The place of the answer's body. A longer one is refused. */
+    /* The buffer for the answer's body. A longer body is refused. */
     void *_Nullable answer;
     size_t answer_capacity;
 } tokenkeep_transfer_request;

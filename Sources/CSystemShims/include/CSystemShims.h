@@ -42,7 +42,7 @@ typedef int (*tokenkeep_is_cancelled)(const void *data);
 /* The byte of a lock file that is locked while a caller waits for the bytes of all items. */
 #define TOKENKEEP_LOCK_GATE (INT64_MAX - 1)
 
-/* What a lock has to do with the gate. */
+/* How a lock uses the gate. */
 enum tokenkeep_lock_gate {
     TOKENKEEP_NO_GATE,
     /* Waits, but not for long, while another caller waits for the bytes of all items. */
@@ -98,8 +98,9 @@ int64_t tokenkeep_deadline_after(uint32_t milliseconds);
  * most INT_MAX. 0 if the deadline has passed. */
 int tokenkeep_timeout_until(int64_t deadline);
 
-/* Waits for a condition, with its mutex held, until a deadline. The condition may have any clock. 0 or
- * ETIMEDOUT; 0 says nothing about what the caller waits for (pthread_cond_clockwait(3)). */
+/* Waits for a condition, with its mutex held, until a deadline. The condition may have any clock. Returns 0
+ * or ETIMEDOUT. After 0 the caller checks whether what it waits for has happened
+ * (pthread_cond_clockwait(3)). */
 int tokenkeep_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, int64_t deadline);
 
 /* Locks a mutex. Waits at most timeout_ms by the monotonic clock, and only while is_cancelled, unless

@@ -89,7 +89,7 @@ public final class TokenSession: Sendable {
     ///   - ``TokenKeepError/Status/corrupt``: the record is damaged.
     public func token(minTTL: Duration = .zero) async throws -> Token {
         let seconds = UInt32(clamping: minTTL.components.seconds)
-        // It never waits: a change of threads would take longer.
+        // `tokenInHand` never waits for a file or a server. A change of threads would take longer.
         if !Task.isCancelled, let token = engine.tokenInHand(minTTL: seconds) { return Token(token) }
         return try await perform { session throws(CoreError) in Token(try session.token(minTTL: seconds)) }
     }

@@ -31,7 +31,8 @@ public struct TokenSessions: Sendable {
 
     /// The sessions of a service, or of all services for nil: first every session, then each session that changes.
     ///
-    /// A session whose names are locked is an element when they open.
+    /// While the vault is locked, the names of sessions are locked with it. The sequence gives such sessions after the
+    /// unlock.
     public func changes(of service: String? = nil) -> TokenSession.States {
         let engine = store.engine
         return TokenSession.States { _ throws(CoreError) in

@@ -25,7 +25,7 @@ struct LoginCheck {
                     hint: "sudo pam-auth-update --enable tokenkeep")
             ]
         }
-        let note = LoginNote.read(store.records)
+        let note = LastLogin.read(store.records)
         guard let note, note.outcome != .unlocked else {
             return [.ok("login", note.map { "\($0.sentence) (\($0.service))" } ?? "no login has reached the vault yet")]
         }
@@ -36,7 +36,7 @@ struct LoginCheck {
         ]
     }
 
-    private static func remedy(_ outcome: LoginNote.Outcome) -> String {
+    private static func remedy(_ outcome: LastLogin.Outcome) -> String {
         outcome == .wrongPassword || outcome == .notFollowed ? "tokenkeep password change" : "tokenkeep unlock"
     }
 

@@ -2,9 +2,10 @@ import ArgumentParser
 import Glibc
 import TokenKeepCore
 import TokenKeepEngine
+import TokenKeepKeys
 
 /// `tokenkeep login …`.
-struct LoginCommand: ParsableCommand {
+struct LoginCommand: CommandGroup {
     static let configuration = CommandConfiguration(
         commandName: "login",
         abstract: "Show whether signing in unlocks the vault.",
@@ -17,8 +18,6 @@ struct LoginCommand: ParsableCommand {
             LoginStatusCommand.self, LoginUnlockCommand.self, LoginConfirmCommand.self, LoginPasswordCommand.self,
             LoginPurgeCommand.self,
         ])
-
-    func run() throws { throw UsageError.missingCommand(of: "login") }
 }
 
 /// The option of the commands that `pam_tokenkeep.so` runs. They print nothing: the exit code is the answer.
@@ -101,5 +100,17 @@ struct LoginPasswordCommand: ParsableCommand {
             }
             return login.follow(from: old, to: new)
         }
+    }
+}
+
+/// `tokenkeep login purge`: run as the user by `tokenkeep-purge` after the end of the user's last session.
+///
+/// Touches no file, because the home may be gone by then.
+struct LoginPurgeCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "purge", abstract: "Lock every vault of the user.", shouldDisplay: false)
+
+    func run() throws {
+        try ClassKeyStore().removal.purgeAllVaults()
     }
 }

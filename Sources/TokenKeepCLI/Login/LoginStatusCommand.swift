@@ -25,7 +25,7 @@ struct LoginStatusCommand: ParsableCommand {
     func run() throws {
         let store = try Store(StoreConfiguration(stackText: "any required vault"))
         let services = PAMServices(directories: pamDirectory)
-        let note = LoginNote.read(store.records)
+        let note = LastLogin.read(store.records)
         let report = LoginReport(
             vault: VaultState(store.records), note: note, services: services.found(),
             lacksAuthLine: note?.outcome == .noPassword && note.map { services.lacksAuthLine($0.service) } == true)
@@ -36,7 +36,7 @@ struct LoginStatusCommand: ParsableCommand {
 /// The report of `tokenkeep login status`.
 struct LoginReport {
     let vault: VaultState
-    let note: LoginNote?
+    let note: LastLogin?
     let services: [PAMServices.Found]
     /// Whether the last login's service gives the module no password: it has no `auth` line of the module.
     let lacksAuthLine: Bool

@@ -42,29 +42,25 @@ struct RunCommand: ParsableCommand {
     var stdin = false
 
     @OptionGroup(title: "Store options")
-    var storeOptions: StoreOptions
+    var options: StoreOptions
 
     func run() throws {
         guard let program = command.first, !program.isEmpty else {
             throw TokenKeepError(.invalid, "no command is given", hint: "tokenkeep run -- COMMAND")
         }
-        let secrets = try RunSecrets(options: secretOptions, namespace: storeOptions.namespace)
-        if secrets.hasReferences, !stdin, storeOptions.passwordOptions.source() == nil {
+        let secrets = try RunSecrets(options: secretOptions, namespace: options.namespace)
+        if secrets.hasReferences, !stdin, options.passwordOptions.source() == nil {
             try secrets.handOver { namespace throws(TokenKeepError) in try open(namespace) }
         } else {
             try unlock(handingOver: secrets)
         }
-        let code = ProgramExecution.replaceProcess(program, command)
-        Terminal.report(
-            TokenKeepError(
-                code == ENOENT ? .notFound : .io, "\(program) cannot be run: \(Terminal.describe(errno: code))"))
-        throw ExitCode(code == ENOENT ? ExitCodes.noSuchCommand : ExitCodes.cannotRun)
+        throw ProgramExecution.become(program, command)
     }
 
     /// Unlocks the vault for the command, and loads the secrets with the same keys.
     private func unlock(handingOver secrets: RunSecrets) throws(TokenKeepError) {
         let keys = ClassKeyStore(obstacle: "the keys are for one command")
-        let store = try open(storeOptions.namespace, keys)
+        let store = try open(options.namespace, keys)
         let descriptor = try descriptor(of: store, isNeeded: !secrets.hasReferences)
         try secrets.handOver { namespace throws(TokenKeepError) in
             namespace == store.namespace ? store : try open(namespace, keys)
@@ -78,23 +74,23 @@ struct RunCommand: ParsableCommand {
     /// - Returns: nil if the vault has no password, the environment alone names one, and the keys are not needed.
     private func descriptor(of store: Store, isNeeded: Bool) throws(TokenKeepError) -> Int32? {
         do throws(TokenKeepError) {
-            return try store.unlockForProcessTree(storeOptions.password(inInput: stdin))
+            return try store.unlockForProcessTree(options.password(inInput: stdin))
         } catch {
-            let isAsked = isNeeded || stdin || storeOptions.passwordOptions.isGiven
+            let isAsked = isNeeded || stdin || options.passwordOptions.isGiven
             guard error.status == .unsupported, !isAsked else { throw error }
             return nil
         }
     }
 
     private func open(_ namespace: String, _ keys: ClassKeyStore? = nil) throws(TokenKeepError) -> Store {
-        var options = storeOptions
+        var options = self.options
         options.namespace = namespace
-        return try options.open(residentKeys: keys)
+        return try options.open(nil, residentKeys: keys)
     }
 
     /// The command gets keys, and not the password, which would open the vault for ever.
     private func hidePassword() {
-        storeOptions.passwordOptions.source()?.hide()
+        options.passwordOptions.source()?.hide()
         if stdin { PasswordSource.hideStandardInput() }
         unsetenv(PasswordOptions.variable)
     }

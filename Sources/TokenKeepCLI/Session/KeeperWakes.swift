@@ -15,7 +15,7 @@ struct KeeperWakes: ~Copyable {
     }
 
     /// A network that comes back has no route at its first event, in milliseconds.
-    private static let settling: UInt32 = 1000
+    private static let networkPause: UInt32 = 1000
 
     private let sessions: SessionsWatch
     /// nil if no place tells of changes.
@@ -45,13 +45,13 @@ struct KeeperWakes: ~Copyable {
     func next(within milliseconds: UInt32) throws(TokenKeepError) -> Wake {
         _ = tokenkeep_wait_readable(sessions.descriptor, either, milliseconds)
         let hasNetwork = NetworkWatch.drain(network)
-        if hasNetwork { _ = tokenkeep_wait_readable(-1, -1, KeeperWakes.settling) }
-        let hasPlace = takePlaces()
+        if hasNetwork { _ = tokenkeep_wait_readable(-1, -1, KeeperWakes.networkPause) }
+        let hasPlace = drainPlaces()
         return Wake(changes: try sessions.changes(), mayHelp: hasNetwork || hasPlace)
     }
 
     /// Returns whether a place told of a change.
-    private func takePlaces() -> Bool {
+    private func drainPlaces() -> Bool {
         guard let places else { return false }
         var poller = pollfd(fd: places.descriptor, events: Int16(POLLIN), revents: 0)
         let isReadable = poll(&poller, 1, 0) > 0

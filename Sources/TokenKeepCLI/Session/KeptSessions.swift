@@ -23,7 +23,7 @@ final class KeptSessions: Sendable {
 
     private struct State {
         var infos: [String: SessionInfo] = [:]
-        /// Apart from the rest, because each look reads them all.
+        /// A separate dictionary, because each look reads all due times.
         var due: [String: Due] = [:]
         /// The start of a session's last step, in seconds of the boot clock.
         var steppedAt: [String: Int64] = [:]
@@ -46,7 +46,8 @@ final class KeptSessions: Sendable {
             restsUntil[KeptSessions.name(info)] = nil
         }
 
-        /// Notes a changed session. A renewal is no reason for the next one: a server may give tokens that are over.
+        /// Remembers a changed session. A renewal does not cause the next renewal: a server may give tokens that have already
+        /// expired.
         mutating func remember(_ info: SessionInfo, dueAt time: Int64) {
             let name = KeptSessions.name(info)
             let earlier = infos[name]?.generation ?? info.generation
@@ -120,7 +121,7 @@ final class KeptSessions: Sendable {
             }
         } catch {
             state.withLock { $0.note(KeptSessions.longestPause, of: name, hasFailed: true) }
-            // A sign-in is being written: its end is a change.
+            // Says nothing of a session whose sign-in is being written: its end is another change.
             guard error.status != .notFound || info.state != .unknown else { return }
             guard state.withLock({ $0.reported.insert(name).inserted }) else { return }
             Terminal.warn(error)

@@ -43,7 +43,7 @@ final class RunningProgram {
             }
             guard wait(outputEnd, inputEnd, until: deadline) else { throw SessionProgram.late }
             if inputEnd >= 0, let input { send(input, &sent, to: inputEnd) }
-            // Asked before the reading: all that the program wrote before its end is in the pipe.
+            // Looks for the program's end before the reading: then everything that the program wrote is already in the pipe.
             let isOver = look()
             var isOpen = true
             while isOpen {

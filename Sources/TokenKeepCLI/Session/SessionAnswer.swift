@@ -28,7 +28,7 @@ enum SessionAnswer {
         return SessionResponse(status: known, headers: headers, body: body)
     }
 
-    /// The status of an answer that was printed without one.
+    /// Guesses the status of an answer that was printed without its status line.
     private static func guess(
         _ body: SecretBytes, _ purpose: SessionRequest.Purpose
     ) throws(TokenKeepError) -> Int {

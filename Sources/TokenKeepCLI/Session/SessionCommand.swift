@@ -1,7 +1,7 @@
 import ArgumentParser
 
 /// `tokenkeep session …`.
-struct SessionCommand: ParsableCommand {
+struct SessionCommand: CommandGroup {
     static let configuration = CommandConfiguration(
         commandName: "session",
         abstract: "Keep tokens fresh: sign in once, renew in one process, sign out everywhere.",
@@ -26,8 +26,4 @@ struct SessionCommand: ParsableCommand {
             SessionLogoutCommand.self, SessionFlushCommand.self, SessionClaimsCommand.self,
             SessionDeviceCommand.self, SessionWatchCommand.self, SessionKeepCommand.self,
         ])
-
-    func run() throws {
-        throw UsageError.missingCommand(of: "session")
-    }
 }

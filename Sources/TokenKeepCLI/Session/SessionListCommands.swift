@@ -4,7 +4,7 @@ import TokenKeepEngine
 import TokenKeepSession
 
 /// `tokenkeep session list [SERVICE]`.
-struct SessionListCommand: ParsableCommand {
+struct SessionListCommand: StoreCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "Show the sessions, without their tokens.",
@@ -19,16 +19,12 @@ struct SessionListCommand: ParsableCommand {
     @Argument(help: "Only sessions of this service.", completion: NameCompletion.sessionServices)
     var service: String?
 
-    @Flag(help: "Write a JSON object.")
-    var json = false
+    @OptionGroup
+    var options: JSONStoreOptions
 
-    @OptionGroup(title: "Store options")
-    var storeOptions: StoreOptions
-
-    func run() throws {
-        let store = try storeOptions.open()
+    func run(_ store: Store) throws {
         let listing = try Sessions(store).list(service: service)
-        if json {
+        if options.json {
             try Terminal.write(JSONOutput.text(SessionJSON.Listing(listing, SessionJSON.waiting(store))))
         } else if !listing.sessions.isEmpty || listing.problem == nil {
             try Terminal.write(table(listing.sessions))
@@ -97,7 +93,7 @@ struct SessionShowCommand: ParsableCommand {
 }
 
 /// `tokenkeep session switch SERVICE ACCOUNT`.
-struct SessionSwitchCommand: ParsableCommand {
+struct SessionSwitchCommand: StoreCommand {
     static let configuration = CommandConfiguration(
         commandName: "switch",
         abstract: "Make an account the active one of its service.",
@@ -112,13 +108,13 @@ struct SessionSwitchCommand: ParsableCommand {
     var account: String
 
     @OptionGroup(title: "Store options")
-    var storeOptions: StoreOptions
+    var options: StoreOptions
 
-    func run() throws { try Sessions(storeOptions.open()).makeActive(service: service, account: account) }
+    func run(_ store: Store) throws { try Sessions(store).makeActive(service: service, account: account) }
 }
 
 /// `tokenkeep session device`.
-struct SessionDeviceCommand: ParsableCommand {
+struct SessionDeviceCommand: StoreCommand {
     static let configuration = CommandConfiguration(
         commandName: "device",
         abstract: "Write the id of this user on this machine, for the requests of guests.",
@@ -129,9 +125,9 @@ struct SessionDeviceCommand: ParsableCommand {
             """.withWholeExamples)
 
     @OptionGroup(title: "Store options")
-    var storeOptions: StoreOptions
+    var options: StoreOptions
 
-    func run() throws { try Terminal.write(Sessions(storeOptions.open()).deviceID() + "\n") }
+    func run(_ store: Store) throws { try Terminal.write(Sessions(store).deviceID() + "\n") }
 }
 
 /// The JSON of sessions. Every member is always present; an unknown value is null.

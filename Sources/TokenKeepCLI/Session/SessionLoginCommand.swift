@@ -86,7 +86,7 @@ struct SessionLoginCommand: ParsableCommand {
         if !storeOptions.interactive { try store.checkReady(forSaving: true) }
         var sessionOptions = try profile.options()
         sessionOptions.whileSending = { isSending in isSending ? HeldSignals.hold() : HeldSignals.release() }
-        var login = try SessionLogin(
+        var login = try SessionSignIn(
             store, service: service, account: account, at: file, signInOptions(), sessionOptions)
         login.takesAnyone = anyAccount
         let (session, signedIn) = try login.run(until: deadline, SignInPresentation().present)

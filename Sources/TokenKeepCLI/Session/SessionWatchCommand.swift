@@ -1,11 +1,10 @@
 import ArgumentParser
-import Glibc
 import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepSession
 
 /// `tokenkeep session watch [SERVICE]`.
-struct SessionWatchCommand: ParsableCommand {
+struct SessionWatchCommand: StoreCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",
         abstract: "Show sessions as they change, without their tokens.",
@@ -24,14 +23,13 @@ struct SessionWatchCommand: ParsableCommand {
     var json = false
 
     @OptionGroup(title: "Store options")
-    var storeOptions: StoreOptions
+    var options: StoreOptions
 
-    func run() throws {
-        let store = try storeOptions.open()
+    func run(_ store: Store) throws {
         let watch = try SessionsWatch(store, service: service)
         while true {
             while let info = try watch.next() { try show(info, of: store) }
-            try SessionWatchCommand.wait(for: watch)
+            try WatchCommand.wait(for: watch.descriptor, milliseconds: -1)
         }
     }
 
@@ -41,15 +39,5 @@ struct SessionWatchCommand: ParsableCommand {
         }
         let words = [info.state.word, info.service, info.account, info.reason.word].compactMap { $0 }
         try Terminal.write(words.map(Terminal.printable).joined(separator: "\t") + "\n")
-    }
-
-    /// - Throws: `OutputClosed` if the reader of standard output is gone.
-    private static func wait(for watch: SessionsWatch) throws {
-        var pollers = [
-            pollfd(fd: watch.descriptor, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: STDOUT_FILENO, events: 0, revents: 0),
-        ]
-        guard poll(&pollers, 2, -1) > 0 else { return }
-        if pollers[1].revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0 { throw Terminal.OutputClosed() }
     }
 }

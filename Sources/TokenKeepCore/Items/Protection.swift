@@ -76,7 +76,7 @@ public struct Protection: Sendable {
     /// The protection against the threat `axis`.
     public subscript(axis: ProtectionAxis) -> Axis { axes[axis] ?? Axis(.none, "nothing") }
 
-    /// The same protection with a note behind the mechanism against one threat.
+    /// This protection with a note behind the mechanism against one threat.
     package func noting(_ note: String, for axis: ProtectionAxis) -> Protection {
         Protection { each in
             let given = self[each]

@@ -105,7 +105,7 @@ extension BasicModule {
     public var holdsRecords: Bool { false }
     /// True: the module can always answer.
     public var mayAnswer: Bool { true }
-    /// The same as ``mayAnswer``: the module itself notices that it answers again.
+    /// Returns ``mayAnswer``: the module notices by itself when its place answers again.
     public func mayAnswer(asking call: CallContext) -> Bool { mayAnswer }
     /// False: the module asks no service.
     public func isOwnVault(_ call: CallContext) -> Bool { false }

@@ -175,7 +175,7 @@ enum Decisions {
         case sealed
         /// The record's value, with the same metadata. No other value sent to the module can still arrive.
         case same
-        /// A value that ``ForeignChangeRule`` judges ours.
+        /// A value that this user's programs saved with TokenKeep, by ``ForeignChangeRule``.
         case ours
         /// Another program's value, written into an item that TokenKeep made.
         case theirs

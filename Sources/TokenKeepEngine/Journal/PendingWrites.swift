@@ -43,7 +43,7 @@ struct PendingWrites {
     /// Whether any module for which the record has a pending change can be asked now.
     func mayBeDrained(_ record: JournalRecord) -> Bool { record.pending.contains { module(of: $0)?.mayAnswer == true } }
 
-    /// The same, for a load, which also asks a module that did not answer an earlier call.
+    /// Like ``mayBeDrained(_:)``, for a load, which also asks a module that did not answer an earlier call.
     func mayBeDrained(_ record: JournalRecord, asking call: CallContext) -> Bool {
         record.pending.contains { module(of: $0)?.mayAnswer(asking: call) == true }
     }

@@ -54,10 +54,10 @@ struct ServiceRemoval {
         return outcome
     }
 
-    /// Drains the removal for a load of one of the service's items, this item first.
+    /// Applies the pending removal of a service to one item that is to be loaded.
     ///
-    /// The removal may have too many items for the call's time, or a module may keep one of them. So the loaded item is
-    /// judged alone.
+    /// The whole removal may have too many items for the call's time, or a module may fail to remove an item. So the loaded
+    /// item is judged alone.
     ///
     /// - Returns: the item, if another program wrote it after the removal; otherwise nil.
     func newerItem(_ itemName: ItemName, _ call: CallContext) -> TokenItem? {

@@ -52,14 +52,14 @@ package struct VaultLogin {
         onVault(within: VaultLogin.longestTimeout) { vault, call throws(TokenKeepError) in
             if try keepsOpen(vault, call) || staysLocked(vault) { return .done }
             // A process that is ended notes nothing afterwards.
-            note(.tooSlow)
+            record(.tooSlow)
             // Logins at once derive one after another: side by side all may be too slow, and after the first the vault
             // is open. Without the lock, for example on a full disk, this login derives for itself.
             let turn = try? VaultLock(.asking(id: VaultLogin.turn), of: vault.directory, call)
             defer { turn?.release() }
             guard let vault = try present() else { return .noVault }
             if try keepsOpen(vault, call) {
-                if LoginNote.read(store.records)?.outcome == .tooSlow { write(.unlocked) }
+                if LastLogin.read(store.records)?.outcome == .tooSlow { write(.unlocked) }
                 return .done
             }
             let limit = limit(of: vault)
@@ -68,12 +68,12 @@ package struct VaultLogin {
                 _ = try store.unlocking.unlock(password, call, expiringAfter: limit)
             } catch {
                 guard VaultLogin.isWrong(error) else { throw error }
-                note(.wrongPassword)
+                record(.wrongPassword)
                 return .wrongPassword
             }
             try? store.records.opener.removeRubbish(of: vault)
             if let reason = keys.reasonForMemory { throw TokenKeepError(.unavailable, reason) }
-            note(.unlocked)
+            record(.unlocked)
             return .done
         }
     }
@@ -81,14 +81,14 @@ package struct VaultLogin {
     /// Gives the vault its first password, and makes the vault if it is missing.
     private func create(with password: SecretBytes) -> LoginResult {
         do throws(TokenKeepError) {
-            note(.tooSlow)
+            record(.tooSlow)
             _ = try store.passwords.set(password)
             write(.unlocked)
             return .done
         } catch {
             // Another login was faster.
             if error.status == .invalid, (try? present()) ?? nil != nil { return unlock(with: password) }
-            note(.unreachable)
+            record(.unreachable)
             return VaultLogin.isDamage(error) ? .damaged : .notNow
         }
     }
@@ -119,7 +119,7 @@ package struct VaultLogin {
                     try keys.keepWithPatience(vault.keys.residentKeys(), of: vault.keys.vaultID, call.deadline)
                 }
             }
-            if !vault.keys.isOpen(.level(.afterFirstUnlock)) { note(.noPassword) }
+            if !vault.keys.isOpen(.level(.afterFirstUnlock)) { record(.noPassword) }
             return .done
         }
     }
@@ -127,17 +127,17 @@ package struct VaultLogin {
     /// Replaces the vault's password by the login's new password, if the vault has the login's old password.
     ///
     /// If the login's password never opened the vault, the vault stays unchanged, and every failure is reported as
-    /// ``LoginResult/done``. A vault that cannot be reached counts as never opened, unless a note of an earlier login
+    /// ``LoginResult/done``. A vault that cannot be reached counts as never opened, unless the file `login` of an earlier login
     /// says otherwise. A vault that the user locked stays locked.
     ///
     /// - Parameter old: the login's old password; empty if the administrator replaced it without knowing it.
     package func follow(from old: SecretBytes, to new: SecretBytes) -> LoginResult {
-        var isLogins = [.unlocked, .notFollowed].contains(LoginNote.read(store.records)?.outcome)
+        var isLogins = [.unlocked, .notFollowed].contains(LastLogin.read(store.records)?.outcome)
         let result = onVault { vault, call throws(TokenKeepError) in
             do throws(TokenKeepError) {
                 try store.records.testify(vault)
                 guard let unlocked = try open(vault, with: old, orAlready: new, call) else { return .done }
-                // The note of an earlier login may be missing, for example because the disk was full.
+                // The file `login` may be missing, for example because the disk was full.
                 isLogins = true
                 // A change of the login's password is no unlock of what the user locked.
                 _ = try PasswordSlots(store.records.opener).change(
@@ -194,7 +194,7 @@ package struct VaultLogin {
             guard let vault = try present() else { return .noVault }
             return try body(vault, call)
         } catch {
-            note(error.status == .timedOut ? .tooSlow : .unreachable)
+            record(error.status == .timedOut ? .tooSlow : .unreachable)
             return VaultLogin.isDamage(error) ? .damaged : .notNow
         }
     }
@@ -228,12 +228,12 @@ package struct VaultLogin {
         [.corrupt, .unsupported, .internal].contains(error.status)
     }
 
-    /// Notes an outcome, unless the last note is more useful.
+    /// Records an outcome in the file `login`, unless the last outcome is more useful.
     ///
-    /// A note that the vault's password did not follow the login's stays until a login unlocks the vault. A failed
+    /// An outcome that the vault's password did not follow the login's stays until a login unlocks the vault. A failed
     /// unlock stays noted for a minute, even if its session then finds the vault locked.
-    private func note(_ outcome: LoginNote.Outcome) {
-        if outcome != .unlocked, let last = LoginNote.read(store.records) {
+    private func record(_ outcome: LastLogin.Outcome) {
+        if outcome != .unlocked, let last = LastLogin.read(store.records) {
             if last.outcome == .notFollowed { return }
             let age = UnixTime.now.rawValue - last.time.rawValue
             let isRecent = (0...Int64(VaultLogin.unconfirmedSeconds)).contains(age)
@@ -242,7 +242,7 @@ package struct VaultLogin {
         write(outcome)
     }
 
-    private func write(_ outcome: LoginNote.Outcome) {
-        LoginNote(service: service, outcome: outcome).write(store.records)
+    private func write(_ outcome: LastLogin.Outcome) {
+        LastLogin(service: service, outcome: outcome).write(store.records)
     }
 }

@@ -51,7 +51,7 @@ struct KeyChange {
     ) throws(TokenKeepError) -> UnlockOutcome {
         // Notify watchers: if the vault is unlocked now, they see items that were hidden.
         defer { records.announceChange() }
-        LoginNote.remove(records)
+        LastLogin.remove(records)
         if unlocked.vault.keys.header.hasPassword { try keep(unlocked, call) }
         var outcome = UnlockOutcome(reasonForMemory: records.opener.residentKeys.reasonForMemory)
         outcome.unreadable = unreadable

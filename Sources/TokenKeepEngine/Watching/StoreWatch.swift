@@ -102,7 +102,7 @@ public final class StoreWatch: Sendable {
         let notice = signal.take()
         let isTime = (store.hasForeignWriters || state.mustRead) && state.listAgainAt.hasPassed
         guard notice.hasChanged || notice.hasLost || isTime else { return }
-        // After a failed reading, the next successful one must report the missed changes like signalled ones.
+        // After a failed reading, the next successful reading must report the missed changes as if they had been signalled.
         if let records = notice.records, !notice.hasLost, !isTime, !state.mustRead,
             let changes = state.view.update(
                 records, from: store, service: service, until: StoreWatch.deadline(store, cancellation))

@@ -12,10 +12,10 @@ public struct StoreSessionContainer<Item: Codable & Sendable>: SessionContainer 
     public enum Lifecycle: Sendable, Equatable {
         /// Until the application removes them.
         case unmanaged
-        /// As long as the application passes the same identifier, which it makes anew for each installation.
+        /// Items last as long as the application passes the same identifier, which it makes anew for each installation.
         ///
-        /// The items' service is the identifier, a full stop and the container's service. Items of earlier installations
-        /// stay in the store, but are not found.
+        /// The items' service is the identifier, a full stop and the container's service. Items of earlier installations stay
+        /// in the store, but are not found.
         case currentInstall(identifier: String)
     }
 
@@ -52,7 +52,8 @@ public struct StoreSessionContainer<Item: Codable & Sendable>: SessionContainer 
 
     /// Whether the store has an item of the identifier.
     ///
-    /// - Throws: `TokenKeepError` if a module that may hold the item is locked or cannot be reached.
+    /// - Throws: `TokenKeepError`: `locked` or `unavailable` if a module that may hold the item is locked or cannot be
+    ///   reached, `corrupt` if the item is damaged, and others.
     public func hasItem(forIdentifier identifier: String) async throws -> Bool {
         try await secret(of: identifier) != nil
     }
@@ -68,7 +69,8 @@ public struct StoreSessionContainer<Item: Codable & Sendable>: SessionContainer 
 
     /// Removes the item.
     ///
-    /// - Throws: `TokenKeepError` if a module that may hold the item is locked or cannot be reached.
+    /// - Throws: `TokenKeepError`: `locked` or `unavailable` if a module cannot be asked and the vault cannot keep the
+    ///   removal for it, `denied` if a module refuses, and others.
     public func removeItem(forIdentifier identifier: String) async throws {
         try await reference.store().clear(service: service, account: identifier)
     }
@@ -94,7 +96,7 @@ public struct StoreSessionContainer<Item: Codable & Sendable>: SessionContainer 
 
     /// Keeps the error that ended a session; nil removes an earlier error.
     ///
-    /// - Throws: `TokenKeepError` as the store's save and clear.
+    /// - Throws: as ``storeItem(_:forIdentifier:jsonEncoder:)`` for an error, as ``removeItem(forIdentifier:)`` for nil.
     public func setLogoutError(_ error: LogoutError?, forIdentifier identifier: String) async throws {
         let account = Self.errorAccount(identifier)
         guard let error else {

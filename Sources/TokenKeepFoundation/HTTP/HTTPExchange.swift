@@ -50,7 +50,7 @@ final class PendingExchange: Sendable {
         var waiting: CheckedContinuation<HTTPExchange, any Error>?
         /// The outcome, if it arrived before ``exchange()`` was called.
         var early: Result<HTTPExchange, any Error>?
-        var isSettled = false
+        var isDelivered = false
 
         /// Appends a chunk to the body, without a copy of the body.
         mutating func append(_ data: Data) {
@@ -98,9 +98,9 @@ final class PendingExchange: Sendable {
     }
 
     func didReceive(_ response: URLResponse) {
-        guard let response = response as? HTTPURLResponse else { return settle { _ in .failure(APIError.unknown) } }
+        guard let response = response as? HTTPURLResponse else { return deliver { _ in .failure(APIError.unknown) } }
         guard continuation == nil else {
-            return settle { [task] state in
+            return deliver { [task] state in
                 .success(HTTPExchange(response: response, content: state.body, task: task))
             }
         }
@@ -116,7 +116,7 @@ final class PendingExchange: Sendable {
     }
 
     func didEnd(_ error: (any Error)?) {
-        settle { [task] state in
+        deliver { [task] state in
             guard error == nil, let response = state.response else { return .failure(error ?? APIError.unknown) }
             return .success(HTTPExchange(response: response, content: state.body, task: task))
         }
@@ -124,11 +124,11 @@ final class PendingExchange: Sendable {
     }
 
     /// Delivers the first outcome to the waiting ``exchange()``, or keeps the outcome for it. Ignores later outcomes.
-    private func settle(_ outcome: (State) -> Result<HTTPExchange, any Error>) {
+    private func deliver(_ outcome: (State) -> Result<HTTPExchange, any Error>) {
         let delivery = state.withLock {
             state -> (CheckedContinuation<HTTPExchange, any Error>, Result<HTTPExchange, any Error>)? in
-            guard !state.isSettled else { return nil }
-            state.isSettled = true
+            guard !state.isDelivered else { return nil }
+            state.isDelivered = true
             let result = outcome(state)
             // From here on only the delivered exchange refers to the chunks.
             state.body = .whole(Data())

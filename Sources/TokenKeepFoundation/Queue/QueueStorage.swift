@@ -170,7 +170,7 @@ extension QueueStorage {
 
     /// The requests in their order. Clears requests that a logout has ended, and parts that a killed process has left.
     private func present(_ queue: Queue) throws(TokenKeepError) -> [QueueEntry] {
-        let slot = queue.engine.store.sessionSlots.value(of: queue.slot)
+        let slot = queue.engine.store.changeMarks.value(of: queue.slot)
         let listed: [QueueEntry]
         if let slot, let known = known.withLock({ $0 }), known.slot == slot {
             listed = known.entries
@@ -222,12 +222,12 @@ extension QueueStorage {
     /// Makes other processes list the requests again, even if this process is killed before ``endChange(_:_:)``.
     private func beginChange(_ queue: Queue) {
         known.withLock { $0 = nil }
-        queue.engine.store.sessionSlots.change(queue.slot)
+        queue.engine.store.changeMarks.change(queue.slot)
         onStep()
     }
 
     private func endChange(_ queue: Queue, _ entries: [QueueEntry]) {
-        guard let slot = queue.engine.store.sessionSlots.value(of: queue.slot) else { return }
+        guard let slot = queue.engine.store.changeMarks.value(of: queue.slot) else { return }
         known.withLock { $0 = (slot, entries) }
     }
 

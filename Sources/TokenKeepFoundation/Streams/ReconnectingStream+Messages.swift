@@ -25,9 +25,13 @@ extension ReconnectingStream {
         init(_ stream: ReconnectingStream) { self.stream = stream }
 
         /// The next message; nil when the stream is done, or the task is cancelled.
+        ///
+        /// - Throws: the session's `TokenKeepError` when it has ended, or the error of ``ConnectionEnd/failed(_:)``.
         public mutating func next() async throws -> Message? { try await next(isolation: nil) }
 
         /// The next message; nil when the stream is done, or the task is cancelled.
+        ///
+        /// - Throws: the session's `TokenKeepError` when it has ended, or the error of ``ConnectionEnd/failed(_:)``.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Message? {
             var iterator = deliveries ?? stream.deliveries().makeAsyncIterator()
             defer { deliveries = iterator }
@@ -35,7 +39,7 @@ extension ReconnectingStream {
         }
     }
 
-    /// Makes an iterator. It connects with the first element.
+    /// Makes an iterator, which connects when its first element is asked for.
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
     /// Runs connections until their stream is released.

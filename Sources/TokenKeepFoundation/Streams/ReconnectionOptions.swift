@@ -4,8 +4,9 @@ public struct ReconnectionOptions: Sendable {
     public enum Renewal: Sendable, Equatable {
         /// When any process has renewed the token: for servers that end an older token with its successor.
         case afterRefresh
-        /// So long before the token ends, and at half of its time at the earliest: for servers that cut a connection when its
-        /// token ends. The token is renewed if nobody else does so. Unknown ends are not waited for.
+        /// The connection makes way this long before its token ends, but not before half of the token's time: for servers
+        /// that cut a connection when its token ends. The token is renewed if no other process renews it. If the end of the
+        /// token is not known, the connection stays.
         case beforeEnd(Duration)
         /// When the server refuses the token: for servers that look at it once.
         case whenRefused

@@ -142,7 +142,7 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
 
     private func refreshed() async throws -> Value { try await sharedRefresh().value }
 
-    /// The refresh that is under way, or a new one.
+    /// The running refresh, or a new refresh.
     func sharedRefresh() -> Task<Value, any Error> {
         running.withLock { running in
             if let running { return running }

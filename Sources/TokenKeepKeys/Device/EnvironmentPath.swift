@@ -1,7 +1,7 @@
 import Glibc
 import TokenKeepCore
 
-/// Variables of the environment that name another place of a device than the standard one.
+/// Variables of the environment that replace the standard path of a device.
 enum EnvironmentPath {
     /// The variable's value; nil if it is empty or absent, and for a process with raised privileges.
     static func value(_ name: String) -> String? {

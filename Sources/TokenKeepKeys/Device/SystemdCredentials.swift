@@ -11,7 +11,7 @@ package struct SystemdCredentials: Sendable {
     /// The longest credential, in bytes. Those with the public key of a PCR policy have up to 1.6 KB.
     static let longestBlob = 2048
 
-    /// The path of the service's socket; nil for `TOKENKEEP_SYSTEMD_SOCKET` or else the standard one.
+    /// The path of the service's socket; nil for `TOKENKEEP_SYSTEMD_SOCKET`, or else the standard path.
     package var socket: String?
 
     private static let standardSocket = "/run/systemd/io.systemd.Credentials"
@@ -21,14 +21,14 @@ package struct SystemdCredentials: Sendable {
     /// The standard service of this machine.
     package init() {}
 
-    /// The credentials of one user that need the host's key and the machine's TPM 2.0: the first bytes of each.
+    /// The first 16 bytes (the type) of a user's credentials that need the host's key and the machine's TPM 2.0.
     private static let boundToTPM: [[UInt8]] = [
         [0xef, 0x4a, 0xc1, 0x36, 0x79, 0xa9, 0x48, 0x0e, 0xa7, 0xdb, 0x68, 0x89, 0x7f, 0x9f, 0x16, 0x5d],
         // With a PCR policy that a public key signs.
         [0xad, 0xbc, 0x4c, 0xa3, 0xef, 0xb6, 0x42, 0x01, 0xba, 0x88, 0x1b, 0x6f, 0x2e, 0x40, 0x95, 0xea],
     ]
 
-    /// The user's credentials that need the host's key alone, and those that need no key: the first bytes of each.
+    /// The first 16 bytes (the type) of a user's credentials that need the host's key alone, or no key.
     private static let withoutTPM: [[UInt8]] = [
         [0x55, 0xb9, 0xed, 0x1d, 0x38, 0x59, 0x4d, 0x43, 0xa8, 0x31, 0x9d, 0x2e, 0xbb, 0x33, 0x2a, 0xc6],
         [0x05, 0x84, 0x69, 0xda, 0xf6, 0xf5, 0x43, 0x24, 0x80, 0x05, 0x49, 0xda, 0x0f, 0x8e, 0xa2, 0xfb],

@@ -80,7 +80,7 @@ extension Devices {
     /// bound to no TPM.
     ///
     /// The TPM is asked once in five seconds.
-    package func anchorNote(of vault: OpenVault) -> String? {
+    package func anchorRemark(of vault: OpenVault) -> String? {
         let (header, vaultID) = (vault.keys.header, vault.keys.vaultID)
         guard header.hasPassword, let anchor = (try? TPMAnchor(of: header.device, vault.keys, self)) ?? nil else {
             return nil
@@ -165,11 +165,11 @@ extension VaultOpener {
         let mark = HeaderAnchor.Mark(vault.keys.header, file: vault.headerFile)
         guard mark != known.present else { return }
         guard known.next == mark || isAcceptingOlder else { throw VaultOpener.anchorRefusal }
-        settle(anchor, mark, vault)
+        confirm(anchor, mark, vault)
     }
 
-    /// Notes in the anchor that a header is in force, unless another process is changing it.
-    private func settle(_ anchor: TPMAnchor, _ mark: HeaderAnchor.Mark, _ vault: OpenVault) {
+    /// Writes into the anchor that a header is in force, unless another process is changing it.
+    private func confirm(_ anchor: TPMAnchor, _ mark: HeaderAnchor.Mark, _ vault: OpenVault) {
         guard let lock = (try? VaultLock(trying: .whole, of: vault.directory)) ?? nil else { return }
         defer { lock.release() }
         guard let present = (try? open(fresh: true)) ?? nil, present.headerFile == vault.headerFile,

@@ -12,11 +12,11 @@ package struct TPMPlaces: Sendable {
         case helper
     }
 
-    /// The path of `tokenkeep-tpm2`; nil for the installed one.
+    /// The path of the program `tokenkeep-tpm2`; nil for the installed program.
     package var program: String?
     /// The TCTI of tpm2-tss; nil for `TOKENKEEP_TCTI` or else the device.
     package var configuration: String?
-    /// The path of the helper's socket; nil for `TOKENKEEP_TPM2_SOCKET` or else the standard one.
+    /// The path of the helper's socket; nil for `TOKENKEEP_TPM2_SOCKET`, or else the standard path.
     package var socket: String?
 
     /// The standard places, or others in tests.
@@ -90,7 +90,7 @@ package struct TPMPlaces: Sendable {
                     path, 0, TOKENKEEP_MESSAGE, request.baseAddress, request.count, milliseconds, bytes, reply.count,
                     &count)
             case .program(let path, let configuration):
-                // Nothing else of the environment: tpm2-tss would log secrets.
+                // No other variable is passed: with some variables tpm2-tss would log secrets.
                 let variable = configuration.map { strdup("TOKENKEEP_TCTI=" + $0) }
                 defer { if let variable { free(variable) } }
                 return tokenkeep_program_ask(

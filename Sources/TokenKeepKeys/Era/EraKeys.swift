@@ -46,7 +46,8 @@ package struct EraKeys {
         let ofDevice = device == nil ? [] : DeviceSlots.levels(of: type).map(KeyPurpose.level)
         var keys: [OpenKey] = []
         for purpose in purposes(withPassword: type == .password) + ofDevice { keys.append(try OpenKey.make(purpose)) }
-        // Without a password, the keys that need one end, and the items that they seal elsewhere.
+        // If the password is removed, the keys that need a password end. The items that these keys seal in other modules
+        // cannot be opened any more.
         keys += retiring.filter { type == .password || !$0.purpose.needsPassword }
         let slot = KnownSlot.wrapping(
             keys, type: type, derivation: derivation, with: wrapping, vaultID: vaultID, era: era)

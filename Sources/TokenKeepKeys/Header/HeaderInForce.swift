@@ -2,7 +2,8 @@ package import TokenKeepCore
 
 /// Functions that keep keys only for the header in force (docs/format.md, "While the vault is unlocked").
 extension VaultOpener {
-    /// The longest wait for a process that replaces the verified headers, in milliseconds. It takes the time of a few writes.
+    /// The longest wait for a process that replaces the verified headers, in milliseconds. A replacement takes the time of a
+    /// few writes.
     private static let trustPatience: UInt32 = 4_000
 
     /// Calls `body` while no other process replaces the headers that the kernel keeps as verified.

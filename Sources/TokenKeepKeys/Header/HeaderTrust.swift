@@ -110,9 +110,9 @@ package struct HeaderTrust {
         .locked, "the vault's keys were replaced on another machine or in a container", module: "vault",
         hint: "unlock it: tokenkeep unlock")
 
-    /// These headers in the place of earlier ones, of which none is replaced by a header of a lower era or epoch.
+    /// Puts these verified headers in the place of earlier verified headers, unless this would lower an era or epoch.
     ///
-    /// An earlier entry of a later era stays: the change of keys to that era may be under way.
+    /// An earlier header of a later era stays, because the change of keys to that era may be under way.
     func replacing(_ earlier: HeaderTrust?) -> HeaderTrust {
         guard let earlier else { return self }
         var merged = self

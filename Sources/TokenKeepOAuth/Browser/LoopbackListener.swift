@@ -128,8 +128,8 @@ final class LoopbackListener {
         }
     }
 
-    /// Accepts what waits. The oldest connections make room: half a request holds nobody up, and no address of this
-    /// machine the other one.
+    /// Accepts the waiting connections, and closes the oldest if there are too many. So neither an incomplete request nor a
+    /// client of the other address keeps an answer out.
     private func accept(from socket: Int32) {
         for _ in 0..<(LoopbackListener.mostConnections / sockets.count) {
             let descriptor = tokenkeep_accept(socket)
@@ -147,7 +147,7 @@ final class LoopbackListener {
         }
     }
 
-    /// Sockets of one port, IPv4 first. None if the port is taken. A machine without IPv6 has one.
+    /// Sockets that listen at one port, IPv4 first. Empty if the port is taken. A machine without IPv6 has one socket.
     private static func bound(_ port: UInt16) -> [Int32] {
         var four = sockaddr_in()
         four.sin_family = sa_family_t(AF_INET)

@@ -66,7 +66,7 @@ final class BrowserFlow {
             try deadline.checkCancellation()
             guard !deadline.hasPassed else { throw progress.end }
             if launch?.hasFailed == true, !progress.hasBrowser { progress.note(SignInProgress.noBrowser) }
-            if let text = try present(step(.paste)) { take(pasted: text) }
+            if let text = try present(step(.paste)) { judge(pasted: text) }
             guard result == nil else { break }
             if let listener {
                 listener.serve(milliseconds: BrowserFlow.glance) { self.reply(to: $0) }
@@ -142,7 +142,7 @@ final class BrowserFlow {
     }
 
     /// Judges a pasted text. Any other than the address of this sign-in is a ``problem``, and waiting goes on.
-    private func take(pasted text: SecretBytes) {
+    private func judge(pasted text: SecretBytes) {
         do throws(TokenKeepError) {
             result = result(of: try pasted.answer(in: text))
         } catch {

@@ -18,7 +18,8 @@ struct DeviceFlow {
     /// Without an interval of the server: 5 seconds (section 3.2). So many more after `slow_down` (section 3.5).
     private static let normalInterval: UInt32 = 5
     private static let longestInterval: UInt32 = 300
-    /// An endpoint whose first answers are no token endpoint's is another one.
+    /// The number of strange answers after which an endpoint counts as no token endpoint, if it has not yet answered as a
+    /// token endpoint.
     private static let mostStrangeAnswers = 3
 
     /// Asks the server for a code.
@@ -95,15 +96,16 @@ struct DeviceFlow {
         case "access_denied": throw ServerRefusal.error(answer, of: "the device's sign-in")
         case "temporarily_unavailable", "server_error": return doublePause()
         case _ where answer.status >= 500 || answer.status == 429: return doublePause()
-        case _ where !DeviceFlow.isErrorCode(code): return try takeStrange(answer)
+        case _ where !DeviceFlow.isErrorCode(code): return try countStrange(answer)
         default: throw ServerRefusal.error(answer, of: "the device's sign-in")
         }
         pauseLength = interval
         strangeAnswers = nil
     }
 
-    /// A proxy or a portal may have answered in the server's place, while the user is at the browser.
-    private mutating func takeStrange(_ answer: HTTPResponse) throws(TokenKeepError) {
+    /// Counts an answer that is no token endpoint's. A proxy or a portal may have answered in the server's place, while the
+    /// user is at the browser.
+    private mutating func countStrange(_ answer: HTTPResponse) throws(TokenKeepError) {
         if let count = strangeAnswers {
             guard count < DeviceFlow.mostStrangeAnswers else {
                 throw ServerRefusal.error(answer, of: "the device's sign-in")

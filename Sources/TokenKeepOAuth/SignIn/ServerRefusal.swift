@@ -10,7 +10,7 @@ enum PlainText {
         String(decoding: text.utf8.prefix(longest).map { (0x20...0x7E).contains($0) ? $0 : 0x3F }, as: UTF8.self)
     }
 
-    /// Whether a text of the server has the bytes of another one. Two Strings with other bytes may be equal.
+    /// Whether a text of the server has exactly the expected bytes. Two Strings may be equal although their bytes differ.
     static func areSame(_ found: String?, _ expected: String) -> Bool {
         found.map { $0.utf8.elementsEqual(expected.utf8) } ?? false
     }
@@ -71,7 +71,7 @@ enum ServerRefusal {
         return isRefusal ? TokenKeepError(.denied, text, module: "server") : strange(text)
     }
 
-    /// The error of an answer that is not that of such an endpoint.
+    /// The error for an answer that does not come from a token endpoint.
     static func strange(_ message: String) -> TokenKeepError {
         TokenKeepError(
             .unavailable, message, module: "server",

@@ -20,7 +20,7 @@ package struct SignInOptions: Sendable {
     package var open: Open = { BrowserLaunch($0) }
     /// Called when the browser's answer is there, before the server is asked for the tokens; nil for none.
     package var whenAnswered: (@Sendable () -> Void)?
-    /// The names on the page that ends the sign-in; nil for those that are not shown.
+    /// The names that the page shows at the end of the sign-in. A name that is nil is not shown.
     package var service: String?
     package var account: String?
 

@@ -15,7 +15,7 @@ package enum SignInFlow: UInt32, Sendable {
 /// A message of a sign-in to the user.
 package struct SignInStep: Sendable {
     package enum Kind: UInt32, Sendable {
-        /// Shows the address, which was given to the browser.
+        /// Shows the address that the browser opens.
         case browser = 1
         /// Shows the address and the code that the user types there.
         case device = 2

@@ -30,19 +30,19 @@ final class ProgramAnswer {
     /// Parses the complete lines at the start of the buffer.
     ///
     /// - Throws: ``Status/corrupt`` if a line is invalid.
-    func take(from buffer: WipingBuffer) throws(TokenKeepError) {
-        var taken = 0
+    func parse(from buffer: WipingBuffer) throws(TokenKeepError) {
+        var parsed = 0
         while !isWhole {
-            let rest = UnsafeRawBufferPointer(rebasing: buffer.bytes[taken...])
+            let rest = UnsafeRawBufferPointer(rebasing: buffer.bytes[parsed...])
             guard let end = rest.prefix(ProgramAnswer.longestLine).firstIndex(of: UInt8(ascii: "\n")) else {
                 guard rest.count < ProgramAnswer.longestLine else { throw .foreign("a line longer than 64 KiB") }
                 break
             }
-            try take(line: UnsafeRawBufferPointer(rebasing: rest[..<end]))
-            taken += end + 1
+            try parse(line: UnsafeRawBufferPointer(rebasing: rest[..<end]))
+            parsed += end + 1
         }
-        guard !isWhole || taken == buffer.count else { throw .foreign("more than one answer") }
-        buffer.removeFirst(taken)
+        guard !isWhole || parsed == buffer.count else { throw .foreign("more than one answer") }
+        buffer.removeFirst(parsed)
     }
 
     /// The items of the answer, or the error it reports.
@@ -52,7 +52,7 @@ final class ProgramAnswer {
         return try call.items(after: status, expecting: expected)
     }
 
-    private func take(line: UnsafeRawBufferPointer) throws(TokenKeepError) {
+    private func parse(line: UnsafeRawBufferPointer) throws(TokenKeepError) {
         if line.isEmpty {
             guard stage == .fields else { throw .foreign("an empty line before its version") }
             try endItem()
@@ -69,10 +69,10 @@ final class ProgramAnswer {
             stage = .fields
             return
         }
-        try take(key, value)
+        try parse(key, value)
     }
 
-    private func take(_ key: String, _ value: UnsafeRawBufferPointer) throws(TokenKeepError) {
+    private func parse(_ key: String, _ value: UnsafeRawBufferPointer) throws(TokenKeepError) {
         if ["status", "message", "keep"].contains(key) { try once(key, &said) }
         switch key {
         case "status": status = try ProgramAnswer.status(value)
@@ -87,8 +87,8 @@ final class ProgramAnswer {
             try endItem()
             item = AnsweredItem()
             (isList, described) = (true, [])
-        case "secret+": try take(secret: value)
-        default: try take(field: key, value)
+        case "secret+": try parse(secret: value)
+        default: try parse(field: key, value)
         }
     }
 
@@ -105,7 +105,7 @@ final class ProgramAnswer {
         "namespace", "service", "account", "label", "accessibility", "flags", "created_at", "modified_at", "expires_at",
     ]
 
-    private func take(field key: String, _ value: UnsafeRawBufferPointer) throws(TokenKeepError) {
+    private func parse(field key: String, _ value: UnsafeRawBufferPointer) throws(TokenKeepError) {
         // Other fields belong to a later version.
         guard ProgramAnswer.fields.contains(key) || key.hasPrefix("attribute.") else { return }
         try once(key, &described)
@@ -128,7 +128,7 @@ final class ProgramAnswer {
         self.item = item
     }
 
-    private func take(secret value: UnsafeRawBufferPointer) throws(TokenKeepError) {
+    private func parse(secret value: UnsafeRawBufferPointer) throws(TokenKeepError) {
         guard expected == .item else { throw .foreign("a secret that nobody asked for") }
         let secret: WipingBuffer
         if let begun = self.secret { secret = begun } else { secret = try WipingBuffer(capacity: 256) }

@@ -58,7 +58,7 @@ final class ProgramProcess {
             if waits[0].revents != 0 {
                 total += try receive(into: unread)
                 guard total <= ProgramAnswer.longestAnswer else { throw .foreign("more than 64 MiB") }
-                try answer.take(from: unread)
+                try answer.parse(from: unread)
             }
         }
     }
@@ -109,7 +109,8 @@ final class ProgramProcess {
     /// Kills the program with its process group.
     func kill() {
         guard !hasEnded else { return }
-        // Kill before closing the input: the program could take half a request for a whole one.
+        // Kill the program before closing its input: at the end of its input, the program could take a half of the request
+        // for the whole request.
         killAndWait()
         closeEnds()
         letGo()

@@ -19,7 +19,7 @@ enum HostTable {
     /// Passes a call to a module's function. The host ignores the call's pointer after `body`.
     static func lend<Result>(_ call: PluginCall, _ body: (OpaquePointer) -> Result) -> Result {
         let pointer = calls.lend(call)
-        defer { calls.takeBack(pointer) }
+        defer { calls.reclaim(pointer) }
         return body(OpaquePointer(pointer))
     }
 

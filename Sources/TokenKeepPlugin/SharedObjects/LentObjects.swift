@@ -10,7 +10,7 @@ final class LentObjects<Object: AnyObject & Sendable>: Sendable {
 
     private let state = MutexGuarded(State())
 
-    /// Retains an object until ``takeBack(_:)``, and returns its pointer.
+    /// Retains an object until ``reclaim(_:)``, and returns its pointer.
     func lend(_ object: Object) -> UnsafeMutableRawPointer {
         state.withLock { state in
             while true {
@@ -25,7 +25,7 @@ final class LentObjects<Object: AnyObject & Sendable>: Sendable {
     }
 
     /// Releases the object of a pointer; does nothing after the first time.
-    func takeBack(_ pointer: UnsafeMutableRawPointer) {
+    func reclaim(_ pointer: UnsafeMutableRawPointer) {
         // Released outside the lock: the object's end may run other code.
         _ = state.withLock { $0.objects.removeValue(forKey: UInt(bitPattern: pointer)) }
     }

@@ -23,7 +23,7 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
                 after: SharedObjectTransport.status(status, opening: true), expecting: .handle)
         } catch {
             // Without OK there is no handle to close.
-            if status == TOKENKEEP_OK { close() } else { HostTable.tellers.takeBack(teller) }
+            if status == TOKENKEEP_OK { close() } else { HostTable.tellers.reclaim(teller) }
             throw error
         }
     }
@@ -81,7 +81,7 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
 
     func close() {
         object.table.close?(handle)
-        HostTable.tellers.takeBack(teller)
+        HostTable.tellers.reclaim(teller)
     }
 
     /// Calls a function of the table.

@@ -197,7 +197,7 @@ package struct EraCopy {
                 throw error.error("cannot write \(PendingHints.folder)/\(record.newFile)")
             }
         }
-        for folder in [VaultJournal.usedFolder, HolderNotes.folder] { try link(folder) }
+        for folder in [VaultJournal.usedFolder, HolderFiles.folder] { try link(folder) }
         try SessionFiles.carry(from: before, to: after)
     }
 

@@ -9,7 +9,7 @@ package enum KeeperLock {
 
     /// - Throws: ``Status/busy`` if another process has the right to renew the sessions. The message names that
     ///   process.
-    package static func take(_ records: Records, process: Int32) throws(TokenKeepError) -> SessionLock {
+    package static func acquire(_ records: Records, process: Int32) throws(TokenKeepError) -> SessionLock {
         let place = try ItemName(service: "org.tokenkeep.session.keeper", account: "")
         let call = CallContext(deadline: Deadline(milliseconds: 1000))
         let folder = try SessionLock.folder(of: records.openOrMake(call).directory)

@@ -94,7 +94,7 @@ package struct SessionFiles: Sendable {
         Hexadecimal.text(fileName) + (kind == .active ? activeSuffix : "")
     }
 
-    /// Whether the rest of a file's name, after the digits, is that of a file about an active account.
+    /// Whether the part of a file's name after the digits says that the file is about an active account.
     static func isActive(suffix: UnsafePointer<CChar>) -> Bool { strcmp(suffix, activeSuffix) == 0 }
 
     /// Reads the file about a session; nil if it is missing.
@@ -150,6 +150,6 @@ package struct SessionFiles: Sendable {
             try write(file, after.keys.fileName(of: item), in: new, after.keys, isDurable: false)
         }
         // Remove the file `slots`. Every program that keeps a token in memory then reads its session again.
-        _ = try? SystemCall.remove("\(folder)/\(SessionSlots.file)", in: before.directory.descriptor)
+        _ = try? SystemCall.remove("\(folder)/\(ChangeMarks.file)", in: before.directory.descriptor)
     }
 }

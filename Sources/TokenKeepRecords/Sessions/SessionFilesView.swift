@@ -84,7 +84,7 @@ package struct SessionFilesView {
     private var places: [Int: [SessionFileName]] = [:]
     /// The sessions' files whose names were locked.
     private var locked: Set<SessionFileName> = []
-    private var slots = SlotsImage()
+    private var marks = ChangeMarksImage()
     /// Identifies the directory that was read last.
     private var folder: FileStatus.Identity?
     private var look: UInt64 = 0
@@ -119,8 +119,8 @@ package struct SessionFilesView {
         }
         let before = folder
         folder = opened.flatMap { try? SystemCall.status(of: $0) }?.identity
-        // The slots before the files: a change beside this look is found by the next one.
-        let (isSame, changed) = vault.map { slots.update($0) } ?? (false, [])
+        // The change marks are read before the files: the next look finds a change that happens meanwhile.
+        let (isSame, changed) = vault.map { marks.update($0) } ?? (false, [])
         if !isSame || folder?.inode != before?.inode || folder?.device != before?.device { forget() }
         var changes = Changes()
         var stale = Set(changed.flatMap { places[$0] ?? [] })
@@ -226,7 +226,7 @@ package struct SessionFilesView {
         }
         guard let service = try? ItemName(namespace: item.namespace, service: item.service, account: "") else { return }
         let id = vault.keys.journal.id(of: item)
-        let place = SlotsImage.place(of: id)
+        let place = ChangeMarksImage.place(of: id)
         if places[place]?.contains(name) != true { places[place, default: []].append(name) }
         let active = SessionFileName(vault.keys.fileName(of: service))
         changes.notes.append(Note(fileName: name, name: item, id: id, active: active, state: file.state))

@@ -18,20 +18,20 @@ package final class SessionSignal: Sendable {
     /// The descriptor to wait for with poll(2). Owned by this object.
     package let descriptor: Int32
     private let notifier: Int32
-    private let settling: SettlingTimer
+    private let recheck: RecheckTimer
     private let state: MutexGuarded<State>
 
     /// - Throws: ``Status/io`` if the system allows no more watches.
     package init(_ records: Records, _ call: CallContext) throws(TokenKeepError) {
         let directory = try records.openOrMake(call).directory
         _ = try SessionLock.folder(of: directory)
-        settling = try SettlingTimer()
+        recheck = try RecheckTimer()
         notifier = tokenkeep_notifier_open()
         guard notifier >= 0 else { throw ChangeNotifier.failure(Errno(rawValue: errno)) }
         var path = WatchedPath("\(directory.path)/\(SessionFiles.folder)", .folder, notifier: notifier)
         do throws(Errno) {
             _ = try path.renew()
-            descriptor = tokenkeep_either_open(notifier, settling.descriptor)
+            descriptor = tokenkeep_either_open(notifier, recheck.descriptor)
             guard descriptor >= 0 else { throw Errno(rawValue: errno) }
         } catch {
             close(notifier)
@@ -50,16 +50,16 @@ package final class SessionSignal: Sendable {
     package func drain() {
         state.withLock { state in
             let mayBeReplaced = drain(state.path.last)
-            let hasRung = settling.hasRung(endless: state.isUnwatched)
+            let hasRung = recheck.hasRung(endless: state.isUnwatched)
             let wasUnwatched = state.isUnwatched
             guard mayBeReplaced || (hasRung && wasUnwatched) else { return }
             do throws(Errno) {
                 let isNew = try state.path.renew()
                 state.isUnwatched = false
-                if isNew { settling.begin() }
+                if isNew { recheck.begin() }
             } catch {
                 state.isUnwatched = true
-                if !wasUnwatched { settling.begin() }
+                if !wasUnwatched { recheck.begin() }
             }
             state.path.tidy(beside: [])
         }

@@ -35,7 +35,7 @@ public final class VaultWatch: Sendable {
     private let notifier: ChangeNotifier
     private let number: Int
     private let log: MutexGuarded<ChangeLogReader>
-    private let settling: SettlingTimer
+    private let recheck: RecheckTimer
 
     /// Begins to watch. Changes made after this call are reported.
     ///
@@ -43,7 +43,7 @@ public final class VaultWatch: Sendable {
     package init(_ records: Records) throws(TokenKeepError) {
         let path = try records.opener.path()
         let notifier = try ChangeNotifier.shared()
-        let settling = try SettlingTimer()
+        let recheck = try RecheckTimer()
         let flag = tokenkeep_flag_open()
         guard flag >= 0 else { throw ChangeNotifier.failure(Errno(rawValue: errno)) }
         let descriptor = tokenkeep_either_open(notifier.descriptor, flag)
@@ -53,7 +53,7 @@ public final class VaultWatch: Sendable {
             throw ChangeNotifier.failure(error)
         }
         do throws(TokenKeepError) {
-            guard tokenkeep_either_add(descriptor, settling.descriptor) == 0 else {
+            guard tokenkeep_either_add(descriptor, recheck.descriptor) == 0 else {
                 throw ChangeNotifier.failure(Errno(rawValue: errno))
             }
             number = try notifier.add(vault: path, flag: flag)
@@ -66,7 +66,7 @@ public final class VaultWatch: Sendable {
         // read the store yet.
         log = MutexGuarded(ChangeLogReader(vault: path))
         self.notifier = notifier
-        self.settling = settling
+        self.recheck = recheck
         self.flag = flag
         self.descriptor = descriptor
     }
@@ -83,24 +83,24 @@ public final class VaultWatch: Sendable {
     public func take() -> ChangeNotice {
         var notice = notifier.take(number)
         if notice.isReplaced {
-            settling.begin()
-        } else if settling.hasRung(endless: notice.isUnwatched) {
+            recheck.begin()
+        } else if recheck.hasRung(endless: notice.isUnwatched) {
             notice.hasChanged = true
             notice.records = nil
         }
         guard notice.hasChanged else { return notice }
         let changed = log.withLock { log in
             let changed = log.changedRecords { notifier.renew(number) }
-            if log.hasAnotherLog { settling.begin() }
+            if log.hasAnotherLog { recheck.begin() }
             return changed
         }
         if notice.records != nil { notice.records = changed }
         return notice
     }
 
-    /// Notes that a reading found changes that the vault's log does not name. If another vault took the path, its files may
-    /// still be copied there, and the descriptor becomes readable after further pauses.
-    public func noteUnloggedChanges() { settling.beginAgain() }
+    /// Tells the watch that a reading found changes that the vault's log does not name. If another vault took the path, its
+    /// files may still be copied there, so the descriptor becomes readable again after growing pauses.
+    public func noteUnloggedChanges() { recheck.beginAgain() }
 
     /// Reports a change that another source noticed, for example a module.
     public func note() { notifier.note(number) }

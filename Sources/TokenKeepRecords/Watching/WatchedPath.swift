@@ -57,7 +57,7 @@ struct WatchedPath {
     /// - Returns: whether it watches a component of the path anew.
     mutating func renew() throws(Errno) -> Bool {
         let before = walked
-        // The first component may be replaced while the others are opened: walk until two walks agree.
+        // A component may be replaced while the others are opened, so walk until two walks agree.
         for _ in 0..<WatchedPath.attempts {
             let walk = try walk()
             guard walk != walked || walk.isDisturbed else { break }

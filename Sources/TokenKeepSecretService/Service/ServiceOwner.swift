@@ -17,7 +17,7 @@ enum ServiceOwner {
         let name: String
         /// Whether the service signals every new and every changed item.
         let tells: Bool
-        /// Whether the service is a provider of a vault, perhaps of another one.
+        /// Whether the service is `tokenkeep-secret-service`, which serves this vault or another vault.
         let isProvider: Bool
     }
 

@@ -9,7 +9,9 @@ public struct SessionKeeper: ~Copyable {
     private let lock: SessionLock
 
     /// - Throws: ``Status/busy``, naming the process that has the right.
-    public init(_ store: Store) throws(TokenKeepError) { lock = try KeeperLock.take(store.records, process: getpid()) }
+    public init(_ store: Store) throws(TokenKeepError) {
+        lock = try KeeperLock.acquire(store.records, process: getpid())
+    }
 }
 
 /// The sessions of a store's namespace.
@@ -262,7 +264,7 @@ public struct Sessions: Sendable {
     private func point(to name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         let id = try files.id(of: name, call)
         try files.change(.active, of: place(of: name.service), call) { _ in id }
-        store.sessionSlots.change(id)
+        store.changeMarks.change(id)
     }
 
     /// Makes no account active if `name` is the active one.

@@ -11,7 +11,7 @@ extension SessionCall {
         _ kind: SessionKind, _ response: TokenResponse, isFromServer: Bool = false,
         revokes: ((SessionRecord) -> Bool)? = nil
     ) throws(TokenKeepError) {
-        // The token of a session that ended while it was locked would be overwritten.
+        // Queues the token of a session that ended while it was locked: the new record would overwrite the token.
         try? storage.finishEnd(context)
         let epoch = SessionEpoch.make()
         let vault = try storage.store.records.openOrMake(context)

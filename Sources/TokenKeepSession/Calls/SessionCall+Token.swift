@@ -94,7 +94,8 @@ extension SessionCall {
         let record = try storage.live(facts)
         guard let present = try record.access(for: target), present.value == refused else {
             options.explain?("another token was saved since, generation \(record.generation)")
-            // Not the kept token: until the mark is changed, after the record, it may be the refused one.
+            // Reads the record, not the kept token: the change mark changes after the record, so the kept token may still be
+            // the refused token.
             return try token(for: target)
         }
         switch TokenRules.refused(tokenFacts(record, present, target)) {

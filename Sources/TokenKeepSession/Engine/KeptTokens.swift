@@ -32,7 +32,7 @@ struct KeptToken: Sendable {
     }
 }
 
-/// The tokens that a handle keeps: that of the sign-in, and those of targets.
+/// The tokens that a handle keeps in memory: the sign-in's own token, and the tokens for other targets.
 struct KeptTokens {
     /// A token that was read, and the session's change mark at that time.
     struct Entry {

@@ -131,7 +131,7 @@ package final class JSONValue {
     }
 
     package func set(_ name: String, _ value: JSONValue) throws(TokenKeepError) {
-        try take(name, tokenkeep_json_retain(value.pointer))
+        try insert(name, tokenkeep_json_retain(value.pointer))
     }
 
     package func set(_ name: String, _ text: String) throws(TokenKeepError) {
@@ -141,18 +141,18 @@ package final class JSONValue {
                 tokenkeep_json_string($0.baseAddress, $0.count)
             }
         }
-        try take(name, made)
+        try insert(name, made)
     }
 
     package func set(_ name: String, _ secret: SecretBytes) throws(TokenKeepError) {
         let made = secret.withUnsafeBytes { bytes in
             bytes.withMemoryRebound(to: CChar.self) { tokenkeep_json_string($0.baseAddress, $0.count) }
         }
-        try take(name, made)
+        try insert(name, made)
     }
 
     package func set(_ name: String, _ number: Int64) throws(TokenKeepError) {
-        try take(name, tokenkeep_json_integer(number))
+        try insert(name, tokenkeep_json_integer(number))
     }
 
     package func remove(_ name: String) { tokenkeep_json_remove(pointer, name) }
@@ -183,7 +183,7 @@ package final class JSONValue {
     }
 
     /// Takes over `value`. A string that is not UTF-8 makes no value.
-    private func take(_ name: String, _ value: OpaquePointer?) throws(TokenKeepError) {
+    private func insert(_ name: String, _ value: OpaquePointer?) throws(TokenKeepError) {
         guard let value else { throw TokenKeepError(.invalid, "the member \(name) is not UTF-8") }
         guard tokenkeep_json_set(pointer, name, value) != 0 else { throw JSONValue.noMemory }
     }

@@ -72,7 +72,7 @@ package struct SessionNote: Sendable, Equatable {
     package var coolDownUntil: Int64 = 0
     /// The cool-down that ends at ``coolDownUntil``, by both clocks; nil in a note of an earlier version.
     package var pause: Pause?
-    /// The number of answers without tokens in a row.
+    /// How many answers in a row had no token.
     package var coolDowns: UInt8 = 0
     /// The fault of the last answer, or the server's words about the end of the session; "" if there is none.
     package var problem = ""

@@ -54,7 +54,7 @@ struct AccessToken {
 }
 
 extension SessionRecord {
-    /// A record keeps the tokens of so many targets, the newest ones.
+    /// The number of targets whose tokens a record keeps: the newest.
     private static let mostTargets = 32
     static let targetsMember = "resources"
 

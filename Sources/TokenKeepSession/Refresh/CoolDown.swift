@@ -48,7 +48,7 @@ extension SessionNote {
         }
     }
 
-    /// Notes an answer without tokens, and how long no process asks the server again.
+    /// Writes an answer without tokens into the note, and the time in which no process asks the server again.
     ///
     /// - Parameter problem: the server's words, or the fault of its answer.
     mutating func coolDown(after failure: AnswerRules.Failure, _ problem: String, now: SessionTime) {

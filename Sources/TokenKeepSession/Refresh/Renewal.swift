@@ -30,7 +30,7 @@ struct Renewal {
 
     /// The seeds' number of attempts, if a request could not be sent.
     private static let attempts = 3
-    /// The problem of a note whose request had no answer.
+    /// The problem that a note names if the answer to its last request did not arrive.
     static let lostAnswer = "its answer was lost"
     /// The time for saving an answer, in milliseconds.
     private static let savingLimit: UInt32 = 20_000

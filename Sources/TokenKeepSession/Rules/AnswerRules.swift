@@ -44,7 +44,7 @@ enum AnswerRules {
 
     /// An answer after which the server is asked again later.
     enum Failure: Equatable {
-        /// No answer, or none that says whether the request was carried out.
+        /// No answer came, or no answer that says whether the server carried out the request.
         case unknown
         /// The server refuses the client or the scope: only a change of the settings helps.
         case refusesClient
@@ -68,7 +68,7 @@ enum AnswerRules {
     private static let longestPause: Int64 = 3600
     /// A user who corrects the client's settings is not kept waiting for an hour.
     private static let longestPauseOfRefusals: Int64 = 300
-    /// So many short waits of a server are believed in a row.
+    /// The number of short waits in a row for which a server is believed.
     private static let believedWaits = 3
 
     /// The seconds in which no process asks the server again.

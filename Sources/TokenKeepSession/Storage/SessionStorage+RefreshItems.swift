@@ -4,7 +4,7 @@ import TokenKeepKeys
 
 /// The items of refresh tokens that are kept apart.
 extension SessionStorage {
-    /// The name of the item that has the refresh token of a session with one.
+    /// The name of the item that keeps a refresh token apart from the session's record.
     func refreshName(_ account: String) throws(TokenKeepError) -> ItemName {
         try ItemName(namespace: name.namespace, service: RefreshItem.service, account: account)
     }

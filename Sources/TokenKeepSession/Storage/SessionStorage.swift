@@ -13,7 +13,7 @@ struct SessionStorage: Sendable {
     let options: SessionOptions
     let id: [UInt8]
     let files: SessionFiles
-    let slots: SessionSlots
+    let marks: ChangeMarks
     let stash: SessionStash
 
     init(_ store: Store, _ name: ItemName, _ options: SessionOptions, _ call: CallContext) throws(TokenKeepError) {
@@ -21,7 +21,7 @@ struct SessionStorage: Sendable {
         self.name = name
         self.options = options
         files = SessionFiles(store.records)
-        slots = store.sessionSlots
+        marks = store.changeMarks
         id = try files.id(of: name, call)
         stash = SessionStash(store.records, id: id)
     }
@@ -65,7 +65,7 @@ struct SessionStorage: Sendable {
     }
 
     /// The change mark, which each change of tokens or state replaces; nil if it cannot be read.
-    var mark: UInt64? { slots.value(of: id) }
+    var mark: UInt64? { marks.value(of: id) }
 
     /// Whether certainly no process has changed the session since it was read.
     func isUnchanged(since facts: SessionFacts) -> Bool { facts.mark.map { $0 == mark } ?? false }
@@ -83,7 +83,7 @@ struct SessionStorage: Sendable {
 
     /// The change mark, the note and the stash, in this order: a token that is kept must not be older than its mark.
     func factsWithoutRecord() throws(TokenKeepError) -> SessionFacts {
-        if mark == nil { slots.change(id) }
+        if mark == nil { marks.change(id) }
         let mark = mark
         return SessionFacts(note: try note() ?? SessionNote(), mark: mark, stashed: try stashedRecord())
     }

@@ -44,7 +44,7 @@ extension SessionTransaction {
             record = try joinedOrCleared(found)
         }
         guard let newest = stashed ?? record else { return try queueRefreshToken(note) }
-        // The stash of an earlier sign-in is not the newest of this one.
+        // A stash of an earlier sign-in does not have the newest token of this sign-in.
         if let stashed, let record, stashed.epoch != record.epoch { try queue(record, level, note) }
         try queue(newest, level, note)
         return true

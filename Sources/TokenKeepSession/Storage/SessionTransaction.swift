@@ -65,7 +65,7 @@ struct SessionTransaction: ~Copyable {
             try saveRefreshToken(of: record, level: nil, previous: nil)
             try saveItem(record, level: level)
             if case .unread = change { return nil }
-            storage.slots.change(storage.id)
+            storage.marks.change(storage.id)
         }
         let changed: SessionNote?
         do throws(TokenKeepError) {
@@ -75,7 +75,7 @@ struct SessionTransaction: ~Copyable {
             guard case .renewed = change else { throw error }
             changed = nil
         }
-        if changed != nil, change.isSeen { storage.slots.change(storage.id) }
+        if changed != nil, change.isSeen { storage.marks.change(storage.id) }
         if change.dropsStash { try storage.stash.drop() }
         return changed
     }
@@ -95,7 +95,7 @@ struct SessionTransaction: ~Copyable {
     /// Keeps new tokens in the stash until their place opens.
     func stash(_ record: SessionRecord, of known: SessionNote) throws(TokenKeepError) {
         let isShared = try storage.stash.write(record.serializedForStash())
-        storage.slots.change(storage.id)
+        storage.marks.change(storage.id)
         storage.options.explain?(
             isShared
                 ? "stashed generation \(record.generation) in the kernel until its place opens"

@@ -67,7 +67,8 @@ struct SessionsView {
             changes.gone.append(gone.info)
         }
         var changed: Set<SessionFileName> = []
-        // A file about an active account whose inode number is an earlier one's is told by the session's change.
+        // A new file about an active account may have got the inode number of a removed file, so that it seems unchanged. The
+        // change of the session itself, which comes with it, tells.
         var pointers = read.active
         for note in read.notes where remember(note) {
             changed.insert(note.fileName)

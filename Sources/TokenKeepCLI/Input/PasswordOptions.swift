@@ -1,0 +1,87 @@
+import ArgumentParser
+import Glibc
+import TokenKeepCore
+
+/// The options that give the vault's password without a terminal.
+struct PasswordOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The vault's password: the first line of a file of yours or root's; the vault then stays unlocked. Else $TOKENKEEP_PASSWORD_FILE.",
+            valueName: "file"),
+        completion: .file())
+    var passwordFile: String?
+
+    @Option(
+        name: .customLong("password-fd"),
+        help: ArgumentHelp("The same from an open descriptor.", valueName: "number"))
+    var passwordDescriptor: Int32?
+
+    /// The environment variable that names a file like `--password-file`.
+    static let variable = PasswordSource.variable
+
+    func validate() throws {
+        guard passwordFile == nil || passwordDescriptor == nil else {
+            throw ValidationError("--password-file and --password-fd exclude each other")
+        }
+        if let passwordDescriptor, passwordDescriptor < 0 {
+            throw ValidationError("--password-fd is not the number of a descriptor")
+        }
+    }
+
+    /// Whether an option gives the password, rather than the environment or nobody.
+    var isGiven: Bool { passwordFile != nil || passwordDescriptor != nil }
+
+    /// The options that give this password to another of our programs.
+    var words: [String] {
+        if let passwordDescriptor { return ["--password-fd", "\(passwordDescriptor)"] }
+        if let passwordFile { return ["--password-file", passwordFile] }
+        guard !Privileges.areRaised, let value = getenv(Self.variable), value.pointee != 0 else { return [] }
+        return ["--password-file", String(cString: value)]
+    }
+
+    /// Refuses standard input as the source of the password if it holds something else.
+    func refuseStandardInput(because reason: String) throws(TokenKeepError) {
+        guard source()?.isStandardInput == true else { return }
+        throw TokenKeepError(.invalid, "--password-fd 0 cannot be used here: \(reason)", hint: "use another descriptor")
+    }
+
+    /// The source that the options or the environment name; nil for none.
+    func source() -> PasswordSource? {
+        if let passwordDescriptor { return .descriptor(passwordDescriptor) }
+        if let passwordFile { return .file(passwordFile, named: "the password file") }
+        return PasswordSource.fromEnvironment()
+    }
+}
+
+/// The options that give a new password of the vault without a terminal.
+struct NewPasswordOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp("The new password: the first line of a file of yours or root's.", valueName: "file"),
+        completion: .file())
+    var newPasswordFile: String?
+
+    @Option(
+        name: .customLong("new-password-fd"),
+        help: ArgumentHelp("The new password: the first line of an open descriptor.", valueName: "number"))
+    var newPasswordDescriptor: Int32?
+
+    func validate() throws {
+        guard newPasswordFile == nil || newPasswordDescriptor == nil else {
+            throw ValidationError("--new-password-file and --new-password-fd exclude each other")
+        }
+        if let newPasswordDescriptor, newPasswordDescriptor < 0 {
+            throw ValidationError("--new-password-fd is not the number of a descriptor")
+        }
+    }
+
+    /// The source that the options name; nil for none.
+    func source() -> PasswordSource? {
+        if let newPasswordDescriptor { return .descriptor(newPasswordDescriptor) }
+        return newPasswordFile.map { .file($0, named: "the file of the new password") }
+    }
+
+    /// The new password: what the options name, else the terminal.
+    func password() throws(TokenKeepError) -> SecretBytes {
+        try PasswordInput.line(inInput: false, or: source(), orAsk: PasswordInput.newPassword)
+    }
+}

@@ -1,0 +1,85 @@
+import ArgumentParser
+import TokenKeepCore
+import TokenKeepEngine
+import TokenKeepKeys
+
+/// The options for opening the store, common to all commands that use the store.
+struct StoreOptions: StoreOpening {
+    @Option(help: ArgumentHelp("The namespace that the item is in.", valueName: "name"))
+    var namespace = ""
+
+    @Option(
+        help: ArgumentHelp(
+            "A configured stack by its name, or a stack in place: \"any required vault\".", valueName: "stack"))
+    var stack: String?
+
+    @Option(help: ArgumentHelp("The longest that the call may take: 500ms, 5s, 2m.", valueName: "duration"))
+    var timeout: String?
+
+    @Flag(help: "Let a module ask you for something: the keyring to be unlocked, the vault for its password.")
+    var interactive = false
+
+    @OptionGroup
+    var passwordOptions: PasswordOptions
+
+    func open() throws(TokenKeepError) -> Store { try open(nil) }
+
+    /// Opens the store. Calls no module and creates nothing.
+    ///
+    /// - Parameters:
+    ///   - residentKeys: keeps the keys of the unlocked vault; nil for the kernel's keyring if it can be used.
+    ///   - usesPassword: whether a given password unlocks the vault.
+    func open(
+        _ explainOptions: ExplainOptions?, residentKeys: ClassKeyStore? = nil, usesPassword: Bool = true
+    ) throws(TokenKeepError) -> Store {
+        var configuration = StoreConfiguration(namespace: namespace)
+        configuration.trace = explainOptions?.handler
+        configuration.isInteractive = interactive
+        configuration.residentKeys = residentKeys
+        configuration.prompt = PasswordInput.handler
+        if usesPassword, let source = passwordOptions.source() {
+            configuration.password = { () throws(TokenKeepError) in try source.read() }
+        }
+        if let stack {
+            // A stack's name has no white space; a stack in place has white space between its words.
+            if stack.contains(where: \.isWhitespace) {
+                configuration.stackText = stack
+            } else {
+                configuration.stack = stack
+            }
+        }
+        if let timeout {
+            configuration.timeoutMilliseconds = try Durations.timeout(timeout)
+            configuration.longTimeoutMilliseconds = configuration.timeoutMilliseconds
+        }
+        return try Store(configuration)
+    }
+
+    /// Makes the name of an item in the namespace.
+    func name(_ service: String, _ account: String) throws(TokenKeepError) -> ItemName {
+        try ItemName(namespace: namespace, service: service, account: account)
+    }
+
+    /// The vault's password: a line of standard input if `inInput` is true, else what the options name, else the
+    /// terminal.
+    func password(
+        inInput: Bool, orAsk ask: () throws(TokenKeepError) -> SecretBytes = PasswordInput.password
+    ) throws(TokenKeepError) -> SecretBytes {
+        guard !inInput || !passwordOptions.isGiven else {
+            throw TokenKeepError(.invalid, "--stdin excludes --password-file and --password-fd")
+        }
+        return try PasswordInput.line(inInput: inInput, or: passwordOptions.source(), orAsk: ask)
+    }
+}
+
+/// `--explain`: the option of every command that asks modules for items.
+struct ExplainOptions: ParsableArguments {
+    @Flag(help: "Say on standard error which module answered what, and why the next one was asked.")
+    var explain = false
+
+    /// The handler that prints the events of the store's calls; nil without the option.
+    var handler: StackTraceHandler? {
+        guard explain else { return nil }
+        return { Terminal.explain($0.description) }
+    }
+}

@@ -1,0 +1,34 @@
+import TokenKeepRecords
+
+/// The outcome of a login as text for the user.
+extension LastLogin {
+    /// The outcome as a sentence.
+    var sentence: String {
+        switch outcome {
+        case .unlocked: "the login's password opened the vault"
+        case .wrongPassword: "the login's password does not open the vault"
+        case .tooSlow: "the login was not given the time to derive the vault's key"
+        case .noPassword: "the session began without a password"
+        case .unreachable: "the vault or the kernel's keyring could not be used"
+        case .notFollowed: "the login's password was changed, and the vault's was not"
+        }
+    }
+
+    /// A remedy; nil if all is well.
+    var hint: String? {
+        switch outcome {
+        case .unlocked: nil
+        case .wrongPassword: "for one password for both: tokenkeep password change, to the login's"
+        case .tooSlow: "tokenkeep unlock; on a slow machine: timeout=15 behind pam_tokenkeep.so in the PAM service"
+        case .noPassword: "a fingerprint, a key or an automatic login opens no vault: tokenkeep unlock"
+        case .unreachable: "tokenkeep unlock says why; tokenkeep status says more"
+        case .notFollowed: "tokenkeep password change, from the login's former password to its present one"
+        }
+    }
+
+    /// The lines of `tokenkeep status` about the login. Empty unless passwords differ.
+    var problemLines: [String] {
+        guard outcome == .wrongPassword || outcome == .notFollowed, let hint else { return [] }
+        return ["login: \(sentence)", "  hint: \(hint)"]
+    }
+}

@@ -1,0 +1,42 @@
+import ArgumentParser
+import CSystemShims
+import Glibc
+import TokenKeepCore
+
+/// The installed program `tokenkeep-agent`.
+enum AgentProgram {
+    /// Executes the agent's program in place of this process. Returns only if this fails, with the reason.
+    static func become(_ arguments: [String]) -> TokenKeepError {
+        var path = [CChar](repeating: 0, count: Int(PATH_MAX))
+        guard tokenkeep_agent_program(&path) != 0 else {
+            return TokenKeepError(
+                .unsupported, "tokenkeep-agent is not installed beside this program",
+                hint: "install TokenKeep with cmake")
+        }
+        let program = String(decoding: path.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        let error = ProgramExecution.replaceProcess(program, [program] + arguments)
+        return TokenKeepError(.unavailable, "\(program) cannot be run: \(Terminal.describe(errno: error))")
+    }
+}
+
+/// Executes another program in place of this program.
+enum ProgramExecution {
+    /// Executes a program, which is searched in PATH if it has no slash. Returns only if this fails, with the errno.
+    static func replaceProcess(_ program: String, _ arguments: [String]) -> Int32 {
+        let copies = arguments.map { strdup($0) } + [nil]
+        execvp(program, copies)
+        let code = errno
+        for copy in copies { free(copy) }
+        return code
+    }
+
+    /// Executes the user's program in place of this program. Returns only if this fails: reports why, and returns the exit
+    /// code that a shell gives then.
+    static func become(_ program: String, _ arguments: [String]) -> ExitCode {
+        let code = replaceProcess(program, arguments)
+        Terminal.report(
+            TokenKeepError(
+                code == ENOENT ? .notFound : .io, "\(program) cannot be run: \(Terminal.describe(errno: code))"))
+        return ExitCode(code == ENOENT ? ExitCodes.noSuchCommand : ExitCodes.cannotRun)
+    }
+}
