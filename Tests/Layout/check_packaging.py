@@ -121,8 +121,18 @@ def linking_problems():
         yield f"CMake builds {products} products of SwiftPM, not 4"
 
 
+def debug_problems():
+    """The RPM packages keep the debug symbols of each file that CMake links itself; separate-debug.sh keeps those of Swift."""
+    install = read("packaging/tokenkeep.spec").split("\n%install")[1].split("\n%files")[0].replace("\\\n", " ")
+    kept = " ".join(re.findall(r"^packaging/keep-debug.sh (.*)$", install, re.M))
+    for path in sorted((ROOT / "cmake").glob("*.cmake")):
+        for target in re.findall(r"^install\(TARGETS (\S+)", path.read_text(encoding="utf-8"), re.M):
+            if f"/{target}" not in kept:
+                yield f"packaging/tokenkeep.spec: keep-debug.sh does not get {target} of {path.name}"
+
+
 def main():
-    problems = [*linking_problems(), *unit_problems(), *build_depends_problems(), *container_problems(), *symbols_problems(), *version_problems(), *pin_problems()]
+    problems = [*debug_problems(), *linking_problems(), *unit_problems(), *build_depends_problems(), *container_problems(), *symbols_problems(), *version_problems(), *pin_problems()]
     for problem in problems:
         print(f"FAIL {problem}")
     if not problems:
