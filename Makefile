@@ -235,6 +235,7 @@ test-layout:
 	@Tests/Layout/check_packaging.py
 	@Tests/Layout/check_release.sh
 	@Tests/Layout/check_signing.sh
+	@Tests/Layout/check_pam_scripts.sh
 
 # A test expects every error message word for word, but for those of a list with the reasons.
 test-messages:

@@ -13,6 +13,7 @@ endforeach()
 
 # The linker writes its list of archives over that of the program, which linked.txt is made of.
 add_custom_command(OUTPUT ${credential}
+    COMMAND ${CMAKE_COMMAND} -E rm -f ${release}/tokenkeep-credential
     COMMAND ${swift_build} --product tokenkeep-credential
     COMMAND ${CMAKE_COMMAND} -E copy ${PROJECT_BINARY_DIR}/tokenkeep.archives ${PROJECT_BINARY_DIR}/program.archives
     COMMAND ${CMAKE_COMMAND} -E copy ${release}/tokenkeep-credential ${credential}

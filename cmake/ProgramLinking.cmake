@@ -44,7 +44,7 @@ if(glibc VERSION_GREATER_EQUAL 2.36)
     list(APPEND program_linking -Xlinker -z -Xlinker pack-relative-relocs)
 endif()
 
-# A change of these links the programs again.
+# A change of these links the programs again. SwiftPM does not know them: each program is removed before swift build.
 set(program_scripts cmake/same-anywhere.lds cmake/no-unwinding.lds cmake/backtrace-room.lds cmake/function-order.txt)
 
 # The compiler marks public functions as used, and the linker keeps them, called or not: a megabyte of Swift's and Foundation's.

@@ -6,6 +6,7 @@ set(provider ${PROJECT_BINARY_DIR}/bin/tokenkeep-secret-service)
 add_custom_command(OUTPUT ${provider}
     # The linker's list of archives stays that of the program, from which the licences are listed.
     COMMAND ${CMAKE_COMMAND} -E copy ${PROJECT_BINARY_DIR}/program.archives ${PROJECT_BINARY_DIR}/program.archives.kept
+    COMMAND ${CMAKE_COMMAND} -E rm -f ${release}/tokenkeep-secret-service
     COMMAND ${swift_build} --product tokenkeep-secret-service
     COMMAND ${CMAKE_COMMAND} -E rename ${PROJECT_BINARY_DIR}/program.archives.kept ${PROJECT_BINARY_DIR}/program.archives
     COMMAND ${CMAKE_COMMAND} -E copy ${release}/tokenkeep-secret-service ${provider}

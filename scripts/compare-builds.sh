@@ -12,10 +12,16 @@ trap 'rm -rf "$work"' EXIT
 place="$work/another-place-of-a-longer-name"
 mkdir "$work/home"
 
+# What make deb reads, where another user may read it: the clone may lie in root's home.
+tree=$work/tree
+mkdir -p "$tree/build/packages"
+cp -r scripts include "$tree"
+cp build/packages/tokenkeep-*.tar.xz "$tree/build/packages"
+
 # A locale whose small i is not that of the others, if the system can make it.
 locale=C.UTF-8
 ! localedef -i tr_TR -f UTF-8 "$work/tr_TR.UTF-8" 2>/dev/null || locale=tr_TR.UTF-8
-set -- scripts/deb.sh "$place"
+set -- "$tree/scripts/deb.sh" "$place"
 varied="directory home umask locale zone jobs"
 if command -v faketime >/dev/null; then
     # The monotonic clock stays: programs wait by it.
@@ -24,6 +30,10 @@ if command -v faketime >/dev/null; then
 fi
 if [ "$(id -u)" = 0 ]; then
     chown -R 65534:65534 "$work"
+    setpriv --reuid 65534 --regid 65534 --clear-groups "$tree/scripts/check-swift.sh" >/dev/null 2>&1 || {
+        echo "compare-builds: the user 65534 cannot run Swift, or not read $work: move it out of root's home." >&2
+        exit 2
+    }
     # shellcheck disable=SC2016
     set -- unshare --net --uts sh -c 'hostname elsewhere && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"' sh "$@"
     varied="$varied user host network"

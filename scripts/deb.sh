@@ -14,21 +14,25 @@ version=$(sed -n 's/.*define TOKENKEEP_VERSION  *"\(.*\)".*/\1/p' include/tokenk
 work=${1:-$root/build/packages/work}
 rm -rf "$work"
 mkdir -p "$work"
-# Says so if that was the reason: a message or the log may have had no room itself.
-unless_full() { # TEXT
-    case $1 in *'No space left'*) ;; *) [ "$(df --output=avail "$work" | tail -n 1)" -lt 1024 ] || return 0 ;; esac
+# Says so if the disk was full: a message of that may be about another place, or have had no room itself. A compiler that fails
+# removes what it wrote.
+unless_full() { # LINE
+    case $1 in *'No space left'*) least=262144 ;; *) least=1024 ;; esac
+    [ "$(df --output=avail "$work" | tail -n 1)" -lt $least ] || return 0
     echo "No space is left in $work: a build needs 2 GB there. Make room, or give scripts/deb.sh another directory." >&2
     exit 1
 }
 log=$({ cp "build/packages/tokenkeep-$version.tar.xz" "$work/tokenkeep_$version.orig.tar.xz" &&
     tar -C "$work" -xJf "$work/tokenkeep_$version.orig.tar.xz"; } 2>&1) || {
-    unless_full "$log"
     echo "$log" >&2
+    unless_full "$log"
     exit 1
 }
 if ! (cd "$work/tokenkeep-$version" && dpkg-buildpackage -us -uc) >"$work/build.log" 2>&1; then
-    unless_full "$(grep -m 1 'No space left' "$work/build.log")"
-    grep -E 'error:|Error|unmet build dep|is not on the PATH|too old' "$work/build.log" | tail -n 5 >&2
+    full=$(grep -m 1 'No space left' "$work/build.log") || :
+    [ -z "$full" ] || echo "$full" >&2
+    unless_full "$full"
+    grep -E 'error:|Error|unmet build dep|is not on the PATH|too old' "$work/build.log" | grep -v 'No space left' | tail -n 5 >&2
     echo "The packages were not built: $work/build.log says why." >&2
     exit 1
 fi

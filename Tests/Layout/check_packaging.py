@@ -107,8 +107,32 @@ def unit_problems():
                 yield f"{place}: {name} is in {sum(fnmatch(name, pattern) for pattern in patterns)} packages"
 
 
+def linking_problems():
+    """SwiftPM knows neither the linker's scripts nor the copies of archives: a product that is there is not linked again."""
+    products = 0
+    for path in [ROOT / "CMakeLists.txt", *sorted((ROOT / "cmake").glob("*.cmake"))]:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for before, line in zip(lines, lines[1:]):
+            if match := re.search(r"COMMAND \$\{swift_build\} --product (\S+)", line):
+                products += 1
+                if not re.search(rf"-E rm -f \$\{{release\}}/(lib)?{match[1]}(\.a)?$", before):
+                    yield f"{path.relative_to(ROOT)}: {match[1]} is not removed before swift build"
+    if products < 4:
+        yield f"CMake builds {products} products of SwiftPM, not 4"
+
+
+def debug_problems():
+    """The RPM packages keep the debug symbols of each file that CMake links itself; separate-debug.sh keeps those of Swift."""
+    install = read("packaging/tokenkeep.spec").split("\n%install")[1].split("\n%files")[0].replace("\\\n", " ")
+    kept = " ".join(re.findall(r"^packaging/keep-debug.sh (.*)$", install, re.M))
+    for path in sorted((ROOT / "cmake").glob("*.cmake")):
+        for target in re.findall(r"^install\(TARGETS (\S+)", path.read_text(encoding="utf-8"), re.M):
+            if f"/{target}" not in kept:
+                yield f"packaging/tokenkeep.spec: keep-debug.sh does not get {target} of {path.name}"
+
+
 def main():
-    problems = [*unit_problems(), *build_depends_problems(), *container_problems(), *symbols_problems(), *version_problems(), *pin_problems()]
+    problems = [*debug_problems(), *linking_problems(), *unit_problems(), *build_depends_problems(), *container_problems(), *symbols_problems(), *version_problems(), *pin_problems()]
     for problem in problems:
         print(f"FAIL {problem}")
     if not problems:

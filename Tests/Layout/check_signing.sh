@@ -16,35 +16,47 @@ export TOKENKEEP_SSH_KEY="$work/key"
 is() { # NAME EXPECTED FOUND
     [ "$2" = "$3" ] || { echo "FAIL release.sh: $1: expected '$2', found '$3'"; failed=1; }
 }
-built() { # writes what make dist, deb and sbom write
+sums() { # FILES, as dpkg-buildpackage and dpkg-source write them
+    printf 'Checksums-Sha1:\n 0 0 another.deb\nChecksums-Sha256:\n'
+    for file in "$@"; do echo " $(sha256sum "$file" | cut -d' ' -f1) $(stat -c %s "$file") $file"; done
+    printf 'Files:\n 0 0 libs optional another.deb\n'
+}
+built() { # [REVISION]: writes what make dist, deb and sbom write
+    build=tokenkeep_0.1.0-${1:-1}
     cd "$work/build/packages" || exit 1
     rm -rf ./*
     echo source >tokenkeep-0.1.0.tar.xz
     cp tokenkeep-0.1.0.tar.xz tokenkeep_0.1.0.orig.tar.xz
-    echo package >tokenkeep_0.1.0-1_amd64.deb
+    echo package >"${build}_amd64.deb"
     echo bom >tokenkeep.cdx.json
-    {
-        printf 'Checksums-Sha1:\n 0 0 another.deb\nChecksums-Sha256:\n'
-        for file in tokenkeep_*; do echo " $(sha256sum "$file" | cut -d' ' -f1) $(stat -c %s "$file") $file"; done
-        printf 'Files:\n 0 0 libs optional another.deb\n'
-    } >"$work/changes"
-    mv "$work/changes" tokenkeep_0.1.0-1_amd64.changes
+    sums tokenkeep_0.1.0.orig.tar.xz >"$build.dsc"
+    # The list of a later revision leaves the tarball out.
+    if [ "${1:-1}" = 1 ]; then orig=tokenkeep_0.1.0.orig.tar.xz; else orig=; fi
+    sums "$build.dsc" "${build}_amd64.deb" $orig >"${build}_amd64.changes"
     cd "$work" || exit 1
 }
+signed() { sed 's/.*  //' build/packages/SHA256SUMS | paste -sd ' '; }
+lists() { ls -A build/packages | grep -E '^SHA256SUMS|^\.'; }
 release() { scripts/release.sh 2>&1 | tail -n 1; }
 
 built
 echo stray >build/packages/tokenkeep_0.0.9-1_amd64.deb
 is "a file of another release" "not of this release, and not signed: tokenkeep_0.0.9-1_amd64.deb" "$(scripts/release.sh 2>&1 >/dev/null | tail -n 1)"
-is "what is signed" "tokenkeep-0.1.0.cdx.json tokenkeep-0.1.0.tar.xz tokenkeep_0.1.0-1_amd64.changes tokenkeep_0.1.0-1_amd64.deb \
-tokenkeep_0.1.0.orig.tar.xz" "$(sed 's/.*  //' build/packages/SHA256SUMS | paste -sd ' ')"
+is "what is signed" "tokenkeep-0.1.0.cdx.json tokenkeep-0.1.0.tar.xz tokenkeep_0.1.0-1.dsc tokenkeep_0.1.0-1_amd64.changes \
+tokenkeep_0.1.0-1_amd64.deb tokenkeep_0.1.0.orig.tar.xz" "$(signed)"
 is "the sums" "" "$(cd build/packages && sha256sum --quiet -c SHA256SUMS 2>&1)"
 echo "releaser $(cat key.pub)" >signers
 is "the signature" "Good" "$(ssh-keygen -Y verify -f signers -I releaser -n tokenkeep-release -s build/packages/SHA256SUMS.sig \
     <build/packages/SHA256SUMS 2>&1 | cut -d' ' -f1)"
 echo changed >build/packages/tokenkeep_0.1.0-1_amd64.deb
 is "a package that was changed" "build/packages has other files than tokenkeep_0.1.0-1_amd64.changes lists: make deb." "$(release)"
-is "no list is left" "" "$(ls build/packages | grep SHA256SUMS)"
+is "no list is left" "" "$(lists)"
+rm build/packages/*.dsc
+is "no source package" "build/packages has no source package tokenkeep_0.1.0-1.dsc: make deb." "$(release)"
+built 2
+release >/dev/null
+is "what is signed of a second revision" "tokenkeep-0.1.0.cdx.json tokenkeep-0.1.0.tar.xz tokenkeep_0.1.0-2.dsc tokenkeep_0.1.0-2_amd64.changes \
+tokenkeep_0.1.0-2_amd64.deb tokenkeep_0.1.0.orig.tar.xz" "$(signed)"
 built
 echo other >build/packages/tokenkeep-0.1.0.tar.xz
 is "another tarball" "the packages were built from another tarball than tokenkeep-0.1.0.tar.xz: make deb." "$(release)"
@@ -59,5 +71,9 @@ is "two builds" "build/packages has several lists of packages: tokenkeep_0.1.0-1
 built
 is "no key" "SHA256SUMS is not signed: set TOKENKEEP_SSH_KEY to a key of yours, or make one with gpg." \
     "$(GNUPGHOME=$work TOKENKEEP_SSH_KEY='' scripts/release.sh 2>&1 | tail -n 1)"
-[ $failed -ne 0 ] || echo "release.sh: 10 cases, 0 faults"
+is "no list without a signature" "" "$(lists)"
+built
+TOKENKEEP_SSH_KEY="$work/none" scripts/release.sh >/dev/null 2>&1 && is "a key that is not there" "an error" "none"
+is "no list if the signing failed" "" "$(lists)"
+[ $failed -ne 0 ] || echo "release.sh: 14 cases, 0 faults"
 exit $failed

@@ -8,9 +8,13 @@ is "each program has a manual page" "" "$(for program in "$files"/*/usr/bin/*; d
     [ -e "$files/tokenkeep/usr/share/man/man1/$page" ] || echo "$page"
 done)"
 # te: a request of TeX's in a page's source.
-is "codespell knows all words that users read" "" "$(find "$files" -path '*/share/man/*' -name '*.gz' | while read -r page; do
-    gzip -dc "$page" >"$work/page" && codespell -q 3 -L te "$work/page" | sed "s|.*:|$(basename "$page"):|"
-done; codespell -q 3 $(find "$files" -name '*.md') | head -n 5)"
+is "codespell knows all words that users read" "" "$({
+    find "$files" -path '*/share/man/*' -name '*.gz' | while read -r page; do
+        gzip -dc "$page" >"$work/page" && codespell -q 3 -L te "$work/page" | sed "s|.*:|$(basename "$page"):|"
+    done
+    codespell -q 3 $(find "$files" -name '*.md')
+} 2>&1 | head -n 5)"
+is "codespell finds a wrong word" 1 "$(echo 'recieve' >"$work/page" && codespell -q 3 "$work/page" 2>/dev/null | grep -c recieve)"
 
 # The units' programs lie where the packages are installed, not here.
 mkdir -p -m 700 "$work/run"

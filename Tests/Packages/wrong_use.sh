@@ -13,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 # A tree without a build, with the scripts alone.
 tree=$work/tree
 mkdir -p "$tree/include/tokenkeep" "$tree/build/packages" "$work/bin"
-cp -r "$root/scripts" "$root/packaging" "$root/Makefile" "$tree"
+cp -r "$root/scripts" "$root/packaging" "$root/debian" "$root/Makefile" "$tree"
 cp "$root/include/tokenkeep/version.h" "$tree/include/tokenkeep"
 for tool in sh bash sed sort head tail dirname make env id grep cat rm mkdir cp tar mktemp; do
     ln -sf "$(command -v $tool)" "$work/bin/$tool"
@@ -36,7 +36,7 @@ is "Swift 6.2 is enough" "dpkg-buildpackage is missing: make deps installs it." 
 is "no rpmbuild" "rpmbuild is missing: apt-get install rpm, or dnf install rpm-build." "$(last "$tree/scripts/rpm.sh")"
 
 is "another architecture than the machine's" "A build for riscv64 needs a machine of that architecture: Swift does not cross-compile here." \
-    "$(cd "$root" && DEB_HOST_ARCH=riscv64 DEB_HOST_GNU_TYPE=riscv64-linux-gnu make -s -f debian/rules override_dh_auto_configure 2>&1 | grep '^A build')"
+    "$(cd "$tree" && DEB_HOST_ARCH=riscv64 DEB_HOST_GNU_TYPE=riscv64-linux-gnu make -s -f debian/rules override_dh_auto_configure 2>&1 | grep '^A build')"
 
 # Without a clone, and without a network.
 is "make dist without a clone" "make dist needs a clone: git has no commit here." "$(cd "$tree" && GIT_CEILING_DIRECTORIES=$work scripts/dist.sh 2>&1 | tail -n 1)"
@@ -54,18 +54,43 @@ if [ "$(id -u)" = 0 ]; then
     mkdir -p "$work/tokenkeep-$version" "$work/disk"
     head -c 600000 /dev/urandom >"$work/tokenkeep-$version/source"
     tar -C "$work" -cJf "$tree/build/packages/tokenkeep-$version.tar.xz" "tokenkeep-$version"
-    printf '#!/bin/sh\nhead -c 4000000 /dev/zero >object && echo "error: this source is none"; exit 1\n' >"$work/bin/dpkg-buildpackage"
-    chmod +x "$work/bin/dpkg-buildpackage"
+    building() { # COMMANDS of a dpkg-buildpackage that fails
+        printf '#!/bin/sh\n%s; exit 1\n' "$1" >"$work/bin/dpkg-buildpackage"
+        chmod +x "$work/bin/dpkg-buildpackage"
+    }
+    building 'head -c 4000000 /dev/zero >object && echo "error: this source is none"'
     for tool in df tail xz; do ln -sf "$(command -v $tool)" "$work/bin/$tool"; done
     on_disk() { # SIZE: what deb.sh says on a disk of that size
-        unshare -m sh -c 'mount -t tmpfs -o size="$1" disk "$2" && shift 2 && PATH="$1" "$2" "$3" 2>&1 | tail -n 1' \
+        unshare -m sh -c 'mount -t tmpfs -o size="$1" disk "$2" && shift 2 && PATH="$1" "$2" "$3" 2>&1 | tail -n '"${lines:-1}" \
             sh "$1" "$work/disk" "$work/bin" "$tree/scripts/deb.sh" "$work/disk/place"
     }
     no_room="No space is left in $work/disk/place: a build needs 2 GB there. Make room, or give scripts/deb.sh another directory."
     is "a disk too small for the source" "$no_room" "$(on_disk 900k)"
     is "a disk that is full in the middle of make deb" "$no_room" "$(on_disk 4m)"
     is "another fault on a disk with room" "The packages were not built: $work/disk/place/build.log says why." "$(on_disk 16m)"
+    building 'head -c 8000000 /dev/zero >object 2>/dev/null; rm object; echo "ld: output: No space left on device"'
+    is "a linker that gives its room back" "$no_room" "$(on_disk 4m)"
+    building 'echo "cc: /tmp/x.s: No space left on device"'
+    is "another disk that is full" "cc: /tmp/x.s: No space left on device The packages were not built: $work/disk/place/build.log says why." \
+        "$(lines=2 on_disk 300m | paste -sd ' ')"
     rm "$work/bin/dpkg-buildpackage"
+fi
+
+# Root compares builds of another user, who may read neither the clone nor its scripts.
+if [ "$(id -u)" = 0 ]; then
+    private=$work/private
+    mkdir -p "$private/include/tokenkeep" "$private/build/packages"
+    cp -r "$root/scripts" "$private"
+    cp "$root/include/tokenkeep/version.h" "$private/include/tokenkeep"
+    printf '#!/bin/sh\nmkdir -p "$1" && cp "$(dirname "$0")/../build/packages/"tokenkeep-*.tar.xz "$1/one.deb"\n' >"$private/scripts/deb.sh"
+    printf '#!/bin/sh\n' >"$private/scripts/check-swift.sh"
+    for name in tokenkeep_1-1.changes tokenkeep-1.tar.xz one.deb; do echo same >"$private/build/packages/$name"; done
+    chmod 700 "$private"
+    is "make compare-builds of root, in a clone of root's own" "Both builds are the same: 1 packages" \
+        "$("$private/scripts/compare-builds.sh" 2>&1 | tail -n 1 | grep -o '^Both builds are the same: 1 packages')"
+    printf '#!/bin/sh\n[ "$(id -u)" = 0 ]\n' >"$private/scripts/check-swift.sh"
+    is "a Swift that root alone may run" "compare-builds: the user 65534 cannot run Swift, or not read $work/room: move it out of root's home." \
+        "$(mkdir -m 755 "$work/room" && TMPDIR="$work/room" "$private/scripts/compare-builds.sh" 2>&1 | tail -n 1 | sed "s|room/[^:]*|room|")"
 fi
 
 # Installing.
