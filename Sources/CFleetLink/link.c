@@ -10,7 +10,7 @@
 struct tokenkeep_link {
     CURLM *multi;
     const tokenkeep_link_call *call;
-    int is_too_long, was_kept;
+    int is_too_long, was_kept, was_reached;
     uint32_t status;
     size_t length;
     char date[64];
@@ -80,6 +80,8 @@ static CURLcode set_up(CURL *easy, tokenkeep_link *link, link_header_list *heade
 static int judge(tokenkeep_link *link, CURL *easy, CURLcode code) {
     if (link->is_too_long)
         return TOKENKEEP_LINK_TOO_LONG;
+    link->was_reached = code != CURLE_COULDNT_RESOLVE_PROXY_ && code != CURLE_COULDNT_RESOLVE_HOST_ &&
+                        code != CURLE_COULDNT_CONNECT_;
     if (code != CURLE_OK)
         return tokenkeep_link_result(code, link->problem);
     long status = 0;
@@ -105,9 +107,18 @@ static int drive(tokenkeep_link *link, CURL *easy) {
     }
 }
 
+/* libcurl counts the connections that it has completed: whoever never got through has none either, and has
+ * not sent a byte. */
+static void note_connection(tokenkeep_link *link, CURL *easy) {
+    long connections = 1, sent = 0;
+    tokenkeep_curl.curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS_, &connections);
+    tokenkeep_curl.curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE_, &sent);
+    link->was_kept = connections == 0 && sent > 0;
+}
+
 int tokenkeep_link_run(tokenkeep_link *link, const tokenkeep_link_call *call) {
     link->call = call;
-    link->is_too_long = link->was_kept = 0;
+    link->is_too_long = link->was_kept = link->was_reached = 0;
     link->status = 0;
     link->length = 0;
     *link->date = 0;
@@ -123,9 +134,7 @@ int tokenkeep_link_run(tokenkeep_link *link, const tokenkeep_link_call *call) {
         result = tokenkeep_link_result(code, link->problem);
     else if (tokenkeep_curl.curl_multi_add_handle(link->multi, easy) == 0) {
         result = drive(link, easy);
-        long connections = 1;
-        tokenkeep_curl.curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS_, &connections);
-        link->was_kept = connections == 0;
+        note_connection(link, easy);
         tokenkeep_curl.curl_multi_remove_handle(link->multi, easy);
     }
     tokenkeep_curl.curl_easy_cleanup(easy);
@@ -147,6 +156,10 @@ int tokenkeep_link_disconnect(tokenkeep_link *link) {
 
 int tokenkeep_link_was_kept(const tokenkeep_link *link) {
     return link->was_kept;
+}
+
+int tokenkeep_link_was_reached(const tokenkeep_link *link) {
+    return link->was_reached;
 }
 
 uint32_t tokenkeep_link_status(const tokenkeep_link *link) {

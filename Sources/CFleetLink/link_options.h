@@ -7,11 +7,14 @@
 
 /* libcurl's stable ABI, beyond curl_numbers.def. */
 enum {
+    CURLE_COULDNT_RESOLVE_PROXY_ = 5,
+    CURLE_COULDNT_RESOLVE_HOST_ = 6,
     CURLE_COULDNT_CONNECT_ = 7,
     CURLE_SSL_CONNECT_ERROR_ = 35,
     CURLE_SEND_ERROR_ = 55,
     CURLE_RECV_ERROR_ = 56,
     CURLE_SSL_CERTPROBLEM_ = 58,
+    CURLINFO_REQUEST_SIZE_ = 0x20000c,
     CURLINFO_NUM_CONNECTS_ = 0x20001a,
     CURLOPT_TCP_KEEPALIVE_ = 213,
     CURLOPT_TCP_KEEPIDLE_ = 214,
@@ -35,7 +38,8 @@ typedef struct link_header_list {
 __attribute__((visibility("hidden"))) CURLcode tokenkeep_link_set(CURL *easy, const tokenkeep_link_call *call,
                                                                   link_header_list *headers, char *problem);
 
-/* Whether libcurl's code means that the server takes no other certificate of the client, or none at all. */
+/* The result of a call that libcurl's code stands for. `problem`, of CURL_ERROR_SIZE bytes, gets words if it
+ * has none, in printable ASCII. */
 __attribute__((visibility("hidden"))) int tokenkeep_link_result(CURLcode code, char *problem);
 
 /* curl_easy_pause. */

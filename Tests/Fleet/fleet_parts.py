@@ -164,7 +164,7 @@ class Cluster:
     """Three members."""
 
     def __init__(self, place, authority=None):
-        self.members = [Etcd(f"{place.directory}/member{number}", authority) for number in range(3)]
+        self.members = [Etcd(f"{place.registry}/member{number}", authority) for number in range(3)]
         place.members += self.members
         peers = ",".join(f"m{number}=http://127.0.0.1:{one.peer_port}" for number, one in enumerate(self.members))
         for number, one in enumerate(self.members):
@@ -208,22 +208,28 @@ class Tunnel:
             self.count += 1
             server = socket.create_connection(("127.0.0.1", self.target))
             self.open += [client, server]
-            state = {"age": self.age, "answers": self.silent_after if self.count == 1 else None}
+            state = {"age": self.age, "answers": self.silent_after if self.count == 1 else None, "was_answer": False}
             threading.Thread(target=self.copy, args=(client, server, state, False), daemon=True).start()
             threading.Thread(target=self.copy, args=(server, client, state, True), daemon=True).start()
 
     def copy(self, source, target, state, is_answer):
         try:
             while data := source.recv(65536):
-                if state["age"] != self.age or state["answers"] == 0:
+                if state["age"] != self.age or self.is_over(state, is_answer):
                     continue
                 target.sendall(data)
                 self.passed(data)
-                if is_answer and state["answers"]:
-                    state["answers"] -= 1
             target.close()
         except OSError:
             pass  # the other direction has closed both
+
+    @staticmethod
+    def is_over(state, is_answer):
+        # A client that speaks again has the whole answer before.
+        if state["was_answer"] and not is_answer and state["answers"]:
+            state["answers"] -= 1
+        state["was_answer"] = is_answer
+        return state["answers"] == 0
 
     def passed(self, data):
         """Called with the bytes that were passed on."""
@@ -237,7 +243,8 @@ class Tunnel:
 
 
 class Relay:
-    """An endpoint that passes requests on, one by one, and calls `hook(number, path, is_answered)` before and after each."""
+    """An endpoint that passes requests on, one by one, and calls `hook(number, path, is_answered)` before and after each.
+    A hook that raises ConnectionResetError loses the request, or the answer."""
 
     def __init__(self, etcd, hook):
         relay = self
@@ -253,7 +260,8 @@ class Relay:
                 try:
                     relay.hook(number, self.path, False)
                     call = http.client.HTTPConnection("127.0.0.1", etcd.port, timeout=PATIENCE)
-                    call.request(self.command, self.path, body or None)
+                    token = self.headers.get("Authorization")
+                    call.request(self.command, self.path, body or None, {"Authorization": token} if token else {})
                     answer = call.getresponse()
                     content = answer.read()
                     relay.hook(number, self.path, True)
@@ -371,14 +379,16 @@ class Device:
 class Place:
     """A directory for a test, whose processes end with it."""
 
-    def __init__(self, program, directory):
+    def __init__(self, program, directory, registry=None):
+        """`registry`: the directory for etcd's members; `directory` for None."""
         self.program, self.directory = program, directory
+        self.registry = registry or directory
         self.members, self.devices = [], []
         shutil.rmtree(directory, ignore_errors=True)
         os.makedirs(directory)
 
     def etcd(self, **options):
-        member = Etcd(f"{self.directory}/etcd{len(self.members)}", **options)
+        member = Etcd(f"{self.registry}/etcd{len(self.members)}", **options)
         self.members.append(member)
         return member.start()
 

@@ -1,9 +1,11 @@
 """Connections and tokens that end: dead connections, slow servers, members that start anew, certificates that are over."""
 import json
+import os
 import socket
+import subprocess
 import threading
 
-from fleet_parts import Tunnel, wait_until
+from fleet_parts import STACK, Tunnel, wait_until
 from t_sign_out import three
 from t_users import ROOT, company, users
 
@@ -16,6 +18,26 @@ def test_a_kept_connection_that_hangs_is_replaced(place, server):
     assert len(shown["devices"]) == 3 and shown["version"], shown
     assert tunnel.count == 2, f"{tunnel.count} connections"
     tunnel.close()
+
+
+def test_an_endpoint_that_cannot_be_reached_is_tried_once(place, server):
+    etcd, (desk, _, _), _ = three(place, server)
+    # The system drops attempts to connect while its queue for the port is full.
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as hole:
+        port = hole.getsockname()[1]
+        waiting = [socket.socket() for _ in range(3)]
+        for one in waiting:
+            one.setblocking(False)
+            one.connect_ex(("127.0.0.1", port))
+        desk.use(f"http://127.0.0.1:{port}", etcd.url)
+        trace = f"{place.directory}/trace"
+        subprocess.run(
+            ["strace", "-f", "-e", "trace=connect", "-o", trace, desk.program, "fleet", "list", *STACK],
+            env=desk.environment, check=True, capture_output=True)
+        for one in waiting:
+            one.close()
+    with open(trace, encoding="utf-8") as file:
+        assert file.read().count(f"htons({port})") == 1
 
 
 def test_a_runner_notices_that_its_connections_are_dead(place, server):
@@ -31,7 +53,8 @@ def test_a_runner_notices_that_its_connections_are_dead(place, server):
     wait_until(lambda: ("laptop", "api.example.com", "ann") in desk.sessions(), "the publication")
     wait_until(lambda: tunnel.count >= 2, "the watch")
     tunnel.fall_silent()
-    desk.fleet("sign-out", "api.example.com", "ann", "--device", "laptop", "--wait", "250s")
+    # Sooner than the next poll, which is after 240 s.
+    desk.fleet("sign-out", "api.example.com", "ann", "--device", "laptop", "--wait", "200s")
     assert laptop.state() == ("signed-out", "remote")
     tunnel.close()
 
@@ -85,6 +108,17 @@ def test_a_client_certificate_that_is_over_is_named(place, server):
         file.write(text.replace(good[0], over[0]).replace(good[1], over[1]))
     refused = desk.fleet("list", check=5).stderr
     assert f"this device's certificate has ended: {over[0]}" in refused, refused
+    # A member that is down is away, whatever the certificate is.
+    etcd.kill()
+    away = desk.fleet("list", check=4).stderr
+    assert "the registry may be down; this device's certificate has ended, too" in away, away
+    etcd.start()
+    # Certificates are often links.
+    link = f"{place.directory}/link.pem"
+    os.symlink(over[0], link)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text.replace(good[0], link).replace(good[1], over[1]))
+    assert f"this device's certificate has ended: {link}" in desk.fleet("list", check=5).stderr
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     desk.fleet("list")

@@ -85,6 +85,14 @@ def test_nothing_waits_for_a_registry_that_is_away(place, server):
             env=laptop.environment, check=True, capture_output=True)
         with open(trace, encoding="utf-8") as file:
             assert "AF_INET" not in file.read(), arguments
+    # A damaged cache is none.
+    cache = f"{desk.home}/state/tokenkeep/fleet/home.cache"
+    with open(cache, encoding="utf-8") as file:
+        kept = json.load(file)
+    for as_of in (-2**63, 2**63 - 1):
+        with open(cache, "w", encoding="utf-8") as file:
+            json.dump(kept | {"as_of": as_of}, file)
+        assert "there is no earlier list of the fleet" in desk.fleet("list", "--cached", check=1).stderr
     # What has changed meanwhile is published later.
     laptop.sign_in(server, account="later")
     etcd.start()
@@ -108,6 +116,14 @@ def test_a_runner_outlives_its_registry(place, server):
 
 def test_a_second_runner_names_the_first(place, server):
     _, (desk, laptop, _), _ = three(place, server)
+    # A lock file that is renamed into its place could take the place of another process's.
+    os.remove(f"{laptop.home}/state/tokenkeep/fleet/home.lock")
+    trace = f"{place.directory}/trace"
+    subprocess.run(
+        ["strace", "-f", "-e", "trace=rename,renameat,renameat2", "-o", trace, laptop.program, "fleet", "run", "--once",
+         *STACK], env=laptop.environment, check=True, capture_output=True)
+    with open(trace, encoding="utf-8") as file:
+        assert "home.lock" not in file.read()
     laptop.start()
     wait_until(lambda: json.loads(laptop.fleet("status", "--json").stdout)["running"], "a runner that has the lock")
     assert "another process runs the fleet home here" in laptop.fleet("run", "--once", check=4).stderr
@@ -198,6 +214,7 @@ def test_answers_that_no_registry_gives_are_refused(place, server):
         def do_POST(self):
             self.send_response(200)
             self.end_headers()
+            self.server.count += 1
             try:
                 request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 if self.server.what in ("again", "endless"):
@@ -231,11 +248,14 @@ def test_answers_that_no_registry_gives_are_refused(place, server):
     with open(path, "w", encoding="utf-8") as file:
         file.write(f"endpoint = http://127.0.0.1:{fake.server_port}\n")
     for what in [*answers, "again"]:
-        fake.what, fake.first = what, None
+        fake.what, fake.first, fake.count = what, None, 0
         refused = desk.fleet("list", check=4).stderr
         assert f"the answer of http://127.0.0.1:{fake.server_port} is not that of a registry" in refused, what
-    for fake.what in ("endless", "heavy"):
+    # 500 pages, and 32 MiB.
+    for fake.what, pages in (("endless", (500, 500)), ("heavy", (30, 45))):
+        fake.count = 0
         assert f"the list of http://127.0.0.1:{fake.server_port} does not end" in desk.fleet("list", check=4).stderr
+        assert pages[0] <= fake.count <= pages[1], (fake.what, fake.count)
     fake.what = "huge"
     assert f"the answer of http://127.0.0.1:{fake.server_port} is longer than 4 MiB" in desk.fleet("list", check=4).stderr
     fake.shutdown()
@@ -281,19 +301,30 @@ def test_a_restored_backup_is_published_anew(place, server):
 
 
 def test_compaction_and_a_lost_lease_leave_no_gap(place, server):
-    etcd, (desk, laptop, _), _ = three(place, server)
+    etcd = place.etcd()
+    desk, laptop = place.device("desk", server), place.device("laptop", server)
+    desk.init(etcd, "--presence", "30")
+    laptop.join(desk)
+    laptop.sign_in(server)
+
+    def leases():
+        """Those of the presences; the laptop alone has one."""
+        found = json.loads(etcd.ctl("get", KEY, "--prefix", "-w", "json").stdout).get("kvs", [])
+        return {one["lease"] for one in found if one.get("lease") and b"/present/" in base64.b64decode(one["key"])}
+
     laptop.start()
-    wait_until(lambda: len(values(etcd, "present")) >= 3, "the presence")
+    first = wait_until(leases, "the presence")
+    for lease in first:
+        etcd.ctl("lease", "revoke", f"{lease:x}")
+    assert not first & leases()
+    wait_until(lambda: leases() - first, "the presence under another lease")
+    laptop.runner.send_signal(signal.SIGSTOP)
+    desk.fleet("sign-out", "api.example.com", "ann", "--device", "laptop")
     revision = json.loads(etcd.ctl("endpoint", "status", "-w", "json").stdout)[0]["Status"]["header"]["revision"]
     etcd.ctl("compact", str(revision))
-    for lease in etcd.ctl("lease", "list").stdout.decode().split("\n")[1:]:
-        if lease:
-            etcd.ctl("lease", "revoke", lease)
-    assert not values(etcd, "present")
-    desk.fleet("sign-out", "api.example.com", "ann", "--device", "laptop", "--wait", "60s")
-    laptop.stop()
-    laptop.fleet("run", "--once")
-    assert len(values(etcd, "present")) == 1
+    etcd.restart()
+    laptop.runner.send_signal(signal.SIGCONT)
+    wait_until(lambda: laptop.state() == ("signed-out", "remote"), "the sign-out")
 
 
 def test_a_frozen_device_obeys_after_its_lease_has_ended(place, server):
@@ -349,3 +380,20 @@ def test_a_clock_that_was_wrong_at_the_sign_in_hides_no_session(place, server):
         laptop.sign_in(server, account="skewed")
         laptop.fleet("run", "--once")
         assert laptop.state("skewed")[0] == "user", years
+
+
+def test_a_beginning_that_is_not_known_stays_so(place, server):
+    _, (desk, laptop, _), _ = three(place, server)
+    _, response = server.sign_in()
+
+    def skewed(years, *arguments, given=None):
+        subprocess.run(
+            ["faketime", "-f", years, laptop.program, *arguments, *STACK], env=laptop.environment, input=given, text=True,
+            check=True)
+
+    skewed("+10y", "session", "begin", "api.example.com", "skewed", given=json.dumps(response))
+    laptop.fleet("run", "--once")
+    # By this clock the sign-in is past.
+    skewed("+11y", "fleet", "run", "--once")
+    laptop.fleet("run", "--once")
+    assert desk.sessions()["laptop", "api.example.com", "skewed"]["signed_in_at"] is None

@@ -1,4 +1,5 @@
 """Kills of the ordering command and of etcd at every step, and many devices."""
+import re
 import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -18,9 +19,14 @@ def test_an_order_is_whole_or_absent_after_kills_of_the_ordering_command(place, 
         killed = subprocess.run(
             ["strace", "-f", "-o", "/dev/null", "-e", "trace=sendto", "-e", f"inject=sendto:signal=KILL:when={number}",
              desk.program, "fleet", *ORDER, *STACK], env=desk.environment, capture_output=True)
-        assert len(values(etcd, "orders")) <= 1
-        desk.fleet(*ORDER)
-        laptop.fleet("run", "--once")
+        orders = values(etcd, "orders")
+        assert len(orders) <= 1
+        # What is there is obeyed as it is; if nothing is there, nothing happens.
+        assert laptop.fleet("run", "--once").stderr.count("forged") == 0, number
+        assert laptop.state()[0] == ("signed-out" if orders else "user"), number
+        if not orders:
+            desk.fleet(*ORDER)
+            laptop.fleet("run", "--once")
         assert laptop.state() == ("signed-out", "remote"), number
         assert not values(etcd, "orders")
         laptop.sign_in(server)
@@ -64,6 +70,38 @@ def test_an_order_survives_kills_of_etcd_at_every_call(place, server):
         assert number > 7, number
 
 
+def test_an_order_whose_answer_is_lost_is_given_and_obeyed_once(place, server):
+    etcd, (desk, laptop, _), _ = three(place, server)
+    real = etcd.url
+    for is_obeyed_meanwhile in (True, False):
+        lost = []
+
+        def lose(_, path, is_answered, lost=lost, obeys=is_obeyed_meanwhile):
+            if path != "/v3/kv/txn" or not is_answered or lost:
+                return
+            lost.append(path)
+            if obeys:
+                laptop.fleet("run", "--once")
+            raise ConnectionResetError
+
+        relay = Relay(etcd, lose)
+        desk.use(relay.url, real)
+        before = set(values(etcd, "results"))
+        if is_obeyed_meanwhile:
+            told = desk.fleet(*ORDER, "--wait", "60s")
+            assert told.stdout.startswith("laptop: signed out, token "), told
+        else:
+            desk.fleet(*ORDER)
+            assert len(values(etcd, "orders")) == 1
+            laptop.fleet("run", "--once")
+        assert lost, "the order was not sent"
+        assert laptop.state() == ("signed-out", "remote")
+        assert not values(etcd, "orders") and len(set(values(etcd, "results")) - before) == 1
+        relay.close()
+        laptop.sign_in(server)
+        laptop.fleet("run", "--once")
+
+
 def test_fifty_devices(place, server):
     etcd = place.etcd()
     desk = place.device("desk", server)
@@ -81,7 +119,9 @@ def test_fifty_devices(place, server):
         families = list(pool.map(enter, devices))
     assert {name for name, _, _ in desk.sessions()} == {device.name for device in devices}
     desk.fleet(*ORDER[:3], "--device", "d7")
-    assert "50" not in desk.fleet(*ORDER[:3], "--everywhere", "--wait", "1s", check=4).stdout
+    told = desk.fleet(*ORDER[:3], "--everywhere", "--wait", "1s", check=4).stderr
+    silent = re.search("not obeyed yet by ([d0-9, ]+)", told)
+    assert silent and sorted(silent[1].split(", ")) == sorted(device.name for device in devices), told
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda device: device.fleet("run", "--once"), devices))
     assert all(family.is_revoked for family in families)

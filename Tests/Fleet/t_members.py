@@ -69,8 +69,22 @@ def test_no_quorum_is_an_outage(place, server):
     cluster, desk, laptop = fleet(place, server)
     assert is_published(desk)
     hung = cluster.followers()
-    for one in hung:
-        one.freeze()
+    leader = wait_until(cluster.leader, "a leader")
+    tried = []
+
+    def hang(_, path, is_answered):
+        # The quorum is lost after the order's lists, before it is written.
+        if path == "/v3/kv/txn" and not is_answered:
+            tried.append(path)
+            for one in hung:
+                one.freeze()
+
+    relay = Relay(leader, hang)
+    desk.use(relay.url)
+    desk.fleet(*ORDER, check=4)
+    assert tried, "the order was not sent"
+    desk.use(*(one.url for one in cluster.members))
+    relay.close()
     desk.fleet("list", check=4)
     assert "laptop" in desk.fleet("list", "--cached").stdout
     desk.fleet(*ORDER, check=4)

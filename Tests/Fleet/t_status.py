@@ -5,8 +5,9 @@ import shutil
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
-from fleet_parts import HERE, PATIENCE, STACK
+from fleet_parts import HERE, PATIENCE, STACK, Relay
 from t_sign_out import three
 
 
@@ -41,21 +42,50 @@ def test_looks_at_a_runner_keep_none_from_running(place, server):
         while not over.is_set():
             desk.fleet("status", "--json")
 
-    looking = [threading.Thread(target=look) for _ in range(2)]
-    for thread in looking:
-        thread.start()
-    try:
-        for _ in range(15):
-            desk.fleet("run", "--once")
-    finally:
-        over.set()
-        for thread in looking:
-            thread.join()
+    with ThreadPoolExecutor(2) as pool:
+        looking = [pool.submit(look) for _ in range(2)]
+        try:
+            for _ in range(15):
+                desk.fleet("run", "--once")
+        finally:
+            over.set()
+        for one in looking:
+            one.result()
+
+
+def test_the_status_counts_a_session_that_began_anew_once(place, server):
+    etcd, (_, laptop, _), _ = three(place, server)
+    laptop.sign_in(server)
+    assert status(laptop)["unpublished"] == 1
+    laptop.run("session", "logout", "api.example.com", "ann", "--local")
+    laptop.run("session", "begin", "api.example.com", "ann", given=json.dumps(server.sign_in()[1]))
+    laptop.fleet("run", "--once")
+    assert status(laptop)["unpublished"] == 0
+
+    def lose(_, path, _is_answered):
+        if path == "/v3/lease/timetolive":
+            raise ConnectionResetError
+
+    relay = Relay(etcd, lose)
+    laptop.use(relay.url)
+    assert "lease: unknown\n" in laptop.fleet("status").stdout
+    relay.close()
 
 
 def test_names_are_completed_from_the_last_list(place, server):
     etcd, (desk, _, _), _ = three(place, server)
-    desk.fleet("list")
+    response = json.dumps(server.sign_in()[1])
+    subprocess.run(
+        [desk.program, "session", "begin", *STACK, "--", "api.example.com", "--everywhere"], env=desk.environment,
+        input=response, text=True, check=True)
+    desk.sign_in(server, account="#ann")
+    desk.fleet("run", "--once")
+    assert len(desk.sessions()) == 5
+    words = ["tokenkeep", "fleet", "list", *STACK, "api.example.com", ""]
+    offered = subprocess.run(
+        [desk.program, "---completion", "fleet", "list", "--", "positional@1", str(len(words) - 1), "0", *words],
+        env=desk.environment | {"SAP_SHELL": "bash"}, capture_output=True, text=True, check=True).stdout
+    assert offered.split() == ["ann"], offered
     etcd.kill()
     directory = f"{place.directory}/bin"
     os.makedirs(directory)

@@ -4,7 +4,7 @@ import json
 import os
 
 import read_fleet
-from fleet_parts import wait_until
+from fleet_parts import Relay, wait_until
 
 ROOT = "root-password-of-the-test\n"
 CTL = "root:root-password-of-the-test"
@@ -211,7 +211,9 @@ def test_client_certificates_have_no_common_name(place, server):
     assert "the client certificate has a common name" in begin("--cert", named[0], "--key", named[1], check=2)
     assert "/etc/passwd has no certificate" in begin("--cert", "/etc/passwd", "--key", named[1], check=2)
     good = authority.sign("device", "/O=fleet/OU=desk")
-    begin("--cert", good[0], "--key", good[1], check=0)
+    link = f"{place.directory}/link.pem"
+    os.symlink(good[0], link)
+    begin("--cert", link, "--key", good[1], check=0)
     desk.fleet("run", "--once")
     # With etcd's users on, the gateway refuses every call of a certificate with a common name.
     desk.fleet("admin", "init", given=ROOT)
@@ -219,7 +221,7 @@ def test_client_certificates_have_no_common_name(place, server):
     with open(path, encoding="utf-8") as file:
         text = file.read()
     with open(path, "w", encoding="utf-8") as file:
-        file.write(text.replace(good[0], named[0]).replace(good[1], named[1]))
+        file.write(text.replace(link, named[0]).replace(good[1], named[1]))
     assert "the client certificate has a common name" in desk.fleet("list", check=2).stderr
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
@@ -247,3 +249,52 @@ def test_a_user_above_the_limits_is_marked(place, server):
     assert "above" in admin.fleet("admin", "list", given=ROOT).stdout
     pruned = admin.fleet("admin", "prune", "--older-than", "1d", "--dry-run", given=ROOT).stdout
     assert "ann\td255\t" in pruned and "laptop" not in pruned and users(admin)["ann"]["devices"] == 257
+
+
+def test_a_user_who_cannot_be_listed_hides_no_other(place, server):
+    etcd, admin, laptop = company(place, server)
+    laptop.sign_in(server)
+    laptop.fleet("run", "--once")
+    email = "--email", "nobody@example.com"
+    eve = place.device("eve", server)
+    eve.join_by(admin.fleet("admin", "add-user", "eve", given=ROOT))
+    secret = json.loads(eve.run("load", "org.tokenkeep.fleet", "home").stdout)
+    name, password = CTL.split(":")
+    _, answer = etcd.post("/v3/auth/authenticate", json.dumps({"name": name, "password": password}))
+    for number in range(5):
+        path = f"/tokenkeep/home/1/users/{secret['user_id']}/{number}"
+        body = {"key": base64.b64encode(path.encode()).decode(), "value": base64.b64encode(b"x" * 1_000_000).decode()}
+        assert etcd.post("/v3/kv/put", json.dumps(body), {"Authorization": answer["token"]})[0] == 200
+    problem = "the user eve has more in the registry than can be listed"
+    listed = admin.fleet("admin", "list", "--json", given=ROOT, check=4)
+    assert problem in listed.stderr and f"keys below /tokenkeep/home/1/users/{secret['user_id']}/" in listed.stderr, listed
+    found = {one["user"]: one for one in json.loads(listed.stdout)}
+    assert found["ann"]["sessions"] == found["ann"]["devices"] == 1 and not found["ann"]["above_limits"], found
+    assert found["eve"] == found["eve"] | {"sessions": None, "devices": None, "above_limits": True}, found
+    assert "unknown" in admin.fleet("admin", "list", given=ROOT, check=4).stdout
+    pruned = admin.fleet("admin", "prune", "--older-than", "1d", "--dry-run", given=ROOT, check=4)
+    assert problem in pruned.stderr
+    # The person may be one of eve's: that is not "unknown".
+    assert problem in admin.fleet("admin", "sign-out", *email, given=ROOT, check=4).stderr
+    assert admin.fleet("admin", "sign-out", "ann", given=ROOT).stdout == "1 ordered\n"
+    laptop.fleet("run", "--once")
+    assert laptop.state() == ("signed-out", "remote")
+
+
+def test_users_are_on_though_the_answer_was_lost(place, server):
+    etcd = place.etcd()
+    admin = place.device("admin", server)
+    admin.init(etcd)
+    lost = []
+
+    def lose(_, path, is_answered):
+        if path == "/v3/auth/enable" and is_answered and not lost:
+            lost.append(path)
+            raise ConnectionResetError
+
+    relay = Relay(etcd, lose)
+    admin.use(relay.url)
+    admin.fleet("admin", "init", given=ROOT)
+    assert lost
+    assert set(users(admin)) == {"ann"}
+    relay.close()

@@ -56,6 +56,9 @@ int tokenkeep_link_run(tokenkeep_link *link, const tokenkeep_link_call *call);
 /* Whether the last call went over a connection that an earlier call had opened. */
 int tokenkeep_link_was_kept(const tokenkeep_link *link);
 
+/* Whether the last call had a connection to the server. */
+int tokenkeep_link_was_reached(const tokenkeep_link *link);
+
 /* Closes the kept connections, which may be dead: the next call opens a new one. 0 if there is no memory, and
  * then they stay. */
 int tokenkeep_link_disconnect(tokenkeep_link *link);

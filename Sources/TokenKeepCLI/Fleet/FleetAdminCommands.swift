@@ -140,7 +140,7 @@ struct FleetAdminListCommand: ParsableCommand {
         }
 
         let user, id: String
-        let devices, sessions: Int
+        let devices, sessions: JSONOutput.Nullable<Int>
         let isAboveLimits: Bool
     }
 
@@ -160,23 +160,30 @@ struct FleetAdminListCommand: ParsableCommand {
     var admin: FleetAdminOptions
 
     func run() throws {
-        let users = try admin.open().users()
-        if json {
-            return try Terminal.write(
-                JSONOutput.text(
-                    users.map {
-                        User(
-                            user: $0.name, id: $0.id, devices: $0.devices, sessions: $0.sessions,
-                            isAboveLimits: $0.isAboveLimits)
-                    }))
-        }
+        let (users, problem) = try admin.open().users()
+        try Terminal.write(json ? jsonText(users) : text(users))
+        // The others are shown.
+        if let problem { throw problem }
+    }
+
+    private func jsonText(_ users: [FleetAdmin.User]) throws -> String {
+        try JSONOutput.text(
+            users.map {
+                User(
+                    user: $0.name, id: $0.id, devices: JSONOutput.Nullable($0.devices),
+                    sessions: JSONOutput.Nullable($0.sessions), isAboveLimits: $0.isAboveLimits)
+            })
+    }
+
+    private func text(_ users: [FleetAdmin.User]) -> String {
+        func number(_ count: Int?) -> String { count.map { "\($0)" } ?? "unknown" }
         var table = Table(header: ["USER", "DEVICES", "SESSIONS", "LIMITS", "ID"])
         for user in users {
             table.add([
-                user.name, "\(user.devices)", "\(user.sessions)", user.isAboveLimits ? "above" : "", user.id,
+                user.name, number(user.devices), number(user.sessions), user.isAboveLimits ? "above" : "", user.id,
             ])
         }
-        try Terminal.write(table.text)
+        return table.text
     }
 }
 
@@ -205,11 +212,13 @@ struct FleetAdminPruneCommand: ParsableCommand {
         let administration = try admin.open()
         // The first answer tells the registry's time.
         _ = try administration.names()
-        for (user, id, device) in try administration.old(olderThan: seconds) {
+        let (devices, problem) = try administration.old(olderThan: seconds)
+        for (user, id, device) in devices {
             let words = [user, device.value.name, device.id].map(Terminal.printable)
             try Terminal.write(words.joined(separator: "\t") + "\n")
             if !dryRun { try administration.remove(device.id, of: id) }
         }
+        if let problem { throw problem }
     }
 }
 

@@ -138,7 +138,7 @@ struct FleetStatusCommand: ParsableCommand {
         let rows = [
             ("fleet", status.fleet), ("person", status.person), ("device", status.device),
             ("endpoint", "\(status.endpoint) (etcd \(status.version))"), ("revision", "\(status.revision)"),
-            ("lease", backlog.leaseLeft.map { "\($0) s" } ?? "none"),
+            ("lease", backlog.isLeaseUnknown ? "unknown" : backlog.leaseLeft.map { "\($0) s" } ?? "none"),
             ("lag", backlog.orders == 0 ? "none" : "\(backlog.lag) s, \(backlog.orders) for this device"),
             ("unpublished sessions", backlog.unpublished.map { "\($0)" } ?? "unknown"),
             ("orders that wait", "\(status.waitingOrders)"), ("unreadable values", "\(status.unreadable)"),

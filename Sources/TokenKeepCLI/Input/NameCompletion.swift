@@ -34,8 +34,9 @@ enum NameCompletion {
     /// The names that can stand on the line as they are.
     private static func candidates(_ names: [String], _ prefix: String) -> [String] {
         let found = Set(names).filter { name in
-            name.hasPrefix(prefix) && !name.isEmpty
-                && !name.contains { $0.isWhitespace || "'\"\\$`;&|<>()*?[]{}!".contains($0) }
+            // A name that begins like an option would be taken for one.
+            name.hasPrefix(prefix) && !name.isEmpty && !name.hasPrefix("-")
+                && !name.contains { $0.isWhitespace || "'\"\\$`;&|<>()*?[]{}!~#=^".contains($0) }
                 && Terminal.printable(name) == name
         }.sorted()
         // zsh takes what follows a colon for a description.

@@ -7,8 +7,9 @@ package final class FleetAdmin {
     package struct User: Sendable {
         package let name: String
         package let id: String
-        package let devices: Int
-        package let sessions: Int
+        /// nil for a user who has more than can be listed.
+        package let devices: Int?
+        package let sessions: Int?
         /// Whether the user has more than a user may have.
         package let isAboveLimits: Bool
     }
@@ -77,42 +78,72 @@ package final class FleetAdmin {
         }
     }
 
-    package func users() throws(TokenKeepError) -> [User] {
-        try names().map { id, value throws(TokenKeepError) in
-            let listing = try self.listing(of: value.name, id)
+    /// The users, and why some could not be listed.
+    package func users() throws(TokenKeepError) -> (users: [User], problem: TokenKeepError?) {
+        var problem: TokenKeepError?
+        let users = try names().map { id, value throws(TokenKeepError) in
+            guard let listing = try self.listing(of: value.name, id, &problem) else {
+                return User(name: value.name, id: id, devices: nil, sessions: nil, isAboveLimits: true)
+            }
             let most = Dictionary(grouping: listing.sessions, by: \.device).values.map(\.count).max() ?? 0
             let isAbove = listing.devices.count > Fleet.mostDevices || most > Fleet.mostSessions
             return User(
                 name: value.name, id: id, devices: listing.devices.count, sessions: listing.sessions.count,
                 isAboveLimits: isAbove)
         }
+        return (users, problem)
     }
 
     /// The registry's entries about a user.
     package func listing(of name: String, _ id: String) throws(TokenKeepError) -> FleetListing {
-        let paths = paths(of: id)
-        let found = try Fleet.reporting { () throws(RegistryFailure) in
-            try etcd.list(prefix: paths.user, keysOnly: false)
+        let found = try Fleet.reporting { () throws(RegistryFailure) in try entries(of: id) }
+        return try listing(found, name, id)
+    }
+
+    /// The same; nil, and the problem, for a user who has more than can be listed: the others must not suffer from that.
+    private func listing(
+        of name: String, _ id: String, _ problem: inout TokenKeepError?
+    ) throws(TokenKeepError) -> FleetListing? {
+        let found: [RegistryEntry]
+        do throws(RegistryFailure) {
+            found = try entries(of: id)
+        } catch {
+            guard error.kind == .tooLong else { throw error.error }
+            problem = TokenKeepError(
+                .unavailable, "the user \(name) has more in the registry than can be listed", module: "registry",
+                hint: "remove the user, or keys below \(paths(of: id).user)")
+            return nil
         }
-        return FleetListing(
-            found.entries, paths, try key.user(name), presence: fleet.file.presence, now: RegistryClock.now(etcd))
+        return try listing(found, name, id)
+    }
+
+    private func entries(of id: String) throws(RegistryFailure) -> [RegistryEntry] {
+        try etcd.list(prefix: paths(of: id).user, keysOnly: false).entries
+    }
+
+    private func listing(_ found: [RegistryEntry], _ name: String, _ id: String) throws(TokenKeepError) -> FleetListing
+    {
+        FleetListing(
+            found, paths(of: id), try key.user(name), presence: fleet.file.presence, now: RegistryClock.now(etcd))
     }
 
     // MARK: Devices
 
-    /// The devices that were last seen so many seconds ago, or never and joined so long ago.
-    package func old(olderThan seconds: Int64) throws(TokenKeepError) -> [(
-        user: String, id: String, device: FleetDevice
-    )] {
+    /// The devices that were last seen so many seconds ago, or never and joined so long ago; and why some could not be
+    /// listed.
+    package func old(olderThan seconds: Int64) throws(TokenKeepError) -> (
+        devices: [(user: String, id: String, device: FleetDevice)], problem: TokenKeepError?
+    ) {
+        var problem: TokenKeepError?
         let now = RegistryClock.now(etcd)
         var found: [(String, String, FleetDevice)] = []
         for (id, value) in try names() {
-            for device in try listing(of: value.name, id).devices
+            for device in try listing(of: value.name, id, &problem)?.devices ?? []
             where now - (device.seenAt ?? device.value.joined) > seconds {
                 found.append((value.name, id, device))
             }
         }
-        return found
+        return (found, problem)
     }
 
     /// Removes a device of a user from the registry.
@@ -141,14 +172,18 @@ package final class FleetAdmin {
         let known = try names().filter { name == nil || $0.value.name == name }
         guard !known.isEmpty else { throw FleetAdmin.unknown(name) }
         var (count, isFound) = (0, name != nil)
+        var problem: TokenKeepError?
         for (id, value) in known {
             let userKey = try key.user(value.name)
-            let sessions = try listing(of: value.name, id).sessions.filter { isMeant($0.value, selection, userKey) }
+            guard let listed = try listing(of: value.name, id, &problem) else { continue }
+            let sessions = listed.sessions.filter { isMeant($0.value, selection, userKey) }
             guard !sessions.isEmpty || name != nil else { continue }
             isFound = true
             try order(sessions, id, userKey, selection)
             count += sessions.count
         }
+        // Who could not be listed may have such a session.
+        if let problem { throw problem }
         guard isFound else { throw FleetAdmin.unknown(name) }
         return count
     }

@@ -121,7 +121,9 @@ final class EtcdLink {
     }
 
     private func away(_ endpoint: WebAddress, _ words: String) -> RegistryFailure {
-        if let ended = endedCertificate(endpoint) { return ended }
+        let ended = endedCertificate(endpoint)
+        // Without a connection the server did not see the certificate.
+        if let ended, tokenkeep_link_was_reached(link) != 0 { return ended }
         // A server that wants a certificate closes the connection, and libcurl does not always see its alert.
         let mayWantCertificate = !endpoint.isPlain && settings.certificateFile == nil
         return RegistryFailure(
@@ -129,7 +131,8 @@ final class EtcdLink {
             TokenKeepError(
                 .unavailable, "\(endpoint.origin): \(words)", module: "registry",
                 hint: "check the network and the address; the registry may be down"
-                    + (mayWantCertificate ? ", or want a client certificate: --cert FILE --key FILE" : "")))
+                    + (mayWantCertificate ? ", or want a client certificate: --cert FILE --key FILE" : "")
+                    + (ended == nil ? "" : "; this device's certificate has ended, too")))
     }
 
     private func failure(_ result: Int32, _ endpoint: WebAddress) -> RegistryFailure {
@@ -143,8 +146,8 @@ final class EtcdLink {
                     .timedOut, "\(server) did not answer in time", module: "registry", hint: "try again later"))
         case TOKENKEEP_LINK_TOO_LONG:
             return RegistryFailure(
-                .fault, TokenKeepError(.unavailable, "the answer of \(server) is longer than 4 MiB", module: "registry")
-            )
+                .tooLong,
+                TokenKeepError(.unavailable, "the answer of \(server) is longer than 4 MiB", module: "registry"))
         case TOKENKEEP_LINK_UNTRUSTED:
             return RegistryFailure(
                 .certificate,

@@ -204,7 +204,7 @@ package final class EtcdRegistry: Registry {
 
     private func unending() -> RegistryFailure {
         RegistryFailure(
-            .fault,
+            .tooLong,
             TokenKeepError(
                 .unavailable, "the list of \(current.origin) does not end", module: "registry",
                 hint: "its operator: tokenkeep fleet admin list shows who has too many keys"))
@@ -225,9 +225,9 @@ package final class EtcdRegistry: Registry {
     }
 
     package func change(
-        _ changes: [RegistryChange], if key: String, changedAt revision: Int64
+        _ changes: [RegistryChange], ifUnchanged revisions: [String: Int64]
     ) throws(RegistryFailure) -> Bool {
-        try change(changes, [EtcdWire.compare(key, changedAt: revision)])
+        try change(changes, revisions.map { EtcdWire.compare($0.key, changedAt: $0.value) })
     }
 
     private func change(_ changes: [RegistryChange], _ compare: [String]) throws(RegistryFailure) -> Bool {

@@ -10,8 +10,10 @@ package struct FleetBacklog: Sendable {
     /// The sessions here that are not in the registry as they are, and those there that have ended here; nil if the sessions
     /// cannot be read.
     package var unpublished: Int?
-    /// Seconds until the registry takes this device for gone; nil if the device has no lease.
+    /// Seconds until the registry takes this device for gone; nil if the device has no lease, or if that is unknown.
     package var leaseLeft: Int64?
+    /// Whether the registry did not say how long the device's lease lasts.
+    package var isLeaseUnknown = false
 }
 
 extension Fleet {
@@ -31,20 +33,30 @@ extension Fleet {
         backlog.unpublished = unpublished(listing)
         guard let lease = listing.device(device)?.lease, lease != 0 else { return backlog }
         // Some versions refuse the question, and the status is good without the answer.
-        backlog.leaseLeft = (try? registry.timeLeft(lease: lease)) ?? nil
+        do throws(RegistryFailure) {
+            backlog.leaseLeft = try registry.timeLeft(lease: lease)
+        } catch {
+            backlog.isLeaseUnknown = true
+        }
         return backlog
     }
 
     private func unpublished(_ listing: FleetListing) -> Int? {
         guard let found = try? Sessions(store).identified(), found.problem == nil else { return nil }
         let local = LocalSessions(store, key)
-        let here = Set(
-            found.sessions.map {
-                "\(key.accountID(service: $0.info.service, account: $0.info.account)) \(local.identity($0.info, $0.identity)) \($0.info.state.word)"
-            })
-        let there = Set(
-            listing.sessions.filter { $0.device == device }
-                .map { "\($0.accountID) \($0.value.session) \($0.value.state)" })
-        return here.symmetricDifference(there).count
+        var here: [String: [String?]] = [:]
+        for session in found.sessions {
+            let info = session.info
+            // A session's beginning is part of its identity; the time of its validation alone is no reason to publish.
+            here[key.accountID(service: info.service, account: info.account)] = [
+                local.identity(info, session.identity), info.state.word, info.level?.word, info.provider,
+            ]
+        }
+        var there: [String: [String?]] = [:]
+        for session in listing.sessions where session.device == device {
+            let value = session.value
+            there[session.accountID] = [value.session, value.state, value.level, value.provider]
+        }
+        return Set(here.keys).union(there.keys).filter { here[$0] != there[$0] }.count
     }
 }

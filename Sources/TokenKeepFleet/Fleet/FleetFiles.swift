@@ -14,7 +14,7 @@ package enum FleetFiles {
     /// - Throws: ``Status/invalid`` if the file is no PEM of at most 32 KiB.
     package static func authority(_ path: String?) throws(TokenKeepError) -> String? {
         guard let path else { return nil }
-        guard let bytes = try PrivateFile.read(path), bytes.count <= 32768,
+        guard let bytes = try PrivateFile.read(path, followsLinks: true), bytes.count <= 32768,
             let text = String(validating: bytes, as: UTF8.self), text.contains("-----BEGIN CERTIFICATE-----")
         else {
             throw TokenKeepError(
@@ -31,7 +31,8 @@ struct FleetLock: ~Copyable {
     /// - Throws: ``Status/busy`` if another process has it.
     init(_ fleet: String) throws(TokenKeepError) {
         let path = "\(try FleetState.directory())/\(fleet).lock"
-        if access(path, F_OK) != 0 { try PrivateFile.write([], to: path) }
+        // The lock makes its file: a file that is renamed into its place would be another one for each of two first starts.
+        try PrivateFile.makeDirectories(of: path)
         var descriptor: Int32 = -1
         switch tokenkeep_lock_try(AT_FDCWD, path, 0, 0, &descriptor) {
         case 0: self.descriptor = descriptor

@@ -141,9 +141,8 @@ struct FleetOrders {
         let value = OrderValue(
             session: name, service: session.value.service, account: session.value.account, from: from,
             reason: reason, at: now, eventAt: eventAt)
-        // The result of an order that the device could not obey would pass for that of this order.
-        let result = RegistryChange.delete(paths.result(id))
-        try put(value, at: paths.order(device, id), with: [result]) { present in
+        // The result of an order that the device could not obey would pass for that of this order, and is taken away.
+        try put(value, at: paths.order(device, id), answeredAt: paths.result(id)) { present in
             // Time runs differently for each server: what a device may call too old by now is written anew.
             present.session == name && now - present.at <= OrderValue.lifetime / 2
         }
@@ -152,28 +151,48 @@ struct FleetOrders {
 
     /// Writes what is to end everywhere, unless the same is there for a later event.
     func giveEverywhere(_ account: String, _ value: EverywhereValue) throws(TokenKeepError) {
-        try put(value, at: paths.everywhere(account), with: []) { $0.eventAt >= value.eventAt }
+        try put(value, at: paths.everywhere(account), answeredAt: nil) { $0.eventAt >= value.eventAt }
     }
 
-    /// Writes a value, and changes others with it, unless a value is there that will do. Anything else that stands in its
-    /// place, such as a value that does not open, is replaced.
+    /// Writes a value, and takes an older result of it away, unless a value is there that will do. Anything else that stands
+    /// in its place, such as a value that does not open, is replaced.
+    ///
+    /// A request may be sent twice, and the value may have been obeyed in between: the result has changed then.
     private func put<Value: FleetValue>(
-        _ value: Value, at path: String, with others: [RegistryChange], unless willDo: (Value) -> Bool
+        _ value: Value, at path: String, answeredAt result: String?, unless willDo: (Value) -> Bool
     ) throws(TokenKeepError) {
-        let changes: [RegistryChange] = [.put(path, try value.sealed(key, for: path), lease: 0)] + others
+        var changes: [RegistryChange] = [.put(path, try value.sealed(key, for: path), lease: 0)]
+        if let result { changes.append(.delete(result)) }
+        var before: Int64?
         for _ in 0..<FleetOrders.attempts {
-            let listing = try Fleet.reporting { () throws(RegistryFailure) in
-                try registry.list(prefix: path, keysOnly: false)
-            }
-            let present = listing.entries.first { $0.key == path }
+            let present = try entry(path)
             if let present, let present = Value.open(present, key), willDo(present) { return }
+            var revisions = [path: present?.changedAt ?? 0]
+            if let result {
+                let answer = try entry(result)
+                if let answer, answer.changedAt > before ?? .max, isObeyed(answer) { return }
+                before = before ?? answer?.changedAt ?? 0
+                revisions[result] = answer?.changedAt ?? 0
+            }
+            let expected = revisions
             let isWritten = try Fleet.reporting { () throws(RegistryFailure) in
-                try registry.change(changes, if: path, changedAt: present?.changedAt ?? 0)
+                try registry.change(changes, ifUnchanged: expected)
             }
             if isWritten { return }
         }
         throw TokenKeepError(
             .busy, "the order was not written: others change it all the time", module: "registry",
             hint: "try again later")
+    }
+
+    private func entry(_ path: String) throws(TokenKeepError) -> RegistryEntry? {
+        let listing = try Fleet.reporting { () throws(RegistryFailure) in
+            try registry.list(prefix: path, keysOnly: false)
+        }
+        return listing.entries.first { $0.key == path }
+    }
+
+    private func isObeyed(_ answer: RegistryEntry) -> Bool {
+        ResultValue.open(answer, key).map { $0.outcome != .expired } ?? false
     }
 }

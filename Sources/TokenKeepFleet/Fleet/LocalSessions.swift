@@ -9,8 +9,11 @@ final class LocalSessions {
     /// The person of each session's ID token, by the session's identity: a record is read once.
     private var people: [String: (subject: String?, email: String?)] = [:]
     /// When each session began, by the registry's clock, as it was computed when the session was seen first: by its identity.
-    /// The clock is the server's, and must not move a session behind an order.
+    /// The clock is the server's, and must not move a session behind an order. A beginning that is not known stays so.
     var beginnings: [String: Int64] = [:]
+
+    /// In ``beginnings``: of a session whose beginning is not known.
+    private static let unknown: Int64 = -1
 
     init(_ store: Store, _ key: FleetKey) { (self.store, self.key) = (store, key) }
 
@@ -32,8 +35,9 @@ final class LocalSessions {
         let found = sessions.map { session in
             let info = session.info
             let id = identity(info, session.identity)
-            let signedInAt = session.signedInAt.flatMap { before[id] ?? beginning($0, offset: offset) }
-            if let signedInAt, offset != nil { beginnings[id] = signedInAt }
+            let began = session.signedInAt.map { before[id] ?? beginning($0, offset: offset) ?? LocalSessions.unknown }
+            if let began, offset != nil { beginnings[id] = began }
+            let signedInAt = began == LocalSessions.unknown ? nil : began
             let local = LocalSession(
                 service: info.service, account: info.account, provider: info.provider ?? "", id: id,
                 signedInAt: signedInAt)
@@ -50,7 +54,7 @@ final class LocalSessions {
     }
 
     /// A sign-in by the registry's clock; nil for a time to come: this machine's clock was wrong at the sign-in and is right
-    /// by now, so that the beginning is not known.
+    /// by now, so that the beginning is not known. A false time that is past by the first look here cannot be told from a true one.
     private func beginning(_ time: UnixTime, offset: Int64?) -> Int64? {
         let now = RegistryClock.time(UnixTime.now.rawValue, offset: offset)
         let began = RegistryClock.time(time.rawValue, offset: offset)

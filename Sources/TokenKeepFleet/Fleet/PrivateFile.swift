@@ -30,8 +30,10 @@ enum PrivateFile {
     }
 
     /// Reads a file; nil if there is none.
-    static func read(_ path: String) throws(TokenKeepError) -> [UInt8]? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    ///
+    /// - Parameter followsLinks: for a file that the user names: a certificate is often a link to the newest.
+    static func read(_ path: String, followsLinks: Bool = false) throws(TokenKeepError) -> [UInt8]? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (followsLinks ? 0 : O_NOFOLLOW))
         guard descriptor >= 0 else {
             if errno == ENOENT || errno == ENOTDIR { return nil }
             throw failure(path, "read")
@@ -47,7 +49,7 @@ enum PrivateFile {
         return nil
     }
 
-    private static func makeDirectories(of path: String) throws(TokenKeepError) {
+    static func makeDirectories(of path: String) throws(TokenKeepError) {
         var made = ""
         for part in path.split(separator: "/").dropLast() {
             made += "/\(part)"

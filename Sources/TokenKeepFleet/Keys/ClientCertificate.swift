@@ -13,15 +13,17 @@ package enum ClientCertificate {
     /// - Throws: ``Status/invalid`` if the file has no certificate as PEM, or one with a common name.
     package static func check(_ path: String?) throws(TokenKeepError) {
         guard let path else { return }
-        guard let bytes = try PrivateFile.read(path), let name = bytes.withUnsafeBytes({ hasCommonName($0) }) else {
+        guard let bytes = try PrivateFile.read(path, followsLinks: true),
+            let isNamed = bytes.withUnsafeBytes({ hasCommonName($0) })
+        else {
             throw TokenKeepError(.invalid, "\(path) has no certificate", hint: "a PEM file of at most 64 KiB")
         }
-        guard !name else { throw EtcdAnswers.commonName }
+        guard !isNamed else { throw EtcdAnswers.commonName }
     }
 
     /// Whether the first certificate of a file is not valid any more. false if that cannot be told.
     static func hasEnded(_ path: String) -> Bool {
-        guard let bytes = try? PrivateFile.read(path) else { return false }
+        guard let bytes = try? PrivateFile.read(path, followsLinks: true) else { return false }
         return bytes.withUnsafeBytes { end($0) }.map { $0 < UnixTime.now.rawValue } ?? false
     }
 

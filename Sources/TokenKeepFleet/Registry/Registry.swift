@@ -53,6 +53,8 @@ package struct RegistryFailure: Error {
         case leaseGone
         /// The revision is not kept any more.
         case compacted
+        /// What was asked for is longer than a listing or an answer may be.
+        case tooLong
         /// All else: an answer that no registry gives, a limit.
         case fault
     }
@@ -83,9 +85,9 @@ package protocol Registry: AnyObject {
     func change(_ changes: [RegistryChange], ifAbsent absent: [String]) throws(RegistryFailure) -> Bool
     /// Makes changes at once, if all of the keys `present` exist. Returns whether the changes were made.
     func change(_ changes: [RegistryChange], ifPresent present: [String]) throws(RegistryFailure) -> Bool
-    /// Makes changes at once, if a key was last changed at a revision; 0 for a key that is absent. Returns whether the
-    /// changes were made.
-    func change(_ changes: [RegistryChange], if key: String, changedAt revision: Int64) throws(RegistryFailure) -> Bool
+    /// Makes changes at once, if each of the keys was last changed at its revision; 0 for a key that is absent. Returns
+    /// whether the changes were made.
+    func change(_ changes: [RegistryChange], ifUnchanged revisions: [String: Int64]) throws(RegistryFailure) -> Bool
     /// A new lease of so many seconds.
     func grant(seconds: Int64) throws(RegistryFailure) -> Int64
     /// Renews a lease. ``RegistryFailure/Kind/leaseGone`` if it has ended.

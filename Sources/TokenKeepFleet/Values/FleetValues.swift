@@ -16,6 +16,9 @@ package enum FleetMember: Sendable {
 
 /// The members of an opened value.
 package struct FleetMembers {
+    /// The last second of the year 9999.
+    static let latest: Int64 = 253_402_300_799
+
     let json: JSONValue
 
     /// A text of at most 1024 bytes; nil if there is none.
@@ -25,7 +28,7 @@ package struct FleetMembers {
 
     /// Unix seconds up to the year 9999; nil for any other number, with which nobody could count.
     package func time(_ name: String) -> Int64? {
-        json[name]?.integer.flatMap { (0...253_402_300_799).contains($0) ? $0 : nil }
+        json[name]?.integer.flatMap { (0...FleetMembers.latest).contains($0) ? $0 : nil }
     }
 
     /// An id of hexadecimal digits.
