@@ -19,7 +19,7 @@ func run(_ options: ProviderOptions) throws(TokenKeepError) {
         _ = write(descriptor, &byte, 1)
         close(descriptor)
     }
-    provider.serve()
+    try provider.serve()
 }
 
 do throws(TokenKeepError) {
