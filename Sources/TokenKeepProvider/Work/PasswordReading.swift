@@ -68,7 +68,9 @@ enum PasswordReading {
     ) throws(TokenKeepError) {
         while true {
             guard !isOver() else { throw PasswordInput.ended }
-            guard !deadline.hasPassed else { throw TokenKeepError(.timedOut, "\(source) gave no password in two minutes") }
+            guard !deadline.hasPassed else {
+                throw TokenKeepError(.timedOut, "\(source) gave no password in two minutes")
+            }
             var file = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             if poll(&file, 1, 100) > 0 { return }
         }
