@@ -6,8 +6,23 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+static struct rlimit former_limit;
+
+void tokenkeep_allow_descriptors(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    rlim_t most = limit.rlim_max < 65536 ? limit.rlim_max : 65536;
+    if (limit.rlim_cur >= most)
+        return;
+    struct rlimit raised = {most, limit.rlim_max};
+    if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
+        former_limit = limit;
+}
 
 // Runs in the child: async-signal-safe calls alone.
 static void become(const char *path, char *const environment[], int input, int output, pid_t parent) {
@@ -25,6 +40,8 @@ static void become(const char *path, char *const environment[], int input, int o
         _exit(127);
     if (close_range(3, ~0U, 0) != 0)
         _exit(127);
+    if (former_limit.rlim_max != 0)
+        setrlimit(RLIMIT_NOFILE, &former_limit);
     if (chdir("/") != 0)
         _exit(127);
     char *arguments[] = {(char *)path, NULL};

@@ -61,6 +61,7 @@ extension Provider {
                 guard owner.isEmpty else { return }
                 clients.remove(name)
                 dropPrompts(of: name)
+                dropInputs(of: name)
             } else {
                 nameChanged(name, owner)
             }
@@ -73,10 +74,15 @@ extension Provider {
     private static let takenAtOnce = 32
 
     /// Works until the program must end: the bus is gone, or the names are given back.
-    func serve() {
+    ///
+    /// - Throws: ``Status/unavailable`` if the bus cannot be read: what sd-bus dropped for want of a descriptor is lost.
+    func serve() throws(TokenKeepError) {
         let signals = tokenkeep_signals_open()
         while true {
             let result = takeMessages()
+            if result == -EXFULL || result == -ECHRNG {
+                throw TokenKeepError(.unavailable, "the bus cannot be read: too few descriptors are free")
+            }
             if result < 0 || isLeaving && result == 0 && !hasWorkInFlight { return }
             // Calls of the bus by what follows may leave messages in sd-bus's queue: they are taken before the next wait.
             wait(signals, mayBlock: result == 0 && ready.isEmpty)

@@ -21,6 +21,8 @@ final class Provider {
     /// Secrets of the collection `session`, by the items' identifiers.
     var memory: [String: SecretBytes] = [:]
     var clients = Clients()
+    /// The passwords of calls of our own interface that are not answered.
+    var inputs: [ObjectIdentifier: PasswordInput] = [:]
     var prompts: [String: UnlockPrompt] = [:]
     /// How many prompts were shown.
     var shownPrompts: UInt64 = 0
@@ -111,14 +113,18 @@ final class Provider {
 
     // MARK: the index
 
+    /// Counts a call among those of its client that are not answered.
+    func hold(_ message: BusMessage) throws(Refusal) {
+        guard message.holding == nil else { return }
+        message.holding = try clients.unanswered.hold(message.size, of: message.sender)
+    }
+
     /// Calls `body` once each change that was announced before this call is in the index.
     ///
     /// An error of `body`, or of reading the vault, answers `message`. So does too much that the client's calls wait with.
     func whenFresh(_ message: BusMessage, _ body: @escaping () throws(Refusal) -> Void) {
         do throws(Refusal) {
-            if message.holding == nil {
-                message.holding = try clients.unanswered.hold(message.size, of: message.sender)
-            }
+            try hold(message)
         } catch {
             return bus.fail(message, error)
         }

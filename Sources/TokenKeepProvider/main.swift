@@ -8,6 +8,7 @@ import TokenKeepTerminal
 /// Runs the program, and returns its exit code.
 func run(_ options: ProviderOptions) throws(TokenKeepError) {
     tokenkeep_forbid_cores()
+    tokenkeep_allow_descriptors()
     guard tokenkeep_gcrypt_start() == 0 else { throw TokenKeepError(.internal, "libgcrypt cannot be used") }
     let provider = try Provider(
         try Bus(), try Store(StoreConfiguration(stackText: "any required vault")), options)
@@ -19,7 +20,7 @@ func run(_ options: ProviderOptions) throws(TokenKeepError) {
         _ = write(descriptor, &byte, 1)
         close(descriptor)
     }
-    provider.serve()
+    try provider.serve()
 }
 
 do throws(TokenKeepError) {

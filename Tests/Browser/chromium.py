@@ -3,12 +3,13 @@ import base64
 import fcntl
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Support"))
-from patience import wait_until  # noqa: E402
+from patience import PATIENCE, wait_until  # noqa: E402
 
 
 class Unavailable(Exception):
@@ -53,6 +54,8 @@ class Chromium:
 
     def receive(self):
         while b"\0" not in self.unread:
+            ready, _, _ = select.select([self.answers], [], [], PATIENCE)
+            assert ready, "Chromium does not answer"
             part = os.read(self.answers, 65536)
             if not part:
                 raise EOFError
@@ -105,6 +108,6 @@ class Chromium:
             self.call("Browser.close")
         except EOFError:
             pass
-        self.process.wait(30)
+        self.process.wait(PATIENCE)
         os.close(self.commands)
         os.close(self.answers)

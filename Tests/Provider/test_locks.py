@@ -2,19 +2,25 @@
 import contextlib
 import os
 import pty
+import resource
+import select
 import shutil
 import signal
 import stat
 import subprocess
+import sys
 import unittest
 import unittest.mock
 
+import tests_clock
 from client import (
     COLLECTION, DEFAULT, ITEM, LOGIN, PROMPT, PROPERTIES, ROOT, SERVICE, Client, Refused)
-from jeepney import MessageType
+from jeepney import HeaderFields, MessageType
 from patience import PATIENCE, wait_until
 from test_interface import Case
 from world import PROVIDER, World
+
+OURS, OUR_PATH = "org.tokenkeep.SecretService1", "/org/tokenkeep/SecretService1"
 
 # A pinentry that answers with the words of a file, one line for each question, and notes what it was told.
 PINENTRY = """#!/usr/bin/python3
@@ -174,23 +180,42 @@ class Unlocking(Locked):
         self.assertEqual(ours.call(path, interface, "Lock"), 0)
         self.assertTrue(self.client.get(LOGIN, COLLECTION, "Locked"))
 
+    def ours(self):
+        client = Client(self.world.address, destination=OURS, fds=True)
+        self.addCleanup(client.close)
+        return client
+
+    def send_password(self, client, text=None):
+        """Calls Unlock with a descriptor of its own, and does not wait. Returns the other end, open without a text."""
+        reading, writing = os.pipe()
+        if text is not None:
+            os.write(writing, text)
+            os.close(writing)
+        with os.fdopen(reading, "rb") as file:
+            client.connection.send(client.message(OUR_PATH, OURS, "Unlock", "h", file))
+        if text is None:
+            self.addCleanup(os.close, writing)
+        return writing
+
+    @contextlib.contextmanager
+    def stopped(self):
+        """What is sent inside finds the provider asleep, and waits for it all at once."""
+        self.provider.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.provider.send_signal(signal.SIGCONT)
+
     def test_a_storm_of_wrong_passwords_does_not_keep_another_from_its_unlock(self):
         self.begin()
-        path, interface = "/org/tokenkeep/SecretService1", "org.tokenkeep.SecretService1"
-        storming, other = (Client(self.world.address, destination=interface, fds=True) for _ in range(2))
-        self.addCleanup(storming.close)
-        self.addCleanup(other.close)
-        for _ in range(12):
-            # Each has its own descriptor, whose first line is read.
-            reading, writing = os.pipe()
-            os.write(writing, b"wrong\n")
-            os.close(writing)
-            with os.fdopen(reading, "rb") as file:
-                storming.connection.send(storming.message(path, interface, "Unlock", "h", file))
+        storming, other = self.ours(), self.ours()
+        with self.stopped():
+            for _ in range(12):
+                self.send_password(storming, b"wrong\n")
+            self.send_password(other, b"pw\n")
         # A search is answered while passwords are tried, and the other client's turn comes before the storm's end.
         self.refused("IsLocked", self.client.search, {"a": "1"})
-        with open(self.world.password_file("pw"), "rb") as file:
-            self.assertEqual(other.call(path, interface, "Unlock", "h", file), 0)
+        self.assertEqual(other.replies(1)[0].body, (0,))
         answered = []
         with contextlib.suppress(TimeoutError):
             while True:
@@ -200,6 +225,81 @@ class Unlocking(Locked):
         self.assertEqual(len(self.client.search({"service": "s"})[0]), 1)
         statuses = {reply.body[0] for reply in answered + storming.replies(12 - len(answered))}
         self.assertEqual(statuses, {6})
+
+    def test_a_password_that_does_not_come_holds_up_its_own_call_alone(self):
+        self.begin()
+        waiting, leaving, other = self.ours(), self.ours(), self.ours()
+        pipe = self.send_password(waiting)
+        left = self.send_password(leaving)
+        self.send_password(other, b"pw\n")
+        self.assertEqual(other.replies(1)[0].body, (0,))
+        self.assertEqual(other.call(OUR_PATH, OURS, "Lock"), 0)
+        # The line's end is enough, and the reading ends with its client.
+        os.write(pipe, b"pw\n")
+        self.assertEqual(waiting.replies(1)[0].body, (0,))
+        watch = select.poll()
+        watch.register(left, select.POLLERR)
+        self.assertEqual(watch.poll(0), [])
+        leaving.close()
+        wait_until(lambda: watch.poll(0), "the end of the reading")
+
+    def test_a_password_that_does_not_come_ends_with_the_provider(self):
+        self.begin()
+        client = self.ours()
+        self.send_password(client)
+        client.call(OUR_PATH, PROPERTIES, "Get", "ss", OURS, "VaultId")
+        self.assertEqual(self.world.stop(self.provider), 0)
+        self.assertIn("the descriptor is no longer needed, for python3 (pid ", self.world.logged())
+
+    def test_a_password_that_does_not_come_ends_after_two_minutes(self):
+        # Programs of the tests beside this one live by the same clock, which must not be set for them.
+        environment = {name: value for name, value in os.environ.items() if name not in tests_clock.environment()}
+        done = subprocess.run([tests_clock.RUN, sys.executable, "-m", "unittest", "own_clock"], env=environment, check=False,
+                              cwd=os.path.dirname(os.path.abspath(__file__)), timeout=PATIENCE, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_client_has_at_most_16_passwords_unanswered(self):
+        """Each is a descriptor of the provider's: none left would cost the connection to the bus."""
+        self.begin()
+        storming, other = self.ours(), self.ours()
+        for _ in range(400):
+            self.send_password(storming)
+        refused = storming.replies(384)
+        self.assertEqual({reply.header.fields[HeaderFields.error_name] for reply in refused},
+                         {"org.freedesktop.DBus.Error.LimitsExceeded"})
+        self.assertEqual({reply.body[0] for reply in refused}, {"too many calls of Unlock are not answered yet"})
+        self.send_password(other, b"pw\n")
+        self.assertEqual(other.replies(1)[0].body, (0,))
+
+    def test_messages_may_carry_more_descriptors_than_the_usual_limit(self):
+        """A message carries up to 253."""
+        kept = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, kept[1]))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, kept)
+        self.begin()
+        limit, _ = resource.prlimit(self.provider.pid, resource.RLIMIT_NOFILE)
+        self.assertEqual(limit, 65536 if kept[1] == resource.RLIM_INFINITY else min(kept[1], 65536))
+
+    def test_passwords_of_a_client_that_left_are_not_tried(self):
+        self.begin()
+        storming, other = self.ours(), self.ours()
+        with self.stopped():
+            for _ in range(12):
+                self.send_password(storming, b"wrong\n")
+            storming.close()
+        self.send_password(other, b"pw\n")
+        self.assertEqual(other.replies(1)[0].body, (0,))
+        # Its end waits for calls in flight.
+        self.world.stop(self.provider)
+        self.assertLess(self.world.logged().count("wrong"), 6, self.world.logged())
+
+    def test_a_bus_that_cannot_be_read_is_a_failure(self):
+        self.begin()
+        client = self.ours()
+        resource.prlimit(self.provider.pid, resource.RLIMIT_NOFILE, (3, 3))
+        self.send_password(client, b"pw\n")
+        self.assertEqual(self.provider.wait(PATIENCE), 4)
+        self.assertIn("the bus cannot be read: too few descriptors are free\n", self.world.logged())
 
     def test_the_program_tells_what_the_provider_answered(self):
         self.begin()
@@ -264,6 +364,12 @@ with open("/proc/self/stat") as file:
     begin, end = map(int, file.read().rsplit(")", 1)[1].split()[47:49])
 ctypes.memset(begin, 0, end - begin)
 """
+
+
+def start_now():
+    """The start, in ticks since boot, of a process that starts now."""
+    done = subprocess.run(["cat", "/proc/self/stat"], stdout=subprocess.PIPE, text=True, check=True)
+    return int(done.stdout.rsplit(")", 1)[1].split()[19])
 
 
 class Pinentry(Locked):
@@ -384,48 +490,67 @@ class Pinentry(Locked):
             process = self.ask([DEFAULT], DISPLAY=":7")
         with open(f"/proc/{process.pid}/environ", "rb") as file:
             self.assertEqual(file.read().strip(b"\0"), b"")
-        # Neither a child nor the parent of the program has a display: the prompt stays open.
+        # No child of the program has a display: the prompt stays open.
         wait_until(lambda: "pinentry is missing or has no display: run tokenkeep unlock" in self.world.logged(), "the log line")
         self.world.unlock()
         self.assertEqual(process.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
         self.world.lock()
-        with unittest.mock.patch(f"{__name__}.ASKING", text + "import os\n"):
-            parent = subprocess.Popen(
-                ["sh", "-c", '"$@"; exit', "sh", "/usr/bin/python3", "-c", self.asking_text([DEFAULT])],
-                env={**self.world.environment, "DISPLAY": ":7"}, stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
-        self.addCleanup(parent.stdout.close)
-        self.addCleanup(parent.wait, PATIENCE)
-        self.assertEqual(parent.stdout.readline(), "asking\n")
-        self.assertEqual(parent.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
+        child = 'import subprocess\nchild = subprocess.Popen(["sleep", "1000"], env=dict(DISPLAY=":7"))\n'
+        with unittest.mock.patch(f"{__name__}.ASKING", text.replace("import ctypes", child + "import ctypes") + "child.kill()\n"):
+            process = self.ask([DEFAULT])
+        self.assertEqual(process.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
+        self.assertIn("DISPLAY=:7", self.asked())
 
-    def test_a_program_that_overwrites_its_environment_and_has_a_crash_handler(self):
-        """Chromium's is a child of process 1, and lies beside Chromium."""
+    def start(self, *command, **environment):
+        process = subprocess.Popen(command, env={**self.world.environment, **environment}, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait, PATIENCE)
+        self.addCleanup(process.kill)
+        return process
+
+    def browser(self, *displays):
+        """Starts a program on display 7 from a shell on display 5, then its crash handlers. The program overwrites its environment."""
         folder = os.path.join(self.world.home, "browser")
-        os.mkdir(folder)
-        for name in ("python3", "sleep"):
-            shutil.copy(f"/usr/bin/{name}", folder)
-        program, handler, ready = (os.path.join(folder, name) for name in ("python3", "sleep", "ready"))
-        text = f"{WITHOUT_ENVIRONMENT}\nimport os, time\nwhile not os.path.exists({ready!r}): time.sleep(0.01)\n"
-
-        def start(*command, **environment):
-            process = subprocess.Popen(command, env={**self.world.environment, **environment}, stdin=subprocess.DEVNULL,
-                                       stdout=subprocess.PIPE, text=True)
-            self.addCleanup(process.stdout.close)
-            self.addCleanup(process.wait, PATIENCE)
-            self.addCleanup(process.kill)
-            return process
-
-        self.begin_asking("pw")
-        start("sleep", "1000", DISPLAY=":6")
-        browser = start(program, "-c", text + self.asking_text([DEFAULT]), DISPLAY=":7")
-        with open(f"/proc/{browser.pid}/environ", "rb") as file:
-            wait_until(lambda: file.seek(0) == 0 and not file.read().strip(b"\0"), "the end of its environment")
-        start(handler, "1000", DISPLAY=":8")
+        other = os.path.join(self.world.home, "other")
+        for path, handler in ((folder, "chrome_crashpad_handler"), (folder, "sleep"), (other, "chrome_crashpad_handler")):
+            os.makedirs(path, exist_ok=True)
+            shutil.copy("/usr/bin/sleep", os.path.join(path, handler))
+        program, ready = os.path.join(folder, "python3"), os.path.join(folder, "ready")
+        shutil.copy("/usr/bin/python3", program)
+        text = (f"{WITHOUT_ENVIRONMENT}\nimport os, time\nprint('begun', flush=True)\n"
+                f"while not os.path.exists({ready!r}): time.sleep(0.01)\n")
+        before = start_now()
+        self.start(os.path.join(folder, "chrome_crashpad_handler"), "1000", DISPLAY=":4")
+        wait_until(lambda: start_now() > before + 1, "a later start")
+        browser = self.start("sh", "-c", 'DISPLAY=:7 "$@"; exit', "sh", program, "-c", text + self.asking_text([DEFAULT]),
+                             DISPLAY=":5")
+        self.assertEqual(browser.stdout.readline(), "begun\n")
+        # Neither another program of the folder nor another folder's handler counts.
+        self.start(os.path.join(folder, "sleep"), "1000", DISPLAY=":6")
+        self.start(os.path.join(other, "chrome_crashpad_handler"), "1000", DISPLAY=":6")
+        for display in displays:
+            self.start(os.path.join(folder, "chrome_crashpad_handler"), "1000", DISPLAY=display)
         with open(ready, "w", encoding="utf-8"):
             pass
         self.assertEqual(browser.stdout.readline(), "asking\n")
+        return browser
+
+    def test_a_program_that_overwrites_its_environment_and_has_a_crash_handler(self):
+        """Chromium's is a child of process 1, and lies beside Chromium."""
+        self.begin_asking("pw")
+        browser = self.browser(":8", ":8")
         self.assertEqual(browser.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
-        self.assertIn("DISPLAY=:8", self.asked())
+        self.assertEqual([line for line in self.asked() if line.startswith("DISPLAY")], ["DISPLAY=:8"])
+
+    def test_crash_handlers_on_several_displays(self):
+        """Which is the program's is not known."""
+        self.begin_asking("pw")
+        browser = self.browser(":8", ":9")
+        wait_until(lambda: "pinentry is missing or has no display: run tokenkeep unlock" in self.world.logged(), "the log line")
+        self.world.unlock()
+        self.assertEqual(browser.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
+        self.assertEqual(self.asked(), [])
 
     def test_a_program_that_is_no_pinentry(self):
         self.begin("--pinentry", "/bin/echo")

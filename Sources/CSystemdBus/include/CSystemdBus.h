@@ -23,6 +23,11 @@ int tokenkeep_event_open(void);
 /* Makes the process non-dumpable and its core size zero: a core holds no secret. */
 void tokenkeep_forbid_cores(void);
 
+/* Lets the process have as many file descriptors as the hard limit allows, 65536 at most. A message on the
+   bus may carry 253. Programs that tokenkeep_asking_start starts get the former limit: select(2) takes 1024.
+ */
+void tokenkeep_allow_descriptors(void);
+
 /* Starts a program in a session of its own, with pipes as its standard input and output and nothing as its
    standard error. The program gets SIGINT when the calling thread ends. Other descriptors are closed in it.
    0, or an errno. */

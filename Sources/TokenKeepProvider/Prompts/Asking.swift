@@ -4,25 +4,29 @@ import TokenKeepCore
 extension Provider {
     /// Asks the user for the vault's password, if there is a way to ask.
     ///
-    /// One question at a time: its answer serves every prompt. If there is no answer, the next prompt's user is asked.
-    ///
-    /// - Returns: whether a user is being asked now.
-    @discardableResult
-    func ask(_ path: String, _ prompt: UnlockPrompt) -> Bool {
-        let name = caller(of: prompt.owner)
-        guard options.mayPrompt, let caller = bus.process(of: prompt.owner).flatMap(CallingProgram.init),
-            caller.hasDisplay || caller.terminal != nil
-        else {
+    /// One question at a time: its answer serves every prompt. If there is no answer, the next prompt's user is asked. A worker
+    /// looks for the user, among all processes if need be.
+    func ask(_ path: String, _ prompt: UnlockPrompt) {
+        prompts[path]?.isLookedAt = true
+        guard options.mayPrompt, let process = bus.process(of: prompt.owner) else { return ask(path, prompt, nil) }
+        run(on: nil, for: prompt.owner, { CallingProgram(process) }) { [self] caller in
+            guard let prompt = prompts[path] else { return askNext() }
+            ask(path, prompt, caller)
+        }
+    }
+
+    private func ask(_ path: String, _ prompt: UnlockPrompt, _ caller: CallingProgram?) {
+        prompts[path]?.isLookedAt = false
+        let name = self.caller(of: prompt.owner)
+        // A prompt whose user cannot be asked keeps no other from its turn.
+        guard let caller, caller.hasDisplay || caller.terminal != nil else {
             dismissSoon(path, name)
-            return false
+            return askNext()
         }
-        guard !prompts.values.contains(where: { $0.question != nil }) else {
-            endLater(path)
-            return true
-        }
+        guard !isAsking else { return endLater(path) }
         guard let program = pinentry(), !caller.hidesDisplay || caller.terminal != nil else {
             leaveOpen(path, name, hasDisplay: caller.hasDisplay)
-            return false
+            return askNext()
         }
         let question = PasswordQuestion(program: program, caller: caller, text: "Password of the vault, for \(name)")
         prompts[path]?.question = question
@@ -31,8 +35,9 @@ extension Provider {
             prompts[path]?.question = nil
             ended(outcome, path, name)
         }
-        return true
     }
+
+    private var isAsking: Bool { prompts.values.contains { $0.question != nil } }
 
     private func ended(_ outcome: PasswordQuestion.Outcome, _ path: String, _ name: String) {
         switch outcome {
@@ -48,12 +53,9 @@ extension Provider {
 
     /// Asks for the prompt that waits longest for another prompt's question. That question had no answer.
     private func askNext() {
-        let waiting = prompts.filter { $0.value.isRunning && !$0.value.wasAsked }
-        // A prompt whose user cannot be asked keeps no other from its turn.
-        for next in waiting.sorted(by: { ($0.value.turn ?? 0) < ($1.value.turn ?? 0) }) where ask(next.key, next.value)
-        {
-            return
-        }
+        let waiting = prompts.filter { $0.value.isRunning && !$0.value.wasAsked && !$0.value.isLookedAt }
+        guard !isAsking, let next = waiting.min(by: { ($0.value.turn ?? 0) < ($1.value.turn ?? 0) }) else { return }
+        ask(next.key, next.value)
     }
 
     /// Keeps the prompt of a program with a display open: Chromium deletes its cookies after one dismissal, and waits

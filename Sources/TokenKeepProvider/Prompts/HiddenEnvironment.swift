@@ -1,3 +1,4 @@
+import CSystemdBus
 import Glibc
 import TokenKeepCore
 
@@ -6,14 +7,31 @@ extension CallingProgram {
     /// The processes that are looked at.
     private static let limit = 4096
 
-    /// The environment of the first relative or companion of this user that has a display.
+    /// The environment of a process near this one that has a display.
+    ///
+    /// The crash handler has the program's own. A child's is what the program gave to the child. A parent's says nothing:
+    /// `DISPLAY=:1 chromium` is typed into a shell on another display.
     static func environmentOfOthers(than process: pid_t) -> [String: String] {
-        for other in relatives(of: process) + companions(of: process) {
-            guard isOwn(other), let bytes = read("/proc/\(other)/environ", atMost: 1 << 18) else { continue }
-            let found = environment(in: bytes)
-            if found["DISPLAY"] != nil || found["WAYLAND_DISPLAY"] != nil { return found }
+        let hidden = ["DISPLAY": ""]
+        let handlers = crashHandlers(of: process).compactMap(ownEnvironment)
+        if let first = handlers.first {
+            return handlers.allSatisfy { hasSameDisplay($0, first) } ? first : hidden
         }
-        return ["DISPLAY": ""]
+        return children(of: process).lazy.compactMap(ownEnvironment).first ?? hidden
+    }
+
+    private static func hasSameDisplay(_ one: [String: String], _ other: [String: String]) -> Bool {
+        one["DISPLAY"] == other["DISPLAY"] && one["WAYLAND_DISPLAY"] == other["WAYLAND_DISPLAY"]
+    }
+
+    /// The environment of a process of this user, if it has a display; nil also if the number became another program's meanwhile.
+    private static func ownEnvironment(of process: pid_t) -> [String: String]? {
+        guard let before = ProcessState(process), isOwn(process),
+            let bytes = read("/proc/\(process)/environ", atMost: 1 << 18),
+            ProcessState(process)?.start == before.start
+        else { return nil }
+        let found = environment(in: bytes)
+        return found["DISPLAY"] != nil || found["WAYLAND_DISPLAY"] != nil ? found : nil
     }
 
     private static func isOwn(_ process: pid_t) -> Bool {
@@ -21,12 +39,14 @@ extension CallingProgram {
         return stat("/proc/\(process)", &owner) == 0 && owner.st_uid == geteuid()
     }
 
-    /// The children and ancestors of a process.
-    private static func relatives(of process: pid_t) -> [pid_t] {
+    private static func children(of process: pid_t) -> [pid_t] {
         let children = read("/proc/\(process)/task/\(process)/children", atMost: 4096) ?? []
-        var found = children.split(separator: UInt8(ascii: " ")).compactMap {
-            pid_t(String(decoding: $0, as: UTF8.self))
-        }
+        return children.split(separator: UInt8(ascii: " ")).compactMap { pid_t(String(decoding: $0, as: UTF8.self)) }
+    }
+
+    /// The ancestors below process 1, the parent first.
+    private static func ancestors(of process: pid_t) -> [pid_t] {
+        var found: [pid_t] = []
         var next = ProcessState(process)?.parent ?? 0
         while next > 1, found.count < 64 {
             found.append(next)
@@ -35,17 +55,22 @@ extension CallingProgram {
         return found
     }
 
-    /// The processes whose program lies in the folder of the process's own, and that started after it: Chromium's crash handler
-    /// keeps its environment, and is a child of process 1.
-    private static func companions(of process: pid_t) -> [pid_t] {
-        // Programs of all kinds lie in a folder of this name.
-        guard let folder = folder(of: process), !folder.hasSuffix("/bin"),
-            let start = ProcessState(process)?.start
-        else { return [] }
-        return (DirectoryNames.visible(in: "/proc") ?? []).compactMap { pid_t($0) }.prefix(limit).filter {
-            guard $0 != process, Self.folder(of: $0) == folder, let other = ProcessState($0) else { return false }
-            return other.start >= start
-        }
+    /// The crash handlers that a Chromium or Electron program may have started, the nearest in time first. Each keeps its
+    /// environment, and has left the program for process 1 or a subreaper, which is an ancestor of both.
+    private static func crashHandlers(of process: pid_t) -> [pid_t] {
+        guard let folder = folder(of: process), let start = ProcessState(process)?.start else { return [] }
+        let parents = Set(ancestors(of: process) + [1, process])
+        let found = (DirectoryNames.visible(in: "/proc") ?? []).compactMap { pid_t($0) }.prefix(limit)
+            .compactMap { other -> (pid_t, UInt64)? in
+                guard read("/proc/\(other)/comm", atMost: 64)?.starts(with: "chrome_crashpad".utf8) == true,
+                    let state = ProcessState(other), state.start >= start, parents.contains(state.parent),
+                    let itsFolder = Self.folder(of: other),
+                    // Containers have folders of the same name.
+                    tokenkeep_is_same_file("/proc/\(process)/root\(folder)", "/proc/\(other)/root\(itsFolder)") != 0
+                else { return nil }
+                return (other, state.start)
+            }
+        return found.sorted { $0.1 < $1.1 }.map(\.0)
     }
 
     /// The folder of a process's program; nil if the program is another user's, or gone.

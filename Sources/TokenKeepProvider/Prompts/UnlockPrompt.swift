@@ -16,6 +16,8 @@ struct UnlockPrompt {
     var earliestEnd: Deadline?
     /// Whether the user was asked for this prompt.
     var wasAsked = false
+    /// Whether a worker looks for the user.
+    var isLookedAt = false
     /// Ends the question to the user; nil while none is asked.
     var question: PasswordQuestion?
 

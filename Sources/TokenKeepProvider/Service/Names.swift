@@ -47,6 +47,7 @@ extension Provider {
         if !reason.isEmpty { Log.line("\(reason): the name is given back") }
         isLeaving = true
         for path in prompts.keys.sorted() { complete(path, isDismissed: true) }
+        for input in inputs.values { input.end() }
         for name in [Provider.name, Provider.ownName] { sd_bus_release_name(bus.raw, name) }
     }
 }

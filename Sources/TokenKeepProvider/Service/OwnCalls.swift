@@ -11,6 +11,7 @@ extension Provider {
 
     func handleOwn(_ message: BusMessage) {
         do throws(Refusal) {
+            try hold(message)
             switch (message.interface, message.member) {
             case (Interfaces.properties, "Get"):
                 try message.expect("ss")
@@ -54,21 +55,49 @@ extension Provider {
 
     private func unlockOwn(_ message: BusMessage) throws(Refusal) {
         try message.expect("h")
+        let client = message.sender
+        guard inputs.values.reduce(0, { $0 + ($1.client == client ? 1 : 0) }) < PasswordInput.clientLimit,
+            inputs.count < PasswordInput.limit
+        else { throw .limit("too many calls of Unlock are not answered yet") }
         let descriptor = fcntl(try message.descriptor(), F_DUPFD_CLOEXEC, 3)
         guard descriptor >= 0 else { throw .failed("the descriptor cannot be used") }
+        let input = PasswordInput(descriptor, of: client)
+        inputs[ObjectIdentifier(input)] = input
+        // The reading takes a client's time: no worker and no other's turn waits for it.
+        runAlone({ input.read() }) { [self] result in
+            switch result {
+            case .success(let password): unlock(with: password, input, message)
+            case .failure(let error): finish(input, message, error)
+            }
+        }
+    }
+
+    private func unlock(with password: SecretBytes, _ input: PasswordInput, _ message: BusMessage) {
         run(
-            on: "locks", for: message.sender,
+            on: "locks", for: input.client,
             { [store] () -> TokenKeepError? in
-                let file = OwnedDescriptor(descriptor)
+                guard !input.isEnded else { return PasswordInput.ended }
                 do throws(TokenKeepError) {
-                    try store.unlock(
-                        try PasswordReading.line(of: file.number, "the descriptor"), until: store.longDeadline)
+                    try store.unlock(password, until: store.longDeadline)
                     return nil
                 } catch {
                     return error
                 }
             }
-        ) { [self] problem in answer(message, problem) }
+        ) { [self] problem in finish(input, message, problem) }
+    }
+
+    private func finish(_ input: PasswordInput, _ message: BusMessage, _ problem: TokenKeepError?) {
+        // A client that left is answered no more.
+        if inputs.removeValue(forKey: ObjectIdentifier(input)) != nil { answer(message, problem) }
+    }
+
+    /// Ends the attempts of a client that left the bus.
+    func dropInputs(of client: String) {
+        for (key, input) in inputs where input.client == client {
+            inputs[key] = nil
+            input.end()
+        }
     }
 
     private func lockOwn(_ message: BusMessage) throws(Refusal) {

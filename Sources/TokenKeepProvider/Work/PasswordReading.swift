@@ -1,6 +1,7 @@
 import CSystemdBus
 import Glibc
 import TokenKeepCore
+import TokenKeepKeys
 
 /// Reads a password from a file or a descriptor: its first line, without the line's end.
 enum PasswordReading {
@@ -34,23 +35,75 @@ enum PasswordReading {
         }
     }
 
-    /// Reads the first line of a descriptor.
+    /// Reads the first line of a descriptor, for two minutes at most.
     ///
-    /// - Throws: ``Status/invalid`` for an empty or overlong line.
-    static func line(of descriptor: Int32, _ source: String) throws(TokenKeepError) -> SecretBytes {
+    /// - Parameter isOver: asked ten times a second; the reading ends once the result is true.
+    /// - Throws: ``Status/invalid`` for an empty or overlong line; ``Status/cancelled`` if `isOver` ended the reading;
+    ///   ``Status/timedOut``.
+    static func line(
+        of descriptor: Int32, _ source: String, until isOver: () -> Bool = { false }
+    ) throws(TokenKeepError) -> SecretBytes {
+        let deadline = Deadline(milliseconds: UnlockPrompt.limit)
         let text = try SecretBytes(capacity: limit) { bytes throws(TokenKeepError) in
             var length = 0
             while length < bytes.count {
+                try waitForInput(descriptor, source, deadline, isOver)
                 let count = read(descriptor, bytes.baseAddress.map { $0 + length }, bytes.count - length)
                 guard count >= 0 else { throw TokenKeepError(.io, "cannot read \(source): \(Bus.describe(errno))") }
                 guard count > 0 else { break }
                 length += count
+                if let end = bytes.prefix(length).firstIndex(of: UInt8(ascii: "\n")) { return end }
             }
-            return bytes.prefix(length).firstIndex(of: UInt8(ascii: "\n")) ?? length
+            return length
         }
         guard text.count > 0, text.count < limit else {
             throw TokenKeepError(.invalid, "\(source) has no password in its first line")
         }
         return text
+    }
+
+    /// Waits until a descriptor can be read. Its writer may keep it open and write nothing.
+    private static func waitForInput(
+        _ descriptor: Int32, _ source: String, _ deadline: Deadline, _ isOver: () -> Bool
+    ) throws(TokenKeepError) {
+        while true {
+            guard !isOver() else { throw PasswordInput.ended }
+            guard !deadline.hasPassed else {
+                throw TokenKeepError(.timedOut, "\(source) gave no password in two minutes")
+            }
+            var file = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            if poll(&file, 1, 100) > 0 { return }
+        }
+    }
+}
+
+/// A password that a client hands over by a descriptor. The descriptor is closed with this object.
+final class PasswordInput: Sendable {
+    /// How many a client, and how many all clients, may have unanswered.
+    static let clientLimit = 16
+    static let limit = 64
+    static let ended = TokenKeepError(.cancelled, "the descriptor is no longer needed")
+
+    let client: String
+    private let file: OwnedDescriptor
+    private let isOver = MutexGuarded(false)
+
+    init(_ descriptor: Int32, of client: String) {
+        file = OwnedDescriptor(descriptor)
+        self.client = client
+    }
+
+    var isEnded: Bool { isOver.withLock { $0 } }
+
+    /// Ends the reading, and lets no attempt begin: the client has left.
+    func end() { isOver.withLock { $0 = true } }
+
+    /// Reads the password. Blocks the calling thread until a line's end, the input's end, or ``end()``.
+    func read() -> Result<SecretBytes, TokenKeepError> {
+        do throws(TokenKeepError) {
+            return .success(try PasswordReading.line(of: file.number, "the descriptor") { isEnded })
+        } catch {
+            return .failure(error)
+        }
     }
 }
