@@ -1,5 +1,5 @@
 # needs: keyring
-# slowness: 20
+# slowness: 12
 # What doctor says about the message bus and the keyring on it.
 . "$HERE/doctor.sh"
 export XDG_DATA_DIRS=$WORK/none

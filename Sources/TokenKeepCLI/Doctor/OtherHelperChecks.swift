@@ -90,7 +90,7 @@ enum OtherHelperChecks {
         return finding(message, of: answer)
     }
 
-    /// What our helper's list of its items tells.
+    /// The finding that follows from our helper's answer to `list`.
     private static func finding(_ message: String, of answer: AskedProgram.Answer) -> Finding {
         let program = "docker-credential-\(ours)"
         switch answer {
