@@ -38,7 +38,7 @@ enum CredentialProgram {
 /// The form in which a protocol reports failures.
 struct FailureReport {
     /// Whether nothing is written: the caller asked for silence.
-    var isSilent = false
+    var isSilent: () -> Bool = { false }
     /// Whether the message goes to standard output, where the protocol has it.
     var isOutput = false
     /// The exit code of every failure; nil for that of the status.
@@ -46,7 +46,7 @@ struct FailureReport {
 
     /// Tells the failure in one line, and returns the exit code.
     func tell(_ error: TokenKeepError) -> Int32 {
-        if isSilent { return Status.ok.exitCode }
+        if isSilent() { return Status.ok.exitCode }
         if isOutput {
             try? Terminal.write(Terminal.line(of: error) + "\n")
         } else {

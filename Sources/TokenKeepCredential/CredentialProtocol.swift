@@ -30,7 +30,7 @@ enum CredentialProtocol: String, CaseIterable {
     /// The form in which the protocol's caller expects a failure.
     var failureReport: FailureReport {
         switch self {
-        case .git: FailureReport(isSilent: GitSettings.isQuiet)
+        case .git: FailureReport(isSilent: { GitSettings.isQuiet })
         case .docker: FailureReport(isOutput: true, exitCode: 1)
         default: FailureReport()
         }

@@ -53,7 +53,7 @@ lacks() {
     prefix) [ -d "${program%/bin/*}/share/tokenkeep" ] || echo "$program is not in an installation" ;;
     nacl) /usr/bin/python3 -c "import nacl.bindings" 2>/dev/null || echo "/usr/bin/python3 lacks PyNaCl (python3-nacl)" ;;
     strace) strace -o /dev/null true 2>/dev/null || echo "strace is not installed" ;;
-    machine-faults) installed bindfs faketime python3 setpriv ;;
+    machine-faults) if (: <>/dev/fuse) 2>/dev/null; then installed bindfs faketime python3 setpriv; else echo "/dev/fuse cannot be opened"; fi ;;
     openssl) installed openssl faketime strace python3 ;;
     tpm) [ -n "$(lacks prefix)" ] && lacks prefix || installed swtpm tpm2_clear "${program%/bin/*}/libexec/tokenkeep/tokenkeep-tpm2" ;;
     pass) installed pass gpg ;;

@@ -1,4 +1,5 @@
 # needs: keyring
+# slowness: 12
 # What doctor says about the message bus and the keyring on it.
 . "$HERE/doctor.sh"
 export XDG_DATA_DIRS=$WORK/none

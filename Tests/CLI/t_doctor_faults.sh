@@ -21,12 +21,11 @@ TOKENKEEP_VAULT="$WORK/disk/vault" doctor vault
 umount disk
 
 title "the kernel's keyring of a user, nearly full and full"
-user=$((61000 + $$ % 4000))
 chmod 755 "$WORK" tmp bin
 (
     doctor() {
         printf '$ tokenkeep doctor (%s)\n' "$2"
-        python3 "$HERE/full_keyring.py" "$user" "$1" "$program" doctor --system-root "$WORK/root" >tmp/out
+        python3 "$HERE/full_keyring.py" "$1" "$program" doctor --system-root "$WORK/root" >tmp/out
         sed -n "/ $2: /,/^  hint/p" tmp/out | sed -E 's/[0-9]+ of ([0-9]+) (keys|bytes)/N of \1 \2/g'
     }
     program=$TOKENKEEP PATH=$WORK/bin:/usr/bin:/bin TOKENKEEP_VAULT=$WORK/none
@@ -60,6 +59,16 @@ mkdir other-home && chown 12345 other-home
 HOME="$WORK/other-home" SUDO_USER=ann doctor environment
 SUDO_UID=1000 doctor environment
 
+title "a provider of cargo that another user's file names, as with sudo -E: it does not run"
+mkdir -p other-home/.cargo
+printf '#!/bin/sh\ntouch "%s/ran"\n' "$WORK" >other-home/cargo-credential-tokenkeep
+chmod 755 other-home/cargo-credential-tokenkeep
+echo "global-credential-providers = [\"$WORK/other-home/cargo-credential-tokenkeep\"]" >other-home/.cargo/config.toml
+chmod 644 other-home/.cargo/config.toml
+chown -R 12345 other-home
+HOME="$WORK/other-home" doctor helpers | grep -A 2 cargo
+[ ! -e ran ] && echo "nothing ran"
+
 title "another bus than that of the environment"
 mount -t tmpfs none /run
 mkdir -p "/run/user/$(id -u)"
@@ -69,4 +78,6 @@ DBUS_SESSION_BUS_ADDRESS=unix:path=$WORK/none/bus doctor bus | sed "s|/user/$(id
 doctor bus | sed "s|/user/$(id -u)/|/user/UID/|"
 
 title "a clock that was never set"
+# faketime takes the semaphore of its process's number, which an ended one may have left.
+mount -t tmpfs none /dev/shm
 TOKENKEEP_VAULT=$WORK/none faketime -f '@2020-01-01 00:00:00' env PATH="$WORK/bin" "$TOKENKEEP" doctor --system-root "$WORK/root" | grep -A 2 ' clock:'

@@ -1,4 +1,5 @@
 # What doctor says about the helpers of git, docker, cargo and Python, and about files of plain tokens.
+# slowness: 12
 . "$HERE/doctor.sh"
 helper=${TOKENKEEP%/*}/tokenkeep-credential
 
@@ -81,6 +82,24 @@ doctor helpers
 echo "any required vault" >config/tokenkeep/stack.d/default.conf
 docker '{"credsStore": "tokenkeep", "credHelpers": {"a.example": "tokenkeep", "b.example": "secretservice", "c.example": "gcloud"}}'
 doctor helpers
+title "docker, by an empty helper, a helper whose name the shell would read, and ours for a single registry"
+docker '{"credsStore": "", "credHelpers": {"a.example": "", "b.example": "x;touch ran"}}'
+doctor helpers
+own 'docker-credential-x;touch ran' '#!/bin/sh\n'
+doctor helpers
+docker '{"credsStore": "secretservice", "credHelpers": {"a.example": "tokenkeep"}}'
+doctor helpers
+echo "any required" >config/tokenkeep/stack.d/default.conf
+doctor helpers
+echo "any required vault" >config/tokenkeep/stack.d/default.conf
+rm bin/docker-credential-*
+mkdir tools
+ln -s "$helper" tools/docker-credential-tokenkeep
+ln -s "$helper" tools/cargo-credential-tokenkeep
+printf '#!/bin/sh\nPATH=%s:tools exec %s "$@"\n' "$WORK/bin" "$TOKENKEEP" >tmp/relative
+chmod 755 tmp/relative
+(TOKENKEEP=$WORK/tmp/relative && doctor helpers)
+title "docker, by a file that it refuses"
 docker '{"credsStore": "tokenkeep", "credsStore": "pass"}'
 doctor helpers
 rm -r "$HOME/.docker"
@@ -91,13 +110,30 @@ echo '[registry]' >"$HOME/.cargo/config.toml"
 doctor helpers
 echo 'global-credential-providers = ["cargo:token", "cargo-credential-tokenkeep"]' >>"$HOME/.cargo/config.toml"
 doctor helpers
+(TOKENKEEP=$WORK/tmp/relative && doctor helpers)
 ln -s "$helper" bin/cargo-credential-tokenkeep
 doctor helpers
 own cargo-credential-tokenkeep '#!/bin/sh\nexit 1\n'
 doctor helpers
+printf "[registry]\nglobal-credential-providers = [\n    'cargo:token',\n    '%s/a;b/cargo-credential-tokenkeep',\n]\n" "$WORK" >"$HOME/.cargo/config.toml"
+doctor helpers
+mkdir 'a;b'
+ln -s "$helper" 'a;b/cargo-credential-tokenkeep'
+doctor helpers
 echo 'global-credential-providers = ["cargo:libsecret"]' >"$HOME/.cargo/config.toml"
 doctor helpers
 rm -r "$HOME/.cargo"
+
+title "cargo, by a relative CARGO_HOME in a strange archive, and by a file that others may write: no provider of theirs runs"
+mkdir -p unpacked/.cargo
+printf '#!/bin/sh\ntouch "%s/ran"\n' "$WORK" >unpacked/cargo-credential-tokenkeep
+chmod 755 unpacked/cargo-credential-tokenkeep
+echo "global-credential-providers = [\"$WORK/unpacked/cargo-credential-tokenkeep\"]" >unpacked/.cargo/config.toml
+chmod 644 unpacked/.cargo/config.toml
+(cd unpacked && CARGO_HOME=.cargo doctor helpers)
+chmod 666 unpacked/.cargo/config.toml
+CARGO_HOME="$WORK/unpacked/.cargo" doctor helpers
+[ ! -e ran ] && echo "nothing ran"
 
 title "Python, by the backend that keyring chooses"
 borrow python3

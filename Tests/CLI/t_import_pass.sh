@@ -22,7 +22,9 @@ run load 'a b' 'ä'
 
 title "what was read back is removed"
 printf changed | run save web two
-refused unlink:error=EROFS "$WORK/home/.password-store/alone.gpg" import --from pass --remove
+# The third file: the two before it are gone.
+refused unlink:error=EROFS "$WORK/home/.password-store/web/example.com/ann.gpg" import --from pass --remove
+find home/.password-store -name '*.gpg' | sort
 from pass --remove
 find home/.password-store -name '*.gpg' | sort
 

@@ -48,8 +48,8 @@ def failures_are_told_in_the_protocol(world):
         has(say(world, request)[0]["Err"]["message"], message)
     has(say(world, raw="nonsense\n")[0]["Err"]["message"], "cargo's request is not one JSON object with each member once")
     say(world, raw='{"v":1,', code=2)
-    for token in ("", "two\nlines"):
-        has(say(world, {"kind": "login", "token": token})[0]["Err"]["message"], "the token is not one line of text")
+    for token, message in (("", "the token is empty"), ("two\nlines", "the token is not one line of text")):
+        has(say(world, {"kind": "login", "token": token})[0]["Err"]["message"], message)
     same(world.services(), set())
     world.save(f"cargo:{INDEX}", "", "two\nlines")
     has(say(world, GET)[0]["Err"]["message"], "is not one line of text")

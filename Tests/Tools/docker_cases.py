@@ -142,7 +142,8 @@ def podman_signs_in_and_out_by_a_helper_for_every_registry(world):
         world.run(*login, "-u", "ann", "--password-stdin", address, input="s3cret", env=environment)
         same(world.load(f"docker:{address}", "ann"), "s3cret")
         same(world.run(*login, "--get-login", address, env=environment).out, "ann\n")
-        same(subprocess.run(["grep", "-rl", "s3cret", world.home, world.path("run")], capture_output=True).stdout, b"")
+        told = subprocess.run(["grep", "-rl", "s3cret", world.home, world.path("run")], capture_output=True, check=False)
+        same((told.returncode, told.stdout, told.stderr), (1, b"", b""))
         world.lock()
         told = world.run(*login, "--get-login", address, env=environment, code=None)
         assert told.returncode != 0 and "locked" in told.out + told.err, told.out + told.err

@@ -197,6 +197,17 @@ def background_maintenance_is_not_disturbed(world):
     ):
         told = ask(world, HOST, "--interactive", env=environment)
         same(told.out + told.err, "")
+    for text in ("interactive = false", "interactive\n\tinteractive = never"):
+        settings = world.read("home/.gitconfig")
+        world.write("home/.gitconfig", f"{settings}[credential]\n\t{text}\n")
+        for options in (["--interactive"], []):
+            told = ask(world, HOST, *options)
+            same(told.out + told.err, "")
+        # The command line has the last word.
+        has(ask(world, HOST, env={"GIT_CONFIG_PARAMETERS": "'credential.interactive'='true'"}, code=3).err, "locked")
+        world.write("home/.gitconfig", settings + "[credential]\n\tinteractive\n")
+        has(ask(world, HOST, code=3).err, "locked")
+        world.write("home/.gitconfig", settings)
     # Without a terminal's prompts, the reason is still told.
     has(ask(world, HOST, "--interactive", env={"GIT_TERMINAL_PROMPT": "0"}, code=3).err, "locked")
     told = world.run("git", "-c", "credential.interactive=false", "-c", "core.askPass=true", "credential", "fill",

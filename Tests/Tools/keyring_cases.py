@@ -11,6 +11,8 @@ from world import HERE, cases, has, same
 sys.path.insert(0, os.path.join(HERE, "..", "Benchmarks"))
 from private_keyring import PrivateKeyring  # noqa: E402: its folder must be on the path first
 
+# A word that no message has.
+SECRET = "s3s4me"
 GIT = "protocol=https\nhost=example.com\n"
 SERVER = "https://registry.example.com"
 CARGO = {"v": 1, "registry": {"index-url": "sparse+https://c.example.com/"}, "kind": "get", "operation": "read", "args": []}
@@ -30,12 +32,12 @@ def with_keyring(world, body):
 
 
 def fill(world):
-    world.run("git-credential-tokenkeep", "store", input=GIT + "username=ann\npassword=p\n")
-    world.run("docker-credential-tokenkeep", "store", input=json.dumps({"ServerURL": SERVER, "Username": "a", "Secret": "p"}))
+    world.run("git-credential-tokenkeep", "store", input=f"{GIT}username=ann\npassword={SECRET}\n")
+    world.run("docker-credential-tokenkeep", "store", input=json.dumps({"ServerURL": SERVER, "Username": "a", "Secret": SECRET}))
     for service in ("terraform:t.example.com", "kubernetes:k", "https://b.example.com", "s"):
-        world.save(service, "", "p")
-    world.save("aws:a", "AKID", "p")
-    world.run("cargo-credential-tokenkeep", input=json.dumps({**CARGO, "kind": "login", "token": "p"}) + "\n")
+        world.save(service, "", SECRET)
+    world.save("aws:a", "AKID", SECRET)
+    world.run("cargo-credential-tokenkeep", input=json.dumps({**CARGO, "kind": "login", "token": SECRET}) + "\n")
 
 
 def lock(keyring):
@@ -48,9 +50,9 @@ def a_keyring_keeps_what_helpers_store(world):
     def body(_):
         fill(world)
         for words, text, *_codes in GETS:
-            has(world.run("tokenkeep-credential", *words, input=text).out, "a" if "list" in words else "p")
-        has(world.run("cargo-credential-tokenkeep", input=json.dumps(CARGO) + "\n").out, '"token":"p"')
-        world.run("git-credential-tokenkeep", "erase", input=GIT + "username=ann\npassword=p\n")
+            has(world.run("tokenkeep-credential", *words, input=text).out, "a" if "list" in words else SECRET)
+        has(world.run("cargo-credential-tokenkeep", input=json.dumps(CARGO) + "\n").out, f'"token":"{SECRET}"')
+        world.run("git-credential-tokenkeep", "erase", input=GIT + f"username=ann\npassword={SECRET}\n")
         same(world.run("git-credential-tokenkeep", "get", input=GIT).out, "")
 
     with_keyring(world, body)
@@ -65,7 +67,7 @@ def a_locked_keyring_is_not_signed_out(world):
             has(told.out + told.err, "locked")
             assert "not found" not in told.out + told.err and '"p"' not in told.out, told.out
         has(world.run("cargo-credential-tokenkeep", input=json.dumps(CARGO) + "\n").out, '{"Err":{"kind":"other"', "locked")
-        world.run("git-credential-tokenkeep", "erase", input=GIT + "username=ann\npassword=p\n", code=3)
+        world.run("git-credential-tokenkeep", "erase", input=GIT + f"username=ann\npassword={SECRET}\n", code=3)
         world.run("docker-credential-tokenkeep", "erase", input=SERVER, code=1)
 
     with_keyring(world, body)
@@ -90,7 +92,7 @@ def a_keyring_that_is_stopped_is_told_after_the_limit(world):
         daemon = keyring.processes[-1]
         daemon.send_signal(signal.SIGSTOP)
         try:
-            for words, text, _, code in GETS + [(("git", "erase"), GIT + "username=ann\npassword=p\n", 3, 4)]:
+            for words, text, _, code in GETS + [(("git", "erase"), GIT + f"username=ann\npassword={SECRET}\n", 3, 4)]:
                 with subprocess.Popen(["tokenkeep-credential", *words], env=world.environment, text=True, stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
                     program.stdin.write(text)
@@ -100,10 +102,10 @@ def a_keyring_that_is_stopped_is_told_after_the_limit(world):
                     out, err = program.communicate()
                     same(program.returncode, code)
                     has(out + err, "secret-service: ")
-                    assert "not found" not in out + err and '"p"' not in out, out + err
+                    assert "not found" not in out + err and SECRET not in out + err, out + err
         finally:
             daemon.send_signal(signal.SIGCONT)
-        has(world.run("git-credential-tokenkeep", "get", input=GIT).out, "password=p\n")
+        has(world.run("git-credential-tokenkeep", "get", input=GIT).out, f"password={SECRET}\n")
 
     with_keyring(world, body)
 

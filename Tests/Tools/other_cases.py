@@ -47,9 +47,9 @@ def terraform_keeps_and_forgets(world):
     has(world.run(helper, "get", HOST, code=6).err, f"expired at 2001-01-01T00:00:00Z; sign in again: terraform login {HOST}")
     for request in ('{"token":"t","more":1}', "{}"):
         has(world.run(helper, "store", HOST, input=request, code=4).err, "terraform's credentials are not a token alone")
-    for token in ("", "two\\nlines"):
+    for token, message in (("", "the token is empty"), ("two\\nlines", "the token is not one line of text")):
         told = world.run(helper, "store", HOST, input=f'{{"token":"{token}"}}', code=2)
-        has(told.err, "the token is not one line of text")
+        has(told.err, message)
     has(world.run(helper, "frob", HOST, code=2).err, "terraform's helper has no operation frob")
     has(world.run(helper, "get", code=2).err, "the host is missing")
 

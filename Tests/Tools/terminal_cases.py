@@ -64,6 +64,8 @@ def maintenance_asks_nothing_on_a_terminal(world):
     locked(world)
     script = """GIT_CONFIG_PARAMETERS="'credential.interactive'='false'" git-credential-tokenkeep --interactive get <request"""
     same(on_terminal(world, script, ""), (0, ""))
+    world.write("home/.gitconfig", "[credential]\n\tinteractive = false\n")
+    same(on_terminal(world, "git-credential-tokenkeep --interactive get <request", ""), (0, ""))
 
 
 def a_dismissed_question_is_no_crash(world):

@@ -9,7 +9,7 @@ enum AskedProgram {
     static var deadline: Deadline { Deadline(milliseconds: limit) }
 
     enum Answer {
-        /// There is no such program on the PATH.
+        /// No absolute folder of the PATH has such a program.
         case absent
         /// The program did not end in time, or could not be started.
         case failed(TokenKeepError)
@@ -41,5 +41,13 @@ enum AskedProgram {
             if ToolPlaces.isProgram(path) { return path }
         }
         return nil
+    }
+
+    /// The finding about a program that only a relative folder of the PATH has.
+    static func inRelativeFolder(_ check: String, _ message: String, _ program: String) -> Finding {
+        .note(
+            check, "\(message), which was not tried",
+            because: "\(program) is in a relative folder of the PATH, and doctor runs no program of such a folder.",
+            hint: "command -v \(ShellWord.quoted(program))")
     }
 }

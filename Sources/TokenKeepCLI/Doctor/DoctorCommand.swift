@@ -89,7 +89,7 @@ struct Doctor {
             Check(name: "agent") { AgentCheck.findings() },
             Check(name: "helpers") { GitCheck().findings() },
             Check(name: "helpers") { OtherHelperChecks.docker() },
-            Check(name: "helpers") { OtherHelperChecks.cargo() },
+            Check(name: "helpers") { CargoHelperCheck.findings() },
             Check(name: "helpers") { OtherHelperChecks.python() },
             Check(name: "plaintext") { PlainFileCheck().findings() },
             Check(name: "environment") { EnvironmentCheck(place: place).findings() },

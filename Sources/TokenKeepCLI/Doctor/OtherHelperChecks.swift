@@ -1,9 +1,11 @@
 import TokenKeepCore
 import TokenKeepSession
 
-/// The checks of the helpers of docker, cargo and Python.
+/// The checks of the helpers of docker and Python.
 enum OtherHelperChecks {
     // MARK: docker
+
+    private static let ours = "tokenkeep"
 
     static func docker() -> [Finding] {
         guard let path = try? DockerSettingsFile.path(), let file = try? SettingsFile(path) else { return [] }
@@ -12,7 +14,7 @@ enum OtherHelperChecks {
             let settings = try file.text.map { text throws(TokenKeepError) in
                 try DockerSettingsFile.settings(text, path)
             }
-            return [docker(settings?["credsStore"]?.text, path)] + ofRegistries(settings, path)
+            return docker(settings, path)
         } catch {
             return [
                 .problem(
@@ -22,23 +24,42 @@ enum OtherHelperChecks {
         }
     }
 
-    /// The helpers of single registries, which docker asks in place of the general one.
-    private static func ofRegistries(_ settings: JSONValue?, _ path: String) -> [Finding] {
+    private static func docker(_ settings: JSONValue?, _ path: String) -> [Finding] {
+        let general = settings?["credsStore"]?.text ?? ""
         let helpers = settings?["credHelpers"]
-        return (helpers?.names ?? []).compactMap { registry in
-            guard let helper = helpers?[registry]?.text, !helper.isEmpty else { return nil }
-            let message = "docker uses \(helper) for \(registry) (\(path))"
-            guard ToolPlaces.isOnPath("docker-credential-\(helper)") else {
-                return .problem(
-                    "helpers", "\(message), and docker-credential-\(helper) is not on the PATH",
-                    because: "docker login and docker pull fail for this registry.",
-                    hint: "command -v docker-credential-\(helper)")
-            }
-            guard helper != "tokenkeep" else { return .ok("helpers", message) }
+        let registries = (helpers?.names ?? []).compactMap { name in helpers?[name]?.text.map { (name, $0) } }
+        // Our helper is asked once for all registries: each question may last until the deadline.
+        let isOurs = general == ours || registries.contains { $0.1 == ours }
+        let answer =
+            isOurs && ToolPlaces.isOnPath("docker-credential-\(ours)")
+            ? AskedProgram.run("docker-credential-\(ours)", ["list"], until: AskedProgram.deadline) : nil
+        return [docker(general, path, answer)] + registries.map { docker(registry: $0, helper: $1, path, answer) }
+    }
+
+    /// The helper of a single registry, which docker asks in place of the general one.
+    private static func docker(
+        registry: String, helper: String, _ path: String, _ answer: AskedProgram.Answer?
+    ) -> Finding {
+        guard !helper.isEmpty else {
+            return .problem(
+                "helpers", "docker has an empty helper for \(registry) (\(path))",
+                because: "docker login writes this registry's password into that file, in plain text.",
+                hint: "grep -n credHelpers \(ShellWord.quoted(path))")
+        }
+        let message = "docker uses \(helper) for \(registry) (\(path))"
+        let program = "docker-credential-\(helper)"
+        guard ToolPlaces.isOnPath(program) else {
+            return .problem(
+                "helpers", "\(message), and \(program) is not on the PATH",
+                because: "docker login and docker pull fail for this registry.",
+                hint: "command -v \(ShellWord.quoted(program))")
+        }
+        guard helper == ours, let answer else {
             return .note(
                 "helpers", message, because: "For this registry docker asks this helper alone.",
-                hint: "docker-credential-\(helper) list")
+                hint: "\(ShellWord.quoted(program)) list")
         }
+        return finding(message, of: answer)
     }
 
     /// docker takes the folder of its configuration, not the file.
@@ -46,8 +67,8 @@ enum OtherHelperChecks {
         path.split(separator: "/" as Character).dropLast().reduce(into: "") { $0 += "/" + $1 }
     }
 
-    private static func docker(_ helper: String?, _ path: String) -> Finding {
-        guard let helper else {
+    private static func docker(_ helper: String, _ path: String, _ answer: AskedProgram.Answer?) -> Finding {
+        guard !helper.isEmpty else {
             return .note(
                 "helpers", "docker has no helper in \(path)",
                 because: "docker login writes the password into that file, in plain text.",
@@ -60,64 +81,31 @@ enum OtherHelperChecks {
                 "helpers", "docker uses \(helper) (\(path)), and \(program) is not on the PATH",
                 because: "docker login fails, or writes the password into that file, in plain text.", hint: hint)
         }
-        guard helper == "tokenkeep" else {
+        let message = "docker uses \(helper) (\(path))"
+        guard helper == ours, let answer else {
             return .note(
-                "helpers", "docker uses \(helper) (\(path))",
+                "helpers", message,
                 because: "The helper decides where passwords are. Those of a keyring need a message bus.", hint: hint)
         }
-        switch AskedProgram.run(program, ["list"], until: AskedProgram.deadline) {
-        case .ended(exitCode: 0, _): return .ok("helpers", "docker uses tokenkeep (\(path))")
+        return finding(message, of: answer)
+    }
+
+    /// The finding that follows from our helper's answer to `list`.
+    private static func finding(_ message: String, of answer: AskedProgram.Answer) -> Finding {
+        let program = "docker-credential-\(ours)"
+        switch answer {
+        case .ended(exitCode: 0, _): return .ok("helpers", message)
         case .ended(_, let output):
             let line = output.split(separator: "\n" as Character).first.map(String.init) ?? "no answer"
             return .problem(
-                "helpers", "docker uses tokenkeep (\(path)), and \(program) says: \(line)",
+                "helpers", "\(message), and \(program) says: \(line)",
                 because: "docker pull and push find no password until it answers.", hint: "tokenkeep ready")
-        case .absent, .failed:
+        case .absent: return AskedProgram.inRelativeFolder("helpers", message, program)
+        case .failed:
             return .problem(
-                "helpers", "docker uses tokenkeep (\(path)), and \(program) does not end",
-                because: "docker pull and push hang.", hint: "tokenkeep ready")
+                "helpers", "\(message), and \(program) does not end", because: "docker pull and push hang.",
+                hint: "tokenkeep ready")
         }
-    }
-
-    // MARK: cargo
-
-    static func cargo() -> [Finding] {
-        guard let folder = try? CargoSettingsFile.folder() else { return [] }
-        let path = CargoSettingsFile.path(folder)
-        let text = SmallFile.text(path)
-        guard ToolPlaces.isOnPath("cargo") || text != nil else { return [] }
-        let line = text?.split(separator: "\n" as Character).first {
-            $0.drop { $0.isWhitespace }.hasPrefix("global-credential-providers")
-        }
-        guard let line, line.contains("cargo-credential-tokenkeep") else {
-            return [
-                .note(
-                    "helpers", "cargo has \(line == nil ? "no provider" : "another provider") in \(path)",
-                    because: "cargo login writes the token into \(folder)/credentials.toml, in plain text.",
-                    hint: "tokenkeep setup cargo")
-            ]
-        }
-        let words = line.split { "[]\", ".contains($0) }
-        let program = words.last { $0.hasSuffix("cargo-credential-tokenkeep") }.map(String.init) ?? ""
-        guard program.hasPrefix("/") ? ToolPlaces.isProgram(program) : ToolPlaces.isOnPath(program) else {
-            return [
-                .problem(
-                    "helpers", "cargo uses \(program) (\(path)), which is not there",
-                    because: "cargo publish, yank and private registries fail.", hint: "command -v \(program)")
-            ]
-        }
-        return [cargo(program, path)]
-    }
-
-    /// Starts the provider as cargo does. Without a request it tells its versions and ends.
-    private static func cargo(_ program: String, _ path: String) -> Finding {
-        let answer = AskedProgram.run(program, ["--cargo-plugin"], until: AskedProgram.deadline)
-        if case .ended(exitCode: 0, let output) = answer, output.hasPrefix("{\"v\":") {
-            return .ok("helpers", "cargo uses \(program) (\(path))")
-        }
-        return .problem(
-            "helpers", "cargo uses \(program) (\(path)), and cannot run it",
-            because: "cargo publish, yank and private registries fail.", hint: "\(ShellWord.quoted(program)) --version")
     }
 
     // MARK: Python

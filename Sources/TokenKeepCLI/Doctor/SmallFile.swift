@@ -13,18 +13,29 @@ enum SmallFile {
     }
 
     /// At most `limit` bytes of a regular file; nil if it cannot be read.
-    static func bytes(_ path: String, _ limit: Int) -> [UInt8]? {
+    static func bytes(_ path: String, _ limit: Int) -> [UInt8]? { read(path, limit)?.bytes }
+
+    /// The text as ``text(_:)`` reads it, and whether only this program's user and root can have written it.
+    static func textAndTrust(_ path: String) -> (text: String, isTrusted: Bool)? {
+        guard let (bytes, status) = read(path, longest), let text = String(validating: bytes, as: UTF8.self) else {
+            return nil
+        }
+        return (text, (status.st_uid == geteuid() || status.st_uid == 0) && status.st_mode & 0o022 == 0)
+    }
+
+    private static func read(_ path: String, _ limit: Int) -> (bytes: [UInt8], status: stat)? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-        return [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+        let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
             while count < limit {
-                let part = read(descriptor, buffer.baseAddress.map { $0 + count }, limit - count)
+                let part = Glibc.read(descriptor, buffer.baseAddress.map { $0 + count }, limit - count)
                 guard part > 0 else { break }
                 count += part
             }
         }
+        return (bytes, status)
     }
 }

@@ -5,7 +5,9 @@ protocol ForeignSource {
     var found: ForeignEntries { get }
 
     /// Takes exactly these entries out of the place.
-    func remove(_ entries: [ForeignEntry]) throws(TokenKeepError)
+    ///
+    /// - Parameter removed: grows by the number of entries that are out, also if the call throws.
+    func remove(_ entries: [ForeignEntry], counting removed: inout Int) throws(TokenKeepError)
 }
 
 /// A file of several entries.
@@ -19,5 +21,8 @@ struct FormattedFile: ForeignSource {
     }
 
     /// See ``ForeignSource``.
-    func remove(_ entries: [ForeignEntry]) throws(TokenKeepError) { try file.cut(found.holes(of: entries)) }
+    func remove(_ entries: [ForeignEntry], counting removed: inout Int) throws(TokenKeepError) {
+        try file.cut(found.holes(of: entries))
+        removed += entries.count
+    }
 }

@@ -134,37 +134,36 @@ struct ImportCommand: ParsableCommand {
             Terminal.warn(TokenKeepError(.corrupt, "\(entry.place) cannot be imported: \(entry.reason)"))
         }
         var failure: TokenKeepError?
-        var removed: Int?
-        if remove, !dryRun {
+        var removed = 0
+        let isRemoving = remove && !dryRun
+        if isRemoving {
             do throws(TokenKeepError) {
-                removed = try cut(transfer.verified, source)
+                try cut(transfer.verified, source, counting: &removed)
             } catch {
                 // What was imported stays imported.
-                (removed, failure) = (0, error)
+                failure = error
             }
         }
         let words = [
             "\(dryRun ? "would import" : "imported") \(transfer.imported)", "already there \(transfer.present)",
-            "kept \(transfer.kept)", "not readable \(malformed.count)", removed.map { "removed \($0)" },
+            "kept \(transfer.kept)", "not readable \(malformed.count)", isRemoving ? "removed \(removed)" : nil,
         ]
         try Terminal.write(words.compactMap(\.self).joined(separator: ", ") + "\n")
         if let failure { throw failure }
         if !malformed.isEmpty { throw ExitCode(Status.corrupt.exitCode) }
     }
 
-    /// Takes entries out of the source, and returns their number.
+    /// Takes entries out of the source, and counts those that are out.
     private func cut(
-        _ verified: [ForeignEntry], _ source: any ForeignSource
-    ) throws(TokenKeepError) -> Int {
+        _ verified: [ForeignEntry], _ source: any ForeignSource, counting removed: inout Int
+    ) throws(TokenKeepError) {
         for entry in verified {
             guard let rest = entry.rest else { continue }
             Terminal.warn(
                 TokenKeepError(.unsupported, "\(entry.place) stays in the source: the item does not keep \(rest)"))
         }
-        let removed = verified.filter { $0.rest == nil }
-        guard !removed.isEmpty else { return 0 }
-        try source.remove(removed)
-        return removed.count
+        let whole = verified.filter { $0.rest == nil }
+        if !whole.isEmpty { try source.remove(whole, counting: &removed) }
     }
 
     private func path(of format: ForeignFormat) throws(TokenKeepError) -> String {

@@ -32,12 +32,13 @@ struct PasswordStoreFolder: ForeignSource {
     /// Removes the files of entries.
     ///
     /// - Throws: ``Status/io`` if a file cannot be removed.
-    func remove(_ entries: [ForeignEntry]) throws(TokenKeepError) {
+    func remove(_ entries: [ForeignEntry], counting removed: inout Int) throws(TokenKeepError) {
         for entry in entries {
             let path = "\(root)/\(entry.place)"
             guard unlink(path) == 0 || errno == ENOENT else {
                 throw TokenKeepError(.io, "\(path) cannot be removed: \(Terminal.describe(errno: errno))")
             }
+            removed += 1
         }
     }
 

@@ -1,7 +1,7 @@
 import Glibc
 import TokenKeepCore
 
-/// git's configuration on the command line, which git passes on in the environment.
+/// git's configuration: that on the command line, which git passes on in the environment, and that in files.
 enum GitSettings {
     /// Whether git's user may be asked: neither in background maintenance nor with `GIT_TERMINAL_PROMPT=0`.
     static var mayPrompt: Bool {
@@ -10,7 +10,12 @@ enum GitSettings {
     }
 
     /// Whether nothing is to be written to the terminal: in background maintenance, `credential.interactive` is false.
-    static var isQuiet: Bool { isFalse(lastValue ?? "true") }
+    ///
+    /// If the command line does not say it, git is asked: in a helper that may ask its user, or that fails.
+    static var isQuiet: Bool { isFalse(lastValue ?? configured ?? "true") }
+
+    /// The value of `credential.interactive` in files; nil if there is none.
+    private static let configured: String? = GitConfiguration.value("^credential\\.interactive$")
 
     /// The last value of `credential.interactive`; nil if it is not given. A key without a value is true.
     private static var lastValue: String? {

@@ -23,7 +23,8 @@ struct Credential {
 
     /// Refuses to keep a token that no line and no header could carry.
     static func checkOneLine(_ token: SecretBytes) throws(TokenKeepError) {
-        guard token.count > 0, !token.hasControlByte else {
+        guard token.count > 0 else { throw TokenKeepError(.invalid, "the token is empty") }
+        guard !token.hasControlByte else {
             throw TokenKeepError(.invalid, "the token is not one line of text")
         }
     }
