@@ -44,7 +44,8 @@ enum BazelHelper {
             pair.append("\(found.account):")
             pair.append(found.secret)
             text.append("Basic ")
-            text.append(try pair.joined().withUnsafeBytes { (bytes) throws(TokenKeepError) in try Base64Text.encoded(bytes) })
+            let bytes = try pair.joined()
+            text.append(try bytes.withUnsafeBytes { (bytes) throws(TokenKeepError) in try Base64Text.encoded(bytes) })
         default:
             throw TokenKeepError(
                 .invalid, "the attribute \(attribute) of \(found.title) is neither basic nor bearer")
