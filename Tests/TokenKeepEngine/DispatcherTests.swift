@@ -11,8 +11,12 @@ final class ScriptedModule: BasicModule {
     private let memory = MemoryModule()
     private let failures: Mutex<[StackLine.Operation: Status]>
     private let asked = Mutex<[String]>([])
-    /// Runs once before the next removal.
+    /// Runs before each removal.
     let beforeClear = Mutex<(@Sendable () -> Void)?>(nil)
+    /// Runs once, before the next load.
+    let beforeLoad = Mutex<(@Sendable () -> Void)?>(nil)
+    /// Runs once, before the next save.
+    let beforeSave = Mutex<(@Sendable () -> Void)?>(nil)
 
     init(_ name: String, failing failures: [StackLine.Operation: Status] = [:]) {
         self.name = name
@@ -25,6 +29,13 @@ final class ScriptedModule: BasicModule {
         failures.withLock { $0[operation] = status }
     }
 
+    private static func takeOut(_ hook: borrowing Mutex<(@Sendable () -> Void)?>) -> (@Sendable () -> Void)? {
+        hook.withLock { hook in
+            defer { hook = nil }
+            return hook
+        }
+    }
+
     private func enter(_ operation: StackLine.Operation) throws(TokenKeepError) {
         asked.withLock { $0.append(operation.rawValue) }
         let status = failures.withLock { $0[operation] ?? $0[.any] }
@@ -33,6 +44,7 @@ final class ScriptedModule: BasicModule {
 
     func load(_ item: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         try enter(.load)
+        ScriptedModule.takeOut(beforeLoad)?()
         let found = try memory.load(item, call)
         var details = found.details
         details.module = name
@@ -41,6 +53,7 @@ final class ScriptedModule: BasicModule {
 
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         try enter(.save)
+        ScriptedModule.takeOut(beforeSave)?()
         return try memory.save(request, call)
     }
 
@@ -251,5 +264,71 @@ final class ScriptedModule: BasicModule {
         #expect(throws: TokenKeepError(.conflict, "")) { try stack.clear(item, ifVersion: version &+ 1, call) }
         #expect(try stack.clear(item, ifVersion: version, call))
         #expect(throws: TokenKeepError(.notFound, "")) { try stack.load(item, call) }
+    }
+
+    // MARK: Memory-only items that another thread saves or clears meanwhile
+
+    /// Saves a memory-only item before the module's next load, like another thread.
+    private func saveInMemory(
+        _ secret: String, before hook: borrowing Mutex<(@Sendable () -> Void)?>, _ stack: Reconciler,
+        if precondition: SaveRequest.Precondition = .none
+    ) throws {
+        let (request, call) = (try request(secret, level: .memoryOnly, if: precondition), call)
+        hook.withLock { $0 = { _ = try? stack.save(request, call) } }
+    }
+
+    @Test func ofTwoFirstSavesOfAMemoryOnlyItemOneIsADuplicate() throws {
+        let stack = try journal()
+        try saveInMemory("theirs", before: first.beforeLoad, stack, if: .absent)
+        #expect(throws: TokenKeepError(.duplicate, "")) {
+            try stack.save(request("ours", level: .memoryOnly, if: .absent), call)
+        }
+        #expect(try stack.load(item, call).secret.utf8String == "theirs")
+    }
+
+    /// A load returns a memory-only item, so a condition that is compared meanwhile must see that item, too.
+    @Test func conditionsSeeAMemoryOnlyItemThatCameMeanwhile() throws {
+        let stack = try journal()
+        let version = try stack.save(request("kept"), call).version
+        try saveInMemory("theirs", before: first.beforeLoad, stack)
+        #expect(throws: TokenKeepError(.conflict, "")) {
+            try stack.save(request("ours", if: .version(version)), call)
+        }
+        #expect(try stack.dispatcher.memory.clear(item, ifVersion: nil, call))
+        try saveInMemory("theirs", before: first.beforeLoad, stack)
+        #expect(throws: TokenKeepError(.conflict, "")) { try stack.clear(item, ifVersion: version, call) }
+        #expect(try first.load(item, call).secret.utf8String == "kept")
+        #expect(try stack.load(item, call).secret.utf8String == "theirs")
+    }
+
+    @Test func aConditionalSaveRemovesNoMemoryOnlyItemThatCameMeanwhile() throws {
+        let stack = try journal()
+        let version = try stack.save(request("old", level: .memoryOnly), call).version
+        try saveInMemory("theirs", before: first.beforeSave, stack)
+        #expect(throws: TokenKeepError(.conflict, "")) {
+            try stack.save(request("ours", if: .version(version)), call)
+        }
+        #expect(try stack.load(item, call).secret.utf8String == "theirs")
+    }
+
+    @Test func anUnconditionalSaveReplacesAMemoryOnlyItemThatCameMeanwhile() throws {
+        let stack = try journal()
+        _ = try stack.save(request("old", level: .memoryOnly), call)
+        try saveInMemory("theirs", before: first.beforeSave, stack)
+        _ = try stack.save(request("ours"), call)
+        #expect(try stack.load(item, call).secret.utf8String == "ours")
+        #expect(try stack.load(item, call).details.module == "first")
+    }
+
+    /// In memory alone, an item of a durable level would end with the process.
+    @Test func aSaveWithoutALevelKeepsNoDurableItemInMemoryAlone() throws {
+        let stack = try journal()
+        _ = try stack.save(request("old", level: .memoryOnly), call)
+        let seen = try #require(stack.dispatcher.memory.item(item))
+        #expect(try stack.clear(item, ifVersion: nil, call))
+        let outcome = try stack.save(request("new", level: nil), over: seen, call)
+        #expect(outcome?.module == nil, "the save begins again")
+        #expect(stack.dispatcher.memory.item(item) == nil)
+        #expect(try stack.save(request("new", level: nil), call).module == "first")
     }
 }

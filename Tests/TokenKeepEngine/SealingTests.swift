@@ -128,6 +128,23 @@ import TokenKeepCore
         #expect(throws: TokenKeepError(.notFound, "")) { try world.load() }
     }
 
+    /// A load returns the sealed item, so a conditional clear compares that item's version.
+    @Test func aPlainItemBesideASealedOneChangesNoCondition() throws {
+        let store = try world.open(stack: "any required secret-service")
+        let version = try world.save("ours", level: .whenUnlocked, in: store).version
+        try world.tamper(
+            """
+            collection = Secret.Collection.for_alias_sync(service, 'default', Secret.CollectionFlags.NONE, None)
+            names = {'xdg:schema': 'org.tokenkeep.Item', 'service': 'example.com', 'username': 'ann',
+                     'tokenkeep:namespace': '', 'tokenkeep:access': 'after-first-unlock'}
+            value = Secret.Value.new('theirs', -1, 'text/plain')
+            Secret.Item.create_sync(collection, None, names, 'x', value, Secret.ItemCreateFlags.NONE, None)
+            """)
+        #expect(try world.load(in: store) == "ours")
+        try store.clear(service: "example.com", account: "ann", ifVersion: version)
+        #expect(throws: TokenKeepError(.notFound, "")) { try world.load(in: store) }
+    }
+
     @Test func aPasswordIsAskedForAtEachUse() throws {
         let questions = MutexGuarded(0)
         let password = world.password

@@ -80,6 +80,21 @@ import TokenKeepCore
         #"[{"/org/freedesktop/secrets/collection/c/1": ["\#(session)", \#(parameters), [65], "text/plain"]}]"#
     }
 
+    /// A copy at another path may be newer than the cached item.
+    /// After a failed search for copies, another search decides.
+    @Test(arguments: [
+        #"{"do": "error", "name": "org.freedesktop.DBus.Error.Failed"}"#,
+        #"{"do": "reply", "signature": "aoao", "values": [["/"], []]}"#,
+    ])
+    func aFailedSearchForCopiesDoesNotMeanThatThereAreNone(reply: String) throws {
+        let fake = try FakeService(MisbehaviourTests.ours)
+        for _ in 0..<2 { #expect(try fake.client.load("example.com", "ann") == "token") }
+        #expect(try fake.calls().suffix(3) == ["Get", "GetSecrets", "SearchItems"], "the item is cached")
+        try fake.configure(#"{"override": {"SearchItems": \#(reply)}}"#)
+        let outcome = status { _ = try fake.client.load("example.com", "ann") }
+        #expect(outcome == .io || outcome == .corrupt)
+    }
+
     /// An answer to GetSecrets leaves out what is locked or gone, and may leave out or add what it likes.
     @Test(arguments: ["{}", #"{"/elsewhere": ["/org/freedesktop/secrets/session/s1", [], [65], "text/plain"]}"#])
     func aSecretThatIsLeftOutIsAskedForAlone(secrets: String) throws {

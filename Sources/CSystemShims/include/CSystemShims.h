@@ -237,9 +237,10 @@ typedef enum tokenkeep_framing {
 } tokenkeep_framing;
 
 /* Sends a request to the program of a user that listens on a socket, and receives its reply of at most
- * capacity bytes. The request of a text ends with the NUL; the reply is without it. 0, or an errno: ENOENT if
- * nobody listens, EPERM if another user does, ETIMEDOUT if the reply's end does not come within timeout_ms,
- * EPROTO if the connection ends before it. A longer reply is EMSGSIZE for a text, EPROTO for a message. */
+ * capacity bytes. The request of a text ends with the NUL. The reply is without its NUL, which capacity
+ * includes. 0, or an errno: ENOENT if nobody listens, EPERM if another user does, ETIMEDOUT if the reply's
+ * end does not come within timeout_ms, EPROTO if the connection ends before it. A longer reply is EMSGSIZE
+ * for a text, EPROTO for a message. */
 int tokenkeep_socket_ask(const char *path, uid_t user, tokenkeep_framing framing, const void *request,
                          size_t length, uint32_t timeout_ms, uint8_t *reply, size_t capacity,
                          size_t *reply_length);

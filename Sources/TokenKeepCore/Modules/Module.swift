@@ -4,8 +4,8 @@
 /// from several threads at once. A module must check all data that it reads before using them, and must answer before
 /// the deadline.
 ///
-/// No member has a default here: ``BasicModule`` answers for a module that stands alone, ``ModuleWrapper`` asks the wrapped
-/// module. So the compiler asks of a new member what both do.
+/// No member has a default here: ``BasicModule`` answers for a module that stands alone, ``ModuleWrapper`` asks the
+/// wrapped module. So the compiler asks of a new member what both do.
 public protocol Module: Sendable {
     /// The module's name, as in the lines of a stack and in ``ItemDetails/module``.
     var name: String { get }

@@ -30,6 +30,7 @@ extension TokenKeepError {
 
     /// The error for a sealed item without the vault whose key sealed it.
     package static var noSealingVault: TokenKeepError {
-        TokenKeepError(.corrupt, "the vault whose keys seal items is not there", module: "vault")
+        TokenKeepError(
+            .corrupt, "the vault whose keys seal items is not there", module: "vault", hint: "restore it from a backup")
     }
 }

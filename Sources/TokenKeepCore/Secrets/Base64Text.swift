@@ -17,15 +17,16 @@ package enum Base64Text {
         sodium_base64_encoded_len(count, alphabet.rawValue) - 1
     }
 
-    /// Encodes bytes.
+    /// Encodes bytes. Writes nothing if `room` is shorter than the text.
     ///
-    /// - Parameter room: gets the text and a NUL. A secret has room for the NUL after its bytes.
+    /// - Parameter room: gets the text, and after the text a NUL, for which a secret has a byte after its own bytes.
     package static func encode(
         _ bytes: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer, _ alphabet: Alphabet = .standard
     ) {
-        guard let start = room.baseAddress?.assumingMemoryBound(to: CChar.self) else { return }
+        let length = length(of: bytes.count, alphabet)
+        guard room.count >= length, let start = room.baseAddress?.assumingMemoryBound(to: CChar.self) else { return }
         _ = sodium_bin2base64(
-            start, length(of: bytes.count, alphabet) + 1, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
+            start, length + 1, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
             bytes.count, alphabet.rawValue)
     }
 

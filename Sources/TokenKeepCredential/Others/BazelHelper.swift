@@ -1,4 +1,3 @@
-import CSodium
 import TokenKeepCore
 import TokenKeepSession
 
@@ -45,25 +44,12 @@ enum BazelHelper {
             pair.append("\(found.account):")
             pair.append(found.secret)
             text.append("Basic ")
-            text.append(try base64(pair.joined()))
+            let bytes = try pair.joined()
+            text.append(try bytes.withUnsafeBytes { (bytes) throws(TokenKeepError) in try Base64Text.encoded(bytes) })
         default:
             throw TokenKeepError(
                 .invalid, "the attribute \(attribute) of \(found.title) is neither basic nor bearer")
         }
         return try text.joined()
-    }
-
-    private static func base64(_ bytes: SecretBytes) throws(TokenKeepError) -> SecretBytes {
-        let variant = sodium_base64_VARIANT_ORIGINAL
-        let capacity = sodium_base64_encoded_len(bytes.count, variant)
-        return try SecretBytes(capacity: capacity) { text in
-            bytes.withUnsafeBytes { bytes in
-                guard let target = text.baseAddress?.assumingMemoryBound(to: CChar.self),
-                    let source = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
-                else { return 0 }
-                sodium_bin2base64(target, capacity, source, bytes.count, variant)
-                return capacity - 1  // without the NUL
-            }
-        }
     }
 }

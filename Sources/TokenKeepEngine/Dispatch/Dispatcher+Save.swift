@@ -30,7 +30,8 @@ extension Dispatcher {
     /// Whether a failed save may try the next module of the stack.
     ///
     /// A save with a precondition never goes on, because only one module checks the precondition. After an outage, a
-    /// save goes on only if the line's action is not `bad`: a load would later find the failed module's older value.
+    /// save goes on if the line's action is not `bad`. An action `bad` forbids it: a load would later find the failed
+    /// module's older value.
     private func maySave(_ request: SaveRequest, past error: TokenKeepError, _ action: StackAction) -> Bool {
         guard request.precondition == .none else { return false }
         switch error.status {

@@ -75,7 +75,7 @@ struct Dispatcher: Sendable {
         if !passesOutages, let outage { throw outage }
         // If the stack's only module failed before it checked the version, the clear must fail too.
         if version != nil, places.count == 1, let ignored { throw ignored }
-        if places.isEmpty, !wasThere { throw Dispatcher.noModule("clears") }
+        if places.isEmpty { throw Dispatcher.noModule("clears") }
         return wasThere
     }
 

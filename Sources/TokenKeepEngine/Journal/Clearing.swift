@@ -10,6 +10,13 @@ extension Reconciler {
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         guard dispatcher.memory.item(name) == nil else { return try clearInMemory(name, ifVersion: version, call) }
+        return try clearInModules(name, ifVersion: version, call)
+    }
+
+    /// Clears the item from the stack's modules, whether or not memory has an item of this name.
+    func clearInModules(
+        _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
+    ) throws(TokenKeepError) -> Bool {
         guard usesRecords else { return try dispatcher.clear(name, ifVersion: version, call) }
         if version != nil { try drainBeforeCondition(name, call) }
         return try Clearing(reconciler: self, version: version).run(name, call)

@@ -44,8 +44,16 @@ extension Dispatcher {
                 throw error
             }
         }
+        if let item = memoryOnlyItem(name) { return item }
         if let failure { throw failure }
         return found
+    }
+
+    /// The memory-only item that a load returns before every item of the stack; nil if there is none.
+    ///
+    /// A save or clear looks in memory first. Another thread may save a memory-only item while the modules answer.
+    func memoryOnlyItem(_ name: ItemName) -> Found? {
+        memory.item(name).map { Found(details: $0.details, secret: $0.secret) }
     }
 }
 
@@ -84,6 +92,7 @@ extension Reconciler {
     ) throws(TokenKeepError) -> Dispatcher.Found {
         let isVaultFirst = dispatcher.places(for: .load).first?.module.holdsRecords == true
         guard state == .home, !isVaultFirst else {
+            if let found = dispatcher.memoryOnlyItem(item.name) { return found }
             return Dispatcher.Found(details: try item.entry.record?.openDetails())
         }
         return try dispatcher.findForCondition(item.name, call, record: item.entry.record)

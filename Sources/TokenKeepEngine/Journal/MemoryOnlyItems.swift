@@ -1,39 +1,64 @@
 import TokenKeepCore
 
-// Memory-only items come before the stack: a load returns such an item, so a save or clear begins with it.
+// Memory-only items come before the stack: a load returns such an item, so a save or clear begins with it. Other
+// threads change memory while a save asks the stack's modules, so each change of memory first compares memory with the
+// item that the save has seen there.
 extension Reconciler {
     /// Saves an item while a memory-only item of the same name exists.
     ///
     /// Checks the precondition against the memory-only item. Without a level, or with the level memory-only, the save
     /// replaces the memory-only item's value. With another level, the stack's modules get the item, and the memory-only
     /// item is removed.
+    ///
+    /// - Returns: nil if another thread saved or cleared the memory-only item meanwhile, so that the save must begin
+    ///   again. With a precondition, the save then fails, although the modules may have got the item.
     func save(
         _ request: SaveRequest, over item: TokenItem, _ call: CallContext
-    ) throws(TokenKeepError) -> SaveOutcome {
+    ) throws(TokenKeepError) -> SaveOutcome? {
         let memory = dispatcher.memory
         try request.check(present: item.details)
         try checkRequirementsInMemory(request.details(replacing: item.details, module: memory.name), over: item.details)
         guard let level = request.accessLevel, level != .memoryOnly else {
-            return SaveOutcome(version: try memory.save(request, call), module: memory.name)
+            return try saveInMemory(request, if: .version(item.details.version), call)
         }
         var request = request
         request.precondition = .none
         let outcome = try saveInModules(request, call)
-        _ = try memory.clear(request.name, ifVersion: nil, call)
+        do throws(TokenKeepError) {
+            _ = try memory.clear(request.name, ifVersion: item.details.version, call)
+        } catch {
+            // A memory-only item that is gone hides nothing. Another memory-only item would hide the saved value.
+            guard error.status == .conflict else { throw error }
+            if memory.item(request.name) != nil { return nil }
+        }
         return outcome
     }
 
-    /// Saves a memory-only item. Removes nothing from the stack's modules.
-    func saveInMemory(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
-        var request = request
+    /// Saves a memory-only item that memory does not have yet. Removes nothing from the stack's modules.
+    ///
+    /// - Returns: nil if another thread saved a memory-only item meanwhile, so that the save must begin again.
+    func saveInMemory(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome? {
         if request.precondition != .none {
             if usesRecords { try drainBeforeCondition(request.name, call) }
             try request.check(present: dispatcher.findForCondition(request.name, call).details)
-            request.precondition = .none
         }
+        try checkRequirementsInMemory(request.details(replacing: nil, module: dispatcher.memory.name), over: nil)
+        return try saveInMemory(request, if: .absent, call)
+    }
+
+    /// Saves an item in memory; nil if memory does not meet the precondition, which says what the save has seen there.
+    private func saveInMemory(
+        _ request: SaveRequest, if precondition: SaveRequest.Precondition, _ call: CallContext
+    ) throws(TokenKeepError) -> SaveOutcome? {
         let memory = dispatcher.memory
-        try checkRequirementsInMemory(request.details(replacing: nil, module: memory.name), over: nil)
-        return SaveOutcome(version: try memory.save(request, call), module: memory.name)
+        var request = request
+        request.precondition = precondition
+        do throws(TokenKeepError) {
+            return SaveOutcome(version: try memory.save(request, call), module: memory.name)
+        } catch {
+            guard error.status == .duplicate || error.status == .conflict else { throw error }
+            return nil
+        }
     }
 
     /// Clears a memory-only item, then the stack's item of the same name.
@@ -41,7 +66,7 @@ extension Reconciler {
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
         _ = try dispatcher.memory.clear(name, ifVersion: version, call)
-        _ = try clear(name, ifVersion: nil, call)
+        _ = try clearInModules(name, ifVersion: nil, call)
         return true
     }
 

@@ -7,12 +7,22 @@ extension Reconciler {
     ///
     /// If the first module misses the value, the journal keeps the value as a pending write.
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
-        if let item = dispatcher.memory.item(request.name) { return try save(request, over: item, call) }
-        return try request.accessLevel == .memoryOnly ? saveInMemory(request, call) : saveInModules(request, call)
+        while true {
+            if let item = dispatcher.memory.item(request.name) {
+                if let outcome = try save(request, over: item, call) { return outcome }
+            } else if request.accessLevel == .memoryOnly {
+                if let outcome = try saveInMemory(request, call) { return outcome }
+            } else {
+                return try saveInModules(request, call)
+            }
+            // Begin again: another thread has saved or cleared a memory-only item of this name meanwhile.
+            try call.deadline.checkCancellation()
+        }
     }
 
-    /// Saves the item in the stack's modules. A first module without records and pending writes, such as `memory`, needs
-    /// no journal.
+    /// Saves the item in the stack's modules.
+    ///
+    /// A first module without records and pending writes, such as `memory`, needs no journal.
     func saveInModules(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
         guard let first = dispatcher.places(for: .save).first?.module,
             first.supportsPendingWrites || first.holdsRecords

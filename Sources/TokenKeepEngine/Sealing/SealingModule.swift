@@ -34,8 +34,10 @@ struct SealingModule: ModuleWrapper {
 
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         guard let sealer = call.sealer else { return try base.save(request, call) }
-        // After the removal of the password, the module may still hold the item sealed: check its precondition here.
-        let mayBeSealed = request.precondition != .none && sealer.hasNote(of: request.name)
+        // After the removal of the password or device, the module may still hold the item sealed. Then the precondition
+        // and the level that the save keeps are checked here.
+        let needsPresent = request.precondition != .none || request.accessLevel == nil
+        let mayBeSealed = needsPresent && sealer.hasNote(of: request.name)
         guard try sealer.sealsItems(of: nil) || mayBeSealed else { return try savePlain(request, sealer, call) }
         let present = try itemToReplace(by: request, call)
         try request.check(present: present)

@@ -143,7 +143,7 @@ package struct VaultSealer: SecretSealer {
     package func open(
         _ sealed: SecretBytes, of details: ItemDetails, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes {
-        guard let vault = try vault() else { throw VaultSealer.noVault }
+        guard let vault = try vault() else { throw .noSealingVault }
         if let holder = try holder(details.name, details.module, vault), !holder.fingerprints.isEmpty {
             guard holder.fingerprints.contains(vault.keys.journal.fingerprint(of: sealed)) else {
                 throw VaultSealer.error(.malformed("it is not the one that the module was given"), details)
@@ -180,9 +180,6 @@ package struct VaultSealer: SecretSealer {
         if let held { return held.vault }
         return try records.open()
     }
-
-    private static let noVault = TokenKeepError(
-        .corrupt, "the vault whose keys seal items is not there", module: "vault", hint: "restore it from a backup")
 
     /// The error for a sealed secret that cannot be opened. The message does not call the vault's own files damaged.
     private static func error(_ fault: FormatFault, _ details: ItemDetails) -> TokenKeepError {

@@ -172,10 +172,12 @@ struct ItemSearch: ServicePart {
     }
 
     /// Whether the searches found other items than the one at this path.
+    ///
+    /// True if a search failed, because only another search can tell then.
     func hasCopies(_ replies: some Sequence<Reply>, of path: ObjectPath) -> Bool {
         var found: Set<ObjectPath> = []
         for reply in replies {
-            guard case .answer(let body) = reply, let paths = try? ItemSearch.paths(body[0]) else { return false }
+            guard case .answer(let body) = reply, let paths = try? ItemSearch.paths(body[0]) else { return true }
             found.formUnion(paths)
         }
         return found != [path]

@@ -16,7 +16,7 @@ extension ItemWriting {
         if opened { findings = try search.findEverywhere(name, secret: version != nil) }
         if findings.best == nil, let hidden { throw hidden }
         if let version {
-            let present = try findings.best.map { (item) throws(TokenKeepError) in
+            let present = try reading.answer(findings, name).map { (item) throws(TokenKeepError) in
                 try reading.read(item, as: name, findings.secrets).details
             }
             try SaveRequest.check(version: version, of: name, present: present)

@@ -86,7 +86,7 @@ struct ItemWriting: ServicePart {
     ///
     /// - Throws: ``Status/corrupt`` if the service has another secret, because the session's keys differ. In a fresh
     ///   session a difference is accepted: another program wrote meanwhile.
-    func verify(_ stored: SecretBytes, at path: ObjectPath) throws(TokenKeepError) {
+    private func verify(_ stored: SecretBytes, at path: ObjectPath) throws(TokenKeepError) {
         guard !link.isProven, case .answer(let body) = try exchange(getSecrets([path])),
             let entry = body[0].children.first(where: { $0[0].text == path.text })
         else { return }

@@ -93,7 +93,7 @@ enum StoredValue {
     /// - Throws: ``Status/corrupt`` if the text is not valid base64.
     static func decode(_ text: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         guard isEncoded(text) else { throw notBase64 }
-        return try SecretBytes(capacity: text.count / 4 * 3 + 3) { bytes throws(TokenKeepError) in
+        return try SecretBytes(capacity: (text.count - prefix.count) / 4 * 3) { bytes throws(TokenKeepError) in
             let count = text.withUnsafeBytes {
                 Base64Text.decode(UnsafeRawBufferPointer(rebasing: $0.dropFirst(prefix.count)), into: bytes)
             }

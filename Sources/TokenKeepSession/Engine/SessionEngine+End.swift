@@ -47,7 +47,6 @@ extension SessionEngine {
             note.state != .signedOut && isMeant(SessionIdentity(note))
         }
     }
-
 }
 
 extension SessionCall {
