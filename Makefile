@@ -230,6 +230,7 @@ test-layout:
 	@Tests/Layout/check_lines.py
 	@Tests/Layout/check_agent.py
 	@Tests/Layout/check_statuses.py
+	@Tests/Layout/check_statuses_cases.py
 	@Tests/Layout/check_dependencies.sh
 	@Tests/Layout/check_goals.sh
 	@Tests/Layout/check_packaging.py

@@ -125,8 +125,7 @@ static int has_name(const char *names, const char *name) {
     return 0;
 }
 
-/* The decoder for bytes; NULL if the bytes are not encoded. No token response begins like compressed data.
- * */
+/* The decoder for bytes; NULL for plain bytes. No token response begins like compressed data. */
 static decoder *choose(const char *names, const unsigned char *bytes, size_t length) {
     static const unsigned char zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
     if (length >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b)

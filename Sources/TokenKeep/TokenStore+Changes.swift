@@ -61,12 +61,16 @@ extension TokenStore {
                 self.service = service
             }
 
-            /// The next change; nil when the task is cancelled. Throws the `Failure` of the sequence, and ends then.
+            /// The next change; nil when the task is cancelled.
+            ///
+            /// - Throws: the error of the sequence, see ``Changes/Failure``. The iterator has ended then.
             public mutating func next() async throws(TokenKeepError) -> Change? {
                 try await next(isolation: nil)
             }
 
-            /// The next change; nil when the task is cancelled. Throws the `Failure` of the sequence, and ends then.
+            /// The next change; nil when the task is cancelled.
+            ///
+            /// - Throws: the error of the sequence, see ``Changes/Failure``. The iterator has ended then.
             public mutating func next(
                 isolation actor: isolated (any Actor)?
             ) async throws(TokenKeepError) -> Change? {

@@ -16,18 +16,4 @@ parts=$(($(header_number MAJOR) * 1000000 + $(header_number MINOR) * 1000 + $(he
     && echo "and their parts"
 
 title "examples stay whole, however narrow the terminal is"
-# The commands below a command, each with its path.
-commands_below() {
-    "$TOKENKEEP" "$@" --help | sed -n '/^SUBCOMMANDS:/,$s/^  \([a-z][a-z-]*\)\( .*\)\{0,1\}$/\1/p' | while read -r name; do
-        echo "$@" "$name"
-        commands_below "$@" "$name" </dev/null
-    done
-}
-# The lines of a help before its usage that are indented.
-examples() { COLUMNS=$1 "$TOKENKEEP" $2 --help | sed '/^USAGE/,$d' | grep '^  '; }
-commands_below | sort >commands
-echo "$(wc -l <commands) commands" | sed 's/^[4-9][0-9] /many /'
-count=0
-while read -r command; do
-    [ "$(examples 40 "$command")" = "$(examples 1000 "$command")" ] || echo "broken: $command"
-done <commands
+python3 "$HERE/examples.py"

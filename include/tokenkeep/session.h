@@ -231,8 +231,11 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_step(
                                                                                 uint32_t *next_ms,
                                                                                 tokenkeep_error **error);
 /* The sessions of a service, or of all services for NULL. Reads no token. Locked names and damaged notes are
- * no failures: tokenkeep_session_infos_problem tells of them. The call fails only if the vault cannot be
- * read: TOKENKEEP_CORRUPT, TOKENKEEP_DENIED, TOKENKEEP_IO. */
+ * no failures: tokenkeep_session_infos_problem tells of them.
+ *
+ * TOKENKEEP_CORRUPT, TOKENKEEP_DENIED, TOKENKEEP_IO: the vault cannot be read. TOKENKEEP_UNSUPPORTED: a later
+ * version wrote the vault. TOKENKEEP_LOCKED: another program has replaced the vault's keys.
+ * TOKENKEEP_INVALID: the service is malformed. TOKENKEEP_FORKED: the process is a child made by fork(). */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_session_list(
     tokenkeep_store *store, const char *service, tokenkeep_session_infos **infos, tokenkeep_error **error);
 /* Makes an account the active account of its service. TOKENKEEP_NOT_FOUND: nobody is signed in as the

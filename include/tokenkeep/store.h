@@ -131,8 +131,8 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_list(tokenkee
  *
  * drained and left receive the numbers of drained and still pending items (each pointer may be NULL). An item
  * that cannot be drained, because its module is unavailable or the deadline passed, is no failure: left
- * counts the item. TOKENKEEP_OK with left 0: no change of these modules is pending any more. The call fails
- * only if the vault's records cannot be read: TOKENKEEP_CORRUPT, TOKENKEEP_DENIED, TOKENKEEP_IO. */
+ * counts the item. TOKENKEEP_OK with left 0: no change of these modules is pending any more.
+ * TOKENKEEP_CORRUPT, TOKENKEEP_DENIED, TOKENKEEP_IO and others: the vault's records cannot be read. */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_sync(tokenkeep_store *store,
                                                                         size_t *drained, size_t *left,
                                                                         tokenkeep_error **error);

@@ -23,8 +23,7 @@ enum {
     TOKENKEEP_TRANSFER_CANCELLED = 3,
     TOKENKEEP_TRANSFER_REFUSED = 4, /* by when_sending */
     TOKENKEEP_TRANSFER_TOO_LONG = 5,
-    /* No known authority vouches for the server, or the authorities cannot be read. Otherwise like FAILED.
-     * */
+    /* No known authority vouches for the server, or the authorities cannot be read. Else like FAILED. */
     TOKENKEEP_TRANSFER_UNTRUSTED = 6,
 };
 

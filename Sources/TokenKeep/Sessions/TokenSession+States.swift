@@ -72,10 +72,14 @@ extension TokenSession {
 
             init(make: @escaping @Sendable (Cancellation) throws(CoreError) -> StateSource) { self.make = make }
 
-            /// The next state; nil when the task is cancelled. Throws the `Failure` of the sequence, and ends then.
+            /// The next state; nil when the task is cancelled.
+            ///
+            /// - Throws: the error of the sequence, see ``States/Failure``. The iterator has ended then.
             public mutating func next() async throws(TokenKeepError) -> Info? { try await next(isolation: nil) }
 
-            /// The next state; nil when the task is cancelled. Throws the `Failure` of the sequence, and ends then.
+            /// The next state; nil when the task is cancelled.
+            ///
+            /// - Throws: the error of the sequence, see ``States/Failure``. The iterator has ended then.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws(TokenKeepError) -> Info? {
                 guard !hasEnded else { return nil }
                 do throws(CoreError) {

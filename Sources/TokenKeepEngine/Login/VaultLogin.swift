@@ -51,7 +51,7 @@ package struct VaultLogin {
         // The PAM module ends a call that exceeds its own timeout.
         onVault(within: VaultLogin.longestTimeout) { vault, call throws(TokenKeepError) in
             if try keepsOpen(vault, call) || staysLocked(vault) { return .done }
-            // A process that is ended notes nothing afterwards.
+            // If the PAM module ends this process, no later outcome replaces this record.
             record(.tooSlow)
             // Logins at once derive one after another: side by side all may be too slow, and after the first the vault
             // is open. Without the lock, for example on a full disk, this login derives for itself.
@@ -213,7 +213,7 @@ package struct VaultLogin {
 
     /// The time limit in milliseconds of a call that may wait for the vault's lock.
     ///
-    /// The limit is below the PAM module's usual timeout of five seconds, so that the outcome can be noted.
+    /// The limit is below the PAM module's usual timeout of five seconds, so that the outcome can be recorded.
     private static let patience: UInt32 = 4_000
     /// The id, which no item has, of the lock of a login that derives a key.
     private static let turn = [UInt8](repeating: 0xFE, count: 8)
@@ -231,7 +231,7 @@ package struct VaultLogin {
     /// Records an outcome in the file `login`, unless the last outcome is more useful.
     ///
     /// An outcome that the vault's password did not follow the login's stays until a login unlocks the vault. A failed
-    /// unlock stays noted for a minute, even if its session then finds the vault locked.
+    /// unlock stays recorded for a minute, even if its session then finds the vault locked.
     private func record(_ outcome: LastLogin.Outcome) {
         if outcome != .unlocked, let last = LastLogin.read(store.records) {
             if last.outcome == .notFollowed { return }

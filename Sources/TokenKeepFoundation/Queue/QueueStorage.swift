@@ -38,9 +38,9 @@ final class QueueStorage: Sendable {
     private let level: AccessLevel
     /// Called between any two steps. Tests end the process there.
     private let onStep: @Sendable () -> Void
-    /// The requests that were read last, and the value of the queue's slot at that time. While the slot has this value,
-    /// the requests are up to date.
-    private let known = MutexGuarded<(slot: UInt64, entries: [QueueEntry])?>(nil)
+    /// The requests that were read last, and the queue's change mark at that time. While the mark has this value, the
+    /// requests are up to date.
+    private let known = MutexGuarded<(changeMark: UInt64, entries: [QueueEntry])?>(nil)
 
     init(level: UInt32, onStep: @escaping @Sendable () -> Void) {
         self.level = AccessLevel(rawValue: level) ?? .afterFirstUnlock
@@ -82,7 +82,7 @@ final class QueueStorage: Sendable {
         try locked(engine) { queue throws(TokenKeepError) in
             guard try present(queue).contains(entry) else { return nil }
             guard let head = try load(entry.id, queue) else {
-                // Another program has cleared the item without a change of the queue's slot.
+                // Another program has cleared the item without a change of the queue's mark.
                 known.withLock { $0 = nil }
                 guard try !present(queue).contains(entry) else { throw incomplete(entry) }
                 return nil
@@ -137,9 +137,10 @@ extension QueueStorage {
         let vault: VaultModule
         /// The ID of the session's name, an attribute of the items.
         let session: String
-        /// The name of the locks and of the slot.
+        /// The name of the locks and of the change mark.
         let place: ItemName
-        let slot: [UInt8]
+        /// The ID of `place`, by which the change mark is found.
+        let placeID: [UInt8]
 
         init(_ engine: Engine, _ call: CallContext) throws(TokenKeepError) {
             self.engine = engine
@@ -150,7 +151,7 @@ extension QueueStorage {
             session = Hexadecimal.text(try files.id(of: engine.name, call))
             place = try ItemName(
                 namespace: engine.store.namespace, service: QueueStorage.service, account: "lock of \(session)")
-            slot = try files.id(of: place, call)
+            placeID = try files.id(of: place, call)
         }
     }
 
@@ -170,13 +171,13 @@ extension QueueStorage {
 
     /// The requests in their order. Clears requests that a logout has ended, and parts that a killed process has left.
     private func present(_ queue: Queue) throws(TokenKeepError) -> [QueueEntry] {
-        let slot = queue.engine.store.changeMarks.value(of: queue.slot)
+        let changeMark = queue.engine.store.changeMarks.value(of: queue.placeID)
         let listed: [QueueEntry]
-        if let slot, let known = known.withLock({ $0 }), known.slot == slot {
+        if let changeMark, let known = known.withLock({ $0 }), known.changeMark == changeMark {
             listed = known.entries
         } else {
             listed = try list(queue)
-            if let slot { known.withLock { $0 = (slot, listed) } }
+            if let changeMark { known.withLock { $0 = (changeMark, listed) } }
         }
         guard let mark = try queue.engine.lastLogout()?.mark else { return listed }
         return try clear(among: listed, queue) { !$0.outlivesLogout && $0.logoutMark != mark }
@@ -222,13 +223,13 @@ extension QueueStorage {
     /// Makes other processes list the requests again, even if this process is killed before ``endChange(_:_:)``.
     private func beginChange(_ queue: Queue) {
         known.withLock { $0 = nil }
-        queue.engine.store.changeMarks.change(queue.slot)
+        queue.engine.store.changeMarks.change(queue.placeID)
         onStep()
     }
 
     private func endChange(_ queue: Queue, _ entries: [QueueEntry]) {
-        guard let slot = queue.engine.store.changeMarks.value(of: queue.slot) else { return }
-        known.withLock { $0 = (slot, entries) }
+        guard let changeMark = queue.engine.store.changeMarks.value(of: queue.placeID) else { return }
+        known.withLock { $0 = (changeMark, entries) }
     }
 
     private func save(

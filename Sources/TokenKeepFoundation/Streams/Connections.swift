@@ -33,7 +33,8 @@ struct Connections: Sendable {
 
     /// Runs connections until one is the last.
     ///
-    /// - Throws: the session's error, the error of ``ConnectionEnd/failed(_:)``, `CancellationError`.
+    /// - Throws: the error of a request for a token unless `isPassing`, the error of ``ConnectionEnd/failed(_:)``,
+    ///   `CancellationError`.
     func run(_ connect: @escaping Connect) async throws {
         var pauses = Pauses(options)
         /// The token that the server refused, until there is another one.

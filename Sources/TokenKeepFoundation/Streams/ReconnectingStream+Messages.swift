@@ -26,12 +26,14 @@ extension ReconnectingStream {
 
         /// The next message; nil when the stream is done, or the task is cancelled.
         ///
-        /// - Throws: the session's `TokenKeepError` when it has ended, or the error of ``ConnectionEnd/failed(_:)``.
+        /// - Throws: the error of ``ConnectionEnd/failed(_:)``, or a `TokenKeepError` of a request for a token: every one but
+        ///   `unavailable`, `timedOut`, `busy` and `locked`, after which the stream connects again.
         public mutating func next() async throws -> Message? { try await next(isolation: nil) }
 
         /// The next message; nil when the stream is done, or the task is cancelled.
         ///
-        /// - Throws: the session's `TokenKeepError` when it has ended, or the error of ``ConnectionEnd/failed(_:)``.
+        /// - Throws: the error of ``ConnectionEnd/failed(_:)``, or a `TokenKeepError` of a request for a token: every one but
+        ///   `unavailable`, `timedOut`, `busy` and `locked`, after which the stream connects again.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Message? {
             var iterator = deliveries ?? stream.deliveries().makeAsyncIterator()
             defer { deliveries = iterator }

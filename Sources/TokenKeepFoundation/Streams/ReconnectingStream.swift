@@ -19,11 +19,13 @@ public import TokenKeep
 /// - after any other end, and if no token can be had for now (`unavailable`, `timedOut`, `busy`, `locked`), after a pause.
 ///
 /// The end of the session, by any process, ends the connection and the stream with the session's error: `notFound`,
-/// `needsLogin` or `expired`. A stream ends at once when its task is cancelled. Each iterator has a connection of its own.
+/// `needsLogin` or `expired`. Any other error of a request for a token ends the stream too, for example `denied`, if the
+/// server refuses the client, and `corrupt`. A stream ends at once when its task is cancelled. Each iterator has a
+/// connection of its own.
 public struct ReconnectingStream<Message: Sendable>: AsyncSequence, Sendable {
     /// A message.
     public typealias Element = Message
-    /// The session's error, or that of ``ConnectionEnd/failed(_:)``.
+    /// The error of ``ConnectionEnd/failed(_:)``, or the `TokenKeepError` of a request for a token that ended the stream.
     public typealias Failure = any Error
 
     let connections: Connections
@@ -55,8 +57,9 @@ extension ReconnectingStream where Message == Never {
 
     /// Keeps the connection up until the closure throws ``ConnectionEnd/finished``.
     ///
-    /// - Throws: the session's error when it has ended, the error of ``ConnectionEnd/failed(_:)``, or `CancellationError` if the
-    ///   task is cancelled.
+    /// - Throws: the error of ``ConnectionEnd/failed(_:)``; a `TokenKeepError` of a request for a token, every one but
+    ///   `unavailable`, `timedOut`, `busy` and `locked`, after which the connection is made again; or `CancellationError` if
+    ///   the task is cancelled.
     public func run() async throws {
         let (_, continuation) = AsyncThrowingStream.makeStream(of: Delivery<Never>.self)
         try await connections.run { [connect] in try await connect($0, Messages(stream: continuation)) }
