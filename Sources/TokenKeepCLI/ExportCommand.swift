@@ -1,6 +1,7 @@
 import ArgumentParser
 import TokenKeepCore
 import TokenKeepEngine
+import TokenKeepKeys
 
 /// `tokenkeep export FILE`.
 struct ExportCommand: ParsableCommand {
@@ -31,6 +32,7 @@ struct ExportCommand: ParsableCommand {
             try storeOptions.passwordOptions.refuseStandardInput(because: "the passphrase is read from standard input")
         }
         let store = try storeOptions.open()
+        try ExportWriter.check(file)
         let passphrase = try PasswordInput.line(inInput: stdin, orAsk: PasswordInput.newPassphrase)
         let bar = ProgressBar()
         let outcome = try withBar(bar) { () throws(TokenKeepError) in

@@ -57,7 +57,7 @@ extension SessionEngine {
         guard let before = ended else { return nil }
         if before.state != .signedOut { call.runHooks(reason, &report) }
         // The hooks have limits of their own.
-        report.revocation = ((try? newCall()) ?? call).clearRecord()
+        ((try? newCall()) ?? call).clearRecord(&report)
         return report
     }
 }
@@ -76,14 +76,15 @@ extension SessionCall {
     }
 
     /// Clears the record now, or leaves it to the next call of the session.
-    fileprivate func clearRecord() -> EndReport.Revocation {
+    fileprivate func clearRecord(_ report: inout EndReport) {
         do throws(TokenKeepError) {
-            return try prompting { () throws(TokenKeepError) in
+            report.revocation = try prompting { () throws(TokenKeepError) in
                 try SessionTransaction(storage, context).clearEnded(isLater: false)
             }
         } catch {
             options.explain?("the record cannot be cleared yet: \(error.message)")
-            return .waitingForUnlock
+            report.revocation = .waitingForUnlock
+            report.problem = error
         }
     }
 }
