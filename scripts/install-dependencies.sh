@@ -39,9 +39,12 @@ missing=""
 swift_starts || for package in $(of toolchain); do missing="$missing $package"; done
 command -v ld.gold >/dev/null || missing="$missing binutils-gold"
 
-for package in $packages; do
-    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q "install ok installed" || missing="$missing $package"
-done
+# Whether a package is there, or another one that provides it: Debian 13 has libcurl3t64-gnutls for libcurl3-gnutls.
+is_installed() {
+    dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q "install ok installed" ||
+        dpkg-query -W -f='${db:Status-Abbrev}, ${Provides},\n' 2>/dev/null | grep -q "^ii .*, $1[ ,]"
+}
+for package in $packages; do is_installed "$package" || missing="$missing $package"; done
 [ -n "$missing" ] || exit 0
 
 if [ "$(id -u)" -eq 0 ]; then as_root=""; else as_root="sudo"; fi

@@ -87,7 +87,7 @@ package enum TrustedPath {
     /// nobody.
     ///
     /// In most sandboxes, files of root have such an owner.
-    private static func isUnmapped(_ owner: uid_t) -> Bool {
+    static func isUnmapped(_ owner: uid_t) -> Bool {
         let nobody: uid_t = 65534
         return owner == nobody && tokenkeep_is_in_user_namespace() != 0
     }

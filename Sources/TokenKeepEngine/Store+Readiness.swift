@@ -11,7 +11,8 @@ extension Store {
     /// A program asks before it shows a sign-in whose tokens it could not keep. The answer may be outdated at once.
     ///
     /// - Throws: ``Status/locked`` if a user must unlock the vault or the module first, ``Status/unavailable`` if no module
-    ///   that may hold the items can be reached; any other failure of a module.
+    ///   that may hold the items can be reached, ``Status/denied`` if the vault cannot be made in its place; any other
+    ///   failure of a module.
     public func checkReady(forSaving: Bool, until deadline: Deadline? = nil) throws(TokenKeepError) {
         let operation = forSaving ? StackLine.Operation.save : .load
         let deadline = deadline ?? self.deadline
@@ -23,7 +24,7 @@ extension Store {
         var missed: TokenKeepError?
         for module in modules where module.name != ItemView.memory {
             do throws(TokenKeepError) {
-                if try isReady(module, call) { return }
+                if try isReady(module, forSaving: forSaving, call) { return }
             } catch {
                 // A save that a module misses is kept by the vault; a load might miss the module's items.
                 guard forSaving, Decisions.isOutage(error.status) else { throw error.inModule(module.name) }
@@ -35,9 +36,9 @@ extension Store {
 
     /// Whether a module takes or has items. False if the module does not exist on this machine.
     private func isReady(
-        _ module: any Module, _ call: CallContext
+        _ module: any Module, forSaving: Bool, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
-        guard !module.holdsRecords else { return try isVaultReady() }
+        guard !module.holdsRecords else { return try isVaultReady(forSaving: forSaving) }
         do throws(TokenKeepError) {
             _ = try module.load(try ItemName(namespace: namespace, service: "org.tokenkeep.ready", account: ""), call)
             return true
@@ -47,8 +48,11 @@ extension Store {
         }
     }
 
-    private func isVaultReady() throws(TokenKeepError) -> Bool {
-        guard let keys = try records.open()?.keys else { return true }
+    private func isVaultReady(forSaving: Bool) throws(TokenKeepError) -> Bool {
+        guard let keys = try records.open()?.keys else {
+            if forSaving { try records.checkMaking() }
+            return true
+        }
         guard !keys.header.hasPassword || keys.isOpen(.level(.afterFirstUnlock)) else {
             throw TokenKeepError(.locked, "the vault is locked", module: "vault", hint: "tokenkeep unlock")
         }

@@ -72,6 +72,11 @@ package final class Records: Sendable {
         testified.withLock { $0 = vault.headerFile }
     }
 
+    /// Checks whether a vault can be made in the place where there is none. Changes nothing.
+    ///
+    /// - Throws: the error with which the first save would fail.
+    package func checkMaking() throws(TokenKeepError) { try VaultDirectory.checkMaking(try opener.path()) }
+
     /// Whether there is a vault.
     package func exists() throws(TokenKeepError) -> Bool { try open() != nil }
 

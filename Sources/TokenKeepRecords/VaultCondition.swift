@@ -10,7 +10,10 @@ struct VaultCondition {
     /// - Throws: the reason why the vault cannot be used.
     func notes() throws(TokenKeepError) -> [String] {
         records.opener.residentKeys.removal.dropKeysOfLostVaults()
-        guard let vault = try records.open() else { return ["not made yet: the first save makes it"] }
+        guard let vault = try records.open() else {
+            try records.checkMaking()
+            return ["not made yet: the first save makes it"]
+        }
         try records.testify(vault)
         var notes = lockNotes(vault.keys)
         for name in try HeaderFiles.missing(in: vault.era) {

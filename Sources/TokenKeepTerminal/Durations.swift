@@ -2,9 +2,9 @@ package import TokenKeepCore
 
 /// Reads durations: a whole number and its unit, `500ms`, `5s`, `2m`, `1h`, `30d`.
 package enum Durations {
-    /// Reads a timeout in milliseconds, at least 1.
+    /// Reads a timeout in milliseconds, at least 1. A number without a unit is seconds.
     package static func timeout(_ text: String) throws(TokenKeepError) -> UInt32 {
-        guard let milliseconds = milliseconds(text) else {
+        guard let milliseconds = milliseconds(text) ?? milliseconds(text + "s") else {
             throw TokenKeepError(
                 .invalid, "the timeout is not a duration", hint: "a number and its unit: 500ms, 5s, 2m")
         }
@@ -22,9 +22,9 @@ package enum Durations {
         return overflow ? nil : product
     }
 
-    /// Reads the duration of an option in milliseconds.
+    /// Reads the duration of an option in milliseconds. A number without a unit is seconds.
     package static func milliseconds(_ text: String, of option: String) throws(TokenKeepError) -> Int64 {
-        guard let milliseconds = milliseconds(text) else { throw refusal(of: option) }
+        guard let milliseconds = milliseconds(text) ?? milliseconds(text + "s") else { throw refusal(of: option) }
         return milliseconds
     }
 

@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -14,13 +16,26 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+/* Makes the socket's directory if the one above is the user's. In that of another user, as with sudo -E, a
+ * directory of this user's would shut the other's agent out. */
+static bool make_runtime_folder(char *path) {
+    char *slash = strrchr(path, '/');
+    struct stat status;
+    *slash = '\0';
+    bool is_own = stat(slash == path ? "/" : path, &status) == 0 && status.st_uid == geteuid();
+    *slash = '/';
+    if (is_own)
+        (void)mkdir(path, 0700);
+    return is_own;
+}
+
 /* Opens the socket's directory, which must be the user's. */
 static int open_runtime_folder(char path[PATH_MAX]) {
     if (!tokenkeep_agent_folder(path, PATH_MAX)) {
         errno = ENAMETOOLONG;
         return -1;
     }
-    (void)mkdir(path, 0700);
+    bool is_own = make_runtime_folder(path);
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     struct stat status;
     if (folder >= 0 && fstat(folder, &status) == 0 && status.st_uid == geteuid() &&
@@ -28,7 +43,7 @@ static int open_runtime_folder(char path[PATH_MAX]) {
         return folder;
     if (folder >= 0)
         (void)close(folder);
-    errno = folder >= 0 ? EPERM : errno;
+    errno = folder >= 0 || !is_own ? EPERM : errno;
     return -1;
 }
 

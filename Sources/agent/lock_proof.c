@@ -84,27 +84,47 @@ static bool state_home(char path[PATH_MAX]) {
            snprintf(path, PATH_MAX, "%s/.local/state", user->pw_dir) < PATH_MAX;
 }
 
+/* Whether the directory, or the nearest one above that exists, is the user's. */
+static bool is_below_own(const char *path) {
+    char parent[PATH_MAX];
+    struct stat status;
+    if (snprintf(parent, PATH_MAX, "%s", path) >= PATH_MAX)
+        return false;
+    while (stat(parent[0] == '\0' ? "/" : parent, &status) != 0) {
+        if (errno != ENOENT || parent[0] == '\0')
+            return false;
+        *strrchr(parent, '/') = '\0';
+    }
+    return status.st_uid == geteuid();
+}
+
+/* Makes the directory, of which two levels at most are missing in a new home. Makes nothing in the home of
+ * another user, who would be shut out of it. */
+static void make_state_home(char path[PATH_MAX]) {
+    if (!is_below_own(path))
+        return;
+    char *slash = strrchr(path, '/');
+    *slash = '\0';
+    (void)mkdir(path, 0700);
+    *slash = '/';
+    (void)mkdir(path, 0700);
+}
+
 /* The directory of the file, which is the user's alone; -1 if there is none. */
 static int open_folder(bool is_made) {
     char path[PATH_MAX];
     if (!state_home(path))
         return -1;
-    if (is_made) {
-        /* Two levels at most are missing in a new home. */
-        char *slash = strrchr(path, '/');
-        *slash = '\0';
-        (void)mkdir(path, 0700);
-        *slash = '/';
-        (void)mkdir(path, 0700);
-    }
+    if (is_made)
+        make_state_home(path);
     int home = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat status;
     if (home < 0)
         return -1;
-    if (is_made)
+    if (is_made && fstat(home, &status) == 0 && status.st_uid == geteuid())
         (void)mkdirat(home, FOLDER, 0700);
     int folder = openat(home, FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     (void)close(home);
-    struct stat status;
     if (folder >= 0 && fstat(folder, &status) == 0 && status.st_uid == geteuid() &&
         (status.st_mode & 022) == 0)
         return folder;

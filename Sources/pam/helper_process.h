@@ -11,6 +11,7 @@
 #define HELPER_NO_VAULT       1
 #define HELPER_NOT_NOW        4
 #define HELPER_WRONG_PASSWORD 5
+#define HELPER_REFUSED        6
 #define HELPER_DAMAGED        7
 
 /* Results that are no exit code. */

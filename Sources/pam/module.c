@@ -70,6 +70,7 @@ static void log_result(const struct login *login, const char *command, int resul
         pam_syslog(login->pamh, LOG_NOTICE,
                    "the password does not open the vault of %s: tokenkeep login status", user);
         return;
+    case HELPER_REFUSED:
     case HELPER_DAMAGED:
         pam_syslog(login->pamh, LOG_WARNING, "the vault of %s cannot be used: tokenkeep status", user);
         return;
@@ -160,6 +161,7 @@ EXPORTED int pam_sm_chauthtok(pam_handle_t *pamh, int flags, int argc, const cha
     switch (run(&login, "password", NULL, inputs, 2)) {
     case HELPER_NOT_NOW:
     case HELPER_WRONG_PASSWORD:
+    case HELPER_REFUSED:
     case HELPER_DAMAGED:
         tell_of_old_password(&login, flags, "keeps");
         break;

@@ -27,6 +27,13 @@ except (BrokenPipeError, ConnectionResetError):
     return result.stdout.strip()
 
 
+def makes_nothing_for_another(agent, runtime):
+    """Root's agent with the user's environment, as with sudo -E: a directory of root's would shut the user's agent out."""
+    done = subprocess.run([agent], env={"XDG_RUNTIME_DIR": runtime}, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode != 0 and "the socket in XDG_RUNTIME_DIR cannot be made" in done.stderr, done
+    assert os.listdir(runtime) == [], os.listdir(runtime)
+
+
 def main():
     agent, user = sys.argv[1], int(sys.argv[2])
     directory = tempfile.mkdtemp()
@@ -34,6 +41,7 @@ def main():
     runtime = os.path.join(directory, "run")
     os.mkdir(runtime)
     os.chown(runtime, user, user)
+    makes_nothing_for_another(agent, runtime)
     process = subprocess.Popen([agent], user=user, group=user, extra_groups=[], env={
         "XDG_RUNTIME_DIR": runtime, "HOME": directory, "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/nonexistent",
         "DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"})

@@ -214,6 +214,18 @@ class Proof(Case):
         with open(os.path.join(self.world.directory, "state/tokenkeep/lock-source"), encoding="utf-8") as file:
             self.assertEqual(file.read(), "test wayland hint\n")
 
+    def test_nothing_is_made_in_the_home_of_another_user(self):
+        path = f"/tmp/tokenkeep-agent-test-{os.getpid()}"
+        self.world.stop_agent()
+        self.addCleanup(self.world.environment.update, XDG_STATE_HOME=self.world.environment["XDG_STATE_HOME"])
+        self.world.environment["XDG_STATE_HOME"] = path + "/state"
+        self.world.start_agent()
+        self.world.set_hint(True)
+        self.world.wait_for(locked=True)
+        self.world.set_hint(False)
+        self.world.wait_for(proved=True)
+        self.assertFalse(os.path.exists(path))
+
     def test_a_desktop_without_a_name_is_never_proved(self):
         self.world.set_property("Desktop", "")
         self.world.set_hint(True)

@@ -60,6 +60,7 @@ lacks() {
     shells) installed zsh fish python3 ;;
     sshd) installed /usr/sbin/sshd ssh ssh-keygen python3 ;;
     keyring) installed gnome-keyring-daemon dbus-daemon gdbus secret-tool python3 ;;
+    bus) installed dbus-daemon dbus-monitor busctl stdbuf ;;
     *) echo "run.sh does not know the need $1" ;;
     esac
 }

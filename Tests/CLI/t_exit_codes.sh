@@ -3,8 +3,9 @@ printf secret | run save example.com ann
 setsid -w "$TOKENKEEP" password set </dev/null 2>&1; echo "[exit $?]"
 run password set --stdin <<<horse
 run lock
+: >file.tk
 for command in unlock 'load example.com ann --interactive' 'password change' 'password remove' 'run -- true' 'recovery create' \
-    'recovery use' 'export file.tk' 'import file.tk'; do
+    'recovery use' 'export new.tk' 'import file.tk'; do
     echo "$ tokenkeep $command"
     setsid -w "$TOKENKEEP" $command </dev/null 2>&1
     echo "[exit $?]"
@@ -12,9 +13,10 @@ done
 
 title "a password file that is missing, a directory, or not for this user: 2, 2 and 5"
 mkdir folder
-for command in unlock list 'load example.com ann' 'run -- true' 'password change' 'session list'; do
+for command in unlock list 'load example.com ann' 'password change' 'session list'; do
     run $command --password-file "$WORK/none"
 done
+run run --password-file "$WORK/none" -- true
 run unlock --password-file "$WORK/folder"
 run unlock --password-file "$WORK/none/password"
 TOKENKEEP_PASSWORD_FILE="$WORK/none" run list
@@ -30,3 +32,17 @@ run import "$WORK/folder" --stdin <<<passphrase
 run import "$WORK/password/none" --stdin <<<passphrase
 run export "$WORK/none/backup" --stdin <<<passphrase
 run export "$WORK/password/backup" --stdin <<<passphrase
+
+title "a file that is missing is named before a passphrase is asked for"
+for command in 'import none.tk' 'import folder' 'export none/new.tk' 'export file.tk'; do
+    echo "$ tokenkeep $command"
+    setsid -w "$TOKENKEEP" $command </dev/null 2>&1
+    echo "[exit $?]"
+done
+
+title "what the command line names is not there: 2"
+run provider check none.conf
+run provider show none
+run session login api ann --provider none
+run stack check none.conf
+run run --env-file none.env -- true

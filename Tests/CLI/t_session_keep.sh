@@ -83,3 +83,30 @@ background=$!
 shown=0
 lines keep.err 2
 finish TERM
+
+title "eight sessions are renewed at a time"
+mkdir running
+mkfifo gate
+exec 9<>gate
+cat >crowd <<'CROWD'
+#!/bin/sh
+cat >/dev/null
+mkdir "running/$TOKENKEEP_ACCOUNT"
+ls running | wc -l >>counts
+read -r _ <gate
+rmdir "running/$TOKENKEEP_ACCOUNT"
+printf '{"access_token":"renewed","expires_in":3600,"refresh_token":"refresh-2"}'
+CROWD
+chmod +x crowd
+: >counts
+for number in $(seq 16); do sign_in crowd "$number" 0; done
+env --default-signal=TERM "$TOKENKEEP" session keep crowd --exec ./crowd 2>keep.err &
+background=$!
+shown=0
+lines counts 8 >/dev/null
+# Each reads a line: then the others begin.
+seq 16 >&9
+lines counts 16 >/dev/null
+sort -n counts | tail -n 1
+finish TERM
+cat keep.err

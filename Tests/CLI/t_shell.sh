@@ -65,6 +65,7 @@ printf new | "$TOKENKEEP" save soon.example ann --expires 9999-12-31
 run load soon.example ann --unexpired
 run load soon.example ann --fresh-for 60s
 run load soon.example ann --fresh-for 9999999d
+run load soon.example ann --fresh-for 60
 run load soon.example ann --fresh-for soon
 run load swap.example ann --unexpired --fresh-for 60s
 

@@ -26,10 +26,17 @@ TOKENKEEP_VAULT="$WORK/own/vault" nobody load example.com ann
 title "a vault that cannot be made"
 TOKENKEEP_VAULT="$WORK/own/vault/below/vault" nobody save example.com ann <<<other
 TOKENKEEP_VAULT=/proc/vault run save example.com ann <<<other
+# Told before a sign-in as by the save, without making anything.
+TOKENKEEP_VAULT="$WORK/own/vault/below/vault" nobody ready --save
+TOKENKEEP_VAULT="$WORK/own/vault/below/vault" nobody ready
+TOKENKEEP_VAULT="$WORK/own/vault/below/vault" nobody status
+TOKENKEEP_VAULT=/proc/vault run ready --save
 
 title "root in the home of another user, as with sudo -E"
 install -d -m 700 -o 54321 -g 54321 "$WORK/ann"
 TOKENKEEP_VAULT="$WORK/ann/vault" run save example.com ann <<<x
+TOKENKEEP_VAULT="$WORK/ann/vault" run ready --save
+TOKENKEEP_VAULT="$WORK/ann/vault" run login status --json | grep -A1 '"vault"'
 ls -A "$WORK/ann"
 install -d -m 711 -o 54321 -g 54321 "$WORK/ann"
 printf '#!/bin/sh\nexec setpriv --reuid=54321 --regid=54321 --clear-groups %s "$@"\n' "$WORK/tmp/tokenkeep" >"$WORK/tmp/as_ann"

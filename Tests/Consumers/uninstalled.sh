@@ -36,6 +36,14 @@ for destination in "" "$work/package"; do
     is "the debug symbols are installed by their build id" yes \
         "$([ -n "$(find "$installed/lib/debug/.build-id" -name '*.debug')" ] && echo yes)"
 
+    # The lists of a copy name the files of the first installation.
+    cp -a "$installed" "$installed-copy"
+    files=$(below "$installed" -type f)
+    is "a copy is not removed by the lists of another installation" 1 \
+        "$(DESTDIR="$destination" "$root/scripts/uninstall.sh" "$prefix-copy" >/dev/null 2>&1; echo $?)"
+    is "nothing of either is removed" "$files$files" "$(below "$installed" -type f)$(below "$installed-copy" -type f)"
+    rm -r "$installed-copy"
+
     modules=$(cd "$installed" && find . -type d -path '*/tokenkeep/modules')
     : >"$installed/$modules/theirs.so"
     : >"$installed/bin/theirs"

@@ -10,6 +10,7 @@ the attack gains nothing: neither the older secrets nor what is saved later can 
 import itertools
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -23,6 +24,7 @@ from vault_header import open_typed_slots  # noqa: E402
 
 ANN = ItemPlan("s", "ann", b"a token of the attacker's", level=1)
 LATER = "a token that is saved after the attack"
+TOKENS = '{"access_token":"access-of-eve","refresh_token":"refresh-of-eve","expires_in":3600}'
 OK, NOT_FOUND, LOCKED, NO_PASSWORD, DENIED, CORRUPT = 0, 1, 3, 4, 5, 7
 # What the user changes to when he hears that somebody may know his password.
 NEXT = "the next one"
@@ -213,6 +215,91 @@ def an_injected_record(world, right):
 def a_forged_state(world, right):
     world.attacker.forge_state(ANN, this_machine(world))
     world.expect_no_gain(OK, LOCKED)
+
+
+@scenario()
+def a_forged_state_beside_a_keyring(world, right):
+    """The user's stack has the keyring that the forged write names. Nothing of the vault arrives there, in plain."""
+    if not shutil.which("gnome-keyring-daemon") or not shutil.which("secret-tool"):
+        print("skipped: gnome-keyring-daemon or secret-tool is not installed")
+        return
+    with Keyring(world) as keyring:
+        world.attacker.forge_state(ANN, this_machine(world))
+        world.expect_no_gain(OK, LOCKED)
+        for password in (world.password, NEXT):
+            world.run("unlock", "--stdin", input=password + "\n")
+        world.check_items("beside a keyring")
+        world.run("sync")
+        world.expect("save", "s", "dora", input="token of dora")
+        assert keyring.look_up("dora") == "token of dora", "the keyring is not used"
+        for account in passwords.ITEMS:
+            assert keyring.look_up(account) == "", f"the keyring got the item of {account}"
+
+
+@scenario("unlocked", "locked")
+def a_forged_note(world, right):
+    """The note of a session names a provider of his: no token goes there, whatever the user calls."""
+    is_locked = world.run("load", "s", "ann").returncode == LOCKED
+    folder = os.path.join(os.path.dirname(world.vault), "tokenkeep/providers.d")
+    os.makedirs(folder, 0o700)
+    for provider in ("right", "his"):
+        with open(os.path.join(folder, provider + ".conf"), "w", encoding="utf-8") as file:
+            os.chmod(file.name, 0o600)
+            file.write(f"exec = cat >>'{folder}/{provider}'; echo '{TOKENS}'\n")
+    world.expect("unlock", "--stdin", input=world.password + "\n")
+    world.expect("session", "begin", "api", "eve", "--provider", "right", "--level", "when-unlocked", input=TOKENS)
+    if is_locked:
+        world.expect("lock")
+    world.attacker.seize()
+    world.attacker.forge_note(("", "api", "eve"), provider="his", level=2, expires_at=1)
+    for call in ("token", "refresh", "validate", "logout"):
+        world.run("session", call, "api", "eve")
+    world.expect("unlock", "--stdin", input=world.password + "\n")
+    world.run("session", "flush")
+    assert not os.path.exists(folder + "/his"), "his server got a token"
+    assert os.path.exists(folder + "/right"), "the right server was not asked"
+    for token in ("access-of-eve", "refresh-of-eve"):
+        assert not world.attacker.sees(token.encode()), f"the attacker reads {token!r}"
+
+
+class Keyring:
+    """A bus and a gnome-keyring of the user's, open while the block runs. The attacker reads the keyring."""
+
+    def __init__(self, world):
+        self.world, self.folder, self.processes = world, os.path.dirname(world.vault), []
+
+    def __enter__(self):
+        configuration = os.path.join(self.folder, "bus.conf")
+        with open(configuration, "w", encoding="utf-8") as file:
+            file.write(
+                f"<busconfig><type>session</type><listen>unix:dir={self.folder}</listen><policy context='default'>"
+                "<allow send_destination='*' eavesdrop='true'/><allow eavesdrop='true'/><allow own='*'/></policy></busconfig>")
+        self.environment = {"PATH": os.environ["PATH"], "HOME": self.folder, "XDG_RUNTIME_DIR": self.folder}
+        bus = self.start("dbus-daemon", f"--config-file={configuration}", "--nofork", "--print-address=1", stdout=subprocess.PIPE)
+        self.environment["DBUS_SESSION_BUS_ADDRESS"] = bus.stdout.readline().strip()
+        daemon = self.start("gnome-keyring-daemon", "--unlock", "--components=secrets", "--foreground", stdin=subprocess.PIPE)
+        daemon.stdin.write("keyring password")
+        daemon.stdin.close()
+        wait = ["gdbus", "wait", "--session", "--timeout", "300", "org.freedesktop.secrets"]
+        subprocess.run(wait, env=self.environment, check=True)
+        self.world.environment |= self.environment
+        self.world.stack = "any sufficient secret-service\nany required vault"
+        return self
+
+    def __exit__(self, *_):
+        for process in reversed(self.processes):
+            process.kill()
+            process.wait()
+
+    def start(self, *command, **streams):
+        process = subprocess.Popen(command, env=self.environment, text=True, stderr=subprocess.DEVNULL, **streams)
+        self.processes.append(process)
+        return process
+
+    def look_up(self, account):
+        """The secret of an item of s in the keyring; empty if there is none."""
+        command = ["secret-tool", "lookup", "service", "s", "username", account]
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False).stdout
 
 
 def this_machine(world):

@@ -24,6 +24,7 @@ CHANGES = {
     "compromised": ("one", "two", ("password", "change", "--compromised", "--stdin"), "one\ntwo\n"),
     "remove": ("one", None, ("password", "remove", "--stdin"), "one\n"),
     "recovery": ("one", "one", ("recovery", "create", "--stdin"), "one\n"),
+    "recovery use": ("one", "two", ("recovery", "use", "--stdin"), "CODE\ntwo\n"),
     "device": ("one", "one", ("device", "choose", "machine-key", "--stdin"), "one\n"),
 }
 TOKENS = '{"access_token":"access","refresh_token":"refresh","expires_in":3600}'
@@ -62,6 +63,9 @@ def call(machine, name, password):
 def play(machine, call_name, change_name, wrapper=()):
     before, after, arguments, input = CHANGES[change_name]
     prepare(machine, before)
+    if "CODE" in input:
+        code = machine.expect("recovery", "create", "--stdin", input=before + "\n")
+        input = input.replace("CODE", code.strip())
     result = []
     change = threading.Thread(target=lambda: result.append(machine.run(*arguments, input=input, wrapper=wrapper)))
     change.start()

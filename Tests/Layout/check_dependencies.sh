@@ -45,6 +45,15 @@ END
 machine
 echo 'echo "Swift version 6.10 (swift-6.10-RELEASE)"' | program swift
 expect "a machine that has everything" </dev/null
+program dpkg-query <<'END'
+case ${3-} in
+libsodium-dev) exit 1 ;;
+"") echo "ii , other, libsodium-dev (= 1.0.18), another," ;;
+*) echo "install ok installed" ;;
+esac
+END
+expect "a machine where another package provides one of the list" </dev/null
+echo 'echo "install ok installed"' | program dpkg-query
 rm "$work/bin/ld.gold"
 expect "a machine without a linker" <<'END'
 Installing: binutils-gold
@@ -63,5 +72,5 @@ Installing: libncurses6 libsqlite3-0 libxml2 libcurl4 libuuid1 zlib1g libstdc++6
 apt-get update
 Swift does not start: swift: no such file
 END
-[ $failed -ne 0 ] || echo "install-dependencies.sh: 6 machines, 0 faults"
+[ $failed -ne 0 ] || echo "install-dependencies.sh: 7 machines, 0 faults"
 exit $failed

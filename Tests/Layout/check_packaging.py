@@ -131,12 +131,25 @@ def debug_problems():
                 yield f"packaging/tokenkeep.spec: keep-debug.sh does not get {target} of {path.name}"
 
 
+def swift_line_problems():
+    """Documents and examples name the package's version as docs/swift.md does: a version without a tag resolves nowhere."""
+    line = re.compile(r'\.package\(url: "[^"]*/TokenKeep\.git", ([^,)]+)')
+    wanted = line.search(read("docs/swift.md"))[1]
+    for folder, pattern in ((".", "*.md"), ("docs", "**/*.md"), ("Sources", "**/*.docc/**/*.md"), ("examples", "**/Package.swift")):
+        for path in sorted((ROOT / folder).glob(pattern)):
+            for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                found = line.search(text)
+                if found and found[1] != wanted:
+                    yield f"{path.relative_to(ROOT)}:{number} depends on {found[1]}, docs/swift.md on {wanted}"
+
+
 def main():
-    problems = [*debug_problems(), *linking_problems(), *unit_problems(), *build_depends_problems(), *container_problems(), *symbols_problems(), *version_problems(), *pin_problems()]
+    problems = [*debug_problems(), *linking_problems(), *unit_problems(), *build_depends_problems(), *container_problems(),
+                *symbols_problems(), *version_problems(), *pin_problems(), *swift_line_problems()]
     for problem in problems:
         print(f"FAIL {problem}")
     if not problems:
-        print("packaging: dependencies, symbols, versions and pins agree")
+        print("packaging: dependencies, symbols, versions, pins and Swift lines agree")
     sys.exit(bool(problems))
 
 

@@ -360,7 +360,9 @@ struct LogoutTests {
         let folder = "vault/current/records"
         for name in world.directory.names(in: folder) { world.directory.write([1, 2, 3], to: "\(folder)/\(name)") }
         #expect(throws: TokenKeepError(.corrupt, "")) { try world.session().token() }
-        #expect(try session.end().revocation == .waitingForUnlock)
+        let report = try session.end()
+        #expect(report.revocation == .waitingForUnlock)
+        #expect(report.problem?.status == .corrupt, "nothing is locked")
         #expect(try session.info().state == .signedOut)
         #expect(throws: TokenKeepError(.notFound, "")) { try session.token() }
         #expect(!world.directory.names(in: folder).isEmpty, "what cannot be read is not deleted")
@@ -371,7 +373,8 @@ struct LogoutTests {
         let store = try world.store()
         _ = try store.passwords.set(SecretBytes("horse"))
         try store.lock()
-        #expect(try session.end().revocation == .waitingForUnlock)
+        let report = try session.end()
+        #expect(report.revocation == .waitingForUnlock && report.problem?.status == .locked)
         #expect(try session.info().state == .signedOut)
         try store.unlock(SecretBytes("horse"))
         #expect(throws: TokenKeepError(.notFound, "")) { try session.token() }

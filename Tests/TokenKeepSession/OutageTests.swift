@@ -139,6 +139,21 @@ struct OutageTests {
         #expect(try session.info().problem == "it refuses the client: invalid_client: disabled")
     }
 
+    @Test(arguments: [
+        ("invalid_client", "check client id, secret and scope"),
+        ("invalid_scope", "check scope and resource of the provider's file"),
+    ])
+    func aRefusalStaysOneWhileTheServerIsLeftAlone(word: String, hint: String) throws {
+        let session = try world.signedIn()
+        world.move(seconds: 3601)
+        world.server.become(.says(400, [:], #"{"error":"\#(word)"}"#))
+        let errors = (0..<5).map { _ in #expect(throws: TokenKeepError.self) { try session.token() } }
+        #expect(world.server.requests.count < 5)
+        #expect(errors.map { $0?.status } == Array(repeating: Status.denied, count: 5))
+        #expect(errors.map { $0?.hint } == Array(repeating: hint, count: 5))
+        #expect(errors.last??.message.hasPrefix("the server is not asked for ") == true)
+    }
+
     @Test func aResourceThatTheServerRefusesLeavesTheSessionsOtherTokens() throws {
         let session = try world.signedIn()
         world.server.next(.says(400, [:], #"{"error":"invalid_target"}"#))

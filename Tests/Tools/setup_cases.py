@@ -168,6 +168,16 @@ def a_file_of_another_user_is_refused(world):
     has(setup(world, "git", "--yes", code=5).err, "belongs to user 65534")
 
 
+def nothing_is_made_in_the_home_of_another_user(world):
+    """As with sudo -E: a directory of root's would shut the user out of his own."""
+    home = world.path("home")
+    os.chown(home, 54321, 54321)
+    for tool in ("git", "docker", "cargo"):
+        told = setup(world, tool, "--yes", code=5)
+        has(told.err, f"would be made in {home}, which belongs to user 54321", "sudo -u '#54321' COMMAND")
+    same(os.listdir(home), [".config"])
+
+
 def a_link_stays_a_link(world):
     world.write("dotfiles/gitconfig", "[user]\n")
     os.symlink(world.path("dotfiles/gitconfig"), world.path("home/.gitconfig"))
@@ -222,5 +232,6 @@ def a_killed_setup_leaves_whole_files(world):
 
 
 a_file_of_another_user_is_refused.as_root = True
+nothing_is_made_in_the_home_of_another_user.as_root = True
 a_killed_setup_leaves_whole_files.needs = ["strace"]
 CASES = cases(globals(), setup, files, has, same)

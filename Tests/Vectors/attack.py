@@ -14,8 +14,10 @@ from vault_format import FLAG_PRESENCE, PREFIX_SIZE, Prefix, parse_record
 from vault_header import HEADER_HEAD, MACS_SIZE, parse_header
 from vault_keys import CURRENT, KEYFILE_SIZE, PURPOSE_JOURNAL, PURPOSE_NAME, RETIRING, Keyfile, parse_keyfile, parse_slot
 from vault_keys import wrapped_key_data
-from vault_primitives import Cursor, VaultError, hash_bytes, length_prefixed, open_box
+from vault_primitives import BOX_OVERHEAD, Cursor, VaultError, hash_bytes, length_prefixed, open_box, parse_fields
+from vault_primitives import seal_box, subkey
 from vault_reader import ERA_NAME
+from vault_sessions import FOLDER, NOTE_FIELDS, PREFIX_SIZE as SESSION_PREFIX
 from vault_writer import Fields, Key, VaultPlan, add_slot, new_key
 from vector_file import Link
 
@@ -129,6 +131,24 @@ class Attacker:
         record.metadata_box, record.secret_box = prefix.metadata_box, prefix.secret_box
         self.write("records/" + name, record.data())
         self.write("pending/" + name, b"")
+
+    def forge_note(self, names, **words):
+        """Other words, texts or numbers, in a session's note. The state is sealed anew; the names' box stays."""
+        name = self.plan.name_of(*names)
+        data = self.read(f"{FOLDER}/{name}")
+        prefix, (size,) = data[:SESSION_PREFIX], struct.unpack_from("<I", data, SESSION_PREFIX - 8)
+        box, names_box = data[SESSION_PREFIX : SESSION_PREFIX + size], data[SESSION_PREFIX + size :]
+        key = subkey(self.header.name_key, 4, b"TKname__")
+        era = b"TKsess-s" + struct.pack("<Q", self.plan.era)
+        fields = parse_fields(open_box(key, era + prefix + names_box, box, "note"), {}, set(range(64)), "note")
+        for tag, (word, length) in NOTE_FIELDS.items():
+            if word in words:
+                value = words.pop(word)
+                fields[tag] = [value.encode("utf-8") if length is None else value.to_bytes(length, "little")]
+        assert not words, f"a note has no {words}"
+        state = b"".join(struct.pack("<HI", tag, len(value)) + value for tag, (value,) in sorted(fields.items()))
+        prefix = prefix[:-8] + struct.pack("<I", len(state) + BOX_OVERHEAD) + prefix[-4:]
+        self.write(f"{FOLDER}/{name}", prefix + seal_box(key, era + prefix + names_box, state, os.urandom(24)) + names_box)
 
     def put_back(self, copy, paths=None):
         """Files as they were in a copy; all of it, and nothing else, if no paths are given."""

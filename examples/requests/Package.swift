@@ -7,7 +7,7 @@ let sources = Context.environment["TOKENKEEP_SOURCES"] ?? "../.."
 let package = Package(
     name: "RequestExamples",
     dependencies: [
-        // In a program of your own: .package(url: "https://…/TokenKeep.git", from: "0.1.0", traits: ["HTTPTypes"])
+        // In a program of your own: .package(url: "https://…/TokenKeep.git", branch: "main", traits: ["HTTPTypes"])
         .package(name: "TokenKeep", path: sources, traits: ["HTTPTypes"]),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),

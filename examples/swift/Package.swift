@@ -7,7 +7,7 @@ let sources = Context.environment["TOKENKEEP_SOURCES"] ?? "../.."
 let package = Package(
     name: "TokenExample",
     dependencies: [
-        // In a program of your own: .package(url: "https://…/TokenKeep.git", from: "0.1.0")
+        // In a program of your own: .package(url: "https://…/TokenKeep.git", branch: "main")
         .package(name: "TokenKeep", path: sources)
     ],
     targets: [

@@ -14,11 +14,13 @@ struct DoctorCommand: ParsableCommand {
               tokenkeep doctor
               tokenkeep doctor --json
 
-            The exit code is 7 if there is a problem, else 0.
+            The exit code is 1 if there is a problem, else 0.
             """.withWholeExamples)
 
     /// The limit of all checks together, in milliseconds.
     private static let limit: UInt32 = 4_500
+    /// The exit code if there is a problem. 7 tells of damage and of the disk alone.
+    private static let problemsFound: Int32 = 1
 
     @Flag(help: "Write a JSON object.")
     var json = false
@@ -30,7 +32,7 @@ struct DoctorCommand: ParsableCommand {
         let findings = Doctor(place: DoctorPlace(root: systemRoot)).findings(withinMilliseconds: DoctorCommand.limit)
         try Terminal.write(json ? JSONOutput.text(Report(findings)) : DoctorCommand.text(findings))
         guard findings.contains(where: { $0.result == .problem }) else { return }
-        throw ExitCode(Status.corrupt.exitCode)
+        throw ExitCode(DoctorCommand.problemsFound)
     }
 
     private static func text(_ findings: [Finding]) -> String {

@@ -48,6 +48,7 @@ enum VaultChecks {
     private static func state(_ path: String) throws(TokenKeepError) -> Finding {
         let records = try openRecords()
         guard let vault = try records.open() else {
+            try records.checkMaking()
             return .ok("vault", "\(path): not made yet; the first save makes it")
         }
         let missing = try HeaderFiles.missing(in: vault.era)

@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import TokenKeepCore
 import TokenKeepEngine
+import TokenKeepKeys
 
 extension ForeignFormat: ExpressibleByArgument {}
 
@@ -82,6 +83,7 @@ struct ImportCommand: ParsableCommand {
             try storeOptions.passwordOptions.refuseStandardInput(because: "the passphrase is read from standard input")
         }
         let store = try storeOptions.open()
+        try ExportReader.check(file)
         let passphrase = try PasswordInput.line(inInput: stdin, orAsk: PasswordInput.passphrase)
         let bar = ProgressBar()
         let outcome = try withBar(bar) { () throws(TokenKeepError) in

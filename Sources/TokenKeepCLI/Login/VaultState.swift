@@ -10,6 +10,7 @@ enum VaultState: Equatable {
     init(_ records: Records) {
         do throws(TokenKeepError) {
             guard let keys = try records.open()?.keys else {
+                try records.checkMaking()
                 self = .absent
                 return
             }

@@ -68,7 +68,7 @@ struct ProviderShowCommand: ParsableCommand {
 
     func run() throws {
         guard let provider = try ProviderFiles.standard.provider(named: name) else {
-            throw TokenKeepError(.notFound, "there is no provider \"\(name)\"", hint: "tokenkeep provider list")
+            throw TokenKeepError(.invalid, "there is no provider \"\(name)\"", hint: "tokenkeep provider list")
         }
         if json { return try Terminal.write(JSONOutput.text(ProviderJSON.Shown(provider))) }
         var table: [String] = []
@@ -80,6 +80,18 @@ struct ProviderShowCommand: ParsableCommand {
             table += ["# \(value.place)", "parameter \(name) = \(value.text)"]
         }
         try Terminal.write(table.map { Terminal.printable($0) + "\n" }.joined())
+    }
+}
+
+extension ProviderFiles {
+    /// The provider that the command line names: without it the usage is wrong. NOT_FOUND would tell of an item.
+    func named(_ name: String) throws(TokenKeepError) -> Provider {
+        do throws(TokenKeepError) {
+            return try existingProvider(named: name)
+        } catch {
+            guard error.status == .notFound else { throw error }
+            throw TokenKeepError(.invalid, error.message, hint: error.hint)
+        }
     }
 }
 

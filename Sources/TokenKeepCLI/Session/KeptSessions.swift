@@ -112,8 +112,10 @@ final class KeptSessions: Sendable {
     private func step(_ info: SessionInfo) {
         let name = KeptSessions.name(info)
         state.withLock { $0.steppedAt[name] = SessionTime.now.boottime }
+        var engine: SessionEngine?
         do throws(TokenKeepError) {
             let session = try SessionEngine(store, service: info.service, account: info.account, options)
+            engine = session
             let pause = max(KeptSessions.shortestPause, try session.stepAlone())
             state.withLock { state in
                 state.note(pause, of: name, hasFailed: false)
@@ -125,9 +127,10 @@ final class KeptSessions: Sendable {
             guard error.status != .notFound || info.state != .unknown else { return }
             guard state.withLock({ $0.reported.insert(name).inserted }) else { return }
             Terminal.warn(error)
-            if error.status == .needsLogin || error.status == .expired {
-                DesktopNotification.askForSignIn(service: info.service, account: info.account)
-            }
+            guard error.status == .needsLogin || error.status == .expired, let engine else { return }
+            // The note, of which the info tells, can be forged.
+            let sealed = try? engine.sealedNames()
+            DesktopNotification.askForSignIn(engine.name, provider: sealed?.provider ?? info.provider)
         }
     }
 }

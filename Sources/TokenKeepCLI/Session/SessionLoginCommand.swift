@@ -80,7 +80,7 @@ struct SessionLoginCommand: ParsableCommand {
     func run() throws {
         let milliseconds = try storeOptions.timeout.map { try Durations.timeout($0) } ?? Self.normalTimeout
         let deadline = Deadline(milliseconds: milliseconds)
-        let file = try ProviderFiles.standard.existingProvider(named: provider)
+        let file = try ProviderFiles.standard.named(provider)
         let store = try storeOptions.open()
         // A sign-in whose tokens cannot be kept is not shown. With --interactive the user is asked when they are saved.
         if !storeOptions.interactive { try store.checkReady(forSaving: true) }

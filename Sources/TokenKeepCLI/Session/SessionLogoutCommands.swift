@@ -58,7 +58,7 @@ struct SessionLogoutCommand: ParsableCommand {
         problem = problem ?? listing.problem
         let limit = session.storeOptions.timeout == nil ? UInt32.max : options.timeoutMilliseconds
         if !local { Outbox(store, options).revoke(&ended, until: Deadline(milliseconds: limit)) }
-        for (session, report) in ended { try show(report, of: session) }
+        try show(ended)
         if let problem { throw problem }
     }
 
@@ -101,7 +101,7 @@ struct SessionLogoutCommand: ParsableCommand {
     }
 
     private func end(_ session: SessionEngine) throws {
-        try show(withHooks(session).end(isLocalOnly: local), of: session)
+        try show([(session, withHooks(session).end(isLocalOnly: local))])
     }
 
     private func withHooks(_ session: SessionEngine) -> SessionEngine {
@@ -109,19 +109,14 @@ struct SessionLogoutCommand: ParsableCommand {
         return session
     }
 
-    private func show(_ report: EndReport, of session: SessionEngine) throws {
-        if json { return try Terminal.write(JSONOutput.line(SessionJSON.Ended(report))) }
-        for hook in report.hooks where hook.result == .failed {
-            let refusal = LogoutHooks.programs().first { $0.name == hook.name }?.refusal
-            Terminal.warn(refusal ?? TokenKeepError(.io, "the hook \(hook.name) failed"))
+    private func show(_ ended: [(session: SessionEngine, report: EndReport)]) throws {
+        let exec = session.server.command == nil ? "" : " --exec COMMAND"
+        var warnings = LogoutWarnings(flush: "tokenkeep session flush" + exec)
+        for (session, report) in ended {
+            if json { try Terminal.write(JSONOutput.line(SessionJSON.Ended(report))) }
+            warnings.add(report, of: session.name)
         }
-        guard report.revocation == .queued || report.revocation == .waitingForUnlock else { return }
-        let when = report.revocation == .queued ? "the server has not revoked the token" : "the record is locked"
-        let flush = "tokenkeep session flush" + (self.session.server.command == nil ? "" : " --exec COMMAND")
-        Terminal.warn(
-            TokenKeepError(
-                .unavailable, "\(session.name) is signed out here; \(when)",
-                hint: (report.revocation == .queued ? "" : "after the unlock ") + "\(flush) revokes the token"))
+        if !json { warnings.show() }
     }
 }
 

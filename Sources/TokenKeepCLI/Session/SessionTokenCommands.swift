@@ -184,9 +184,6 @@ enum SessionText {
 
     /// Reads whole seconds from a duration. A number without a unit is seconds.
     static func seconds(_ text: String, of option: String) throws(TokenKeepError) -> UInt32 {
-        if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let seconds = UInt32(text) {
-            return seconds
-        }
         let milliseconds = try Durations.milliseconds(text, of: option)
         guard let seconds = UInt32(exactly: milliseconds / 1000) else { throw Durations.refusal(of: option) }
         return seconds

@@ -33,6 +33,7 @@ struct SettingsFile {
             guard unlink(target) == 0 || errno == ENOENT else { throw SettingsFile.failure("removed", path) }
             return
         }
+        try OwnedPlace.check(target)
         try SettingsFile.makeFolder(of: target)
         try SettingsFile.write(new, to: target, named: path)
     }

@@ -86,7 +86,7 @@ struct ReadyCommand: StoreCommand {
         abstract: "Tell at once whether items can be loaded, or saved: before a sign-in is shown.",
         discussion: """
             Never prompts and changes nothing. Exit code 0: ready; 3: a user must unlock the vault or the keyring first; 4: no \
-            place for the items can be reached.
+            place for the items can be reached; 5: the vault cannot be made in its place.
 
               tokenkeep ready --save && ./sign-in.sh
             """.withWholeExamples)

@@ -1,6 +1,7 @@
 import ArgumentParser
 import TokenKeepCore
 import TokenKeepEngine
+import TokenKeepKeys
 
 /// `tokenkeep export FILE`.
 struct ExportCommand: StoreCommand {
@@ -32,6 +33,7 @@ struct ExportCommand: StoreCommand {
     }
 
     func run(_ store: Store) throws {
+        try ExportWriter.check(file)
         let passphrase = try PasswordInput.line(inInput: stdin, orAsk: PasswordInput.newPassphrase)
         let bar = ProgressBar()
         let outcome = try withBar(bar) { () throws(TokenKeepError) in

@@ -13,7 +13,9 @@ package enum LoginResult: Int32, Sendable {
     case notNow = 4
     /// The password does not open the vault.
     case wrongPassword = 5
-    /// The vault is damaged, or belongs to another user.
+    /// The vault, or the place of a vault that is to be made, belongs to another user or is open to others.
+    case refused = 6
+    /// The vault is damaged.
     case damaged = 7
 }
 
@@ -89,7 +91,7 @@ package struct VaultLogin {
             // Another login was faster.
             if error.status == .invalid, (try? present()) ?? nil != nil { return unlock(with: password) }
             record(.unreachable)
-            return VaultLogin.isDamage(error) ? .damaged : .notNow
+            return error.status == .denied ? .refused : VaultLogin.result(of: error)
         }
     }
 
@@ -195,7 +197,7 @@ package struct VaultLogin {
             return try body(vault, call)
         } catch {
             record(error.status == .timedOut ? .tooSlow : .unreachable)
-            return VaultLogin.isDamage(error) ? .damaged : .notNow
+            return VaultLogin.result(of: error)
         }
     }
 
@@ -207,7 +209,7 @@ package struct VaultLogin {
         } catch {
             // DENIED here means that the vault's owner or mode is wrong, not that the password is.
             guard error.status == .denied else { throw error }
-            throw TokenKeepError(.corrupt, error.message)
+            throw TokenKeepError(.policy, error.message)
         }
     }
 
@@ -224,8 +226,13 @@ package struct VaultLogin {
         error.status == .denied || error.status == .invalid
     }
 
-    private static func isDamage(_ error: TokenKeepError) -> Bool {
-        [.corrupt, .unsupported, .internal].contains(error.status)
+    /// The result of a failure that does not tell of the password.
+    private static func result(of error: TokenKeepError) -> LoginResult {
+        switch error.status {
+        case .policy: .refused
+        case .corrupt, .unsupported, .internal: .damaged
+        default: .notNow
+        }
     }
 
     /// Records an outcome in the file `login`, unless the last outcome is more useful.

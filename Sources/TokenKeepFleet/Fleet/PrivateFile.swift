@@ -8,6 +8,7 @@ enum PrivateFile {
 
     /// Writes a file durably, and makes its directories.
     static func write(_ bytes: [UInt8], to path: String) throws(TokenKeepError) {
+        try OwnedPlace.check(path)
         try makeDirectories(of: path)
         let temporary = "\(path).\(getpid()).tmp"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)

@@ -84,13 +84,19 @@ package struct ExportReader {
         try reader.end()
     }
 
+    /// Checks that the file is there and can be read, before a user is asked for its passphrase.
+    package static func check(_ path: String) throws(TokenKeepError) { _ = try open(path) }
+
     private static func open(_ path: String) throws(TokenKeepError) -> OwnedDescriptor {
         do throws(Errno) {
             // O_NONBLOCK keeps the open from blocking if the path names a pipe.
             guard let file = try SystemCall.openFollowing(path, O_RDONLY | O_NONBLOCK) else {
                 throw Errno.noSuchFileOrDirectory
             }
-            guard try SystemCall.status(of: file).isRegularFile else { throw Errno.invalidArgument }
+            let status = try SystemCall.status(of: file)
+            guard status.isRegularFile else {
+                throw status.isDirectory ? Errno.isDirectory : Errno.invalidArgument
+            }
             return file
         } catch {
             throw TokenKeepError(.ofNamedFile(errno: error.rawValue), "cannot read \(path): \(error)")

@@ -49,6 +49,15 @@ package final class ExportWriter {
         unwritten = head.bytes
     }
 
+    /// Checks that the file can be made, before a user is asked for its passphrase. Makes nothing.
+    package static func check(_ path: String) throws(TokenKeepError) {
+        do throws(Errno) {
+            try ExportPlace(path).check()
+        } catch {
+            throw failure(error, path)
+        }
+    }
+
     deinit {
         if !isFinished { ExportPlace.remove(name, in: folder, ifIs: file) }
     }
@@ -110,6 +119,15 @@ private struct ExportPlace {
         }
         folder = slash == path.startIndex ? "/" : String(path[..<slash])
         name = String(path[path.utf8.index(after: slash)...])
+    }
+
+    /// Checks whether the file is missing, and the user may make it.
+    func check() throws(Errno) {
+        guard let folder = try SystemCall.openFollowing(folder, O_RDONLY | O_DIRECTORY) else {
+            throw .noSuchFileOrDirectory
+        }
+        guard try SystemCall.status(of: name, in: folder.number) == nil else { throw .fileExists }
+        guard faccessat(folder.number, ".", W_OK | X_OK, AT_EACCESS) == 0 else { throw Errno(rawValue: errno) }
     }
 
     /// Opens the directory, and makes the export file in it.

@@ -51,6 +51,7 @@ struct DiscoveryCache {
 
     func write(_ body: SecretBytes) {
         guard let directory, body.count <= ConfigurationFile.maximumLength else { return }
+        guard (try? OwnedPlace.check("\(directory)/\(name).conf")) != nil else { return }
         makeDirectories(directory)
         let temporary = "\(directory)/.\(name).\(getpid())"
         let descriptor = tokenkeep_openat(

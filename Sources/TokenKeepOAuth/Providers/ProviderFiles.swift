@@ -32,16 +32,17 @@ package struct ProviderFiles: Sendable {
     /// - Throws: ``Status/notFound``, naming the known ones; as ``provider(named:)``.
     package func existingProvider(named name: String) throws(TokenKeepError) -> Provider {
         if let provider = try provider(named: name) { return provider }
+        let known = "known are: \(names.joined(separator: ", "))"
         throw TokenKeepError(
-            .notFound, "there is no provider \(name)", hint: "known are: \(names.joined(separator: ", "))")
+            .notFound, "there is no provider \(name)", hint: names.isEmpty ? "tokenkeep provider --help" : known)
     }
 
     /// The provider of a file at any path, with what it includes from the directories.
     ///
-    /// - Throws: ``Status/notFound`` if there is no file; as ``provider(named:)``.
+    /// - Throws: ``Status/invalid`` if there is no file; as ``provider(named:)``.
     package func provider(path: String) throws(TokenKeepError) -> Provider {
         guard let file = try ConfigurationFile(path: path) else {
-            throw TokenKeepError(.notFound, "there is no file \(path)")
+            throw TokenKeepError(.invalid, "there is no file \(path)")
         }
         let last = path.split(separator: "/").last ?? ""
         let name = String(last.hasSuffix(".conf") ? last.dropLast(5) : last)

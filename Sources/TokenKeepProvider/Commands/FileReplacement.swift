@@ -6,6 +6,7 @@ enum FileReplacement {
     /// Replaces a file, whose mode stays; a link stays a link.
     static func write(_ text: String, to given: String) throws(TokenKeepError) {
         let path = target(of: given)
+        try OwnedPlace.check(path)
         try makeFolder(String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex)))
         var status = stat()
         let mode = stat(path, &status) == 0 ? status.st_mode & 0o777 : 0o644

@@ -1,3 +1,5 @@
+import Glibc
+import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
@@ -18,12 +20,17 @@ package struct OutboxMark: Sendable {
     }
 
     /// Makes the file `outbox`. Called before and after a token is added to the tokens that wait to be revoked.
+    ///
+    /// Several threads and processes may do so at once: no lock is held, and the file's content says nothing.
     package func set() throws(TokenKeepError) {
         let folder = try folder()
         guard try !VaultFiles.exists(OutboxMark.file, in: folder) else { return }
-        try [UInt8(ascii: "1")].lent { bytes throws(TokenKeepError) in
-            try VaultFiles.replace(OutboxMark.file, in: folder, with: bytes)
+        do throws(Errno) {
+            _ = try SystemCall.open(OutboxMark.file, in: folder.number, O_WRONLY | O_CREAT | O_NONBLOCK, mode: 0o600)
+        } catch {
+            throw error.error("cannot write \(OutboxMark.file)")
         }
+        try VaultFiles.sync(folder, after: "writing \(OutboxMark.file)")
     }
 
     /// Removes the file `outbox`. Called if no token waits to be revoked.

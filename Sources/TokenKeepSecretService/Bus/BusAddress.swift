@@ -1,13 +1,13 @@
 import Glibc
-import TokenKeepCore
+package import TokenKeepCore
 
 /// Finds the address of the user's session bus, without GLib: GLib is not loaded if there is no bus.
-enum BusAddress {
+package enum BusAddress {
     /// The address in `DBUS_SESSION_BUS_ADDRESS`; if that is not set, the socket `bus` in the user's runtime directory.
     ///
     /// - Parameter parent: the directory of all users' runtime directories.
     /// - Throws: ``Status/unavailable``, as an absence, if there is no address or the environment cannot be trusted.
-    static func find(below parent: String = "/run/user") throws(TokenKeepError) -> String {
+    package static func find(below parent: String = "/run/user") throws(TokenKeepError) -> String {
         guard !Privileges.areRaised else {
             throw absent("a program with raised privileges does not follow its environment to a message bus")
         }

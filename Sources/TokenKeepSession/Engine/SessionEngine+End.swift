@@ -61,7 +61,7 @@ extension SessionCall {
         guard let before = ended else { return nil }
         if before.state != .signedOut { runHooks(reason, &report) }
         // The hooks have limits of their own.
-        report.revocation = ((try? engine.newCall()) ?? self).clearRecord()
+        ((try? engine.newCall()) ?? self).clearRecord(&report)
         return report
     }
 
@@ -78,14 +78,15 @@ extension SessionCall {
     }
 
     /// Clears the record now, or leaves it to the next call of the session.
-    private func clearRecord() -> EndReport.Revocation {
+    private func clearRecord(_ report: inout EndReport) {
         do throws(TokenKeepError) {
-            return try prompting { () throws(TokenKeepError) in
+            report.revocation = try prompting { () throws(TokenKeepError) in
                 try SessionTransaction(storage, context).clearEnded(isLater: false)
             }
         } catch {
             options.explain?("the record cannot be cleared yet: \(error.message)")
-            return .waitingForUnlock
+            report.revocation = .waitingForUnlock
+            report.problem = error
         }
     }
 }

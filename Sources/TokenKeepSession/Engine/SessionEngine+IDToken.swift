@@ -51,7 +51,7 @@ extension SessionEngine {
         guard let renewed = try idToken().map(SessionIDToken.init), renewed.lasts(1, from: options.clock()) else {
             throw TokenKeepError(
                 .expired, "the ID token of \(name) is over, and the server gave no other with the refresh",
-                hint: "sign in again: tokenkeep session login SERVICE ACCOUNT --provider NAME")
+                hint: "sign in again: \(SignInCommand.text(name, provider: try sealedNames().provider))")
         }
         return renewed
     }

@@ -88,10 +88,26 @@ extension SessionNote {
         }
     }
 
-    /// The error of a call during a cool-down.
+    /// The error of a call during a cool-down. A refusal stays one: only a change of the settings helps.
     func coolingDown(_ seconds: Int64) -> TokenKeepError {
         let reason = problem.isEmpty ? SessionNote.asksToWait : problem
-        return TokenKeepError(
-            .unavailable, "the server is not asked for \(seconds) s more: \(reason)", hint: "try again then")
+        let message = "the server is not asked for \(seconds) s more: \(reason)"
+        let refusal = Refusal.allCases.first { problem.hasPrefix($0.problem) }
+        guard let refusal else { return TokenKeepError(.unavailable, message, hint: "try again then") }
+        return TokenKeepError(.denied, message, hint: refusal.hint)
+    }
+
+    /// The refusals that a note's problem tells of.
+    enum Refusal: CaseIterable {
+        case client, scope
+
+        /// The part of a request that the server refuses.
+        var what: String { self == .client ? "the client" : "the scope or the resource" }
+        /// The settings that the user can check.
+        var hint: String {
+            self == .client ? "check client id, secret and scope" : "check scope and resource of the provider's file"
+        }
+        /// The beginning of the problem of a note.
+        var problem: String { "it refuses \(what): " }
     }
 }

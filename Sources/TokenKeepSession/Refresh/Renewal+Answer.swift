@@ -77,9 +77,9 @@ extension Renewal {
 
     /// The part of a request that the server refuses, and what the user can check.
     private func refused(isAboutClient: Bool) -> (what: String, hint: String) {
-        if isAboutClient { return ("the client", "check client id, secret and scope") }
-        guard let target else {
-            return ("the scope or the resource", "check scope and resource of the provider's file")
+        guard let target, !isAboutClient else {
+            let refusal = isAboutClient ? SessionNote.Refusal.client : .scope
+            return (refusal.what, refusal.hint)
         }
         let what =
             target.resource == nil ? "the scope" : target.scope == nil ? "the resource" : "the resource or the scope"

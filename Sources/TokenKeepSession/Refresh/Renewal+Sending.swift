@@ -103,10 +103,10 @@ extension Renewal {
         let transport = try options.requiredTransport(
             orThrow: "the token of \(storage.name) is to be renewed, and nothing was given that asks the server")
         guard let token = record.refreshToken else {
-            guard record.refreshItem != nil else { throw storage.ended(.expired) }
+            guard record.refreshItem != nil else { throw storage.ended(.expired, of: record) }
             throw TokenKeepError(
                 .expired, "the refresh token of \(storage.name), an item of its own, is gone",
-                hint: "sign in again: tokenkeep session begin SERVICE ACCOUNT")
+                hint: storage.signInAgain(of: record))
         }
         let fingerprint = try storage.files.fingerprint(of: token, call)
         let earlier = unanswered(fingerprint, facts, record)
@@ -162,7 +162,7 @@ extension Renewal {
                 "the present token is used to its end")
         case .isLost:
             _ = try end(.rotationLost, facts)
-            throw storage.ended(.rotationLost)
+            throw storage.ended(.rotationLost, of: record)
         }
     }
 }

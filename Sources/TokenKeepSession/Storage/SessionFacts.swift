@@ -49,7 +49,7 @@ extension SessionStorage {
     /// - Throws: ``Status/notFound`` if nobody is signed in, ``Status/needsLogin`` or ``Status/expired``.
     func live(_ facts: SessionFacts) throws(TokenKeepError) -> SessionRecord {
         let note = facts.note
-        if note.state == .needsLogin { throw ended(note.reason, note.problem) }
+        if note.state == .needsLogin { throw ended(note.reason, note.problem, of: facts.record) }
         guard let record = facts.record else {
             let reason = note.reason.word.map { " (\($0))" } ?? ""
             throw TokenKeepError(
@@ -70,12 +70,21 @@ extension SessionStorage {
 
     /// The error of a session that ended.
     ///
-    /// - Parameter problem: the server's words; "" if there are none.
-    func ended(_ reason: SessionReason, _ problem: String = "") -> TokenKeepError {
+    /// - Parameters:
+    ///   - problem: the server's words; "" if there are none.
+    ///   - record: the session's record, which names the provider; nil to take the provider of the note.
+    func ended(
+        _ reason: SessionReason, _ problem: String = "", of record: SessionRecord? = nil
+    ) -> TokenKeepError {
         let words = reason.word.map { " (\($0)\(problem.isEmpty ? "" : ": " + problem))" } ?? ""
         let status: Status = reason == .expired ? .expired : .needsLogin
         return TokenKeepError(
-            status, "the session of \(name) is over\(words)",
-            hint: "sign in again: tokenkeep session begin SERVICE ACCOUNT")
+            status, "the session of \(name) is over\(words)", hint: signInAgain(of: record))
+    }
+
+    /// The advice to sign in again, with the command.
+    func signInAgain(of record: SessionRecord?) -> String {
+        let provider = record.map(\.provider) ?? (try? note())?.provider
+        return "sign in again: \(SignInCommand.text(name, provider: provider))"
     }
 }

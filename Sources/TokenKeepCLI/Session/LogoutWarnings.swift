@@ -1,0 +1,90 @@
+import TokenKeepCore
+import TokenKeepSession
+
+/// The warnings about accounts that were signed out. A warning about more than five accounts of a service is shown once.
+struct LogoutWarnings {
+    /// The reason why a token may still be valid at the server.
+    private enum Reason: Equatable {
+        case queued, locked
+        case uncleared(TokenKeepError)
+
+        init?(_ report: EndReport) {
+            switch report.revocation {
+            case .done, .none: return nil
+            case .queued: self = .queued
+            case .waitingForUnlock:
+                guard let problem = report.problem, problem.status != .locked else {
+                    self = .locked
+                    return
+                }
+                self = .uncleared(problem)
+            }
+        }
+
+        func words(ofOne: Bool) -> String {
+            switch self {
+            case .queued: "the server has not revoked \(ofOne ? "the token" : "their tokens")"
+            case .locked: ofOne ? "the record is locked" : "their records are locked"
+            case .uncleared(let problem):
+                "\(ofOne ? "the record" : "a record") cannot be cleared yet: \(problem.message)"
+            }
+        }
+    }
+
+    private static let mostNamed = 5
+
+    /// The command that revokes the tokens later.
+    private let flush: String
+    private let programs = LogoutHooks.programs()
+    private var hooks: [(warning: TokenKeepError, count: Int)] = []
+    private var left: [(reason: Reason, names: [ItemName])] = []
+
+    init(flush: String) { self.flush = flush }
+
+    /// Notes the end of an account's session.
+    mutating func add(_ report: EndReport, of name: ItemName) {
+        for hook in report.hooks where hook.result == .failed {
+            let refusal = programs.first { $0.name == hook.name }?.refusal
+            let warning = refusal ?? TokenKeepError(.io, "the hook \(hook.name) failed")
+            if let index = hooks.firstIndex(where: { $0.warning.message == warning.message }) {
+                hooks[index].count += 1
+            } else {
+                hooks.append((warning, 1))
+            }
+        }
+        guard let reason = Reason(report) else { return }
+        // Errors are equal if their statuses are: their messages name the accounts.
+        if let index = left.firstIndex(where: { $0.reason == reason && $0.names[0].service == name.service }) {
+            left[index].names.append(name)
+        } else {
+            left.append((reason, [name]))
+        }
+    }
+
+    /// Writes the warnings to standard error.
+    func show() {
+        for (warning, count) in hooks {
+            for _ in 0..<(count > LogoutWarnings.mostNamed ? 1 : count) { Terminal.warn(warning) }
+        }
+        for (reason, names) in left {
+            if names.count > LogoutWarnings.mostNamed {
+                warn(reason, LogoutWarnings.subject(names), ofOne: false)
+            } else {
+                for name in names { warn(reason, "\(name) is", ofOne: true) }
+            }
+        }
+    }
+
+    private static func subject(_ names: [ItemName]) -> String {
+        let shown = names.map(\.account).sorted().prefix(mostNamed).joined(separator: ", ")
+        return "\(names[0].service) (\(shown) and \(names.count - mostNamed) more) are"
+    }
+
+    private func warn(_ reason: Reason, _ subject: String, ofOne: Bool) {
+        let when = reason == .locked ? "after the unlock " : ""
+        Terminal.warn(
+            TokenKeepError(
+                .unavailable, "\(subject) signed out here; \(reason.words(ofOne: ofOne))",
+                hint: "\(when)\(flush) revokes \(ofOne ? "the token" : "the tokens")"))
+    }
+}

@@ -1,0 +1,30 @@
+package import TokenKeepCore
+
+/// The command that signs an account in, as a user types it.
+package enum SignInCommand {
+    /// Makes the command.
+    ///
+    /// - Parameter provider: the provider of the account's session; nil or empty if the session names none.
+    package static func text(_ name: ItemName, provider: String?) -> String {
+        let options = name.namespace.isEmpty ? "" : " --namespace \(word(name.namespace))"
+        let names = "\(word(name.service)) \(word(name.account))"
+        guard let provider, !provider.isEmpty else { return "tokenkeep session begin \(names)\(options)" }
+        return "tokenkeep session login \(names) --provider \(word(provider))\(options)"
+    }
+
+    /// A word for the user's shell, in single quotes unless every shell takes it as it is.
+    private static func word(_ text: String) -> String {
+        let isPlain = text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "-")...UInt8(ascii: ":"), UInt8(ascii: "@"), UInt8(ascii: "_"), UInt8(ascii: "+"),
+                UInt8(ascii: ","), UInt8(ascii: "%"):
+                true
+            default: false
+            }
+        }
+        if isPlain, !text.isEmpty { return text }
+        let quote = "'" as Character
+        return "'" + text.split(separator: quote, omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+    }
+}

@@ -1,0 +1,33 @@
+import TestSupport
+import Testing
+import TokenKeepCore
+import TokenKeepKeys
+
+@testable import TokenKeepRecords
+
+/// The mark that tokens wait to be revoked.
+@Suite struct OutboxMarkTests {
+    private let directory = TemporaryDirectory()
+
+    /// Each logout sets the mark, and those of several accounts run side by side.
+    @Test func everyThreadThatSetsItAtOnceSucceeds() throws {
+        let mark = OutboxMark(Records(VaultOpener(path: directory.path + "/vault", residentKeys: ClassKeyStore())))
+        let failures = MutexGuarded<[String]>([])
+        try mark.set()
+        for _ in 0..<100 {
+            mark.remove()
+            let threads = (0..<4).map { _ in
+                TestThread {
+                    do throws(TokenKeepError) {
+                        try mark.set()
+                    } catch {
+                        failures.withLock { $0.append("\(error)") }
+                    }
+                }
+            }
+            for thread in threads { thread.join() }
+            #expect(mark.isSet)
+        }
+        #expect(failures.withLock { Set($0) } == [])
+    }
+}
