@@ -26,7 +26,7 @@ expect() {
     cat >"$work/expected"
     (cd "$work" && "$goals" "$@") >"$work/printed" 2>&1
     code=$?
-    sed -n '/^make \|^The slowest\|^Skipped/,$p' "$work/printed" | sed -E 's/^ +[0-9.]+ s  (ok|FAILED)/\1/; s/^(Goals).*/\1/; /^$/d; /^make(\[[0-9]+\])?: /d' \
+    sed -n '/^make \|^The slowest\|^Skipped/,$p' "$work/printed" | sed -E 's/^ +[0-9.]+ s +[0-9.]+ s  (ok|FAILED)/\1/; s/^(Goals).*/\1/; /^$/d; /^make(\[[0-9]+\])?: /d' \
         >"$work/got"
     [ $code -eq "$wanted" ] && diff "$work/expected" "$work/got" || { echo "FAIL goals.py $*: exit code $code"; failed=1; }
 }
