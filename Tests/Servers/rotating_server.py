@@ -33,15 +33,14 @@ class Family:
         self.is_revoked = False
         self.refresh_token = None
 
-    def answer(self, lifetime):
+    def answer(self, now, lifetime):
         access, self.refresh_token = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
-        self.ends[access] = time.monotonic() + lifetime
+        self.ends[access] = now + lifetime
         return {
             "access_token": access, "token_type": "Bearer", "expires_in": lifetime, "refresh_token": self.refresh_token}
 
-    def takes(self, token):
+    def takes(self, token, now):
         """Whether a refresh token may be used now. A used one ends the family."""
-        now = time.monotonic()
         is_late = token in self.used and now - self.used[token] > self.overlap
         self.is_revoked = self.is_revoked or is_late
         self.used.setdefault(token, now)
@@ -56,6 +55,8 @@ class RotatingServer:
         self.lock = threading.Lock()
         self.family_of = {}  # any token -> its family
         self.refreshes = 0
+        self.ahead = 0  # by how many seconds the server's clock is ahead of the machine's
+        self.outage = None  # the status of every answer while the server is out
         server = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -65,6 +66,10 @@ class RotatingServer:
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                if server.outage:
+                    with server.lock:
+                        server.refreshes += self.path == "/token"
+                    return self.reply(server.outage, "<html>out of service</html>")
                 fields = {name: values[0] for name, values in urllib.parse.parse_qs(body).items()}
                 if self.path == "/revoke":
                     server.revoke(fields["token"])
@@ -88,6 +93,9 @@ class RotatingServer:
         self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.address = f"http://127.0.0.1:{self.http.server_port}"
 
+    def now(self):
+        return time.monotonic() + self.ahead
+
     def __enter__(self):
         threading.Thread(target=self.http.serve_forever, daemon=True).start()
         return self
@@ -106,7 +114,7 @@ class RotatingServer:
         return paths
 
     def _answer(self, family):
-        answer = family.answer(self.lifetime)
+        answer = family.answer(self.now(), self.lifetime)
         self.family_of[answer["access_token"]] = self.family_of[answer["refresh_token"]] = family
         return answer
 
@@ -120,7 +128,7 @@ class RotatingServer:
         with self.lock:
             self.refreshes += 1
             family = self.family_of.get(token)
-            if family is None or not family.takes(token):
+            if family is None or not family.takes(token, self.now()):
                 return {"error": "invalid_grant"}
             family.asked_by.append(process)
             return self._answer(family)
@@ -136,9 +144,9 @@ class RotatingServer:
             family = self.family_of.get(token)
             if family is None or family.is_revoked or token not in family.ends:
                 return 0
-            return family.ends[token] - time.monotonic()
+            return family.ends[token] - self.now()
 
     def end(self, token):
-        """When an access token ends, by time.monotonic()."""
+        """When an access token ends, by the server's clock."""
         with self.lock:
             return self.family_of[token].ends[token]
