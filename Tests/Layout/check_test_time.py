@@ -66,7 +66,6 @@ EXCEPTIONS = {
     "Python/packages.py": SHOWN,
     "Python/run.py": SHOWN,
     "Servers/rotating_server.py": "the server is another machine, whose tokens end by the real clock",
-    "Servers/soak.py": SHOWN,
     "Support/Clock/page.c": CLOCK,
     "Support/Clock/preload.c": CLOCK,
     "Support/Clock/tool.c": CLOCK,

@@ -4,9 +4,10 @@
 Usage: soak.py PREFIX MINUTES
 
 Eight terminals share a session under strict rotation, two another one under overlap. Meanwhile a real gnome-keyring locks,
-is stopped, killed and restarted; calls are killed and stopped; the clocks of calls jump. Nobody may be signed out, but by a
-process that was killed after the strict server had answered it: such a token is lost to everybody, and is counted. At the
-end a logout in one terminal must be one in all, and at the server.
+is stopped, killed and restarted; calls are killed and stopped; the clocks of calls jump; the server answers nothing useful for
+an hour (of moved clocks, and as root alone); the vault's password is set, changed and removed beside unlocks. Nobody may be
+signed out, but by a process that was killed after the strict server had answered it: such a token is lost to everybody, and is
+counted. At the end a logout in one terminal must be one in all, and at the server.
 """
 import collections
 import json
@@ -24,19 +25,20 @@ from faults import PREFIX, WORK
 from keyring_cases import Keyring
 from rotating_server import RotatingServer
 from session_keyring_cases import LOCK
+from soak_disturbances import KeyChanges, Outages, moved_clocks
 
 SERVICE = "api.soak.test"
 LIFETIME = 20
 
 
-def clocks():
-    """Wrappers of a call, in which the wall clock or the boot clock jumps."""
-    library = subprocess.run(
+def faketime():
+    """The path of the library that moves a program's wall clock."""
+    return subprocess.run(
         ["faketime", "-f", "+0", "sh", "-c", "echo $LD_PRELOAD"], check=True, capture_output=True, text=True).stdout.strip()
-    wall = [
-        ("env", f"LD_PRELOAD={library}", f"FAKETIME={by}s", "FAKETIME_DONT_FAKE_MONOTONIC=1", "DONT_FAKE_MONOTONIC=1")
-        for by in ("+3600", "-3600", "+315532800", "-315532800")]
-    return wall + ([("unshare", "-T", "--boottime", "7200")] if os.geteuid() == 0 else [])
+
+
+# Jumps of the wall clock and of the boot clock, in seconds. A time namespace needs root.
+JUMPS = [(3600, 0), (-3600, 0), (315532800, 0), (-315532800, 0)] + ([(0, 7200)] if os.geteuid() == 0 else [])
 
 
 class Soak:
@@ -48,20 +50,25 @@ class Soak:
         self.killed = set()
         self.families = {}
         self.lock = threading.Lock()
-        self.clocks = clocks()
+        self.faketime = faketime()
+        self.service = SERVICE
         self.ask, _ = server.write_scripts(WORK)
         self.environment = {
             "PATH": os.environ["PATH"], "HOME": WORK, "XDG_CONFIG_HOME": WORK + "/config", "TOKENKEEP_VAULT": WORK + "/vault",
             "DBUS_SESSION_BUS_ADDRESS": keyring.address}
 
-    def start(self, wrapper, *arguments):
+    def start(self, jump, *arguments):
         ask = [] if arguments[0] in ("begin", "show") else ["--exec", "exec " + self.ask]
+        wall, boot = (self.server.ahead + by for by in jump)
+        return self.begin("session", *arguments, *ask, wrapper=moved_clocks(self.faketime, wall, boot))
+
+    def begin(self, *arguments, wrapper=()):
         return subprocess.Popen(
-            [*wrapper, PREFIX + "/bin/tokenkeep", "session", *arguments, *ask], env=self.environment, text=True,
+            [*wrapper, PREFIX + "/bin/tokenkeep", *arguments], env=self.environment, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    def run(self, *arguments, given="", wrapper=()):
-        process = self.start(wrapper, *arguments)
+    def run(self, *arguments, given=""):
+        process = self.start((0, 0), *arguments)
         output, errors = process.communicate(given)
         return process.returncode, output.strip(), errors.strip()
 
@@ -123,15 +130,17 @@ class Soak:
 
     def terminal(self, account):
         while not self.is_over.wait(1):
-            wrapper = ()
+            jump = (0, 0)
             if random.random() < 0.04:
-                wrapper = random.choice(self.clocks)
+                jump = random.choice(JUMPS)
                 self.counts["calls with a clock that jumps"] += 1
-            started = time.monotonic()
-            process = self.start(wrapper, "token", SERVICE, account)
+            started = self.server.now()
+            process = self.start(jump, "token", SERVICE, account)
             self.disturb(process)
             output, errors = process.communicate()
             if process.pid not in self.killed:
+                # A call with an earlier wall clock is deceived by a token of a call with a later boot clock: no clock is right.
+                started = started if jump[0] >= 0 else 0
                 self.judge(account, started, process.returncode, output.strip(), errors.strip())
 
     def judge(self, account, started, code, token, errors):
@@ -152,12 +161,13 @@ class Soak:
             self.counts["calls of the API"] += 1
             return
         self.counts["tokens refused"] += 1
+        ahead_before = self.server.ahead
         # A call that is stopped may tell its token late.
         late = started - self.server.end(token)
         if not self.server.family_of[token].is_revoked and late > LIFETIME / 3:
             self.fail(f"a call that began {late:.0f} s after the end of the token returned it")
         code, renewed, errors = self.run("rejected", SERVICE, account, given=token)
-        if code == 0 and self.server.left(renewed) <= 0 and not self.server.family_of[renewed].is_revoked:
+        if code == 0 and self.server.ahead == ahead_before and self.server.left(renewed) <= 0 and not self.server.family_of[renewed].is_revoked:
             self.fail("the token after a refusal is refused")
         if "is over" in errors:
             self.signed_out(account, errors.splitlines()[0])
@@ -192,7 +202,8 @@ class Soak:
         for account in set(accounts):
             self.sign_in(account)
         threads = [threading.Thread(target=self.terminal, args=(account,)) for account in accounts]
-        threads.append(threading.Thread(target=self.weather))
+        disturbances = (self.weather, Outages(self, sorted(set(accounts))).play, KeyChanges(self).play)
+        threads += [threading.Thread(target=disturbance) for disturbance in disturbances]
         for thread in threads:
             thread.start()
         self.is_over.wait(minutes * 60)
