@@ -46,6 +46,40 @@ another_user() {
     TOKENKEEP="$WORK/tmp/stranger"
 }
 
+this=this-device-only
+levels() { for name in one two three four five; do run load example.com $name; done; }
+other_machine() { "$TOKENKEEP" protection | grep other-machine; }
+
+# bind_vault PROVIDER: a vault with an item of each level, bound to the device, locked and unlocked.
+bind_vault() {
+    run device show
+    run password set --stdin <<<horse
+    run device choose --stdin <<<horse
+    printf one | run save example.com one --level when-unlocked
+    printf two | run save example.com two
+    printf three | run save example.com three --level when-unlocked-$this
+    printf four | run save example.com four --level after-first-unlock-$this --require-enforced
+    printf five | run save example.com five --level when-passcode-set-$this
+    other_machine
+    run device show
+    run device show --json
+    run status
+    run lock
+    run load example.com four
+    run unlock --stdin <<<horse
+    levels
+    run device choose "$1" --stdin <<<horse
+}
+
+# The password "horse" becomes "newer" in two steps. $code is a recovery code afterwards.
+change_passwords() {
+    printf 'horse\nnew\n' | run password change --stdin
+    code=$("$TOKENKEEP" recovery create --stdin <<<new)
+    printf 'new\nnewer\n' | run password change --stdin --compromised
+    run load example.com five
+    code=$("$TOKENKEEP" recovery create --stdin <<<newer)
+}
+
 # A copy of the vault on machine b, whose user knows the password "newer": what opens, and what he can do there.
 copy_elsewhere() {
     cp -a vault copy

@@ -6,7 +6,6 @@ machine() {
     forget
     on_machine "$1"
 }
-this=this-device-only
 strengths() { "$TOKENKEEP" protection | sed -n '1,/^$/p'; }
 
 machine a "a vault that is bound to no device"
