@@ -25,9 +25,6 @@ machine() {
     forget
     start_service "keys-$1"
 }
-this=this-device-only
-levels() { for name in one two three four five; do run load example.com $name; done; }
-other_machine() { "$TOKENKEEP" protection | grep other-machine; }
 
 title "no such service"
 run device choose systemd
@@ -35,23 +32,7 @@ run device show
 
 machine a "a vault that is bound to systemd"
 mode right
-run device show
-run password set --stdin <<<horse
-run device choose --stdin <<<horse
-printf one | run save example.com one --level when-unlocked
-printf two | run save example.com two
-printf three | run save example.com three --level when-unlocked-$this
-printf four | run save example.com four --level after-first-unlock-$this --require-enforced
-printf five | run save example.com five --level when-passcode-set-$this
-other_machine
-run device show
-run device show --json
-run status
-run lock
-run load example.com four
-run unlock --stdin <<<horse
-levels
-run device choose systemd --stdin <<<horse
+bind_vault systemd
 
 title "loads ask nobody"
 : >"$WORK/keys-a/calls"
@@ -130,11 +111,7 @@ run lock
 TOKENKEEP=$program
 
 machine a "the password and the recovery code"
-printf 'horse\nnew\n' | run password change --stdin
-code=$("$TOKENKEEP" recovery create --stdin <<<new)
-printf 'new\nnewer\n' | run password change --stdin --compromised
-run load example.com five
-code=$("$TOKENKEEP" recovery create --stdin <<<newer)
+change_passwords
 cp -a vault forgotten
 TOKENKEEP_VAULT=$WORK/forgotten
 machine a "a forgotten password"

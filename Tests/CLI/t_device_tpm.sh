@@ -7,28 +7,10 @@ machine() {
     forget
     TOKENKEEP_TCTI="swtpm:path=$WORK/tpm-$1/tpm"
 }
-this=this-device-only
-levels() { for name in one two three four five; do run load example.com $name; done; }
-other_machine() { "$TOKENKEEP" protection | grep other-machine; }
 
 start_tpm a
 machine a "a vault that is bound to the TPM"
-run device show
-run password set --stdin <<<horse
-run device choose --stdin <<<horse
-printf one | run save example.com one --level when-unlocked
-printf two | run save example.com two
-printf three | run save example.com three --level when-unlocked-$this
-printf four | run save example.com four --level after-first-unlock-$this --require-enforced
-printf five | run save example.com five --level when-passcode-set-$this
-run device show
-run device show --json
-run status
-run lock
-run load example.com four
-run unlock --stdin <<<horse
-levels
-run device choose tpm2 --stdin <<<horse
+bind_vault tpm2
 
 title "the same TPM by root's helper"
 helper=$(dirname "$program")/../libexec/tokenkeep/tokenkeep-tpm2
@@ -99,11 +81,7 @@ unset TOKENKEEP_TPM2_SOCKET
 export TOKENKEEP_TCTI
 
 machine a "the password and the recovery code"
-printf 'horse\nnew\n' | run password change --stdin
-code=$("$TOKENKEEP" recovery create --stdin <<<new)
-printf 'new\nnewer\n' | run password change --stdin --compromised
-run load example.com five
-code=$("$TOKENKEEP" recovery create --stdin <<<newer)
+change_passwords
 start_tpm b
 machine b "a forgotten password"
 TOKENKEEP_VAULT=$WORK/forgotten
