@@ -5,6 +5,7 @@
 #
 # A scenario is t_NAME.sh, its golden file t_NAME.out. Each runs in a private temporary directory with an environment and a
 # clock of its own. A scenario that begins with "# needs: WORD…" is skipped if the machine or the program lacks one of these (lacks).
+# "# slowness: NUMBER" in its second line: its clock is so many times slower than the real one, for limits that a loaded machine would miss.
 # --update writes the golden files anew.
 #
 # TOKENKEEP_JOBS scenarios run at a time: most of their time they wait.
@@ -68,7 +69,8 @@ installed() {
 }
 
 scenario() {
-    local name=$1 work="$base/$1" code start=${EPOCHREALTIME/[.,]/} tenths
+    local name=$1 work="$base/$1" code start=${EPOCHREALTIME/[.,]/} tenths slowness
+    slowness=$(sed -n '2s/^# slowness: //p' "$here/t_$name.sh")
     mkdir -p "$work/home" "$work/tmp"
     # The scenarios are about the program and the vault; what it is without configuration has one of its own.
     if [ "$name" != stack ]; then
@@ -79,6 +81,7 @@ scenario() {
         cd "$work" || exit 125
         env -i PATH="$PATH" HOME="$work/home" XDG_CONFIG_HOME="$work/config" TMPDIR="$work/tmp" TOKENKEEP_VAULT="$work/vault" TOKENKEEP_TPM2_SOCKET="$work/no-tpm" TOKENKEEP_SYSTEMD_SOCKET="$work/no-systemd" LC_ALL=C.UTF-8 TZ=UTC \
             ${TOKENKEEP_EVERY_MOMENT:+TOKENKEEP_EVERY_MOMENT=1} COLUMNS=80 TERM=dumb TOKENKEEP="$program" HERE="$here" WORK="$work" \
+            ${slowness:+TOKENKEEP_SLOWNESS="$slowness"} \
             ${TOKENKEEP_TEST_CLOCK:+TOKENKEEP_TEST_CLOCK="$TOKENKEEP_TEST_CLOCK" LD_PRELOAD="$LD_PRELOAD"} \
             timeout 900 "$here/../Support/Clock/run.sh" bash -u -c '. "$HERE/lib.sh"; . "$HERE/$0"' "t_$name.sh"
     ) >"$work.raw" 2>&1 </dev/null
