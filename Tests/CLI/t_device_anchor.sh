@@ -1,8 +1,8 @@
 # needs: root tpm strace
+# slowness: 20
 # The TPM knows which header is in force. Each restart is a kernel that has no key of the vault.
 . "$HERE/machines.sh"
 export TOKENKEEP_TCTI TPM2TOOLS_TCTI
-this=this-device-only
 levels() { for name in two four five; do run load example.com $name; done; }
 disk_theft() { "$program" protection | sed -n "/^after-first-unlock-$this:/,/^$/p" | grep disk-theft; }
 anchor() { tpm2_nvreadpublic | grep -B9 -i 'authorization policy: 544b4e5602' | grep -o '^0x[0-9a-fA-F]*'; }

@@ -1,4 +1,5 @@
 # needs: root mount tpm strace
+# slowness: 20
 # The level that ends with the password: its secret lies in the TPM's memory. Each copy begins with a kernel that has no key.
 . "$HERE/machines.sh"
 export TOKENKEEP_TCTI TPM2TOOLS_TCTI
@@ -16,7 +17,6 @@ machine() {
     TPM2TOOLS_TCTI=$TOKENKEEP_TCTI
     TOKENKEEP_VAULT=$WORK/vault-$1
 }
-this=this-device-only
 bind() {
     "$program" password set --stdin <<<horse
     run device choose --stdin <<<horse
