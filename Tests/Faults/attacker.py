@@ -305,6 +305,7 @@ def play(function, state):
 
 
 def main():
+    passwords.tests_clock.require()
     chosen = [entry for entry in SCENARIOS if sys.argv[2:] in ([], [entry[0].__name__])]
     failed = played = 0
     for function, states in chosen:

@@ -95,6 +95,7 @@ def enter_machine():
 
 
 def main():
+    passwords.tests_clock.require()
     has_device = enter_machine()
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 2
     calls, changes = (sys.argv[3:4] or CALLS), (sys.argv[4:5] or CHANGES)
