@@ -54,6 +54,7 @@ class RotatingServer:
         self.lifetime = lifetime
         self.lock = threading.Lock()
         self.family_of = {}  # any token -> its family
+        self.asker_of = {}  # access token -> the process that asked for it; 0 for a sign-in
         self.refreshes = 0
         self.ahead = 0  # by how many seconds the server's clock is ahead of the machine's
         self.outage = None  # the status of every answer while the server is out
@@ -113,8 +114,9 @@ class RotatingServer:
             os.chmod(paths[-1], 0o700)
         return paths
 
-    def _answer(self, family):
+    def _answer(self, family, asker=0):
         answer = family.answer(self.now(), self.lifetime)
+        self.asker_of[answer["access_token"]] = asker
         self.family_of[answer["access_token"]] = self.family_of[answer["refresh_token"]] = family
         return answer
 
@@ -131,7 +133,7 @@ class RotatingServer:
             if family is None or not family.takes(token, self.now()):
                 return {"error": "invalid_grant"}
             family.asked_by.append(process)
-            return self._answer(family)
+            return self._answer(family, process)
 
     def revoke(self, token):
         with self.lock:
