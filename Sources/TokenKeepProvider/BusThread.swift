@@ -75,9 +75,9 @@ extension Provider {
 
     /// Works until the program must end: the bus is gone, or the names are given back.
     ///
+    /// - Parameter signals: the descriptor of the signals that end the program.
     /// - Throws: ``Status/unavailable`` if the bus cannot be read: what sd-bus dropped for want of a descriptor is lost.
-    func serve() throws(TokenKeepError) {
-        let signals = tokenkeep_signals_open()
+    func serve(_ signals: Int32) throws(TokenKeepError) {
         while true {
             let result = takeMessages()
             if result == -EXFULL || result == -ECHRNG {

@@ -13,6 +13,8 @@ func run(_ options: ProviderOptions) throws(TokenKeepError) {
     let provider = try Provider(
         try Bus(), try Store(StoreConfiguration(stackText: "any required vault")), options)
     try StartUnlock.unlock(provider.store, options)
+    // Before the names are owned: who finds their owner may end the program.
+    let signals = tokenkeep_signals_open()
     try provider.register()
     try provider.requestNames()
     if let descriptor = options.readyDescriptor {
@@ -20,7 +22,7 @@ func run(_ options: ProviderOptions) throws(TokenKeepError) {
         _ = write(descriptor, &byte, 1)
         close(descriptor)
     }
-    try provider.serve()
+    try provider.serve(signals)
 }
 
 do throws(TokenKeepError) {
