@@ -136,6 +136,8 @@ class WhileLocked(Locked):
 
     def test_an_unlock_elsewhere_opens_the_index_and_is_signalled(self):
         self.begin()
+        # The program has looked at the vault before: else the unlock is no change to it.
+        self.assertTrue(self.client.get(LOGIN, COLLECTION, "Locked"))
         with self.client.signals(interface=PROPERTIES, path=LOGIN) as queue:
             self.world.unlock()
             _, _, (interface, changed, _) = self.client.next_signal(queue)
