@@ -62,16 +62,18 @@ version=$(version_of example.com ann)
 title "a load, while each answer takes so many milliseconds"
 for latency in 0 100 300 1000; do with pending "$(theirs $latency)" load; done
 title "a load while a removal is pending"
-for latency in 300 1000; do with removal "$(theirs $latency)" load; done
+for latency in 0 100 300 1000; do with removal "$(theirs $latency)" load; done
 title "a load while the removal of the service is pending"
-for latency in 300 1000; do with service-removal "$(theirs $latency)" load; done
+for latency in 0 100 300 1000; do with service-removal "$(theirs $latency)" load; done
 title "a save and a clear over the version that is no longer the item's, and a load"
 for call in over clear; do
-    with pending "$(theirs 1000)" "$call" | sed -E 's/[0-9]{6,}/VERSION/g'
-    behaves "$(theirs 1000)" load
+    for latency in 0 100 300 1000; do
+        with pending "$(theirs $latency)" "$call" | sed -E 's/[0-9]{6,}/VERSION/g'
+        behaves "$(theirs $latency)" load
+    done
 done
 title "a session's token"
-for latency in 300 1000; do
+for latency in 0 100 300 1000; do
     with session "$(theirs $latency '{\"accessToken\":\"theirs\",\"expiresAt\":9999999999}')" token
 done
 
