@@ -5,7 +5,8 @@ A vault's trust key (docs/format.md, "While the vault is unlocked") stays until 
 copy of the vault is refused. Tests make thousands of vaults. A program that looks through the user's keyring, at its
 end a traced one, then takes seconds.
 
-A vault whose directory is there, and a vault that never was in a temporary directory, keep their keys.
+A vault keeps its keys if the directory of its test is there (a test may have moved the vault away for a moment), and if it
+never was in a temporary directory.
 """
 import ctypes
 import os
@@ -40,7 +41,9 @@ def path_of(payload):
 
 
 def is_gone(path):
-    return path.startswith(PLACES) and not os.path.lexists(path)
+    """Whether the directory right below the temporary one is gone."""
+    place = max((place for place in PLACES if path.startswith(place)), key=len, default=None)
+    return place is not None and not os.path.lexists(place + path[len(place):].split("/", 1)[0])
 
 
 def main():
