@@ -76,6 +76,16 @@ void tokenkeep_timer_set(int timer, uint32_t milliseconds) {
     timerfd_settime(timer, 0, &end, NULL);
 }
 
+int tokenkeep_suspended_timer_open(uint32_t milliseconds) {
+    /* A nanosecond more: 0 would stop the timer. */
+    const struct itimerspec end = {.it_value =
+                                       time_of((int64_t)milliseconds * NANOSECONDS_OF_MILLISECOND + 1)};
+    int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (timer >= 0)
+        (void)timerfd_settime(timer, 0, &end, NULL);
+    return timer;
+}
+
 int tokenkeep_timer_has_passed(int timer) {
     uint64_t count;
     return read(timer, &count, sizeof count) == sizeof count;

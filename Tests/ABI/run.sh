@@ -65,7 +65,10 @@ if [ -z "$sanitize" ]; then
     group "library" "$here/check-library.sh" "$library"
     group "libsecret" "$here/check-libsecret.sh"
     group "libcurl" "$here/check-libcurl.sh"
-    [ ! -d "$1/share/doc/tokenkeep" ] || group "notices" "$here/check-notices.sh" "$1"
+    if [ -d "$1/share/doc/tokenkeep" ]; then
+        group "notices" "$here/check-notices.sh" "$1"
+        group "clock" "$here/check-clock.sh" "$1" "$here/../../build/test-clock/preload.so"
+    fi
 fi
 
 for program in null_pointers structures limits items versions_and_lists damage processes_and_threads watch cancel \

@@ -166,6 +166,9 @@ int tokenkeep_timer_open(void);
 void tokenkeep_timer_set(int timer, uint32_t milliseconds);
 /* Whether the time has passed. Afterwards the descriptor is unreadable. */
 int tokenkeep_timer_has_passed(int timer);
+/* Opens a timer that has passed after milliseconds, also those in which the machine was suspended
+ * (CLOCK_BOOTTIME). -1 and errno on failure. */
+int tokenkeep_suspended_timer_open(uint32_t milliseconds);
 
 /* Writes the path of the directory of modules that a stack calls by name, PATH_MAX bytes at most:
  * tokenkeep/modules beside the shared library or, for the program, in its installation; else the path at the
