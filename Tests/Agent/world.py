@@ -205,6 +205,8 @@ class World:
         return [str(call[2][0]) for call in self.manager_mock.GetCalls() if call[1] == "StartUnit"]
 
     def set_active(self, name, is_active):
+        # The agent may ask only now, and gets the answer after the signal.
+        self.savers[name][1].AddMethod("", "GetActive", "", "b", f"ret = {bool(is_active)}")
         self.savers[name][1].EmitSignal("", "ActiveChanged", "b", [is_active])
 
     def start_agent(self, **options):

@@ -7,7 +7,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from fleet_parts import HERE, PATIENCE, STACK, Relay
+from fleet_parts import HERE, PATIENCE, STACK, Relay, wait_until
 from t_sign_out import three
 
 
@@ -113,3 +113,17 @@ def test_names_are_completed_from_the_last_list(place, server):
                 [sys.executable, f"{HERE}/../CLI/shells.py", shell, script, typed], env=environment, capture_output=True,
                 text=True, timeout=PATIENCE, check=True)
             assert done.stdout.strip() == expected, (shell, typed, done.stdout)
+
+
+def test_a_runner_that_waits_gives_memory_back(place, server):
+    """A runner is on every machine, and nearly always waits: 20 MiB."""
+    _, devices, _ = three(place, server)
+    laptop = devices[1]
+    laptop.start()
+
+    def resident():
+        with open(f"/proc/{laptop.runner.pid}/status", encoding="ascii") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:")) / 1024
+
+    wait_until(lambda: status(laptop)["running"], "a runner that has the lock")
+    wait_until(lambda: resident() <= 20, "a runner of at most 20 MiB")

@@ -377,4 +377,9 @@ that do not call it: the linker then drops the names of all characters, half a m
 */
 intptr_t tokenkeep_no_scalar_name(uint32_t scalar, uint8_t *buffer, intptr_t capacity);
 
+/* Gives the kernel the memory back that the start of the program needed: executable pages of the program and
+ * its libraries, which the kernel maps again if they run, and free memory of malloc. For programs that then wait
+ * for long. Breakpoints of a debugger in these pages are lost. */
+void tokenkeep_give_back_memory(void);
+
 #endif

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CSystemShims
 import Glibc
 import TokenKeepCore
 import TokenKeepEngine
@@ -50,6 +51,7 @@ struct SessionKeepCommand: ParsableCommand {
         let sessions = KeptSessions(store, options)
         var outboxIsPaused: Deadline?
         var pause: UInt32 = 0
+        tokenkeep_give_back_memory()
         while true {
             let wake = try wakes.next(within: pause)
             pause = sessions.keep(wake, keeper)
