@@ -49,6 +49,16 @@ class Items(Case):
         self.assertEqual(self.client.value(other), b"2")
         self.assertNotEqual(self.client.create({"a": "1"}, b"4", replace=False), first)
 
+    def test_two_spellings_of_one_text_are_two_attributes(self):
+        composed, decomposed = "\u00e9", "e\u0301"
+        for attributes in (lambda text: {"a": text}, lambda text: {text: "1"}, lambda text: {"service": text, "username": "u"}):
+            first = self.client.create(attributes(composed), b"first")
+            second = self.client.create(attributes(decomposed), b"second")
+            self.assertEqual(self.client.secrets([first, second]), {first: b"first", second: b"second"})
+            self.assertEqual(self.client.search(attributes(composed)), ([first], []))
+            self.assertEqual(self.client.search(attributes(decomposed)), ([second], []))
+            self.assertEqual(self.client.get(second, ITEM, "Attributes"), attributes(decomposed))
+
     def test_the_newest_item_is_found_first(self):
         paths = [self.client.create({"a": "1", "number": str(number)}, b"") for number in range(5)]
         self.assertEqual(self.client.search({"a": "1"})[0], paths[::-1])

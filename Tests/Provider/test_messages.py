@@ -20,6 +20,8 @@ class Words(Case):
         self.said("the lookup attributes are longer than 49152 bytes together", self.client.create,
                   {str(n): "y" * 16384 for n in range(4)}, b"")
         self.said("the content type is longer than 255 bytes", self.client.create, {}, b"", content_type="x" * 256)
+        self.said("two names of attributes are Unicode spellings of the same text", self.client.create,
+                  {"\u00e9": "1", "e\u0301": "2"}, b"")
 
     def test_a_secret_of_another_sessions_key(self):
         algorithm = "dh-ietf1024-sha256-aes128-cbc-pkcs7"
