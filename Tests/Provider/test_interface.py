@@ -59,6 +59,17 @@ class Items(Case):
             self.assertEqual(self.client.search(attributes(decomposed)), ([second], []))
             self.assertEqual(self.client.get(second, ITEM, "Attributes"), attributes(decomposed))
 
+    def test_another_spelling_of_an_attribute_is_a_change(self):
+        texts = ["\u00e9", "e\u0301"]
+        path = self.client.create({"a": texts[0]}, b"1")
+        with self.client.signals(interface=PROPERTIES, path=path) as queue:
+            # More than once: the item's date, which changes too, has seconds.
+            for text in (texts[1], texts[0], texts[1]):
+                self.client.set(path, ITEM, "Attributes", "a{ss}", {"a": text})
+                self.assertEqual(self.client.search({"a": text}), ([path], []))
+                (_, _, (_, changed, _)), = self.client.seen_signals(queue)
+                self.assertEqual(changed["Attributes"], ("a{ss}", {"a": text}))
+
     def test_the_newest_item_is_found_first(self):
         paths = [self.client.create({"a": "1", "number": str(number)}, b"") for number in range(5)]
         self.assertEqual(self.client.search({"a": "1"})[0], paths[::-1])
