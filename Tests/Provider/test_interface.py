@@ -261,6 +261,16 @@ class Collections(Case):
         self.assertEqual(self.client.search({}), ([], []))
         self.refused("NotSupported", self.client.call, LOGIN, COLLECTION, "Delete")
 
+    def test_two_collections_of_a_long_label_that_is_not_ascii(self):
+        """Each byte of such a label takes three of the path's."""
+        label = "\u041c\u043e\u0438 \u0441\u0435\u043a\u0440\u0435\u0442\u044b " * 3
+        paths = [self.client.call(ROOT, SERVICE, "CreateCollection", "a{sv}s", {f"{COLLECTION}.Label": ("s", label)}, "")[0]
+                 for _ in range(2)]
+        items = [self.client.create({"a": "1"}, b"1", collection=path) for path in paths]
+        for path, item in zip(paths, items):
+            self.assertEqual(self.client.get(path, COLLECTION, "Label"), label)
+            self.assertEqual(self.client.get(path, COLLECTION, "Items"), [item])
+
     def test_the_session_collection_is_volatile(self):
         session = f"{ROOT}/collection/session"
         path = self.client.create({"a": "1"}, b"1", collection=session)

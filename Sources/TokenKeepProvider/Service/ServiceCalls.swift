@@ -212,7 +212,9 @@ extension Provider {
     private func freeCollection(_ label: String) -> String {
         let wanted = ItemMapping.objectName(of: label)
         guard index.collections[wanted] != nil || wanted == "default" else { return wanted }
-        return "\(wanted)_\(Hexadecimal.text(Provider.randomBytes(4)))"
+        let suffix = "_" + Hexadecimal.text(Provider.randomBytes(4))
+        // A longer name would be none of a collection.
+        return "\(wanted.prefix(ItemMapping.objectNameLength - suffix.count))\(suffix)"
     }
 
     func replyCreated(_ path: ObjectPath, _ message: BusMessage) {

@@ -155,9 +155,12 @@ enum ItemMapping {
         return Hexadecimal.text(message.bytes.withUnsafeBytes { KeyedHash.digest(of: $0, count: 16) })
     }
 
+    /// The maximum length of an element of an object path, in bytes.
+    static let objectNameLength = 128
+
     /// Whether a text may be an element of an object path.
     static func isObjectName(_ text: String) -> Bool {
-        !text.isEmpty && text.utf8.count <= 128
+        !text.isEmpty && text.utf8.count <= objectNameLength
             && text.utf8.allSatisfy { byte in
                 switch byte {
                 case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
