@@ -215,6 +215,13 @@ class Commands(unittest.TestCase):
             environment={"TOKENKEEP": os.environ["TOKENKEEP"]})
         self.assertEqual(done.stdout, "token 0\n 1\ntoken 0\n", done.stderr)
 
+    def test_run_starts_no_keyring_that_is_installed_later(self):
+        self.command("enable", code=4)
+        self.other("/bin/true")
+        text = "printf token | secret-tool store --label=x a b && secret-tool lookup a b"
+        self.assertEqual(self.command("run", "--", "sh", "-c", text).stdout, "token")
+        self.assertTrue(os.path.exists(self.path))
+
     def test_run_without_dbus_daemon(self):
         done = self.command("run", "--", "/bin/true", code=4, environment={"PATH": "/nonexistent"})
         self.assertIn("dbus-daemon is missing (install the package dbus-daemon, in older systems dbus)", done.stderr)
