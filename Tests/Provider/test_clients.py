@@ -222,6 +222,24 @@ class Commands(unittest.TestCase):
         self.assertEqual(self.command("run", "--", "sh", "-c", text).stdout, "token")
         self.assertTrue(os.path.exists(self.path))
 
+    def test_a_signal_ends_run_while_the_provider_waits_for_its_password(self):
+        reading, writing = os.pipe()
+        self.addCleanup(os.close, writing)
+        process = subprocess.Popen(
+            [os.environ["TOKENKEEP"], "secret-service", "run", "--password-fd", str(reading), "--", "true"],
+            env=self.world.environment, pass_fds=[reading], stderr=subprocess.PIPE, text=True)
+        os.close(reading)
+        children = lambda: subprocess.run(  # noqa: E731
+            ["pgrep", "-P", str(process.pid)], stdout=subprocess.PIPE, text=True, check=False).stdout.split()
+        wait_until(lambda: len(children()) == 2, "the bus and the provider")
+        started = children()
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 5, said)
+        self.assertIn("a signal ended the start of the provider", said)
+        for child in started:
+            self.assertFalse(is_running(int(child)))
+
     def test_run_without_dbus_daemon(self):
         done = self.command("run", "--", "/bin/true", code=4, environment={"PATH": "/nonexistent"})
         self.assertIn("dbus-daemon is missing (install the package dbus-daemon, in older systems dbus)", done.stderr)
