@@ -215,6 +215,10 @@ class Commands(unittest.TestCase):
             environment={"TOKENKEEP": os.environ["TOKENKEEP"]})
         self.assertEqual(done.stdout, "token 0\n 1\ntoken 0\n", done.stderr)
 
+    def test_status_inside_run_names_the_provider(self):
+        shown = self.command("run", "--", os.environ["TOKENKEEP"], "secret-service", "status").stdout
+        self.assertIn("the provider serves: tokenkeep-secre (pid ", shown)
+
     def test_run_starts_no_keyring_that_is_installed_later(self):
         self.command("enable", code=4)
         self.other("/bin/true")

@@ -91,7 +91,7 @@ enum RunCommand {
         let provider: Companion
         do throws(CompanionFailure) {
             defer { close(ends[1]) }
-            provider = try Companion(["/proc/self/exe", "--ready-fd", "\(ends[1])"] + options, variables)
+            provider = try Companion([program, "--ready-fd", "\(ends[1])"] + options, variables)
         } catch {
             throw error.error
         }
@@ -105,6 +105,12 @@ enum RunCommand {
             throw TokenKeepError(.unavailable, "the provider ended with \(provider.wait())")
         }
         return provider
+    }
+
+    /// This program, by its own path: the kernel names a process after the path's last part.
+    private static var program: String {
+        guard let path = try? Activation.program(), access(path, X_OK) == 0 else { return "/proc/self/exe" }
+        return path
     }
 
     /// Waits until a descriptor can be read, or its writer has closed it; false if a signal comes first: the provider may
