@@ -151,6 +151,20 @@ class WhileLocked(Locked):
             self.assertEqual(self.client.next_signal(queue), (ROOT, "CollectionChanged", (LOGIN,)))
         self.assertTrue(self.client.get(LOGIN, COLLECTION, "Locked"))
 
+    def test_an_unlock_of_what_is_open_or_unknown_opens_nothing(self):
+        world = World()
+        self.addCleanup(world.close)
+        world.provider()
+        client = Client(world.address)
+        self.addCleanup(client.close)
+        client.call(ROOT, SERVICE, "Lock", "ao", [LOGIN])
+        session = f"{ROOT}/collection/session"
+        for paths, unlocked in (([], []), ([session], [session]), ([f"{ROOT}/collection/x"], [])):
+            self.assertEqual(client.call(ROOT, SERVICE, "Unlock", "ao", paths), (unlocked, "/"))
+            self.assertTrue(client.get(LOGIN, COLLECTION, "Locked"))
+        self.assertEqual(client.call(ROOT, SERVICE, "Unlock", "ao", [LOGIN]), ([LOGIN], "/"))
+        self.assertFalse(client.get(LOGIN, COLLECTION, "Locked"))
+
     def test_without_a_password_lock_is_the_providers_own(self):
         world = World()
         self.addCleanup(world.close)
