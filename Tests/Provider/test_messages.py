@@ -49,6 +49,21 @@ class Words(Case):
         self.assertEqual(
             self.world.tokenkeep("load", "s", "u", "--password-file", self.world.password_file()).stdout.strip(), "own")
 
+    def test_attributes_of_an_item_that_needs_the_password_at_each_use_can_be_given(self):
+        self.world.set_password()
+        self.world.tokenkeep("save", "--user-presence", "s", "u", "--password-file", self.world.password_file(), input="own")
+        attributes = {"service": "s", "username": "u"}
+        for before in ({"a": "1"}, {"service": "other", "username": "u"}):
+            path = self.client.create(before, b"theirs")
+            self.client.set(path, ITEM, "Attributes", "a{ss}", attributes)
+            self.assertEqual(self.client.search(attributes), ([path], []))
+            self.assertEqual(self.client.search(before), ([], []))
+            self.assertEqual(self.client.value(path), b"theirs")
+            self.client.call(path, ITEM, "Delete")
+        self.assertNotIn("at each use", self.world.logged())
+        self.assertEqual(
+            self.world.tokenkeep("load", "s", "u", "--password-file", self.world.password_file()).stdout.strip(), "own")
+
 
 class Options(unittest.TestCase):
     def setUp(self):

@@ -160,14 +160,26 @@ extension Provider {
         }
         run(
             on: item.id, for: message.sender,
-            { [writer] () -> Result<ItemDetails, TokenKeepError> in
-                do throws(TokenKeepError) {
-                    return .success(try writer.move(name, to: move.get(), fields, id: item.id))
-                } catch {
-                    return .failure(error)
-                }
-            },
+            { [writer] in Provider.move(item, name, move, fields, writer) },
             then: { [self] result in moved(name, target, result, message) })
+    }
+
+    private static func move(
+        _ item: IndexedItem, _ name: ItemName, _ move: Result<ItemName, TokenKeepError>, _ fields: LookupFields,
+        _ writer: VaultWriter
+    ) -> Result<ItemDetails, TokenKeepError> {
+        do throws(TokenKeepError) {
+            do throws(TokenKeepError) {
+                return .success(try writer.move(name, to: move.get(), fields, id: item.id))
+            } catch {
+                // An item that needs the password at each use does not exist for the bus.
+                guard error.status == .policy else { throw error }
+                let own = try reservedName(item.collection, item.id).get()
+                return .success(try writer.move(name, to: own, fields, id: item.id))
+            }
+        } catch {
+            return .failure(error)
+        }
     }
 
     private func moved(
@@ -176,7 +188,9 @@ extension Provider {
         switch result {
         case .success(let details):
             // First the new record, whose item has the same path: the item changed, and is never gone.
+            moving[details.name] = name
             wrote(details.name, details)
+            moving[details.name] = nil
             if let target { moving[target] = nil }
             if details.name != name { wrote(name, nil) }
             bus.reply(to: message)
