@@ -2,7 +2,7 @@
 import os
 import unittest
 
-from client import ITEM, ROOT, SERVICE, Refused
+from client import COLLECTION, ITEM, LOGIN, ROOT, SERVICE, Refused
 from test_interface import Case
 from world import World
 
@@ -22,6 +22,17 @@ class Words(Case):
         self.said("the content type is longer than 255 bytes", self.client.create, {}, b"", content_type="x" * 256)
         self.said("two names of attributes are Unicode spellings of the same text", self.client.create,
                   {"\u00e9": "1", "e\u0301": "2"}, b"")
+
+    def test_labels_and_content_types_beyond_the_limits(self):
+        session, long = f"{ROOT}/collection/session", "x" * 4097
+        stored, kept = self.client.create({"a": "1"}, b"1"), self.client.create({"a": "1"}, b"1", collection=session)
+        for path, interface in ((stored, ITEM), (kept, ITEM), (LOGIN, COLLECTION), (session, COLLECTION)):
+            self.said("the label is longer than 4096 bytes", self.client.set, path, interface, "Label", "s", long)
+        self.said("the label is longer than 4096 bytes", self.client.call, ROOT, SERVICE, "CreateCollection", "a{sv}s",
+                  {f"{COLLECTION}.Label": ("s", long)}, "")
+        for path in (stored, kept):
+            self.said("the content type is longer than 255 bytes", self.client.call, path, ITEM, "SetSecret", "(oayays)",
+                      self.client.secret(b"1", "x" * 256))
 
     def test_a_secret_of_another_sessions_key(self):
         algorithm = "dh-ietf1024-sha256-aes128-cbc-pkcs7"

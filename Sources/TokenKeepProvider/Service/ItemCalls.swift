@@ -82,6 +82,7 @@ extension Provider {
         whenFresh(message) { [self] () throws(Refusal) in
             let item = try openItem(at: path)
             guard let name = item.name else {
+                try Provider.checkLength(contentType: new.contentType)
                 try checkRoom(for: new.secret, in: item.id)
                 memory[item.id] = new.secret
                 put(item.changed(contentType: new.contentType))
@@ -122,6 +123,7 @@ extension Provider {
     func setLabel(_ label: String, of path: ObjectPath, _ message: BusMessage) throws(Refusal) {
         let item = try openItem(at: path)
         guard let name = item.name else {
+            try Provider.checkLength(ofLabel: label)
             put(item.changed(label: label))
             return bus.reply(to: message)
         }

@@ -165,6 +165,7 @@ extension Provider {
         guard let collection = index.collections[id], let name = Provider.recordName(ofCollection: id) else {
             throw noCollection(id)
         }
+        try Provider.checkLength(ofLabel: label)
         guard id != IndexedCollection.session else {
             put(IndexedCollection(id: id, label: label, created: collection.created, modified: collection.modified))
             return bus.reply(to: message)

@@ -192,6 +192,7 @@ extension Provider {
             if let known = ObjectPath.aliases[alias] { return replyCreated(.collection(known), message) }
             guard alias.isEmpty else { throw .notSupported("there is no alias \(alias)") }
             guard !isLocked else { throw .isLocked }
+            try Provider.checkLength(ofLabel: label)
             let id = freeCollection(label)
             guard let name = Provider.recordName(ofCollection: id) else { throw .invalid("the label cannot be used") }
             let shown = label.isEmpty ? id : label
