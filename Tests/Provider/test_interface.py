@@ -115,6 +115,14 @@ class Items(Case):
         self.refused("UnknownProperty", self.client.set, path, ITEM, "Nothing", "b", False)
         self.refused("InvalidArgs", self.client.set, path, ITEM, "Label", "b", False)
 
+    def test_properties_of_the_service_sessions_and_prompts(self):
+        self.refused("PropertyReadOnly", self.client.set, ROOT, SERVICE, "Collections", "ao", [])
+        self.refused("UnknownProperty", self.client.set, ROOT, SERVICE, "Nothing", "ao", [])
+        self.refused("UnknownInterface", self.client.set, ROOT, ITEM, "Collections", "ao", [])
+        self.assertEqual(self.client.get_all(self.client.open_session(), SESSION), {})
+        self.refused("NoSession", self.client.get_all, f"{ROOT}/session/x", SESSION)
+        self.refused("UnknownObject", self.client.get_all, f"{ROOT}/prompt/x", PROMPT)
+
     def test_a_path_stays_when_attributes_change_the_name(self):
         path = self.client.create({"a": "1"}, b"value")
         self.client.set(path, ITEM, "Attributes", "a{ss}", {"service": "s", "username": "u"})

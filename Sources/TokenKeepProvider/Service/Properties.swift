@@ -99,6 +99,11 @@ extension Provider {
             entries = ItemProperty.allCases.map { property in
                 (property.rawValue, property.signature, { [self] in write(property, of: item, to: $0) })
             }
+        // Sessions and prompts have no properties. Libraries ask for them all the same.
+        case .session where [Interfaces.session, ""].contains(interface):
+            guard clients.session(path.text) != nil else { throw .noSession }
+        case .prompt where [Interfaces.prompt, ""].contains(interface):
+            guard prompts[path.text] != nil else { throw .unknownObject("there is no prompt \(path.text)") }
         default: throw unknown(interface)
         }
         bus.reply(to: message) { reply in
@@ -154,7 +159,8 @@ extension Provider {
                 guard CollectionProperty(rawValue: property) == nil else {
                     throw .readOnly("\(property) cannot be set")
                 }
-            case .service where property == "Collections": throw .readOnly("\(property) cannot be set")
+            case .service where [Interfaces.service, ""].contains(interface):
+                guard property != "Collections" else { throw .readOnly("\(property) cannot be set") }
             default: throw unknown(interface)
             }
             throw unknown(property: property)
