@@ -54,6 +54,7 @@ class Items(Case):
         for attributes in (lambda text: {"a": text}, lambda text: {text: "1"}, lambda text: {"service": text, "username": "u"}):
             first = self.client.create(attributes(composed), b"first")
             second = self.client.create(attributes(decomposed), b"second")
+            self.assertNotEqual(first, second)
             self.assertEqual(self.client.secrets([first, second]), {first: b"first", second: b"second"})
             self.assertEqual(self.client.search(attributes(composed)), ([first], []))
             self.assertEqual(self.client.search(attributes(decomposed)), ([second], []))
