@@ -41,7 +41,8 @@ struct IndexedItem: Sendable, Equatable {
         attributes.count == other.attributes.count
             && attributes.allSatisfy { name, value in
                 guard let place = other.attributes.index(forKey: name) else { return false }
-                return other.attributes[place].key.hasBytes(of: name) && other.attributes[place].value.hasBytes(of: value)
+                return other.attributes[place].key.hasBytes(of: name)
+                    && other.attributes[place].value.hasBytes(of: value)
             }
     }
 }
