@@ -265,6 +265,8 @@ class Commands(unittest.TestCase):
 
     def test_enable_and_disable(self):
         self.assertIn("not enabled\nno program serves org.freedesktop.secrets", self.command("status", code=4).stdout)
+        nowhere = {"DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"}
+        self.assertIn("not enabled\nthere is no message bus\n", self.command("status", code=4, environment=nowhere).stdout)
         # The test's bus reads no directory of services.
         done = self.command("enable", code=4)
         self.assertIn("the message bus does not read", done.stderr)
