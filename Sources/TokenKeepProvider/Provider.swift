@@ -130,12 +130,22 @@ final class Provider {
         }
         whenLooked(for: message.sender) { [self] problem in
             do throws(Refusal) {
-                if let problem { throw Refusal(problem) }
+                if let problem {
+                    reportOnce(problem, message)
+                    throw Refusal(problem)
+                }
                 try body()
             } catch {
                 bus.fail(message, error)
             }
         }
+    }
+
+    /// Writes the reason why the vault cannot be read to the log, once until the vault is read again.
+    private func reportOnce(_ problem: TokenKeepError, _ message: BusMessage) {
+        guard freshness.reported != problem.message else { return }
+        freshness.reported = problem.message
+        report(problem, message)
     }
 
     /// Calls `body` after a look at the vault that begins after this call, with the reason why the vault cannot be read.
@@ -176,6 +186,7 @@ final class Provider {
             if problem.status == .locked { become(VaultState(hasPassword: true, isOpen: false, openLevels: [])) }
             return
         }
+        freshness.reported = nil
         if let whole = look.whole { replaceAll(whole) }
         for (name, details) in look.changes where !freshness.written.contains(name) { update(name, details) }
         freshness.isIndexed = freshness.isIndexed || look.whole != nil
@@ -268,6 +279,8 @@ struct Freshness {
     var hasLooked = false
     /// Whether the index was read at least once.
     var isIndexed = false
+    /// The reason why the vault cannot be read that is in the log already.
+    var reported: String?
     /// The records that this program changed while a look ran.
     var written: Set<ItemName> = []
 }

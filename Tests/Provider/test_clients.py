@@ -215,6 +215,35 @@ class Commands(unittest.TestCase):
             environment={"TOKENKEEP": os.environ["TOKENKEEP"]})
         self.assertEqual(done.stdout, "token 0\n 1\ntoken 0\n", done.stderr)
 
+    def test_status_inside_run_names_the_provider(self):
+        shown = self.command("run", "--", os.environ["TOKENKEEP"], "secret-service", "status").stdout
+        self.assertIn("the provider serves: tokenkeep-secre (pid ", shown)
+
+    def test_run_starts_no_keyring_that_is_installed_later(self):
+        self.command("enable", code=4)
+        self.other("/bin/true")
+        text = "printf token | secret-tool store --label=x a b && secret-tool lookup a b"
+        self.assertEqual(self.command("run", "--", "sh", "-c", text).stdout, "token")
+        self.assertTrue(os.path.exists(self.path))
+
+    def test_a_signal_ends_run_while_the_provider_waits_for_its_password(self):
+        reading, writing = os.pipe()
+        self.addCleanup(os.close, writing)
+        process = subprocess.Popen(
+            [os.environ["TOKENKEEP"], "secret-service", "run", "--password-fd", str(reading), "--", "true"],
+            env=self.world.environment, pass_fds=[reading], stderr=subprocess.PIPE, text=True)
+        os.close(reading)
+        children = lambda: subprocess.run(  # noqa: E731
+            ["pgrep", "-P", str(process.pid)], stdout=subprocess.PIPE, text=True, check=False).stdout.split()
+        wait_until(lambda: len(children()) == 2, "the bus and the provider")
+        started = children()
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 5, said)
+        self.assertIn("a signal ended the start of the provider", said)
+        for child in started:
+            self.assertFalse(is_running(int(child)))
+
     def test_run_without_dbus_daemon(self):
         done = self.command("run", "--", "/bin/true", code=4, environment={"PATH": "/nonexistent"})
         self.assertIn("dbus-daemon is missing (install the package dbus-daemon, in older systems dbus)", done.stderr)
@@ -236,6 +265,8 @@ class Commands(unittest.TestCase):
 
     def test_enable_and_disable(self):
         self.assertIn("not enabled\nno program serves org.freedesktop.secrets", self.command("status", code=4).stdout)
+        nowhere = {"DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"}
+        self.assertIn("not enabled\nthere is no message bus\n", self.command("status", code=4, environment=nowhere).stdout)
         # The test's bus reads no directory of services.
         done = self.command("enable", code=4)
         self.assertIn("the message bus does not read", done.stderr)

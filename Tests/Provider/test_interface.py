@@ -49,6 +49,28 @@ class Items(Case):
         self.assertEqual(self.client.value(other), b"2")
         self.assertNotEqual(self.client.create({"a": "1"}, b"4", replace=False), first)
 
+    def test_two_spellings_of_one_text_are_two_attributes(self):
+        composed, decomposed = "\u00e9", "e\u0301"
+        for attributes in (lambda text: {"a": text}, lambda text: {text: "1"}, lambda text: {"service": text, "username": "u"}):
+            first = self.client.create(attributes(composed), b"first")
+            second = self.client.create(attributes(decomposed), b"second")
+            self.assertNotEqual(first, second)
+            self.assertEqual(self.client.secrets([first, second]), {first: b"first", second: b"second"})
+            self.assertEqual(self.client.search(attributes(composed)), ([first], []))
+            self.assertEqual(self.client.search(attributes(decomposed)), ([second], []))
+            self.assertEqual(self.client.get(second, ITEM, "Attributes"), attributes(decomposed))
+
+    def test_another_spelling_of_an_attribute_is_a_change(self):
+        texts = ["\u00e9", "e\u0301"]
+        path = self.client.create({"a": texts[0]}, b"1")
+        with self.client.signals(interface=PROPERTIES, path=path) as queue:
+            # More than once: the item's date, which changes too, has seconds.
+            for text in (texts[1], texts[0], texts[1]):
+                self.client.set(path, ITEM, "Attributes", "a{ss}", {"a": text})
+                self.assertEqual(self.client.search({"a": text}), ([path], []))
+                (_, _, (_, changed, _)), = self.client.seen_signals(queue)
+                self.assertEqual(changed["Attributes"], ("a{ss}", {"a": text}))
+
     def test_the_newest_item_is_found_first(self):
         paths = [self.client.create({"a": "1", "number": str(number)}, b"") for number in range(5)]
         self.assertEqual(self.client.search({"a": "1"})[0], paths[::-1])
@@ -93,6 +115,14 @@ class Items(Case):
         self.refused("PropertyReadOnly", self.client.set, path, ITEM, "Locked", "b", False)
         self.refused("UnknownProperty", self.client.set, path, ITEM, "Nothing", "b", False)
         self.refused("InvalidArgs", self.client.set, path, ITEM, "Label", "b", False)
+
+    def test_properties_of_the_service_sessions_and_prompts(self):
+        self.refused("PropertyReadOnly", self.client.set, ROOT, SERVICE, "Collections", "ao", [])
+        self.refused("UnknownProperty", self.client.set, ROOT, SERVICE, "Nothing", "ao", [])
+        self.refused("UnknownInterface", self.client.set, ROOT, ITEM, "Collections", "ao", [])
+        self.assertEqual(self.client.get_all(self.client.open_session(), SESSION), {})
+        self.refused("NoSession", self.client.get_all, f"{ROOT}/session/x", SESSION)
+        self.refused("UnknownObject", self.client.get_all, f"{ROOT}/prompt/x", PROMPT)
 
     def test_a_path_stays_when_attributes_change_the_name(self):
         path = self.client.create({"a": "1"}, b"value")
@@ -239,6 +269,16 @@ class Collections(Case):
         self.refused("NoSuchObject", self.client.get, first, COLLECTION, "Label")
         self.assertEqual(self.client.search({}), ([], []))
         self.refused("NotSupported", self.client.call, LOGIN, COLLECTION, "Delete")
+
+    def test_two_collections_of_a_long_label_that_is_not_ascii(self):
+        """Each byte of such a label takes three of the path's."""
+        label = "\u041c\u043e\u0438 \u0441\u0435\u043a\u0440\u0435\u0442\u044b " * 3
+        paths = [self.client.call(ROOT, SERVICE, "CreateCollection", "a{sv}s", {f"{COLLECTION}.Label": ("s", label)}, "")[0]
+                 for _ in range(2)]
+        items = [self.client.create({"a": "1"}, b"1", collection=path) for path in paths]
+        for path, item in zip(paths, items):
+            self.assertEqual(self.client.get(path, COLLECTION, "Label"), label)
+            self.assertEqual(self.client.get(path, COLLECTION, "Items"), [item])
 
     def test_the_session_collection_is_volatile(self):
         session = f"{ROOT}/collection/session"

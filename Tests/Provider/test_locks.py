@@ -24,7 +24,7 @@ OURS, OUR_PATH = "org.tokenkeep.SecretService1", "/org/tokenkeep/SecretService1"
 
 # A pinentry that answers with the words of a file, one line for each question, and notes what it was told.
 PINENTRY = """#!/usr/bin/python3
-import os, sys, time
+import os, signal, sys, time
 folder = os.path.dirname(os.path.abspath(__file__))
 log = open(folder + "/asked", "a")
 log.write("DISPLAY=" + os.environ.get("DISPLAY", "") + "\\n")
@@ -35,6 +35,11 @@ for line in sys.stdin:
     if line.startswith("GETPIN"):
         answers = open(folder + "/answers").read().split("\\n")
         open(folder + "/answers", "w").write("\\n".join(answers[1:]))
+        if answers[0] == "stay":
+            signal.signal(signal.SIGINT, lambda *_: open(folder + "/interrupted", "w").close())
+            log.write("STAYS\\n")
+            log.flush()
+            time.sleep(1000)
         if answers[0] == "wait":
             time.sleep(1000)
         if answers[0] == "hold":
@@ -152,6 +157,20 @@ class WhileLocked(Locked):
             self.world.lock()
             self.assertEqual(self.client.next_signal(queue), (ROOT, "CollectionChanged", (LOGIN,)))
         self.assertTrue(self.client.get(LOGIN, COLLECTION, "Locked"))
+
+    def test_an_unlock_of_what_is_open_or_unknown_opens_nothing(self):
+        world = World()
+        self.addCleanup(world.close)
+        world.provider()
+        client = Client(world.address)
+        self.addCleanup(client.close)
+        client.call(ROOT, SERVICE, "Lock", "ao", [LOGIN])
+        session = f"{ROOT}/collection/session"
+        for paths, unlocked in (([], []), ([session], [session]), ([f"{ROOT}/collection/x"], [])):
+            self.assertEqual(client.call(ROOT, SERVICE, "Unlock", "ao", paths), (unlocked, "/"))
+            self.assertTrue(client.get(LOGIN, COLLECTION, "Locked"))
+        self.assertEqual(client.call(ROOT, SERVICE, "Unlock", "ao", [LOGIN]), ([LOGIN], "/"))
+        self.assertFalse(client.get(LOGIN, COLLECTION, "Locked"))
 
     def test_without_a_password_lock_is_the_providers_own(self):
         world = World()
@@ -598,6 +617,33 @@ class Pinentry(Locked):
         wait_until(lambda: not self.children(), "the end of pinentry")
         process.send_signal(signal.SIGCONT)
         self.assertEqual(process.stdout.readline(), "(True, ('ao', []))\n")
+
+    def test_a_pinentry_that_does_not_end_holds_up_no_other_client(self):
+        """A pinentry that ignores SIGINT is killed two seconds later. Until an unlock was served before."""
+        self.begin("--pinentry", self.pinentry())
+        wait_until(self.served_beside_a_pinentry_that_stays, "an answer before the end of pinentry")
+
+    def served_beside_a_pinentry_that_stays(self):
+        self.world.lock()
+        self.pinentry("stay")
+        asked = len(self.asked())
+        interrupted = os.path.join(self.world.home, "interrupted")
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(interrupted)
+        host, guest = pty.openpty()
+        process = self.ask(terminal=guest, TERM="xterm")
+        wait_until(lambda: "STAYS" in self.asked()[asked:], "the question")
+        (running,) = self.children()
+        process.send_signal(signal.SIGSTOP)
+        wait_until(lambda: os.path.exists(interrupted), "the signal to pinentry")
+        self.world.unlock()
+        self.assertFalse(self.client.get(LOGIN, COLLECTION, "Locked"))
+        was_served = running in self.children()
+        process.kill()
+        wait_until(lambda: not self.children(), "the end of pinentry")
+        for descriptor in (host, guest):
+            os.close(descriptor)
+        return was_served
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 import os
 import unittest
 
-from client import ITEM, ROOT, SERVICE, Refused
+from client import COLLECTION, ITEM, LOGIN, ROOT, SERVICE, Refused
 from test_interface import Case
 from world import World
 
@@ -20,6 +20,19 @@ class Words(Case):
         self.said("the lookup attributes are longer than 49152 bytes together", self.client.create,
                   {str(n): "y" * 16384 for n in range(4)}, b"")
         self.said("the content type is longer than 255 bytes", self.client.create, {}, b"", content_type="x" * 256)
+        self.said("two names of attributes are Unicode spellings of the same text", self.client.create,
+                  {"\u00e9": "1", "e\u0301": "2"}, b"")
+
+    def test_labels_and_content_types_beyond_the_limits(self):
+        session, long = f"{ROOT}/collection/session", "x" * 4097
+        stored, kept = self.client.create({"a": "1"}, b"1"), self.client.create({"a": "1"}, b"1", collection=session)
+        for path, interface in ((stored, ITEM), (kept, ITEM), (LOGIN, COLLECTION), (session, COLLECTION)):
+            self.said("the label is longer than 4096 bytes", self.client.set, path, interface, "Label", "s", long)
+        self.said("the label is longer than 4096 bytes", self.client.call, ROOT, SERVICE, "CreateCollection", "a{sv}s",
+                  {f"{COLLECTION}.Label": ("s", long)}, "")
+        for path in (stored, kept):
+            self.said("the content type is longer than 255 bytes", self.client.call, path, ITEM, "SetSecret", "(oayays)",
+                      self.client.secret(b"1", "x" * 256))
 
     def test_a_secret_of_another_sessions_key(self):
         algorithm = "dh-ietf1024-sha256-aes128-cbc-pkcs7"
@@ -44,6 +57,21 @@ class Words(Case):
         path = self.client.create({"service": "s", "username": "u"}, b"theirs")
         self.assertEqual(self.client.search({"service": "s"}), ([path], []))
         self.assertEqual(self.client.value(path), b"theirs")
+        self.assertEqual(
+            self.world.tokenkeep("load", "s", "u", "--password-file", self.world.password_file()).stdout.strip(), "own")
+
+    def test_attributes_of_an_item_that_needs_the_password_at_each_use_can_be_given(self):
+        self.world.set_password()
+        self.world.tokenkeep("save", "--user-presence", "s", "u", "--password-file", self.world.password_file(), input="own")
+        attributes = {"service": "s", "username": "u"}
+        for before in ({"a": "1"}, {"service": "other", "username": "u"}):
+            path = self.client.create(before, b"theirs")
+            self.client.set(path, ITEM, "Attributes", "a{ss}", attributes)
+            self.assertEqual(self.client.search(attributes), ([path], []))
+            self.assertEqual(self.client.search(before), ([], []))
+            self.assertEqual(self.client.value(path), b"theirs")
+            self.client.call(path, ITEM, "Delete")
+        self.assertNotIn("at each use", self.world.logged())
         self.assertEqual(
             self.world.tokenkeep("load", "s", "u", "--password-file", self.world.password_file()).stdout.strip(), "own")
 

@@ -94,11 +94,16 @@ final class BusMessage {
     }
 
     /// Reads `a{ss}`. The last of equal names counts.
+    ///
+    /// Two Unicode spellings of one name are refused: a dictionary would keep one of them and lose the other.
     func strings() throws(Refusal) -> [String: String] {
         var found: [String: String] = [:]
         try array("{ss}") { () throws(Refusal) in
             try enter("e", "ss")
             let name = try string()
+            if let place = found.index(forKey: name), !found[place].key.hasBytes(of: name) {
+                throw .invalid("two names of attributes are Unicode spellings of the same text")
+            }
             found[name] = try string()
             try leave()
         }

@@ -72,7 +72,8 @@ enum EnableCommands {
             print(
                 isOurs
                     ? "the provider serves: \(owner ?? "")"
-                    : owner.map { "another program serves: \($0)" } ?? "no program serves \(Provider.name)")
+                    : owner.map { "another program serves: \($0)" }
+                        ?? (bus == nil ? "there is no message bus" : "no program serves \(Provider.name)"))
         }
         guard isOurs || activation.isEnabled else { exit(Status.unavailable.exitCode) }
     }

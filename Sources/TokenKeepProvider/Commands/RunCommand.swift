@@ -42,7 +42,7 @@ enum RunCommand {
             "DBUS_SESSION_BUS_ADDRESS": bus.address, "DBUS_SESSION_BUS_PID": "\(bus.companion.process)",
         ]
         if let passwordDescriptor { tokenkeep_inherit(passwordDescriptor, 1) }
-        let provider = try startProvider(options, variables)
+        let provider = try startProvider(options, variables, signals)
         defer { provider.end() }
         if let passwordDescriptor { tokenkeep_inherit(passwordDescriptor, 0) }
         do throws(CompanionFailure) {
@@ -82,7 +82,7 @@ enum RunCommand {
     }
 
     private static func startProvider(
-        _ options: [String], _ variables: [String: String]
+        _ options: [String], _ variables: [String: String], _ signals: Int32
     ) throws(TokenKeepError) -> Companion {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw .shortage("no descriptor for the provider") }
@@ -91,9 +91,13 @@ enum RunCommand {
         let provider: Companion
         do throws(CompanionFailure) {
             defer { close(ends[1]) }
-            provider = try Companion(["/proc/self/exe", "--ready-fd", "\(ends[1])"] + options, variables)
+            provider = try Companion([program, "--ready-fd", "\(ends[1])"] + options, variables)
         } catch {
             throw error.error
+        }
+        guard waitForInput(of: ends[0], unless: signals) else {
+            provider.end()
+            throw TokenKeepError(.cancelled, "a signal ended the start of the provider")
         }
         var byte: UInt8 = 0
         guard read(ends[0], &byte, 1) == 1 else {
@@ -101,6 +105,23 @@ enum RunCommand {
             throw TokenKeepError(.unavailable, "the provider ended with \(provider.wait())")
         }
         return provider
+    }
+
+    /// This program, by its own path: the kernel names a process after the path's last part.
+    private static var program: String {
+        guard let path = try? Activation.program(), access(path, X_OK) == 0 else { return "/proc/self/exe" }
+        return path
+    }
+
+    /// Waits until a descriptor can be read, or its writer has closed it; false if a signal comes first: the provider may
+    /// wait for its password.
+    private static func waitForInput(of descriptor: Int32, unless signals: Int32) -> Bool {
+        var files = [
+            pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: signals, events: Int16(POLLIN), revents: 0),
+        ]
+        while poll(&files, nfds_t(files.count), -1) < 0 {}
+        return files[0].revents != 0
     }
 
     /// Waits for the command, and passes signals on to it.

@@ -69,11 +69,10 @@ final class PasswordQuestion: Sendable {
     }
 
     private func stop(_ dialog: PinentryDialog) {
-        // The number of an ended program must not be signalled: the lock is held until the program was waited for.
-        state.withLock { state in
-            dialog.close()
-            state.process = nil
-        }
+        // The number of an ended program must not be signalled: from here on this thread alone signals the program. The
+        // lock is not held meanwhile, since the bus thread takes it.
+        state.withLock { $0.process = nil }
+        dialog.close()
     }
 
     private func converse(_ dialog: PinentryDialog, _ store: Store) throws(TokenKeepError) -> Outcome {

@@ -108,6 +108,15 @@ extension Provider {
         else { throw .limit("the collection session is full") }
     }
 
+    /// Throws if a label or a content type is longer than the vault's: the collection `session` has the same limits.
+    static func checkLength(ofLabel label: String = "", contentType: String = "") throws(Refusal) {
+        do throws(TokenKeepError) {
+            _ = try LookupFields(attributes: [:], contentType: contentType, label: label)
+        } catch {
+            throw Refusal(error)
+        }
+    }
+
     private func createInMemory(_ new: NewItem, _ message: BusMessage) throws(Refusal) {
         let collection = IndexedCollection.session
         let before = new.replaces ? index.item(withExactly: new.attributes, in: collection) : nil

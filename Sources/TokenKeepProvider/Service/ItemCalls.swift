@@ -82,6 +82,7 @@ extension Provider {
         whenFresh(message) { [self] () throws(Refusal) in
             let item = try openItem(at: path)
             guard let name = item.name else {
+                try Provider.checkLength(contentType: new.contentType)
                 try checkRoom(for: new.secret, in: item.id)
                 memory[item.id] = new.secret
                 put(item.changed(contentType: new.contentType))
@@ -122,6 +123,7 @@ extension Provider {
     func setLabel(_ label: String, of path: ObjectPath, _ message: BusMessage) throws(Refusal) {
         let item = try openItem(at: path)
         guard let name = item.name else {
+            try Provider.checkLength(ofLabel: label)
             put(item.changed(label: label))
             return bus.reply(to: message)
         }
@@ -160,14 +162,26 @@ extension Provider {
         }
         run(
             on: item.id, for: message.sender,
-            { [writer] () -> Result<ItemDetails, TokenKeepError> in
-                do throws(TokenKeepError) {
-                    return .success(try writer.move(name, to: move.get(), fields, id: item.id))
-                } catch {
-                    return .failure(error)
-                }
-            },
+            { [writer] in Provider.move(item, name, move, fields, writer) },
             then: { [self] result in moved(name, target, result, message) })
+    }
+
+    private static func move(
+        _ item: IndexedItem, _ name: ItemName, _ move: Result<ItemName, TokenKeepError>, _ fields: LookupFields,
+        _ writer: VaultWriter
+    ) -> Result<ItemDetails, TokenKeepError> {
+        do throws(TokenKeepError) {
+            do throws(TokenKeepError) {
+                return .success(try writer.move(name, to: move.get(), fields, id: item.id))
+            } catch {
+                // An item that needs the password at each use does not exist for the bus.
+                guard error.status == .policy else { throw error }
+                let own = try reservedName(item.collection, item.id).get()
+                return .success(try writer.move(name, to: own, fields, id: item.id))
+            }
+        } catch {
+            return .failure(error)
+        }
     }
 
     private func moved(
@@ -176,7 +190,9 @@ extension Provider {
         switch result {
         case .success(let details):
             // First the new record, whose item has the same path: the item changed, and is never gone.
+            moving[details.name] = name
             wrote(details.name, details)
+            moving[details.name] = nil
             if let target { moving[target] = nil }
             if details.name != name { wrote(name, nil) }
             bus.reply(to: message)

@@ -99,6 +99,11 @@ extension Provider {
             entries = ItemProperty.allCases.map { property in
                 (property.rawValue, property.signature, { [self] in write(property, of: item, to: $0) })
             }
+        // Sessions and prompts have no properties. Libraries ask for them all the same.
+        case .session where [Interfaces.session, ""].contains(interface):
+            guard clients.session(path.text) != nil else { throw .noSession }
+        case .prompt where [Interfaces.prompt, ""].contains(interface):
+            guard prompts[path.text] != nil else { throw .unknownObject("there is no prompt \(path.text)") }
         default: throw unknown(interface)
         }
         bus.reply(to: message) { reply in
@@ -154,7 +159,8 @@ extension Provider {
                 guard CollectionProperty(rawValue: property) == nil else {
                     throw .readOnly("\(property) cannot be set")
                 }
-            case .service where property == "Collections": throw .readOnly("\(property) cannot be set")
+            case .service where [Interfaces.service, ""].contains(interface):
+                guard property != "Collections" else { throw .readOnly("\(property) cannot be set") }
             default: throw unknown(interface)
             }
             throw unknown(property: property)
@@ -165,6 +171,7 @@ extension Provider {
         guard let collection = index.collections[id], let name = Provider.recordName(ofCollection: id) else {
             throw noCollection(id)
         }
+        try Provider.checkLength(ofLabel: label)
         guard id != IndexedCollection.session else {
             put(IndexedCollection(id: id, label: label, created: collection.created, modified: collection.modified))
             return bus.reply(to: message)

@@ -192,6 +192,7 @@ extension Provider {
             if let known = ObjectPath.aliases[alias] { return replyCreated(.collection(known), message) }
             guard alias.isEmpty else { throw .notSupported("there is no alias \(alias)") }
             guard !isLocked else { throw .isLocked }
+            try Provider.checkLength(ofLabel: label)
             let id = freeCollection(label)
             guard let name = Provider.recordName(ofCollection: id) else { throw .invalid("the label cannot be used") }
             let shown = label.isEmpty ? id : label
@@ -212,7 +213,9 @@ extension Provider {
     private func freeCollection(_ label: String) -> String {
         let wanted = ItemMapping.objectName(of: label)
         guard index.collections[wanted] != nil || wanted == "default" else { return wanted }
-        return "\(wanted)_\(Hexadecimal.text(Provider.randomBytes(4)))"
+        let suffix = "_" + Hexadecimal.text(Provider.randomBytes(4))
+        // A longer name would be none of a collection.
+        return "\(wanted.prefix(ItemMapping.objectNameLength - suffix.count))\(suffix)"
     }
 
     func replyCreated(_ path: ObjectPath, _ message: BusMessage) {

@@ -1,3 +1,5 @@
+import TokenKeepCore
+
 /// The changes of the index, each with its signals. Nothing is signalled while the index is read for the first time.
 extension Provider {
     func put(_ item: IndexedItem) {
@@ -15,8 +17,8 @@ extension Provider {
 
     private func changed(_ before: IndexedItem, _ item: IndexedItem) -> [ItemProperty] {
         var changed: [ItemProperty] = []
-        if before.label != item.label { changed.append(.label) }
-        if before.attributes != item.attributes { changed.append(.attributes) }
+        if !before.label.hasBytes(of: item.label) { changed.append(.label) }
+        if !before.hasAttributes(of: item) { changed.append(.attributes) }
         if before.modified != item.modified { changed.append(.modified) }
         return changed
     }

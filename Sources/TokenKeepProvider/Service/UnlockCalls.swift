@@ -45,8 +45,8 @@ extension Provider {
         try message.expect("ao")
         let paths = Provider.once(try message.paths())
         whenFresh(message) { [self] () throws(Refusal) in
-            if isHeldLocked { become(vault, isHeldLocked: false) }
             let known = paths.filter { ObjectPath($0).flatMap(isLocked) != nil || namesUnreadItem($0) }
+            if isHeldLocked, known.contains(where: { !isOpen($0) }) { become(vault, isHeldLocked: false) }
             let open = known.filter { isOpen($0) }
             guard open.count < known.count, isLocked else { return replyUnlocked(open, nil, message) }
             guard prompts.values.reduce(0, { $0 + ($1.owner == message.sender ? 1 : 0) }) < Clients.promptLimit else {

@@ -27,6 +27,24 @@ struct IndexedItem: Sendable, Equatable {
     let version: UInt64
 
     var path: ObjectPath { .item(collection: collection, id: id) }
+
+    /// Compares texts by bytes: another Unicode spelling is a change.
+    static func == (left: IndexedItem, right: IndexedItem) -> Bool {
+        left.collection == right.collection && left.id == right.id && left.name == right.name
+            && left.label.hasBytes(of: right.label) && left.hasAttributes(of: right)
+            && left.contentType.hasBytes(of: right.contentType) && left.created == right.created
+            && left.modified == right.modified && left.level == right.level && left.version == right.version
+    }
+
+    /// Whether the items have the same attributes, byte by byte.
+    func hasAttributes(of other: IndexedItem) -> Bool {
+        attributes.count == other.attributes.count
+            && attributes.allSatisfy { name, value in
+                guard let place = other.attributes.index(forKey: name) else { return false }
+                return other.attributes[place].key.hasBytes(of: name)
+                    && other.attributes[place].value.hasBytes(of: value)
+            }
+    }
 }
 
 extension IndexedItem {
@@ -138,9 +156,12 @@ enum ItemMapping {
         return Hexadecimal.text(message.bytes.withUnsafeBytes { KeyedHash.digest(of: $0, count: 16) })
     }
 
+    /// The maximum length of an element of an object path, in bytes.
+    static let objectNameLength = 128
+
     /// Whether a text may be an element of an object path.
     static func isObjectName(_ text: String) -> Bool {
-        !text.isEmpty && text.utf8.count <= 128
+        !text.isEmpty && text.utf8.count <= objectNameLength
             && text.utf8.allSatisfy { byte in
                 switch byte {
                 case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

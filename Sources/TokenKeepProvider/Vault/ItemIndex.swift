@@ -4,9 +4,21 @@ import TokenKeepCore
 ///
 /// Used by the bus thread alone.
 struct ItemIndex {
+    /// An attribute, compared by bytes: two Unicode spellings of the same text are different attributes.
     private struct Pair: Hashable {
         let name: String
         let value: String
+
+        static func == (left: Pair, right: Pair) -> Bool {
+            left.name.hasBytes(of: right.name) && left.value.hasBytes(of: right.value)
+        }
+
+        func hash(into hasher: inout Hasher) {
+            for part in [name, value] {
+                hasher.combine(part.utf8.count)
+                for byte in part.utf8 { hasher.combine(byte) }
+            }
+        }
     }
 
     private struct Entry {

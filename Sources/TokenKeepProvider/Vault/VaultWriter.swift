@@ -39,7 +39,12 @@ struct VaultWriter: Sendable {
                 expiresAt: nil)
             request.lookup = lookup
             request.lookup?.itemID = lookup.itemID ?? present?.lookup?.itemID ?? (present == nil ? newID : nil)
-            if !shown.utf8.elementsEqual(label.utf8) { request.lookup?.label = label }
+            if !shown.utf8.elementsEqual(label.utf8) {
+                // A label beyond the limit would be a record that cannot be read.
+                request.lookup = try LookupFields(
+                    attributes: lookup.attributes, contentType: lookup.contentType, label: label,
+                    itemID: request.lookup?.itemID)
+            }
             var details = request.details(replacing: present, module: "vault")
             if let dates, dates.created > 0, dates.modified > 0 {
                 details.createdAt = UnixTime(Int64(clamping: dates.created))
