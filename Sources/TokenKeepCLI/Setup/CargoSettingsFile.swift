@@ -55,7 +55,7 @@ struct CargoSettingsFile: ToolSettings {
     /// - Throws: ``Status/conflict`` if the file has settings that the new ones would collide with.
     private static func header(of file: SettingsFile) throws(TokenKeepError) -> Int? {
         var header: Int?
-        let lines = (file.text ?? "").split(separator: "\n" as Character, omittingEmptySubsequences: false)
+        let lines = SettingsFile.lines(of: file.text ?? "")
         for (index, line) in lines.enumerated() {
             let words = line.filter { !$0.isWhitespace && $0 != "\"" && $0 != "'" }
             if words == "[registry]" || words.hasPrefix("[registry]#") { header = index }

@@ -20,6 +20,11 @@ struct SettingsFile {
         text = try SettingsFile.read(path)
     }
 
+    /// The lines of a text without their line feeds. A carriage return before one stays: as Characters, CR LF is no LF.
+    static func lines(of text: String) -> [Substring] {
+        text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { Substring($0) }
+    }
+
     /// Writes another text; nil removes the file. A crash leaves the old text or the new one.
     ///
     /// - Throws: ``Status/conflict`` if the file changed since it was read, ``Status/io`` if it cannot be written.
