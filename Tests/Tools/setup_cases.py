@@ -220,6 +220,22 @@ def a_link_stays_a_link(world):
     has(world.read("dotfiles/gitconfig"), "[user]\n", "helper = tokenkeep")
 
 
+def a_link_to_a_file_that_is_not_there_stays_a_link(world):
+    os.makedirs(world.path("home/dotfiles"))
+    os.symlink("gitconfig", world.path("home/dotfiles/current"))
+    os.symlink("dotfiles/current", world.path("home/.gitconfig"))
+    setup(world, "git", "--yes")
+    has(world.read("home/dotfiles/gitconfig"), "helper = tokenkeep")
+    setup(world, "git", "--undo", "--yes")
+    assert os.path.islink(world.path("home/.gitconfig"))
+    same(os.listdir(world.path("home/dotfiles")), ["current"])
+
+
+def a_relative_folder_is_made_where_the_user_is(world):
+    setup(world, "docker", "--yes", env={"DOCKER_CONFIG": "settings/docker"})
+    same(json.loads(world.read("settings/docker/config.json")), {"credsStore": "tokenkeep"})
+
+
 def a_helper_beside_the_program_is_named_by_its_path(world):
     told = world.run(f"{world.bin}/tokenkeep", "setup", "git", "--yes", code=None, env={"PATH": "/usr/bin:/bin"})
     beside = os.path.join(os.path.dirname(os.path.realpath(f"{world.bin}/tokenkeep")), "git-credential-tokenkeep")
