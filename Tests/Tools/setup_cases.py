@@ -41,7 +41,8 @@ def an_undo_restores_every_byte(world):
     texts = {
         GIT: [None, "", "[user]\n\tname = ann\n", "[credential]\n\thelper = store", "# end", "[user]\r\n\tname = ann\r\n",
               "[user]\r\n\tname = ann"],
-        DOCKER: [None, "{}", "{ }\n", '{"credsStore":"pass"}', '{\n\t"auths": {"r": {"credsStore": "x"}},\n\t"z": 1\n}\n',
+        DOCKER: [None, "{}", "{ }\n", '{"credsStore":"pass"}', '{"credsStore":"" }',
+                 '{\n\t"auths": {"r": {"credsStore": "x"}},\n\t"z": 1\n}\n',
                  '{"credsStore" : "secretservice" ,"a":"{\\"credsStore\\":\\"no\\"}"}'],
         CARGO: [None, "", "[net]\noffline = true", "[registry]\ndefault = \"x\"\n", "[registry]",
                 "[net]\r\noffline = true\r\n\r\n[registry]\r\ndefault = \"x\"\r\n"],
@@ -170,6 +171,11 @@ def what_setup_cannot_change_is_said(world):
     has(setup(world, "docker", "--yes", code=2).err, "config.json is not one JSON object with each member once")
     world.write("home/.docker/config.json", '{"credsStore":5}')
     has(setup(world, "docker", "--yes", code=2).err, "the member credsStore of docker's configuration is no string")
+    path = world.path("home/.docker/config.json")
+    for text in ('{"creds\\u0053tore":"pass"}', '{"credsStore":"tokenkeep","CredsStore":"pass"}'):
+        world.write("home/.docker/config.json", text)
+        has(setup(world, "docker", "--yes", code=6).err, f"{path} writes the name credsStore in another way")
+        same(world.read("home/.docker/config.json"), text)
     for text in ('[registry]\nglobal-credential-providers = ["x"]\n', 'registry.default = "x"\n'):
         world.write("home/.cargo/config.toml", text)
         has(setup(world, "cargo", "--yes", code=6).err, "sets the providers already, or the registry in another form")
