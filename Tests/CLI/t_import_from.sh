@@ -38,6 +38,9 @@ from git-credentials --remove
 cat home/.git-credentials; stat -c %a home/.git-credentials
 printf 'https://%%ff:sesame@github.com\n' >odd
 from git-credentials odd
+printf '\357\273\277https://ann:sesame@marked.example\n' >odd
+from git-credentials odd --remove
+grep -c marked.example odd
 empty
 
 title "netrc: an entry over several lines, quotations, macros, comments"
