@@ -66,6 +66,16 @@ def an_undo_restores_every_byte(world):
                 os.remove(world.path(path))
 
 
+def the_registry_of_a_source_is_not_cargos_own(world):
+    text = '[source.crates-io]\nreplace-with = "mirror"\n[source.mirror]\nregistry = "sparse+https://mirror.example/"\n'
+    world.write(CARGO[0], text)
+    setup(world, "cargo", "--yes")
+    same(tomllib.loads(world.read(CARGO[0])), {**tomllib.loads(text), "registry": {
+        "global-credential-providers": ["cargo:token", "cargo-credential-tokenkeep"]}})
+    setup(world, "cargo", "--undo", "--yes")
+    same(world.read(CARGO[0]), text)
+
+
 def lines_that_end_as_on_windows_are_lines(world):
     world.write(GIT[0], "[credential]\r\n\thelper = store\r\n")
     has(setup(world, "git", "--yes").out, "displaces the helper store\n")
