@@ -183,6 +183,7 @@ from netrc long
 
 title "of two entries with one name the first counts"
 printf 'machine a.example login ann password sesame1\nmachine a.example login ann password sesame2\n' >twice
+from netrc twice --replace --dry-run
 from netrc twice --replace --remove
 cat twice
 run load a.example ann
