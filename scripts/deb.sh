@@ -2,8 +2,10 @@
 # Builds the Debian packages from the tarball of make dist, in a directory of its own, and puts them into build/packages.
 #
 # Usage: deb.sh [DIRECTORY]      where to build and leave everything; without it build/packages/work, with the results in
-# build/packages
+# build/packages. A DIRECTORY of other files is refused: it would be emptied.
 set -eu
+# The place is the caller's, before the tree's.
+case ${1:-} in "" | /*) ;; *) set -- "$PWD/$1" ;; esac
 cd "$(dirname "$0")/.."
 root=$(pwd)
 umask 022
@@ -12,6 +14,11 @@ scripts/check-swift.sh
 command -v dpkg-buildpackage >/dev/null || { echo "dpkg-buildpackage is missing: make deps installs it." >&2; exit 1; }
 version=$(sed -n 's/.*define TOKENKEEP_VERSION  *"\(.*\)".*/\1/p' include/tokenkeep/version.h)
 work=${1:-$root/build/packages/work}
+holds() { [ -e "$1" ]; } # PATTERN, which stays as it is if it matches nothing
+if [ $# -gt 0 ] && { holds "$work"/* || holds "$work"/.[!.]*; } && ! holds "$work"/tokenkeep_*.orig.tar.xz; then
+    echo "$work has other files than those of a build: give scripts/deb.sh a new directory." >&2
+    exit 1
+fi
 rm -rf "$work"
 mkdir -p "$work"
 # Says so if the disk was full: a message of that may be about another place, or have had no room itself. A compiler that fails

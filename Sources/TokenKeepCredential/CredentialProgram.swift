@@ -47,9 +47,9 @@ struct FailureReport {
     /// Tells the failure in one line, and returns the exit code.
     func tell(_ error: TokenKeepError) -> Int32 {
         if isSilent() { return Status.ok.exitCode }
-        if isOutput {
-            try? Terminal.write(Terminal.line(of: error) + "\n")
-        } else {
+        // A person may read what the caller did not.
+        let isWritten = isOutput && (try? Terminal.write(Terminal.line(of: error) + "\n")) != nil
+        if !isWritten {
             Terminal.writeError("tokenkeep: \(Terminal.line(of: error))\n")
         }
         return exitCode ?? error.exitCode

@@ -231,6 +231,10 @@ printf 'users:\n- user:\n    token: sesame\n' >second.yaml
 doctor plaintext | grep -A 2 -e kube/ -e my.cnf
 KUBECONFIG="$WORK/first.yaml:$WORK/second.yaml:$WORK/long.yaml" doctor plaintext | grep -A 2 yaml
 
+title "a password that docker no longer writes, and still reads"
+plain .docker/config.json '{"auths": {"registry.example": {"username": "ann", "password": "sesame"}}}'
+doctor plaintext | grep -A 2 '^problem.*docker/'
+
 title "files without tokens"
 find "$HOME" config/gh config/glab-cli config/containers config/helm config/pypoetry config/gcloud config/rclone -type f -delete
 plain .docker/config.json '{"auths": {"registry.example": {"auth": ""}, "b": {}}, "credsStore": "tokenkeep"}'

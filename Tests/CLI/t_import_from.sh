@@ -38,6 +38,9 @@ from git-credentials --remove
 cat home/.git-credentials; stat -c %a home/.git-credentials
 printf 'https://%%ff:sesame@github.com\n' >odd
 from git-credentials odd
+printf '\357\273\277https://ann:sesame@marked.example\n' >odd
+from git-credentials odd --remove
+grep -c marked.example odd
 empty
 
 title "netrc: an entry over several lines, quotations, macros, comments"
@@ -90,6 +93,10 @@ cat home/.docker/config.json
 printf '{"auths":{"one.example":{"auth":"%s"}},"x":1}' "$(printf ann:sesame | base64)" >one.json
 from docker one.json --remove
 cat one.json && echo
+printf '{"auths":{"two.example":{"username":"ann","password":"sesame5"},"odd.example":5}}' >two.json
+from docker two.json --remove
+cat two.json && echo
+secrets | grep two
 for text in 'sesame' '{"auths":{}' '[]' '{"auths":{},"auths":{"a":{}}}' '{"auths":{"a":{"auth":"c2VzYW1l"},"b":{"auth":1},"c":{"auth":"\u12"}}}'; do
     printf '%s' "$text" >bad.json
     from docker bad.json
@@ -155,6 +162,8 @@ cat export.json
 printf '{"encrypted": true, "data": "sesame"}' >bad.json
 from bitwarden-json bad.json
 from bitwarden-json one.json
+printf '{"items":[{"name":"Six","login":{"username":6,"password":"sesame6"}},{"name":"Seven","login":{"username":"\\ud800","password":"sesame7"}}]}' >bad.json
+from bitwarden-json bad.json
 empty
 
 title "arguments and files"
@@ -174,6 +183,7 @@ from netrc long
 
 title "of two entries with one name the first counts"
 printf 'machine a.example login ann password sesame1\nmachine a.example login ann password sesame2\n' >twice
+from netrc twice --replace --dry-run
 from netrc twice --replace --remove
 cat twice
 run load a.example ann

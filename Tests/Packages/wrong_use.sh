@@ -33,6 +33,14 @@ swift_says "swift: libncurses.so.6 is missing" 127
 is "a Swift that does not start" "Swift does not start: swift: libncurses.so.6 is missing" "$(last "$tree/scripts/check-swift.sh")"
 swift_says "Swift version 6.2 (swift-6.2-RELEASE)" 0
 is "Swift 6.2 is enough" "dpkg-buildpackage is missing: make deps installs it." "$(last "$tree/scripts/deb.sh")"
+printf '#!/bin/sh\nexit 1\n' >"$work/bin/dpkg-buildpackage"
+chmod +x "$work/bin/dpkg-buildpackage"
+mkdir "$work/home"
+echo kept >"$work/home/.letters"
+is "make deb in a directory of other files" "$work/home has other files than those of a build: give scripts/deb.sh a new directory." \
+    "$(cd "$work" && last "$tree/scripts/deb.sh" home)"
+is "the other files" kept "$(cat "$work/home/.letters")"
+rm "$work/bin/dpkg-buildpackage"
 is "no rpmbuild" "rpmbuild is missing: apt-get install rpm, or dnf install rpm-build." "$(last "$tree/scripts/rpm.sh")"
 
 is "another architecture than the machine's" "A build for riscv64 needs a machine of that architecture: Swift does not cross-compile here." \

@@ -71,6 +71,11 @@ def docker_reads_these_texts(world):
     has(helper(world, "version", "").out, "docker-credential-tokenkeep (tokenkeep) v")
 
 
+def a_person_reads_what_docker_cannot(world):
+    told = world.run("sh", "-c", "docker-credential-tokenkeep get >/dev/full", input=SERVER, code=1)
+    same(told.err, "tokenkeep: credentials not found in native keychain\n")
+
+
 def a_locked_vault_is_not_signed_out(world):
     store(world, "ann", "p")
     world.lock()

@@ -39,12 +39,15 @@ def files(world):
 
 def an_undo_restores_every_byte(world):
     texts = {
-        GIT: [None, "", "[user]\n\tname = ann\n", "[credential]\n\thelper = store", "# end"],
-        DOCKER: [None, "{}", "{ }\n", '{"credsStore":"pass"}', '{\n\t"auths": {"r": {"credsStore": "x"}},\n\t"z": 1\n}\n',
+        GIT: [None, "", "[user]\n\tname = ann\n", "[credential]\n\thelper = store", "# end", "[user]\r\n\tname = ann\r\n",
+              "[user]\r\n\tname = ann"],
+        DOCKER: [None, "{}", "{ }\n", '{"credsStore":"pass"}', '{"credsStore":"" }',
+                 '{\n\t"auths": {"r": {"credsStore": "x"}},\n\t"z": 1\n}\n',
                  '{"credsStore" : "secretservice" ,"a":"{\\"credsStore\\":\\"no\\"}"}'],
-        CARGO: [None, "", "[net]\noffline = true", "[registry]\ndefault = \"x\"\n", "[registry]"],
-        PIP: [None, "", "[global]\ntimeout = 5", "[list]\nformat = columns\n"],
-        UV: [None, "", "native-tls = true\n", "[pip]\nstrict = true"],
+        CARGO: [None, "", "[net]\noffline = true", "[registry]\ndefault = \"x\"\n", "[registry]",
+                "[net]\r\noffline = true\r\n\r\n[registry]\r\ndefault = \"x\"\r\n"],
+        PIP: [None, "", "[global]\ntimeout = 5", "[list]\nformat = columns\n", "[global]\r\ntimeout = 5\r\n[list]\r\n"],
+        UV: [None, "", "native-tls = true\n", "[pip]\nstrict = true", "native-tls = true\r\n"],
     }
     keyring(world)
     for (path, tool), candidates in texts.items():
@@ -61,6 +64,48 @@ def an_undo_restores_every_byte(world):
             same(setup(world, tool, "--undo", "--yes").out, f"{tool}: nothing of setup is there\n")
             if text is not None:
                 os.remove(world.path(path))
+
+
+def the_registry_of_a_source_is_not_cargos_own(world):
+    text = '[source.crates-io]\nreplace-with = "mirror"\n[source.mirror]\nregistry = "sparse+https://mirror.example/"\n'
+    world.write(CARGO[0], text)
+    setup(world, "cargo", "--yes")
+    same(tomllib.loads(world.read(CARGO[0])), {**tomllib.loads(text), "registry": {
+        "global-credential-providers": ["cargo:token", "cargo-credential-tokenkeep"]}})
+    setup(world, "cargo", "--undo", "--yes")
+    same(world.read(CARGO[0]), text)
+
+
+def lines_that_end_as_on_windows_are_lines(world):
+    world.write(GIT[0], "[credential]\r\n\thelper = store\r\n")
+    has(setup(world, "git", "--yes").out, "displaces the helper store\n")
+    # An editor that makes all lines of one kind does not hide the block.
+    world.write(GIT[0], "[user]\n\tname = ann\n")
+    setup(world, "git", "--yes")
+    world.write(GIT[0], world.read(GIT[0]).replace("\n", "\r\n"))
+    same(setup(world, "git", "--yes").out, "git: is set up already\n")
+    setup(world, "git", "--undo", "--yes")
+    same(world.read(GIT[0]), "[user]\r\n\tname = ann\r\n")
+    world.write(CARGO[0], "[net]\r\noffline = true\r\n[registry]\r\ndefault = \"x\"\r\n")
+    setup(world, "cargo", "--yes")
+    same(tomllib.loads(world.read(CARGO[0])), {"net": {"offline": True}, "registry": {
+        "global-credential-providers": ["cargo:token", "cargo-credential-tokenkeep"], "default": "x"}})
+    has(world.run("tokenkeep", "doctor", code=None).out, "ok helpers: cargo uses cargo-credential-tokenkeep")
+    keyring(world)
+    world.write(PIP[0], "[list]\r\nformat = columns\r\n[global]\r\ntimeout = 5\r\n")
+    setup(world, "python", "--yes")
+    read = configparser.ConfigParser()
+    read.read_string(world.read(PIP[0]))
+    same(dict(read["global"]), {"timeout": "5", "keyring-provider": "subprocess"})
+    texts = {
+        CARGO: "[net]\r\n[registry]\r\nglobal-credential-providers = []\r\n",
+        PIP: "[global]\r\nkeyring-provider = import\r\n",
+        UV: "native-tls = true\r\nkeyring-provider = \"disabled\"\r\n",
+    }
+    for (path, tool), text in texts.items():
+        world.write(path, text)
+        setup(world, tool, "--yes", code=6)
+        same(world.read(path), text)
 
 
 def git_uses_what_setup_wrote(world):
@@ -136,6 +181,11 @@ def what_setup_cannot_change_is_said(world):
     has(setup(world, "docker", "--yes", code=2).err, "config.json is not one JSON object with each member once")
     world.write("home/.docker/config.json", '{"credsStore":5}')
     has(setup(world, "docker", "--yes", code=2).err, "the member credsStore of docker's configuration is no string")
+    path = world.path("home/.docker/config.json")
+    for text in ('{"creds\\u0053tore":"pass"}', '{"credsStore":"tokenkeep","CredsStore":"pass"}'):
+        world.write("home/.docker/config.json", text)
+        has(setup(world, "docker", "--yes", code=6).err, f"{path} writes the name credsStore in another way")
+        same(world.read("home/.docker/config.json"), text)
     for text in ('[registry]\nglobal-credential-providers = ["x"]\n', 'registry.default = "x"\n'):
         world.write("home/.cargo/config.toml", text)
         has(setup(world, "cargo", "--yes", code=6).err, "sets the providers already, or the registry in another form")
@@ -184,6 +234,22 @@ def a_link_stays_a_link(world):
     setup(world, "git", "--yes")
     assert os.path.islink(world.path("home/.gitconfig"))
     has(world.read("dotfiles/gitconfig"), "[user]\n", "helper = tokenkeep")
+
+
+def a_link_to_a_file_that_is_not_there_stays_a_link(world):
+    os.makedirs(world.path("home/dotfiles"))
+    os.symlink("gitconfig", world.path("home/dotfiles/current"))
+    os.symlink("dotfiles/current", world.path("home/.gitconfig"))
+    setup(world, "git", "--yes")
+    has(world.read("home/dotfiles/gitconfig"), "helper = tokenkeep")
+    setup(world, "git", "--undo", "--yes")
+    assert os.path.islink(world.path("home/.gitconfig"))
+    same(os.listdir(world.path("home/dotfiles")), ["current"])
+
+
+def a_relative_folder_is_made_where_the_user_is(world):
+    setup(world, "docker", "--yes", env={"DOCKER_CONFIG": "settings/docker"})
+    same(json.loads(world.read("settings/docker/config.json")), {"credsStore": "tokenkeep"})
 
 
 def a_helper_beside_the_program_is_named_by_its_path(world):

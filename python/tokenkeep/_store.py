@@ -96,10 +96,11 @@ class Store(Closing):
         options = _library.SaveOptions(
             struct_size=ctypes.sizeof(_library.SaveOptions), accessibility=in_range(int(level), 0, 2**32 - 1, "level"),
             label=optional_bytes(label, "label"), expires_at=_expiry(expires_at), saved_version=ctypes.pointer(version))
+        # A product with an int of 2 would be another flag.
         options.flags = (
-            SaveFlag.REQUIRE_ENFORCED * require_enforced | SaveFlag.USER_PRESENCE * user_presence
-            | SaveFlag.SYNCHRONIZABLE * synchronizable | SaveFlag.IF_ABSENT * if_absent
-            | SaveFlag.KEEP_WHEN_LOCKED * keep_when_locked)
+            SaveFlag.REQUIRE_ENFORCED * bool(require_enforced) | SaveFlag.USER_PRESENCE * bool(user_presence)
+            | SaveFlag.SYNCHRONIZABLE * bool(synchronizable) | SaveFlag.IF_ABSENT * bool(if_absent)
+            | SaveFlag.KEEP_WHEN_LOCKED * bool(keep_when_locked))
         if if_version is not None:
             options.expected_version = in_range(if_version, 1, 2**64 - 1, "if_version")
         pairs = [(name_bytes(name, "an attribute's name"), name_bytes(value, f"the attribute {name}"))

@@ -34,7 +34,7 @@ enum CargoHelperCheck {
 
     /// The list of providers; nil if the file has none.
     private static func providers(in text: String) -> Substring? {
-        let line = text.split(separator: "\n" as Character).first {
+        let line = SettingsFile.lines(of: text).first {
             $0.drop { $0.isWhitespace }.hasPrefix("global-credential-providers")
         }
         return line.map { text[$0.startIndex...].prefix { $0 != "]" } }

@@ -41,7 +41,7 @@ extension PlainFile {
     private static let fromDocker = "tokenkeep import --from docker 'FILE' --remove"
     private static let fromGit = "tokenkeep import --from git-credentials 'FILE' --remove"
     private static let fromNetrc = "tokenkeep import --from netrc 'FILE' --remove"
-    private static let inDocker = ["auth:", "identitytoken:", "registrytoken:"]
+    private static let inDocker = ["auth:", "identitytoken:", "registrytoken:", "password:"]
 
     /// The files of the programs that developers use most, by program.
     static let known: [PlainFile] =

@@ -14,6 +14,8 @@ struct ForeignImport {
     /// The entries whose items have their secrets, as read back.
     private(set) var verified: [ForeignEntry] = []
     private var seen: Set<ItemName> = []
+    /// What a dry run would have saved.
+    private var planned: [ItemName: SecretBytes] = [:]
 
     init(store: Store, isReplacing: Bool, isDryRun: Bool) {
         self.store = store
@@ -27,7 +29,8 @@ struct ForeignImport {
     mutating func run(_ entry: ForeignEntry) throws(TokenKeepError) {
         // Of several entries with one name programs use the first.
         let isFirst = seen.insert(entry.name).inserted
-        let present = try secret(of: entry.name)
+        var present = planned[entry.name]
+        if present == nil { present = try secret(of: entry.name) }
         if let present, present == entry.secret {
             self.present += 1
             verified.append(entry)
@@ -38,6 +41,7 @@ struct ForeignImport {
                     .duplicate, "\(entry.place): \(entry.name) is there with another secret, and is kept",
                     hint: isFirst ? "to replace it: --replace" : "an earlier entry has the same name"))
         } else if isDryRun {
+            planned[entry.name] = entry.secret
             imported += 1
         } else {
             try save(entry, isNew: present == nil)

@@ -4,6 +4,8 @@ import TokenKeepCore
 enum DockerConfigurationReader {
     /// The username that docker gives to an identity token.
     private static let tokenUser = "<token>"
+    /// The members with a secret. docker writes the last no more, but reads it.
+    private static let secrets = ["auth", "identitytoken", "password"]
 
     static func read(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> ForeignEntries {
         guard let tree = JSONTree.parse(bytes), case .object(let all, _) = tree else {
@@ -16,7 +18,7 @@ enum DockerConfigurationReader {
         for (index, member) in members.enumerated() {
             let place = "registry \(index + 1)"
             // A registry whose password a helper keeps has none here.
-            guard member.value["auth"] != nil || member.value["identitytoken"] != nil else { continue }
+            if case .object = member.value, !secrets.contains(where: { member.value[$0] != nil }) { continue }
             let range = found.listed[index]
             found.add(at: place) { () throws(TokenKeepError) in
                 try entry(member.key, member.value, bytes, place, range)
@@ -29,10 +31,18 @@ enum DockerConfigurationReader {
         _ server: String, _ value: JSONTree, _ bytes: UnsafeRawBufferPointer, _ place: String, _ range: Range<Int>
     ) throws(TokenKeepError) -> ForeignEntry {
         let service = "docker:\(server)"
+        let rest = value["registrytoken"] == nil ? nil : "the registry token"
         if let token = try value["identitytoken"]?.secret(in: bytes), token.count > 0 {
             return ForeignEntry(
                 name: try ItemName(service: service, account: tokenUser), secret: token, place: place, range: range,
-                rest: value["registrytoken"] == nil ? nil : "the registry token")
+                rest: rest)
+        }
+        if value["auth"] == nil, let user = value["username"]?.text(in: bytes),
+            let password = try value["password"]?.secret(in: bytes), password.count > 0
+        {
+            return ForeignEntry(
+                name: try ItemName(service: service, account: user), secret: password, place: place, range: range,
+                rest: rest)
         }
         guard let auth = try value["auth"]?.secret(in: bytes) else { throw malformed }
         let pair = try auth.withUnsafeBytes { bytes throws(TokenKeepError) in
@@ -45,7 +55,7 @@ enum DockerConfigurationReader {
             return ForeignEntry(
                 name: try ItemName(service: service, account: user),
                 secret: try ForeignText.secret(pair[(colon + 1)...]),
-                place: place, range: range, rest: value["registrytoken"] == nil ? nil : "the registry token")
+                place: place, range: range, rest: rest)
         }
     }
 
@@ -77,13 +87,24 @@ enum BitwardenReader {
                     throw TokenKeepError(.corrupt, "the login has no password")
                 }
                 return ForeignEntry(
-                    name: try ItemName(service: service, account: login["username"]?.text(in: bytes) ?? ""),
+                    name: try ItemName(service: service, account: try account(of: login, bytes)),
                     secret: secret, place: place, range: item.range,
                     address: login["uris"]?.elements?.first?["uri"]?.text(in: bytes), rest: rest(of: item, login, bytes)
                 )
             }
         }
         return found
+    }
+
+    /// The username of a login; "" if it has none.
+    private static func account(
+        of login: JSONTree, _ bytes: UnsafeRawBufferPointer
+    ) throws(TokenKeepError) -> String {
+        guard let username = login["username"], word(username, bytes) != "null" else { return "" }
+        guard let text = username.text(in: bytes) else {
+            throw TokenKeepError(.corrupt, "the login's username is no text")
+        }
+        return text
     }
 
     /// The first part of a login beside name, username, password and one address.

@@ -13,7 +13,8 @@ enum GitCredentialsReader {
     private static func entry(_ line: ForeignLine) throws(TokenKeepError) -> ForeignEntry {
         let content = line.content
         guard let colon = content.firstIndex(of: UInt8(ascii: ":")),
-            content[colon...].starts(with: "://".utf8), colon > content.startIndex
+            content[colon...].starts(with: "://".utf8), colon > content.startIndex,
+            content[..<colon].allSatisfy(isSchemeByte)
         else { throw malformed }
         let rest = content[(colon + 3)...]
         let hostEnd = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
@@ -27,6 +28,16 @@ enum GitCredentialsReader {
         return ForeignEntry(
             name: try ItemName(service: "git:\(scheme)://\(host)\(path == "/" ? "" : path)", account: username),
             secret: try ForeignText.percentDecoded(rest[(separator + 1)..<at]), place: line.place, range: line.range)
+    }
+
+    /// Not one of a byte order mark: git finds no password in such a line, nor would it find the item.
+    private static func isSchemeByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."):
+            true
+        default: false
+        }
     }
 
     private static let malformed = TokenKeepError(.corrupt, "this is no address with username and password")

@@ -55,11 +55,15 @@ struct CargoSettingsFile: ToolSettings {
     /// - Throws: ``Status/conflict`` if the file has settings that the new ones would collide with.
     private static func header(of file: SettingsFile) throws(TokenKeepError) -> Int? {
         var header: Int?
-        let lines = (file.text ?? "").split(separator: "\n" as Character, omittingEmptySubsequences: false)
+        // In another table, such as [source.NAME], registry is another setting.
+        var isInTable = false
+        let lines = SettingsFile.lines(of: file.text ?? "")
         for (index, line) in lines.enumerated() {
             let words = line.filter { !$0.isWhitespace && $0 != "\"" && $0 != "'" }
             if words == "[registry]" || words.hasPrefix("[registry]#") { header = index }
-            guard !words.hasPrefix("\(key)="), !words.hasPrefix("registry."), !words.hasPrefix("registry=") else {
+            if words.hasPrefix("["), words.hasSuffix("]") || words.contains("#" as Character) { isInTable = true }
+            let isRegistry = !isInTable && (words.hasPrefix("registry.") || words.hasPrefix("registry="))
+            guard !words.hasPrefix("\(key)="), !isRegistry else {
                 throw TokenKeepError(
                     .conflict, "\(file.path) sets the providers already, or the registry in another form",
                     hint: "add \"cargo-credential-tokenkeep\" at the end of \(key) yourself")

@@ -19,6 +19,7 @@ struct DockerSettingsFile: ToolSettings {
         let text = file.text ?? "{\n}\n"
         let settings = try DockerSettingsFile.settings(text, file.path)
         let present = try settings.string(DockerSettingsFile.member)
+        try DockerSettingsFile.refuseOtherSpellings(of: settings, text, file.path)
         guard present != DockerSettingsFile.ours else { return nil }
         let note = try DockerSettingsFile.note()
         let kept = file.text == nil ? "new" : present.map { "helper \($0)" } ?? "none"
@@ -39,8 +40,8 @@ struct DockerSettingsFile: ToolSettings {
         let place = JSONMemberText(text, DockerSettingsFile.member)
         let words = kept.split(whereSeparator: \.isWhitespace)
         var restored: String?
-        if words.count == 2, words[0] == "helper" {
-            restored = place.setting(String(words[1]))
+        if words.first == "helper", words.count <= 2 {
+            restored = place.setting(words.count == 2 ? String(words[1]) : "")
         } else {
             restored = place.removing()
             if words.first == "new", restored == "{\n}\n" { restored = nil }
@@ -71,8 +72,21 @@ struct DockerSettingsFile: ToolSettings {
         return value
     }
 
+    /// docker reads a name in any case and with escapes, and takes the last: a member of setup's may count for nothing.
+    private static func refuseOtherSpellings(
+        of settings: JSONValue, _ text: String, _ path: String
+    ) throws(TokenKeepError) {
+        let spellings = settings.names.filter { $0.lowercased() == member.lowercased() }
+        guard spellings.isEmpty || spellings == [member] && JSONMemberText(text, member).isPresent else {
+            throw TokenKeepError(
+                .conflict, "\(path) writes the name \(member) in another way",
+                hint: "write it as \"\(member)\", and once")
+        }
+    }
+
     private static func notes(_ settings: JSONValue, displaced: String?) -> [String] {
-        var notes = displaced.map { ["displaces the helper \($0)"] } ?? []
+        var notes: [String] = []
+        if let displaced, !displaced.isEmpty { notes.append("displaces the helper \(displaced)") }
         for name in settings["credHelpers"]?.names ?? [] {
             notes.append("\(name) keeps the helper \(settings["credHelpers"]?[name]?.text ?? "") of its own")
         }

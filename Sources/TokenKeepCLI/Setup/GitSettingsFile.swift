@@ -38,8 +38,8 @@ struct GitSettingsFile: ToolSettings {
     private static func notes(_ text: String) -> [String] {
         var notes: [String] = []
         var place: String?
-        for line in text.split(separator: "\n" as Character) {
-            let line = trimmed(line[...])
+        for line in SettingsFile.lines(of: text) {
+            let line = trimmed(line)
             if line.hasPrefix("[") {
                 place = line.lowercased().hasPrefix("[credential") ? String(line.dropFirst("[credential".count)) : nil
             } else if let place, let equals = line.firstIndex(of: "="),

@@ -23,6 +23,9 @@ struct JSONMemberText {
         valueStart = found?.valueStart ?? start
     }
 
+    /// Whether the object has the member, its name written without escapes.
+    var isPresent: Bool { place != nil }
+
     /// The text in which the member has this value, a plain word.
     func setting(_ value: String) -> String {
         guard let place else {

@@ -30,7 +30,7 @@ struct KeyringSettingsFile: ToolSettings {
                 hint: "install it with the package tokenkeep: docs/python.md")
         }
         try KeyringSettingsFile.requireBackend()
-        let lines = (file.text ?? "").split(separator: "\n" as Character, omittingEmptySubsequences: false)
+        let lines = SettingsFile.lines(of: file.text ?? "")
         guard !lines.contains(where: { KeyringSettingsFile.word($0) == KeyringSettingsFile.key }) else {
             throw TokenKeepError(
                 .conflict, "\(file.path) has a \(KeyringSettingsFile.key) already",

@@ -46,14 +46,14 @@ struct SettingsBlock {
     /// The text with the block at its end.
     func appended(to text: String?) -> String {
         guard let text else { return block(SettingsBlock.inNewFile) }
-        let isCut = !text.isEmpty && !text.hasSuffix("\n")
+        let isCut = !text.isEmpty && text.utf8.last != UInt8(ascii: "\n")
         return text + (isCut ? "\n" : "") + block(isCut ? SettingsBlock.afterCutLine : "")
     }
 
     /// The text with the block after the first `count` lines.
     func inserted(into text: String, after count: Int) -> String {
-        var parts = text.split(separator: "\n" as Character, omittingEmptySubsequences: false).map(String.init)
-        parts.insert(contentsOf: block("").split(separator: "\n" as Character).map(String.init), at: count)
+        var parts = SettingsFile.lines(of: text)
+        parts.insert(contentsOf: block("").split(separator: "\n" as Character), at: count)
         return parts.joined(separator: "\n")
     }
 
@@ -68,20 +68,24 @@ struct SettingsBlock {
         from file: SettingsFile, where isOurs: ([String]) -> Bool
     ) throws(TokenKeepError) -> (text: String?, lines: [String])? {
         guard let text = file.text else { return nil }
-        var parts = text.split(separator: "\n" as Character, omittingEmptySubsequences: false).map(String.init)
-        guard let first = parts.firstIndex(where: { $0.hasPrefix(begin) }) else { return nil }
-        let last = parts[first...].firstIndex(of: end)
-        let lines = last.map { Array(parts[(first + 1)..<$0]) } ?? []
+        var parts = SettingsFile.lines(of: text)
+        // An editor may have ended the block's lines with CR LF, too.
+        let plain = parts.map { String($0.hasSuffix("\r") ? $0.dropLast() : $0) }
+        guard let first = plain.firstIndex(where: { $0.hasPrefix(begin) }) else { return nil }
+        let last = plain[first...].firstIndex(of: end)
+        let lines = last.map { Array(plain[(first + 1)..<$0]) } ?? []
         guard let last, isOurs(lines) else {
             throw TokenKeepError(
                 .conflict, "the lines of setup in \(file.path) were changed",
                 hint: "take them out yourself: they begin with \(begin)")
         }
-        let context = parts[first].dropFirst(begin.count)
+        let context = plain[first].dropFirst(begin.count)
         parts.removeSubrange(first...last)
         var rest = parts.joined(separator: "\n")
         if context == inNewFile, rest.isEmpty { return (nil, lines) }
-        if context == afterCutLine, first == parts.count - 1, rest.hasSuffix("\n") { rest.removeLast() }
+        if context == afterCutLine, first == parts.count - 1, rest.utf8.last == UInt8(ascii: "\n") {
+            rest = String(decoding: rest.utf8.dropLast(), as: UTF8.self)
+        }
         return (rest, lines)
     }
 }

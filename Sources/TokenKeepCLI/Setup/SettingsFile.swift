@@ -5,6 +5,8 @@ import TokenKeepCore
 struct SettingsFile {
     /// Longer files are refused.
     static let longest = 1 << 20
+    /// So many links follow each other at most, as in Linux.
+    private static let mostLinks = 40
 
     /// The path as the other program names it.
     let path: String
@@ -18,6 +20,11 @@ struct SettingsFile {
     init(_ path: String) throws(TokenKeepError) {
         self.path = path
         text = try SettingsFile.read(path)
+    }
+
+    /// The lines of a text without their line feeds. A carriage return before one stays: as Characters, CR LF is no LF.
+    static func lines(of text: String) -> [Substring] {
+        text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { Substring($0) }
     }
 
     /// Writes another text; nil removes the file. A crash leaves the old text or the new one.
@@ -39,9 +46,21 @@ struct SettingsFile {
     }
 
     private static func resolved(_ path: String) -> String {
-        guard let target = realpath(path, nil) else { return path }
-        defer { free(target) }
-        return String(cString: target)
+        if let target = realpath(path, nil) {
+            defer { free(target) }
+            return String(cString: target)
+        }
+        // The last link may name a file that is not there yet.
+        var file = path
+        for _ in 0..<mostLinks {
+            var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
+            let length = readlink(file, &bytes, bytes.count)
+            guard length > 0, length < bytes.count else { break }
+            let target = String(decoding: bytes[..<length].map(UInt8.init(bitPattern:)), as: UTF8.self)
+            let folder = file.lastIndex(of: "/").map { String(file[...$0]) } ?? ""
+            file = target.hasPrefix("/") ? target : folder + target
+        }
+        return file
     }
 
     private static func read(_ path: String) throws(TokenKeepError) -> String? {
@@ -66,7 +85,7 @@ struct SettingsFile {
 
     private static func makeFolder(of path: String) throws(TokenKeepError) {
         let parts = path.split(separator: "/" as Character).dropLast()
-        var folder = ""
+        var folder = path.hasPrefix("/") ? "" : "."
         for part in parts {
             folder += "/\(part)"
             guard mkdir(folder, 0o700) == 0 || errno == EEXIST || access(folder, X_OK) == 0 else {
