@@ -14,9 +14,9 @@ struct ItemIndex {
         }
 
         func hash(into hasher: inout Hasher) {
-            for part in [name, value] {
+            for var part in [name, value] {
                 hasher.combine(part.utf8.count)
-                for byte in part.utf8 { hasher.combine(byte) }
+                part.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
             }
         }
     }
