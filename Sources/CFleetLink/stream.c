@@ -5,8 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef struct text_buffer {
@@ -170,15 +168,6 @@ static void perform(tokenkeep_stream *stream) {
         note_end(stream, message->data.result);
 }
 
-/* A timer that runs on while the machine is suspended; -1 if the kernel gives none. */
-static int open_timer(uint32_t milliseconds) {
-    struct itimerspec end = {.it_value = {milliseconds / 1000, (long)(milliseconds % 1000) * 1000000 + 1}};
-    int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (timer >= 0)
-        timerfd_settime(timer, 0, &end, NULL);
-    return timer;
-}
-
 static int wait_once(tokenkeep_stream *stream, int left, int timer, int one, int other) {
     struct curl_waitfd extra[3];
     unsigned int count = 0;
@@ -205,7 +194,7 @@ int tokenkeep_stream_next(tokenkeep_stream *stream, uint32_t milliseconds, int o
     held_sigpipe held = hold_sigpipe();
     drop(&stream->received, stream->returned);
     stream->returned = 0;
-    int result = TOKENKEEP_STREAM_NOTHING, timer = open_timer(milliseconds);
+    int result = TOKENKEEP_STREAM_NOTHING, timer = tokenkeep_alarm_open(milliseconds);
     while (1) {
         if (!stream->has_ended)
             perform(stream);

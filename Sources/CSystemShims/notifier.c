@@ -7,7 +7,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 int tokenkeep_notifier_open(void) {
@@ -68,13 +67,12 @@ size_t tokenkeep_notifier_read(int notifier, tokenkeep_notice *notices, size_t c
 }
 
 int tokenkeep_wait_readable(int one, int other, uint32_t milliseconds) {
-    struct itimerspec end = {.it_value = {milliseconds / 1000, (long)(milliseconds % 1000) * 1000000 + 1}};
-    int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (timer < 0)
+    int alarm = tokenkeep_alarm_open(milliseconds);
+    if (alarm < 0)
         return errno;
-    struct pollfd waits[3] = {{timer, POLLIN, 0}, {one, POLLIN, 0}, {other, POLLIN, 0}};
-    int error = timerfd_settime(timer, 0, &end, NULL) == 0 && poll(waits, 3, -1) >= 0 ? 0 : errno;
-    close(timer);
+    struct pollfd waits[3] = {{alarm, POLLIN, 0}, {one, POLLIN, 0}, {other, POLLIN, 0}};
+    int error = poll(waits, 3, -1) >= 0 ? 0 : errno;
+    close(alarm);
     return error;
 }
 

@@ -63,6 +63,7 @@ if [ -z "$sanitize" ]; then
     group "abi" "$here/check-abi.sh" "$headers"
     group "exports" "$here/check-exports.sh" "$library" "$headers"
     group "library" "$here/check-library.sh" "$library"
+    [ ! -d "$1/libexec/tokenkeep" ] || group "no test clock" "$here/check-clock.sh" "$1"
     group "libsecret" "$here/check-libsecret.sh"
     group "libcurl" "$here/check-libcurl.sh"
     [ ! -d "$1/share/doc/tokenkeep" ] || group "notices" "$here/check-notices.sh" "$1"
