@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef struct text_buffer {
@@ -195,7 +194,7 @@ int tokenkeep_stream_next(tokenkeep_stream *stream, uint32_t milliseconds, int o
     held_sigpipe held = hold_sigpipe();
     drop(&stream->received, stream->returned);
     stream->returned = 0;
-    int result = TOKENKEEP_STREAM_NOTHING, timer = tokenkeep_suspended_timer_open(milliseconds);
+    int result = TOKENKEEP_STREAM_NOTHING, timer = tokenkeep_alarm_open(milliseconds);
     while (1) {
         if (!stream->has_ended)
             perform(stream);

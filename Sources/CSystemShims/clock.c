@@ -67,6 +67,24 @@ int tokenkeep_mutex_lock(pthread_mutex_t *mutex, uint32_t timeout_ms, tokenkeep_
     }
 }
 
+void tokenkeep_pause(uint32_t milliseconds) {
+    const struct timespec time = time_of((int64_t)milliseconds * NANOSECONDS_OF_MILLISECOND);
+    nanosleep(&time, NULL);
+}
+
+int tokenkeep_alarm_open(uint32_t milliseconds) {
+    /* A timer that is set to 0 would be off. */
+    const struct itimerspec end = {.it_value =
+                                       time_of((int64_t)milliseconds * NANOSECONDS_OF_MILLISECOND + 1)};
+    int alarm = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (alarm < 0 || timerfd_settime(alarm, 0, &end, NULL) == 0)
+        return alarm;
+    int error = errno;
+    close(alarm);
+    errno = error;
+    return -1;
+}
+
 int tokenkeep_timer_open(void) {
     return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 }
@@ -74,16 +92,6 @@ int tokenkeep_timer_open(void) {
 void tokenkeep_timer_set(int timer, uint32_t milliseconds) {
     const struct itimerspec end = {.it_value = time_of((int64_t)milliseconds * NANOSECONDS_OF_MILLISECOND)};
     timerfd_settime(timer, 0, &end, NULL);
-}
-
-int tokenkeep_suspended_timer_open(uint32_t milliseconds) {
-    /* A nanosecond more: 0 would stop the timer. */
-    const struct itimerspec end = {.it_value =
-                                       time_of((int64_t)milliseconds * NANOSECONDS_OF_MILLISECOND + 1)};
-    int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (timer >= 0)
-        (void)timerfd_settime(timer, 0, &end, NULL);
-    return timer;
 }
 
 int tokenkeep_timer_has_passed(int timer) {

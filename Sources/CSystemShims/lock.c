@@ -100,10 +100,9 @@ static struct wait *new_wait(int descriptor, struct flock range) {
 
 /* Polls for the lock. The last resort: polling starves while others wait in the kernel. */
 static int poll_for_lock(int descriptor, struct flock range, const struct tokenkeep_limit *limit) {
-    long pause = FIRST_PAUSE_MS;
+    uint32_t pause = FIRST_PAUSE_MS;
     while (!tokenkeep_is_over(limit)) {
-        struct timespec rest = {0, pause * 1000000};
-        nanosleep(&rest, NULL);
+        tokenkeep_pause(pause);
         if (fcntl(descriptor, F_OFD_SETLK, &range) == 0)
             return 0;
         if (errno != EAGAIN && errno != EACCES && errno != EINTR)
@@ -119,12 +118,11 @@ static void pass_gate(int descriptor, const struct tokenkeep_limit *limit) {
     int64_t left = limit->deadline > now ? (limit->deadline - now) / 2 : 0;
     const int64_t most = (int64_t)GATE_MS * 1000000;
     const struct tokenkeep_limit end = {now + (left < most ? left : most), limit->is_cancelled, limit->data};
-    for (long pause = FIRST_PAUSE_MS; !tokenkeep_is_over(&end);) {
+    for (uint32_t pause = FIRST_PAUSE_MS; !tokenkeep_is_over(&end);) {
         struct flock range = gate_lock();
         if (fcntl(descriptor, F_OFD_GETLK, &range) != 0 || range.l_type == F_UNLCK)
             return;
-        struct timespec rest = {0, pause * 1000000};
-        nanosleep(&rest, NULL);
+        tokenkeep_pause(pause);
         pause = pause * 2 < LONGEST_GATE_PAUSE_MS ? pause * 2 : LONGEST_GATE_PAUSE_MS;
     }
 }

@@ -67,12 +67,12 @@ size_t tokenkeep_notifier_read(int notifier, tokenkeep_notice *notices, size_t c
 }
 
 int tokenkeep_wait_readable(int one, int other, uint32_t milliseconds) {
-    int timer = tokenkeep_suspended_timer_open(milliseconds);
-    if (timer < 0)
+    int alarm = tokenkeep_alarm_open(milliseconds);
+    if (alarm < 0)
         return errno;
-    struct pollfd waits[3] = {{timer, POLLIN, 0}, {one, POLLIN, 0}, {other, POLLIN, 0}};
+    struct pollfd waits[3] = {{alarm, POLLIN, 0}, {one, POLLIN, 0}, {other, POLLIN, 0}};
     int error = poll(waits, 3, -1) >= 0 ? 0 : errno;
-    close(timer);
+    close(alarm);
     return error;
 }
 

@@ -1,4 +1,3 @@
-import Glibc
 import TokenKeepCore
 
 extension SessionOptions {
@@ -8,9 +7,7 @@ extension SessionOptions {
     static let sleep: @Sendable (UInt32, Deadline) -> Void = { milliseconds, deadline in
         let end = Deadline(milliseconds: milliseconds)
         while !end.hasPassed, !deadline.hasPassed {
-            let left = min(slice, end.remainingMilliseconds)
-            var time = timespec(tv_sec: 0, tv_nsec: Int(left) * 1_000_000)
-            nanosleep(&time, nil)
+            ShortPause.take(milliseconds: min(slice, end.remainingMilliseconds))
         }
     }
 }

@@ -151,7 +151,7 @@ static pid_t start(const struct helper_child *child) {
 static void end_program(pid_t supervisor, int status) {
     struct pollfd ended = {.fd = status};
     (void)kill(supervisor, SIGTERM);
-    (void)poll(&ended, 1, ENDING_MS);
+    (void)poll(&ended, 1, tokenkeep_timeout_until(tokenkeep_deadline_after(ENDING_MS)));
 }
 
 static int run_child(const struct helper_call *call, struct helper_child *child) {

@@ -21,8 +21,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "Agent"), str(HERE.parent / "Support")]
 from exchange import exchange  # noqa: E402
 from patience import PATIENCE  # noqa: E402
+import tests_clock  # noqa: E402
 from world import Desktop, wait_until  # noqa: E402
 
+tests_clock.require()
 STAGE = pathlib.Path(sys.argv[1]).resolve()
 PROGRAM = STAGE / "bin/tokenkeep"
 AGENT = STAGE / "libexec/tokenkeep/tokenkeep-agent"
@@ -34,7 +36,7 @@ WORK = pathlib.Path(tempfile.mkdtemp(prefix="tokenkeep-helper."))
 WORK.chmod(0o755)
 # A second of the helper's pauses is 5 ms. Its limits are short only in tests that wait for their end.
 QUICK = "-DSECOND_US=5000 -DRETRY_US=50000"
-HASTY = QUICK + " -DPINENTRY_MS=10000 -DPATIENCE_US=300000"
+HASTY = QUICK + " -DPINENTRY_MS=2500 -DPATIENCE_US=300000"
 
 
 def build(name, flags, quick=""):
@@ -73,7 +75,8 @@ class Case(unittest.TestCase):
             "TOKENKEEP_VAULT": str(self.directory / "vault"),
             "LD_LIBRARY_PATH": str(STAGE / "lib"),
             "DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent",
-            "ASAN_OPTIONS": "detect_leaks=0",
+            **tests_clock.environment(),
+            "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0",  # the clock's library is before ASan's
             "UBSAN_OPTIONS": "halt_on_error=1",
             "FAKE_PINENTRY_LOG": str(self.fake_log),
             "FAKE_PINENTRY": "dead",

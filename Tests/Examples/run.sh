@@ -6,6 +6,7 @@
 # Usage: run.sh PREFIX BUILT      (BUILT: where the debug build's programs are)
 set -u
 [ $# -eq 2 ] && [ -d "$1" ] && [ -d "$2" ] || { echo "usage: run.sh PREFIX BUILT" >&2; exit 2; }
+[ -n "${TOKENKEEP_TEST_CLOCK:-}" ] || exec "$(dirname "$0")/../Support/Clock/run.sh" "$0" "$@"
 prefix=$(cd "$1" && pwd)
 built=$(cd "$2" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)

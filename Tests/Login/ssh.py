@@ -11,8 +11,10 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "Support"))
-from patience import PATIENCE, wait_until  # noqa: E402: its folder must be on the path first
+import tests_clock  # noqa: E402: its folder must be on the path first
+from patience import PATIENCE, wait_until  # noqa: E402
 
+tests_clock.require()
 STAGE = pathlib.Path(sys.argv[1]).resolve()
 ASKPASS = STAGE / "libexec/tokenkeep/ssh-askpass"
 PROGRAM = STAGE / "bin/tokenkeep"
@@ -28,6 +30,7 @@ class Case(unittest.TestCase):
         (configuration / "default.conf").write_text("any required vault\n")
         self.environment = {
             "PATH": "/usr/bin:/bin",
+            **tests_clock.environment(),
             "HOME": self.directory,
             "XDG_CONFIG_HOME": self.directory + "/config",
             "TOKENKEEP_VAULT": self.directory + "/vault",

@@ -173,7 +173,8 @@ class World:
 
     def as_user(self, *words, **options):
         return run("setpriv", "--reuid", self.uid, "--regid", self.gid, "--init-groups", "env", "-i",
-                   "PATH=/usr/bin:/bin", *words, **options)
+                   "PATH=/usr/bin:/bin", *(f"{name}={value}" for name, value in tests_clock.environment().items()),
+                   *words, **options)
 
     def tokenkeep(self, *words, **options):
         return self.as_user(self.program, *words, **options)

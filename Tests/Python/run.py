@@ -12,6 +12,9 @@ import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "Support"))
+import tests_clock  # noqa: E402: its folder must be on the path first
+
 MODULES = ["test_package", "test_store", "test_calls", "test_forks", "test_sessions", "test_keyring"]
 
 
@@ -52,8 +55,9 @@ def run(modules):
 
 
 def environment(prefix, directory, *path):
-    """The environment of the tests: a private home, the library of the prefix, no bus."""
+    """The environment of the tests: a private home, the library of the prefix, no bus, the tests' clock for programs."""
     return {
+        **tests_clock.environment(),
         "PATH": os.environ["PATH"], "HOME": directory, "XDG_CONFIG_HOME": directory, "TMPDIR": directory, "LC_ALL": "C.UTF-8",
         "LD_LIBRARY_PATH": os.path.join(prefix, "lib"), "TOKENKEEP_PROGRAM_UNDER_TEST": os.path.join(prefix, "bin", "tokenkeep"),
         "PYTHONPATH": os.pathsep.join([HERE, *path]), "PYTHONDONTWRITEBYTECODE": "1", "TOKENKEEP_VAULT": directory + "/vault",
@@ -61,6 +65,7 @@ def environment(prefix, directory, *path):
 
 
 def main():
+    tests_clock.require()
     prefix, names = os.path.realpath(sys.argv[1]), sys.argv[2:]
     with tempfile.TemporaryDirectory() as directory:
         package = os.path.join(os.path.dirname(os.path.dirname(HERE)), "python")

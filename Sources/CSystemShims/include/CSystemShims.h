@@ -159,6 +159,14 @@ int tokenkeep_either_open(int one, int other);
 /* Adds a descriptor to one that tokenkeep_either_open opened. -1 and errno on failure. */
 int tokenkeep_either_add(int either, int another);
 
+/* Waits so long, or until a signal is handled. For looks at what no descriptor tells of: the caller looks
+ * again, by a deadline. */
+void tokenkeep_pause(uint32_t milliseconds);
+
+/* Opens a descriptor that becomes readable when so much time has passed, that of a suspend included
+ * (timerfd_create(2), CLOCK_BOOTTIME). The caller closes it. -1 and errno on failure. */
+int tokenkeep_alarm_open(uint32_t milliseconds);
+
 /* Opens a timer: a descriptor that becomes readable when the time set has passed (timerfd_create(2)). -1 and
  * errno on failure. */
 int tokenkeep_timer_open(void);
@@ -166,9 +174,6 @@ int tokenkeep_timer_open(void);
 void tokenkeep_timer_set(int timer, uint32_t milliseconds);
 /* Whether the time has passed. Afterwards the descriptor is unreadable. */
 int tokenkeep_timer_has_passed(int timer);
-/* Opens a timer that has passed after milliseconds, also those in which the machine was suspended
- * (CLOCK_BOOTTIME). -1 and errno on failure. */
-int tokenkeep_suspended_timer_open(uint32_t milliseconds);
 
 /* Writes the path of the directory of modules that a stack calls by name, PATH_MAX bytes at most:
  * tokenkeep/modules beside the shared library or, for the program, in its installation; else the path at the

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Glibc
 import TokenKeepCore
 import TokenKeepFleet
 import TokenKeepSession
@@ -186,7 +185,7 @@ struct FleetWatchCommand: ParsableCommand {
             // The list keeps the server's token.
             case .changed, .nothing: backoff.reset()
             // A watch that is refused at once is asked for less and less often.
-            case .ended: usleep(backoff.pause(random: UInt32.random(in: 0..<1000)) * 1000)
+            case .ended: ShortPause.take(milliseconds: backoff.pause(random: UInt32.random(in: 0..<1000)))
             }
         }
     }

@@ -1,4 +1,3 @@
-import Glibc
 import SystemPackage
 package import TokenKeepCore
 
@@ -37,7 +36,7 @@ package enum VaultMaking {
         while !call.deadline.hasPassed {
             if let lock = try VaultLock(trying: .whole, of: directory) { return lock }
             if let vault = try opener.open(), try HeaderFiles.missing(in: vault.era).isEmpty { return nil }
-            usleep(2000)
+            ShortPause.take(milliseconds: 2)
         }
         return try VaultLock(.whole, of: directory, call)
     }

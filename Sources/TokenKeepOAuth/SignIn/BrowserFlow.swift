@@ -1,4 +1,3 @@
-import Glibc
 import TokenKeepCore
 
 /// The browser flow (RFC 8252): the browser comes back to a port of this machine, or the user pastes the address to
@@ -71,7 +70,7 @@ final class BrowserFlow {
             if let listener {
                 listener.serve(milliseconds: BrowserFlow.glance) { self.reply(to: $0) }
             } else {
-                OutsideCall.run { _ = usleep(1000 * UInt32(BrowserFlow.glance)) }
+                OutsideCall.run { ShortPause.take(milliseconds: UInt32(BrowserFlow.glance)) }
             }
         }
         showLastPage()

@@ -28,7 +28,9 @@ package struct SignInOptions: Sendable {
 
     private static func sleep(_ milliseconds: UInt32, _ deadline: Deadline) {
         let end = deadline.within(milliseconds: milliseconds)
-        OutsideCall.run { while !end.hasPassed { usleep(1000 * min(100, end.remainingMilliseconds)) } }
+        OutsideCall.run {
+            while !end.hasPassed { ShortPause.take(milliseconds: min(100, end.remainingMilliseconds)) }
+        }
     }
 }
 

@@ -114,13 +114,29 @@ extension Bus {
 }
 
 extension Bus {
+    /// The limit of a call to the bus daemon, in milliseconds.
+    private static let limit: UInt32 = 2000
+
+    /// Sends a call, and waits for its answer until a deadline: the only maker of the bus's timeouts.
+    ///
+    /// - Returns: a negative error number and nil, or the answer, which the caller releases.
+    func ask(
+        _ call: OpaquePointer?, until deadline: Deadline, _ error: UnsafeMutablePointer<sd_bus_error>? = nil
+    ) -> (result: Int32, answer: OpaquePointer?) {
+        var answer: OpaquePointer?
+        // 0 would be sd-bus's own limit.
+        let microseconds = max(1, UInt64(deadline.remainingMilliseconds) * 1000)
+        let result = sd_bus_call(raw, call, microseconds, error, &answer)
+        return (result, answer)
+    }
+
     /// Lets the bus read its activation files anew, and waits until it has.
     func reloadConfiguration() {
         let daemon = "org.freedesktop.DBus"
         var call: OpaquePointer?
         guard sd_bus_message_new_method_call(raw, &call, daemon, "/org/freedesktop/DBus", daemon, "ReloadConfig") >= 0
         else { return }
-        sd_bus_call(raw, call, 2_000_000, nil, nil)
+        sd_bus_message_unref(ask(call, until: Deadline(milliseconds: Bus.limit)).answer)
         sd_bus_message_unref(call)
     }
 
@@ -135,8 +151,7 @@ extension Bus {
     }
 
     private func names(in call: OpaquePointer?) -> [String]? {
-        var answer: OpaquePointer?
-        guard sd_bus_call(raw, call, 2_000_000, nil, &answer) >= 0, let answer else { return nil }
+        guard let answer = ask(call, until: Deadline(milliseconds: Bus.limit)).answer else { return nil }
         defer { sd_bus_message_unref(answer) }
         let reply = BusMessage(answer)
         var found: [String] = []

@@ -25,8 +25,7 @@ enum ClientCommands {
         else { throw TokenKeepError(.internal, "no message can be made") }
         defer { sd_bus_message_unref(made) }
         body(made)
-        var answer: OpaquePointer?
-        let result = sd_bus_call(bus.raw, made, 60_000_000, nil, &answer)
+        let (result, answer) = bus.ask(made, until: Deadline(milliseconds: 60_000))
         guard result >= 0, let answer else {
             throw TokenKeepError(.unavailable, "the provider does not answer: \(Bus.describe(-result))")
         }

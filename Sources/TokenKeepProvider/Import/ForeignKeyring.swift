@@ -26,8 +26,8 @@ final class ForeignKeyring {
     private let sessionPath: String
     /// The unique name of the keyring's connection: another program that takes the name later is not asked.
     let owner: String
-    /// The longest time of one call, in microseconds.
-    private static let limit: UInt64 = 30_000_000
+    /// The longest time of one call, in milliseconds.
+    private static let limit: UInt32 = 30_000
 
     /// Opens a session, encrypted if the keyring can.
     init(_ bus: Bus) throws(TokenKeepError) {
@@ -156,8 +156,7 @@ final class ForeignKeyring {
         body(message)
         var error = sd_bus_error()
         defer { sd_bus_error_free(&error) }
-        var answer: OpaquePointer?
-        let result = sd_bus_call(bus.raw, message.raw, limit, &error, &answer)
+        let (result, answer) = bus.ask(message.raw, until: Deadline(milliseconds: limit), &error)
         guard result >= 0, let answer else { throw failure(path, member, error, result) }
         defer { sd_bus_message_unref(answer) }
         return BusMessage(answer)

@@ -8,8 +8,9 @@ final class PinentryDialog {
     private let input: Int32
     private let output: Int32
     private static let lineLimit = 4096
-    /// How long pinentry has to end, in milliseconds.
-    private static let endLimit: UInt32 = 2_000
+    /// How long pinentry may take to end, and then to die, in milliseconds.
+    private static let ending: UInt32 = 1900
+    private static let dying: UInt32 = 100
     /// How often the client is looked at, in milliseconds.
     private static let pause: Int32 = 50
 
@@ -24,9 +25,9 @@ final class PinentryDialog {
         kill(process, SIGINT)
         Glibc.close(input)
         var status: Int32 = 0
-        if tokenkeep_program_wait(process, PinentryDialog.endLimit, &status) == ETIMEDOUT {
+        if tokenkeep_program_wait(process, PinentryDialog.ending, &status) == ETIMEDOUT {
             kill(process, SIGKILL)
-            _ = tokenkeep_program_wait(process, PinentryDialog.endLimit, &status)
+            _ = tokenkeep_program_wait(process, PinentryDialog.dying, &status)
         }
         Glibc.close(output)
     }

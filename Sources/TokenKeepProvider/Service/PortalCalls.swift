@@ -71,7 +71,8 @@ extension Provider {
     /// Writes the secret to a pipe of the caller's, which must have room.
     private static func write(_ secret: SecretBytes, to file: OwnedDescriptor) -> Bool {
         var ready = pollfd(fd: file.number, events: Int16(POLLOUT), revents: 0)
-        guard poll(&ready, 1, 1000) == 1 else { return false }
+        let limit = Deadline(milliseconds: 1000)
+        guard poll(&ready, 1, Int32(clamping: limit.remainingMilliseconds)) == 1 else { return false }
         return secret.withUnsafeBytes { Glibc.write(file.number, $0.baseAddress, $0.count) == $0.count }
     }
 

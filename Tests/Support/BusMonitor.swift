@@ -1,14 +1,13 @@
-import TestSupport
 import TokenKeepCore
 
 /// Sees the calls that a bus passes on to programs.
-final class BusMonitor: Sendable {
+public final class BusMonitor: Sendable {
     private let process: ChildProcess
     private let members: MutexGuarded<[String]>
     private let reader: TestThread
 
     /// Begins with the next message.
-    init(_ bus: PrivateBus) throws {
+    public init(_ bus: PrivateBus) throws {
         let process = try ChildProcess(
             "/usr/bin/dbus-monitor", ["--profile", "--address", bus.address, "type='method_call'"],
             environment: bus.environment)
@@ -36,8 +35,8 @@ final class BusMonitor: Sendable {
     }
 
     /// Whether the bus has passed a call on.
-    var hasPassedCalls: Bool { members.withLock { !$0.isEmpty } }
+    public var hasPassedCalls: Bool { members.withLock { !$0.isEmpty } }
 
     /// Whether the bus has passed this call on.
-    func hasPassed(_ member: String) -> Bool { members.withLock { $0.contains(member) } }
+    public func hasPassed(_ member: String) -> Bool { members.withLock { $0.contains(member) } }
 }
