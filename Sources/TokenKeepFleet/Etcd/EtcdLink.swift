@@ -153,7 +153,9 @@ final class EtcdLink {
                 .certificate,
                 TokenKeepError(
                     .unavailable, "\(server) is not trusted: \(problem)", module: "registry",
-                    hint: "name the authority of its certificate, a PEM file, as ca_file in the fleet's file"))
+                    hint:
+                        "name the authority of its certificate, a PEM file, as ca_file in the fleet's file, and check this machine's clock"
+                ))
         case TOKENKEEP_LINK_REFUSED:
             return endedCertificate(endpoint)
                 ?? RegistryFailure(

@@ -1,3 +1,4 @@
+import CFleetLink
 import CSodium
 import CSystemShims
 package import TokenKeepCore
@@ -66,6 +67,7 @@ extension FleetRunner {
         let presence = max(10, fleet.file.presence / 3)
         var times = Times(presence: presence)
         while true {
+            tokenkeep_give_back_memory()
             let event = watch.next(within: times.pause, or: sessions.descriptor, surroundings.network)
             if surroundings.drainNetwork() {
                 registry.disconnect()

@@ -1,0 +1,31 @@
+#define _GNU_SOURCE /* dl_iterate_phdr */
+
+#include "CFleetLink.h"
+
+#include <link.h>
+#include <malloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Segments that are not writable hold what the file holds: no page of them is lost. */
+static int give_back(struct dl_phdr_info *object, size_t size, void *data) {
+    (void)size;
+    uintptr_t page = *(const uintptr_t *)data;
+    for (int index = 0; index < object->dlpi_phnum; index++) {
+        const ElfW(Phdr) *segment = &object->dlpi_phdr[index];
+        if (segment->p_type != PT_LOAD || segment->p_flags & PF_W)
+            continue;
+        uintptr_t start = (object->dlpi_addr + segment->p_vaddr) & ~(page - 1);
+        uintptr_t end = (object->dlpi_addr + segment->p_vaddr + segment->p_memsz) & ~(page - 1);
+        /* The last page may be shared with a segment that is writable. */
+        if (end > start)
+            madvise((void *)start, end - start, MADV_DONTNEED);
+    }
+    return 0;
+}
+
+void tokenkeep_give_back_memory(void) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    dl_iterate_phdr(give_back, &page);
+    malloc_trim(0);
+}
