@@ -1,11 +1,12 @@
 """A registry, or a machine between, that lies: answers that break off, watches that are none, values that are huge."""
 import json
+import shutil
 import socket
 import subprocess
 import threading
 
 from fleet_parts import STACK, Relay, Tunnel, wait_until
-from t_faults import values
+from t_faults import fill, values
 from t_orders import SIGN_OUT, Writer
 from t_sign_out import three
 
@@ -166,3 +167,42 @@ def test_a_wrong_clock_is_named_where_time_decides(place, server):
     # Without a certificate, a day changes nothing but what is said of it.
     ahead = skewed(desk, "+1d", "status", "--json")
     assert ahead.returncode == 0 and -86400 - 60 < json.loads(ahead.stdout)["clock_offset"] < -86400 + 60, ahead
+
+
+def test_a_snapshot_that_is_restored_under_a_runner_is_published_anew(place, server):
+    etcd, (desk, laptop, _), _ = three(place, server)
+    desk.fleet(*SIGN_OUT, "--device", "laptop")
+    snapshot = f"{place.directory}/snapshot"
+    etcd.ctl("snapshot", "save", snapshot)
+    laptop.start()
+    wait_until(lambda: laptop.state() == ("signed-out", "remote"), "the sign-out")
+    laptop.sign_in(server)
+    laptop.sign_in(server, account="new")
+    wait_until(lambda: {("laptop", "api.example.com", one) for one in ("ann", "new")} <= set(desk.sessions()), "both")
+    etcd.kill()
+    shutil.rmtree(f"{etcd.directory}/data")
+    peer = f"http://127.0.0.1:{etcd.peer_port}"
+    etcd.ctl("snapshot", "restore", snapshot, "--data-dir", f"{etcd.directory}/data", "--initial-cluster", f"default={peer}",
+             "--initial-advertise-peer-urls", peer, "--initial-cluster-token", "restored")
+    etcd.start()
+    # The order is there again, the session that it names is not.
+    wait_until(lambda: not values(etcd, "orders"), "the answer")
+    wait_until(lambda: ("laptop", "api.example.com", "new") in desk.sessions(), "the publication")
+    assert laptop.state()[0] == laptop.state("new")[0] == "user"
+    assert desk.sessions()["laptop", "api.example.com", "ann"]["order"] is None
+
+
+def test_a_registry_that_has_room_again_gets_what_it_missed(place, server):
+    etcd, (desk, laptop, _), _ = three(place, server, options=["--quota-backend-bytes", "16777216"])
+    laptop.start()
+    fill(etcd)
+    laptop.sign_in(server, account="new")
+    wait_until(lambda: "is full and takes no changes but removals" in laptop.said(), "the warning")
+    etcd.ctl("del", "/f", "--prefix")
+    revision = json.loads(etcd.ctl("endpoint", "status", "-w", "json").stdout)[0]["Status"]["header"]["revision"]
+    etcd.ctl("compact", str(revision))
+    etcd.ctl("defrag")
+    etcd.ctl("alarm", "disarm")
+    # The next change brings what is missing.
+    laptop.sign_in(server, account="newer")
+    wait_until(lambda: {account for name, _, account in desk.sessions() if name == "laptop"} == {"ann", "new", "newer"}, "both")

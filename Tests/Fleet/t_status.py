@@ -7,7 +7,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from fleet_parts import HERE, PATIENCE, STACK, Relay
+from fleet_parts import HERE, PATIENCE, STACK, Relay, wait_until
 from t_sign_out import three
 
 
@@ -113,3 +113,24 @@ def test_names_are_completed_from_the_last_list(place, server):
                 [sys.executable, f"{HERE}/../CLI/shells.py", shell, script, typed], env=environment, capture_output=True,
                 text=True, timeout=PATIENCE, check=True)
             assert done.stdout.strip() == expected, (shell, typed, done.stdout)
+
+
+def resident(pid):
+    """In MiB."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:")) / 1024
+
+
+def test_a_runner_that_waits_keeps_little_in_memory(place, server):
+    authority = place.authority()
+    etcd = place.etcd(authority=authority)
+    laptop = place.device("laptop", server)
+    laptop.init(etcd)
+    laptop.sign_in(server)
+    laptop.start()
+    wait_until(lambda: any(one["present"] for one in laptop.sessions().values()), "the presence")
+    # The pages of its start alone are more.
+    wait_until(lambda: resident(laptop.runner.pid) < 20, "the memory")
+    laptop.sign_in(server, account="other")
+    wait_until(lambda: len(laptop.sessions()) == 2, "the publication")
+    wait_until(lambda: resident(laptop.runner.pid) < 20, "the memory after work")
