@@ -102,8 +102,8 @@ uint32_t tokenkeep_stream_status(const tokenkeep_stream *stream);
 const char *tokenkeep_stream_problem(const tokenkeep_stream *stream);
 void tokenkeep_stream_free(tokenkeep_stream *_Nullable stream);
 
-/* Gives pages of programs' and libraries' files, and free memory, back to the system: for a process that will wait for
- * long. The pages that it needs come back from the files. */
+/* Gives pages of programs' and libraries' files, and free memory, back to the system: for a process that will
+ * wait for long. The pages that it needs come back from the files. */
 void tokenkeep_give_back_memory(void);
 
 #pragma clang assume_nonnull end

@@ -40,7 +40,9 @@ package struct FleetState {
     /// after 30 days in any case.
     package mutating func remember(event at: Int64, of path: String) {
         handled[path] = at
-        guard handled.count > FleetState.mostOrders, let oldest = handled.min(by: { $0.value < $1.value }) else { return }
+        guard handled.count > FleetState.mostOrders, let oldest = handled.min(by: { $0.value < $1.value }) else {
+            return
+        }
         handled[oldest.key] = nil
     }
 
