@@ -91,7 +91,7 @@ int tokenkeep_link_result(CURLcode code, char *problem) {
     case CURLE_SSL_CACERT_BADFILE:
         return TOKENKEEP_LINK_UNTRUSTED;
     case CURLE_SSL_CERTPROBLEM_:
-        return TOKENKEEP_LINK_REFUSED;
+        return TOKENKEEP_LINK_UNUSABLE;
     case CURLE_SSL_CONNECT_ERROR_:
     case CURLE_SEND_ERROR_:
     case CURLE_RECV_ERROR_:

@@ -23,7 +23,7 @@ from rotating_server import RotatingServer  # noqa: E402
 def tests(names):
     for path in sorted(glob.glob(f"{HERE}/t_*.py")):
         module = importlib.import_module(os.path.basename(path)[:-3])
-        for name, test in vars(module).items():
+        for name, test in list(vars(module).items()):
             if name.startswith("test_") and (not names or any(part in name for part in names)):
                 yield name, test
 

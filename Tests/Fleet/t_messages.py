@@ -107,3 +107,29 @@ def test_devices_and_sessions_have_limits(place, server):
     published = laptop.fleet("run", "--once")
     assert "this device has more than 64 sessions; the others are not published" in published.stderr
     assert len([one for one in desk.sessions() if one[0] == "laptop"]) == 64
+
+
+def test_wrong_addresses_and_files_are_named(place, server):
+    authority = place.authority()
+    etcd, plain = place.etcd(authority=authority), place.etcd()
+    new = place.device("new", server)
+    trust = "--ca", authority.file
+
+    def begin(url, *options, check=4):
+        return said(new, "init", "home", "--endpoint", url, *options, check=check)
+
+    away = "check the network and the address, http or https; the registry may be down"
+    certificate = ", or want a client certificate: --cert FILE --key FILE"
+    assert away in begin(etcd.url.replace("https", "http"))
+    assert away + certificate in begin(plain.url.replace("http", "https"), *trust)
+    nobody = begin("https://127.0.0.1:1", *trust)
+    assert away in nobody and certificate not in nobody, nobody
+    for other in (f"http://127.0.0.1:{plain.peer_port}", f"{plain.url}/v3"):
+        wrong = begin(other)
+        assert "answered 404" in wrong and "check the address: an endpoint is that of etcd's clients" in wrong, wrong
+    assert "etcd.example.com:2379 is not the address of a server" in begin("etcd.example.com:2379", check=2)
+    own = authority.sign("device", "/O=fleet/OU=new")
+    for key in ([], ["--key", "/nonexistent.key"], ["--key", f"{authority.directory}/ca.key"]):
+        unusable = begin(etcd.url, *trust, "--cert", own[0], *key, check=2)
+        assert "this device's certificate or its key cannot be used: unable to set private key file" in unusable, unusable
+    begin(etcd.url, *trust, "--cert", own[0], "--key", own[1], check=0)

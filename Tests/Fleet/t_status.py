@@ -115,15 +115,22 @@ def test_names_are_completed_from_the_last_list(place, server):
             assert done.stdout.strip() == expected, (shell, typed, done.stdout)
 
 
-def test_a_runner_that_waits_gives_memory_back(place, server):
-    """A runner is on every machine, and nearly always waits: 20 MiB."""
-    _, devices, _ = three(place, server)
-    laptop = devices[1]
+def resident(pid):
+    """In MiB."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:")) / 1024
+
+
+def test_a_runner_that_waits_keeps_little_in_memory(place, server):
+    authority = place.authority()
+    etcd = place.etcd(authority=authority)
+    laptop = place.device("laptop", server)
+    laptop.init(etcd)
+    laptop.sign_in(server)
     laptop.start()
-
-    def resident():
-        with open(f"/proc/{laptop.runner.pid}/status", encoding="ascii") as file:
-            return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:")) / 1024
-
-    wait_until(lambda: status(laptop)["running"], "a runner that has the lock")
-    wait_until(lambda: resident() <= 20, "a runner of at most 20 MiB")
+    wait_until(lambda: any(one["present"] for one in laptop.sessions().values()), "the presence")
+    # The pages of its start alone are more.
+    wait_until(lambda: resident(laptop.runner.pid) < 20, "the memory")
+    laptop.sign_in(server, account="other")
+    wait_until(lambda: len(laptop.sessions()) == 2, "the publication")
+    wait_until(lambda: resident(laptop.runner.pid) < 20, "the memory after work")

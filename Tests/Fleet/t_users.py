@@ -252,7 +252,7 @@ def test_a_user_above_the_limits_is_marked(place, server):
 
 
 def test_a_user_who_cannot_be_listed_hides_no_other(place, server):
-    etcd, admin, laptop = company(place, server)
+    etcd, admin, laptop = company(place, server, options=["--max-request-bytes", "8000000"])
     laptop.sign_in(server)
     laptop.fleet("run", "--once")
     email = "--email", "nobody@example.com"
@@ -261,10 +261,10 @@ def test_a_user_who_cannot_be_listed_hides_no_other(place, server):
     secret = json.loads(eve.run("load", "org.tokenkeep.fleet", "home").stdout)
     name, password = CTL.split(":")
     _, answer = etcd.post("/v3/auth/authenticate", json.dumps({"name": name, "password": password}))
-    for number in range(5):
-        path = f"/tokenkeep/home/1/users/{secret['user_id']}/{number}"
-        body = {"key": base64.b64encode(path.encode()).decode(), "value": base64.b64encode(b"x" * 1_000_000).decode()}
-        assert etcd.post("/v3/kv/put", json.dumps(body), {"Authorization": answer["token"]})[0] == 200
+    # A value that no answer of 4 MiB holds.
+    path = f"/tokenkeep/home/1/users/{secret['user_id']}/0"
+    body = {"key": base64.b64encode(path.encode()).decode(), "value": base64.b64encode(b"x" * 4_000_000).decode()}
+    assert etcd.post("/v3/kv/put", json.dumps(body), {"Authorization": answer["token"]})[0] == 200
     problem = "the user eve has more in the registry than can be listed"
     listed = admin.fleet("admin", "list", "--json", given=ROOT, check=4)
     assert problem in listed.stderr and f"keys below /tokenkeep/home/1/users/{secret['user_id']}/" in listed.stderr, listed

@@ -31,6 +31,16 @@ struct EtcdPageTests {
         #expect(page([], members: #","more":true"#)?.next == nil)
     }
 
+    @Test("a value that is longer than a device writes opens as none, and counts by its key alone")
+    func longValue() {
+        let value = Base64.text([UInt8](repeating: 1, count: 4097))
+        let text =
+            #"{"header":{"cluster_id":"1","revision":"5"},"kvs":[{"key":"\#(key("/a/1"))","mod_revision":"3","value":"\#(value)"}]}"#
+        let page = Array(text.utf8).withUnsafeBytes { EtcdPage(parsing: $0, prefix: "/a/", from: Array("/a/".utf8)) }
+        #expect(page?.entries == [RegistryEntry(key: "/a/1", value: [], changedAt: 3)])
+        #expect(page?.length == 4)
+    }
+
     private func line(_ text: String) -> EtcdWatchLine {
         Array(text.utf8).withUnsafeBytes { EtcdWatchLine($0, after: 5) }
     }

@@ -19,6 +19,7 @@ enum {
     TOKENKEEP_LINK_TOO_LONG = 3,
     TOKENKEEP_LINK_UNTRUSTED = 4, /* the server's certificate, or the file of authorities; as FAILED */
     TOKENKEEP_LINK_REFUSED = 5,   /* the server wants a client certificate, or another one; as FAILED */
+    TOKENKEEP_LINK_UNUSABLE = 6,  /* this machine's own certificate or key cannot be read; as FAILED */
 };
 
 /* The memory that it names must stay valid during the call. */

@@ -382,9 +382,9 @@ that do not call it: the linker then drops the names of all characters, half a m
 */
 intptr_t tokenkeep_no_scalar_name(uint32_t scalar, uint8_t *buffer, intptr_t capacity);
 
-/* Gives the kernel the memory back that the start of the program needed: executable pages of the program and
- * its libraries, which the kernel maps again if they run, and free memory of malloc. For programs that then wait
- * for long. Breakpoints of a debugger in these pages are lost. */
+/* Gives the system the memory back that the start of the program needed: pages of its file and of its
+ * libraries' files, which come back from the files if they are used, and free memory of malloc. For programs
+ * that then wait for long. Breakpoints of a debugger in these pages are lost. */
 void tokenkeep_give_back_memory(void);
 
 #endif

@@ -181,13 +181,26 @@ struct FleetWatchCommand: ParsableCommand {
             let watch = try Fleet.reporting { () throws(RegistryFailure) in
                 try fleet.registry.watch(prefixes: [fleet.paths.sessions], from: listing.revision)
             }
-            switch watch.next(within: 240_000, or: -1, -1) {
-            // The list keeps the server's token.
-            case .changed, .nothing: backoff.reset()
-            // A watch that is refused at once is asked for less and less often.
-            case .ended: ShortPause.take(milliseconds: backoff.pause(random: UInt32.random(in: 0..<1000)))
+            if FleetWatchCommand.wait(watch) {
+                backoff.reset()
+            } else {
+                // A watch that is refused at once is asked for less and less often.
+                ShortPause.take(milliseconds: backoff.pause(random: UInt32.random(in: 0..<1000)))
             }
         }
+    }
+
+    /// Waits for a change, or for the time after which a list keeps the server's token. Returns false if the watch has ended.
+    private static func wait(_ watch: any RegistryWatch) -> Bool {
+        let end = Deadline(milliseconds: 240_000)
+        while !end.hasPassed {
+            switch watch.next(within: end.remainingMilliseconds, or: -1, -1) {
+            case .nothing: continue
+            case .changed: return true
+            case .ended: return false
+            }
+        }
+        return true
     }
 
     private func show(

@@ -69,7 +69,8 @@ package enum EtcdAnswers {
         return RegistryFailure(
             kind,
             TokenKeepError(
-                .unavailable, "\(server) answered \(status)\(words)", module: "registry", hint: "try again later"))
+                .unavailable, "\(server) answered \(status)\(words)", module: "registry",
+                hint: kind == .away ? "try again later" : "check the address: an endpoint is that of etcd's clients"))
     }
 
     static let commonName = TokenKeepError(

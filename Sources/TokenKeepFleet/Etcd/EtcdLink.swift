@@ -122,15 +122,16 @@ final class EtcdLink {
 
     private func away(_ endpoint: WebAddress, _ words: String) -> RegistryFailure {
         let ended = endedCertificate(endpoint)
+        let wasReached = tokenkeep_link_was_reached(link) != 0
         // Without a connection the server did not see the certificate.
-        if let ended, tokenkeep_link_was_reached(link) != 0 { return ended }
+        if let ended, wasReached { return ended }
         // A server that wants a certificate closes the connection, and libcurl does not always see its alert.
-        let mayWantCertificate = !endpoint.isPlain && settings.certificateFile == nil
+        let mayWantCertificate = wasReached && !endpoint.isPlain && settings.certificateFile == nil
         return RegistryFailure(
             .away,
             TokenKeepError(
                 .unavailable, "\(endpoint.origin): \(words)", module: "registry",
-                hint: "check the network and the address; the registry may be down"
+                hint: "check the network and the address, http or https; the registry may be down"
                     + (mayWantCertificate ? ", or want a client certificate: --cert FILE --key FILE" : "")
                     + (ended == nil ? "" : "; this device's certificate has ended, too")))
     }
@@ -153,7 +154,15 @@ final class EtcdLink {
                 .certificate,
                 TokenKeepError(
                     .unavailable, "\(server) is not trusted: \(problem)", module: "registry",
-                    hint: "name the authority of its certificate, a PEM file, as ca_file in the fleet's file"))
+                    hint:
+                        "name the authority of its certificate, a PEM file, as ca_file in the fleet's file, and check this machine's clock"
+                ))
+        case TOKENKEEP_LINK_UNUSABLE:
+            return RegistryFailure(
+                .certificate,
+                TokenKeepError(
+                    .invalid, "this device's certificate or its key cannot be used: \(problem)", module: "registry",
+                    hint: "name both, PEM files without a password: certificate and key in the fleet's file"))
         case TOKENKEEP_LINK_REFUSED:
             return endedCertificate(endpoint)
                 ?? RegistryFailure(

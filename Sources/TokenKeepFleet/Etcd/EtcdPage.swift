@@ -2,7 +2,7 @@
 package struct EtcdPage {
     package let revision: Int64
     package let cluster: UInt64
-    /// The entries whose key is text and whose value a device may have written.
+    /// The entries whose key is text. A value that is longer than a device writes is empty here, and opens as none.
     package private(set) var entries: [RegistryEntry] = []
     /// The bytes of all keys, and of the values of ``entries``.
     package private(set) var length = 0
@@ -22,8 +22,9 @@ package struct EtcdPage {
             else { return nil }
             start = key + [0]
             length += key.count
-            // A key that is no text is none of ours, nor is a value that we would not have written.
-            guard let entry, entry.value.count <= EtcdRegistry.longestValue else { continue }
+            // A key that is no text is none of ours.
+            guard var entry else { continue }
+            if entry.value.count > EtcdRegistry.longestValue { entry.value = [] }
             length += entry.value.count
             entries.append(entry)
         }

@@ -80,7 +80,7 @@ package final class EtcdRegistry: Registry {
 
     static func nonsense(_ server: WebAddress) -> RegistryFailure {
         RegistryFailure(
-            .fault,
+            .away,
             TokenKeepError(
                 .unavailable, "the answer of \(server.origin) is not that of a registry", module: "registry",
                 hint: "check the address: an endpoint is that of etcd's clients"))
@@ -98,8 +98,12 @@ package final class EtcdRegistry: Registry {
             switch outcome {
             case .answer(let status, let json, let message, _):
                 noteClock()
-                guard EtcdAnswers.isOutage(status, message) else { return (status, json, message) }
-                last = EtcdAnswers.failure(status, message, from: current.origin, isAdmin: isAdmin)
+                let isNonsense = status < 200 || (status == 200 && json == nil)
+                guard isNonsense || EtcdAnswers.isOutage(status, message) else { return (status, json, message) }
+                last =
+                    isNonsense
+                    ? EtcdRegistry.nonsense(current)
+                    : EtcdAnswers.failure(status, message, from: current.origin, isAdmin: isAdmin)
             case .failure(let failure): last = failure
             }
             leaveEndpoint()
@@ -182,15 +186,20 @@ package final class EtcdRegistry: Registry {
     package func list(prefix: String, keysOnly: Bool) throws(RegistryFailure) -> RegistryListing {
         var listing = RegistryListing()
         var start = Array(prefix.utf8)
-        var length = 0
+        var (length, limit) = (0, EtcdRegistry.page)
         let deadline = Deadline(milliseconds: EtcdRegistry.listLimit)
         for _ in 0..<EtcdRegistry.mostPages {
             guard !deadline.hasPassed else { throw unending() }
-            let body = EtcdWire.range(
-                from: start, to: EtcdWire.end(ofPrefix: prefix), limit: EtcdRegistry.page, keysOnly: keysOnly,
-                revision: listing.revision)
-            let answer = try post("/v3/kv/range", body)
-            guard let page = EtcdPage(answer, prefix: prefix, from: start) else { throw EtcdRegistry.nonsense(current) }
+            let page: EtcdPage
+            do throws(RegistryFailure) {
+                page = try self.page(prefix, from: start, limit, keysOnly: keysOnly, revision: listing.revision)
+            } catch {
+                // Somebody wrote values that are longer than a device's: fewer of them fit into an answer.
+                guard error.kind == .tooLong, limit > 1 else { throw error }
+                limit = max(1, limit / 4)
+                continue
+            }
+            limit = min(EtcdRegistry.page, limit * 2)
             if listing.revision == 0 { (listing.revision, listing.cluster) = (page.revision, page.cluster) }
             length += page.length
             guard length <= EtcdRegistry.longestList else { throw unending() }
@@ -199,6 +208,16 @@ package final class EtcdRegistry: Registry {
             start = next
         }
         throw unending()
+    }
+
+    private func page(
+        _ prefix: String, from start: [UInt8], _ limit: Int, keysOnly: Bool, revision: Int64
+    ) throws(RegistryFailure) -> EtcdPage {
+        let body = EtcdWire.range(
+            from: start, to: EtcdWire.end(ofPrefix: prefix), limit: limit, keysOnly: keysOnly, revision: revision)
+        let answer = try post("/v3/kv/range", body)
+        guard let page = EtcdPage(answer, prefix: prefix, from: start) else { throw EtcdRegistry.nonsense(current) }
+        return page
     }
 
     private func unending() -> RegistryFailure {

@@ -65,8 +65,8 @@ extension FleetRunner {
         let watch = try registry.watch(prefixes: [paths.orders(of: fleet.device), paths.everywheres], from: revision)
         let presence = max(10, fleet.file.presence / 3)
         var times = Times(presence: presence)
-        tokenkeep_give_back_memory()
         while true {
+            tokenkeep_give_back_memory()
             let event = watch.next(within: times.pause, or: sessions.descriptor, surroundings.network)
             if surroundings.drainNetwork() {
                 registry.disconnect()

@@ -36,6 +36,16 @@ package struct FleetState {
         if obeyed.count > FleetState.mostOrders { obeyed.removeFirst(obeyed.count - FleetState.mostOrders) }
     }
 
+    /// Notes the latest event that was obeyed under a path `everywhere/ACCOUNT`. The oldest are forgotten: they are not obeyed
+    /// after 30 days in any case.
+    package mutating func remember(event at: Int64, of path: String) {
+        handled[path] = at
+        guard handled.count > FleetState.mostOrders, let oldest = handled.min(by: { $0.value < $1.value }) else {
+            return
+        }
+        handled[oldest.key] = nil
+    }
+
     /// Notes the registry that answered. Another one, or one whose revision went back, knows nothing of what was
     /// published. What was obeyed stays so.
     package mutating func meet(cluster: UInt64, revision: Int64) {

@@ -74,7 +74,8 @@ package enum JoinCode {
         let invitation = try Invitation(plaintext)
         guard now <= invitation.endsAt else {
             throw TokenKeepError(
-                .expired, "the join code is not valid any more", hint: "make another: tokenkeep fleet invite")
+                .expired, "the join code is not valid any more",
+                hint: "make another: tokenkeep fleet invite; and check this machine's clock")
         }
         return invitation
     }

@@ -4,7 +4,7 @@ package import TokenKeepCore
 package struct RegistryEntry: Sendable, Equatable {
     /// The path.
     package let key: String
-    package let value: [UInt8]
+    package var value: [UInt8]
     /// The registry's revision at the last change of the key.
     package let changedAt: Int64
     /// The lease with which the key ends; 0 for none.
@@ -41,7 +41,7 @@ package enum RegistryChange: Sendable {
 /// A failed call of the registry.
 package struct RegistryFailure: Error {
     package enum Kind: Sendable {
-        /// Nobody answered, or the cluster has no leader. What was sent may have been done.
+        /// No registry answered, or the cluster has no leader. What was sent may have been done.
         case away
         /// The certificate of the server or of this device.
         case certificate
