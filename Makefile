@@ -89,6 +89,8 @@ verify: test-deps
 verify-part: test-deps
 	@part=$$(scripts/part-of-commit.sh $(PARTS)) && scripts/goals.py build-tests/stage "verify-$$part"
 
+# 50 rounds of the races, or as many as an hour allows.
+verify-faults: export TOKENKEEP_RACES = --rounds 50 --minutes 60
 verify-faults: test-faults
 	TOKENKEEP_EVERY_MOMENT=1 Tests/CLI/run.sh $(STAGE)/bin/tokenkeep import_killed
 	TOKENKEEP_EVERY_MOMENT=1 Tests/Tools/run.py $(STAGE)/bin a_killed_setup random_bytes a_request_that_is_cut
@@ -420,6 +422,7 @@ test-faults: test-deps stage
 
 # The same at every fifth moment.
 test-faults-short: export TOKENKEEP_FAULTS_SHARE = 5
+test-faults-short: export TOKENKEEP_RACES = --rounds 1
 test-faults-short: test-faults
 
 test-faults-modules: test-deps stage
@@ -429,7 +432,7 @@ test-faults-vault: test-deps stage
 	Tests/Faults/moves.py $(STAGE)/bin/tokenkeep
 	Tests/Faults/passwords.py $(STAGE)/bin/tokenkeep
 	Tests/Faults/attacker.py $(STAGE)/bin/tokenkeep
-	Tests/Faults/races.py $(STAGE)/bin/tokenkeep
+	Tests/Faults/races.py $(STAGE)/bin/tokenkeep $(TOKENKEEP_RACES)
 	Tests/Faults/sealed.py $(STAGE)
 
 # Histories on a real keyring with another program and a clock that jumps.

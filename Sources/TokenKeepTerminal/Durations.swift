@@ -1,10 +1,10 @@
 package import TokenKeepCore
 
-/// Reads durations: a whole number and its unit, `500ms`, `5s`, `2m`, `1h`, `30d`.
+/// Reads durations: a whole number and its unit, `500ms`, `5s`, `2m`, `1h`, `30d`. A number without a unit is seconds.
 package enum Durations {
-    /// Reads a timeout in milliseconds, at least 1. A number without a unit is seconds.
+    /// Reads a timeout in milliseconds, at least 1.
     package static func timeout(_ text: String) throws(TokenKeepError) -> UInt32 {
-        guard let milliseconds = milliseconds(text) ?? milliseconds(text + "s") else {
+        guard let milliseconds = milliseconds(text) else {
             throw TokenKeepError(
                 .invalid, "the timeout is not a duration", hint: "a number and its unit: 500ms, 5s, 2m")
         }
@@ -22,9 +22,9 @@ package enum Durations {
         return overflow ? nil : product
     }
 
-    /// Reads the duration of an option in milliseconds. A number without a unit is seconds.
+    /// Reads the duration of an option in milliseconds.
     package static func milliseconds(_ text: String, of option: String) throws(TokenKeepError) -> Int64 {
-        guard let milliseconds = milliseconds(text) ?? milliseconds(text + "s") else { throw refusal(of: option) }
+        guard let milliseconds = milliseconds(text) else { throw refusal(of: option) }
         return milliseconds
     }
 
@@ -34,6 +34,6 @@ package enum Durations {
     }
 
     private static let factors: [String: Int64] = [
-        "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000,
+        "ms": 1, "": 1000, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000,
     ]
 }

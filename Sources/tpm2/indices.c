@@ -10,6 +10,14 @@
 /* The limit for a user with all his subordinate uids, so that room is left for other users. */
 #define INDICES_OF_OWNER 8
 #define UIDS             0x100000u
+/* Indices without data that keep room in the TPM, with the numbers of a uid that no user has. They give way
+ * to owners who have indices already, and to root: the last two to root alone. */
+#define RESERVE_UID       ((uid_t)-1)
+#define RESERVED_INDICES  4
+#define RESERVED_FOR_ROOT 2
+/* With more indices an owner needs no room of the reserve: a vault has two, and a third one while its keys
+ * change. */
+#define INDICES_OF_VAULT 3
 #define ATTRIBUTES_MASK  (~(TPMA_NV_WRITTEN | TPMA_NV_WRITELOCKED))
 
 enum { STATE_WRITTEN = 1, STATE_LOCKED = 2 };
@@ -198,6 +206,54 @@ static struct outcome define_free(struct device *device, const struct request *r
     return outcome_for(REASON_NO_SPACE);
 }
 
+/* Defines those reserved indices that are missing. REASON_NO_SPACE: the TPM has no room for them. */
+static struct outcome fill_reserve(struct device *device) {
+    static const uint8_t nothing[AUTH_LENGTH];
+    const struct request request = {
+        .kind = KIND_RESERVE, .auth = nothing, .tag = nothing, .data_length = ANCHOR_MAX};
+    for (unsigned place = 0; place < RESERVED_INDICES; place++) {
+        struct index index;
+        struct outcome outcome = look_up(device, number_of(RESERVE_UID, place), &index);
+        bool is_missing = outcome.reason == REASON_NONE && index.handle == ESYS_TR_NONE;
+        if (is_missing)
+            outcome = define(device, &request, RESERVE_UID, number_of(RESERVE_UID, place), &index.handle);
+        forget(device, &index);
+        /* Another process may have defined the index since look_up. */
+        if (outcome.reason != REASON_NONE && outcome_plain_code(outcome.code) != TPM2_RC_NV_DEFINED)
+            return outcome;
+    }
+    return outcome_ok;
+}
+
+/* Undefines one of the first `count` reserved indices. REASON_NO_SPACE: none of them is there. */
+static struct outcome give_way(struct device *device, unsigned count) {
+    static const uint8_t nothing[TAG_LENGTH];
+    for (unsigned place = 0; place < count; place++) {
+        struct index index;
+        struct outcome outcome = look_up(device, number_of(RESERVE_UID, place), &index);
+        bool is_there = outcome.reason == REASON_NONE && index.handle != ESYS_TR_NONE &&
+                        is_owned(&index.public.nvPublic, KIND_RESERVE, RESERVE_UID, nothing);
+        if (is_there)
+            outcome = undefine(device, &index.handle);
+        forget(device, &index);
+        if (is_there || outcome.reason != REASON_NONE)
+            return outcome;
+    }
+    return outcome_for(REASON_NO_SPACE);
+}
+
+/* Defines a free index. In a TPM without room, `reserve` indices of the reserve give way. */
+static struct outcome define_with_reserve(struct device *device, const struct request *request, uid_t uid,
+                                          unsigned reserve, TPM2_HANDLE *number, ESYS_TR *handle) {
+    struct outcome outcome = define_free(device, request, uid, number, handle);
+    while (outcome_plain_code(outcome.code) == TPM2_RC_NV_SPACE) {
+        outcome = give_way(device, reserve);
+        if (outcome.reason == REASON_NONE)
+            outcome = define_free(device, request, uid, number, handle);
+    }
+    return outcome;
+}
+
 /* Looks up an index, and tells whether a uid of that owner owns the index. */
 static struct outcome look_at(struct device *device, TPM2_HANDLE number, uid_t owner, bool *is_theirs) {
     struct index index;
@@ -209,11 +265,11 @@ static struct outcome look_at(struct device *device, TPM2_HANDLE number, uid_t o
     return outcome;
 }
 
-/* Refuses an owner who already has INDICES_OF_OWNER indices. */
-static struct outcome check_owner(struct device *device, uid_t owner) {
+/* Counts an owner's indices; to INDICES_OF_OWNER at most. */
+static struct outcome count_indices(struct device *device, uid_t owner, unsigned *count) {
     TPM2_HANDLE next = FIRST_INDEX;
     TPMI_YES_NO has_more = TPM2_YES;
-    unsigned count = 0;
+    *count = 0;
     while (has_more == TPM2_YES) {
         TPMS_CAPABILITY_DATA *found = NULL;
         TSS2_RC code = Esys_GetCapability(device->esys, ESYS_TR_NONE, ESYS_TR_NONE, ESYS_TR_NONE,
@@ -230,8 +286,8 @@ static struct outcome check_owner(struct device *device, uid_t owner) {
             struct outcome outcome = look_at(device, next - 1, owner, &is_theirs);
             if (outcome.reason != REASON_NONE)
                 return outcome;
-            if (is_theirs && ++count == INDICES_OF_OWNER)
-                return outcome_for(REASON_NO_SPACE);
+            if (is_theirs && ++*count == INDICES_OF_OWNER)
+                return outcome_ok;
         }
         if (handles.count == 0)
             break;
@@ -239,13 +295,30 @@ static struct outcome check_owner(struct device *device, uid_t owner) {
     return outcome_ok;
 }
 
+/* Defines a free index for a uid whose owner has fewer than INDICES_OF_OWNER. */
+static struct outcome define_for_owner(struct device *device, const struct request *request, uid_t uid,
+                                       TPM2_HANDLE *number, ESYS_TR *handle) {
+    uid_t owner = owner_of(uid);
+    unsigned count;
+    struct outcome outcome = count_indices(device, owner, &count);
+    if (outcome.reason != REASON_NONE)
+        return outcome;
+    if (count == INDICES_OF_OWNER)
+        return outcome_for(REASON_NO_SPACE);
+    if (owner == 0)
+        return define_with_reserve(device, request, uid, RESERVED_INDICES, number, handle);
+    if (count > 0 && count < INDICES_OF_VAULT)
+        return define_with_reserve(device, request, uid, RESERVED_INDICES - RESERVED_FOR_ROOT, number,
+                                   handle);
+    outcome = fill_reserve(device);
+    return outcome.reason == REASON_NONE ? define_free(device, request, uid, number, handle) : outcome;
+}
+
 struct outcome indices_make(struct device *device, const struct request *request, uid_t uid,
                             struct reply *reply) {
     TPM2_HANDLE number;
     ESYS_TR handle = ESYS_TR_NONE;
-    struct outcome outcome = check_owner(device, owner_of(uid));
-    if (outcome.reason == REASON_NONE)
-        outcome = define_free(device, request, uid, &number, &handle);
+    struct outcome outcome = define_for_owner(device, request, uid, &number, &handle);
     if (outcome.reason != REASON_NONE)
         return outcome;
     outcome = write_data(device, request, handle);

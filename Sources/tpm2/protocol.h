@@ -30,7 +30,8 @@ enum operation {
 };
 
 /* The kind of an NV index: device bytes are written once; the vault's anchor is written again and again. */
-enum kind { KIND_DEVICE_BYTES = 1, KIND_ANCHOR = 2 };
+/* No request names KIND_RESERVE. */
+enum kind { KIND_DEVICE_BYTES = 1, KIND_ANCHOR = 2, KIND_RESERVE = 3 };
 
 /* Statuses of replies, with the numbers of tokenkeep/types.h. */
 enum status {

@@ -32,18 +32,20 @@ for text in 2030-12-31 2030-12-31T18:00:00Z 2030-12-31T18:00Z '2030-12-31 18:00:
 done
 for text in '' tomorrow 2030 2030-12 2030-13-01 2030-02-30 2027-02-29 2030-12-31T18:00:00 2030-12-31T25:00Z \
     2030-12-31T18:60Z 2030-12-31T18:00:60Z 2030-12-31T18:00+24:00 2030-12-31Z ' 2030-12-31' '٢030-12-31' 1924970400 @ @0 \
-    @x @-5 @253402300800 @99999999999999999999 + +5 +h +1500ms +-1h +1y +9999999d +106751991168d 30d; do
+    @x @-5 @253402300800 @99999999999999999999 + +h +1500ms +-1h +1y +9999999d +106751991168d 30d; do
     expiry "$text"
 done 2>&1 | grep -v '^hint:'
 title "from now"
-before=$(date +%s)
-printf x | "$TOKENKEEP" save expiry ann --expires +12h
-after=$(date +%s)
-"$TOKENKEEP" list expiry --json | python3 -c '
+for text in +12h +43200; do
+    before=$(date +%s)
+    printf x | "$TOKENKEEP" save expiry ann --expires "$text"
+    after=$(date +%s)
+    "$TOKENKEEP" list expiry --json | python3 -c '
 import datetime, json, sys
 ends = datetime.datetime.fromisoformat(json.load(sys.stdin)["items"][0]["expires_at"]).timestamp() - 12 * 3600
 print("12 hours from now" if int(sys.argv[1]) <= ends <= int(sys.argv[2]) else f"wrong: {ends} {sys.argv[1:]}")' \
-    "$before" "$after"
+        "$before" "$after"
+done
 
 title "attributes"
 save --attribute wrong

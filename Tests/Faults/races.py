@@ -1,20 +1,27 @@
 #!/usr/bin/python3
 """Changes of a vault's keys beside calls that read them: no call is CORRUPT, and no restart is needed afterwards.
 
-Usage: races.py PROGRAM [ROUNDS [CALL [CHANGE]]]
+Usage: races.py PROGRAM [--rounds ROUNDS] [--minutes MINUTES] [CALL [CHANGE]]
 
-Each pair of a call and a change is played ROUNDS times (2 if not given): the call is made again and again while the change is
-under way. Where user namespaces are allowed, the change is also made in one, as in a container: its kernel keyring is another one.
-The machine key of "device" is that of a /var/lib of its own, which root alone can mount.
+Each pair of a call and a change is played ROUNDS times (2 if not given), all pairs in each round: the call is made again and
+again while the change is under way. After MINUTES no other pair begins, and the number of whole rounds is told. The first round
+is always whole. Where user namespaces are allowed, the change is also made in one, as in a container: its kernel keyring is
+another one. With swtpm, a vault whose anchor a TPM has plays those changes that begin with a password. The machine key of "device" is
+that of a /var/lib of its own, which root alone can mount.
 """
+import argparse
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 import passwords
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "TPM"))
+from world import SoftwareTPM  # noqa: E402: its folder must be on the path first
 
 OK, NOT_FOUND, LOCKED, UNAVAILABLE, DENIED, CONFLICT, CORRUPT = 0, 1, 3, 4, 5, 6, 7
 # The password before and after each change; None for no password.
@@ -38,6 +45,23 @@ CALLS = {
 }
 
 
+class BoundMachine(passwords.Machine):
+    """Its vault is bound to a TPM, which knows the header in force."""
+
+    changes = {
+        "remove": ("password", "remove", "--destroy-items", "--stdin"), "device": ("device", "re-bind", "--stdin")}
+
+    def __init__(self, work, tpm, **environment):
+        self.tpm = tpm
+        super().__init__(work, TOKENKEEP_TCTI=tpm.tcti, **environment)
+
+    def bind(self, password):
+        self.tpm.tool("tpm2_clear")
+        self.expect("device", "choose", "tpm2", "--stdin", input=password + "\n")
+        self.expect("save", "s", "dan", "--level", "after-first-unlock-this-device-only", input="token of dan")
+        assert "544b4e5602" in self.tpm.tool("tpm2_nvreadpublic").lower(), "the TPM has no anchor"
+
+
 def prepare(machine, password):
     """The vault with this password, or with none, unlocked."""
     machine.leave()
@@ -45,6 +69,8 @@ def prepare(machine, password):
     machine.save_items()
     if password:
         machine.expect("password", "set", "--stdin", input=password + "\n")
+    if isinstance(machine, BoundMachine):
+        machine.bind(password)
     machine.expect("session", "begin", "api", "eve", input=TOKENS)
 
 
@@ -63,6 +89,8 @@ def call(machine, name, password):
 def play(machine, call_name, change_name, wrapper=()):
     before, after, arguments, input = CHANGES[change_name]
     prepare(machine, before)
+    if isinstance(machine, BoundMachine):
+        arguments = machine.changes.get(change_name, arguments)
     if "CODE" in input:
         code = machine.expect("recovery", "create", "--stdin", input=before + "\n")
         input = input.replace("CODE", code.strip())
@@ -98,39 +126,78 @@ def enter_machine():
     return True
 
 
+def places(work):
+    """Where changes are made: a machine, what starts the program there, and the place's name."""
+    machine = passwords.Machine(work, TK=passwords.PROGRAM)
+    found = [(machine, (), "here")]
+    if has_user_namespaces():
+        found.append((machine, ("unshare", "--user", "--map-root-user"), "in a user namespace"))
+    if shutil.which("swtpm") and shutil.which("tpm2_clear"):
+        os.mkdir(work + "/bound")
+        found.append((BoundMachine(work + "/bound", SoftwareTPM(), TK=passwords.PROGRAM), (), "with a TPM"))
+    else:
+        print("skipped: no swtpm or tpm2-tools: no vault has its anchor in a TPM")
+    return found
+
+
+def pairs(found, calls, changes, has_device):
+    if not has_device and "device" in changes:
+        print("skipped: only root may mount a /var/lib with a machine key")
+    for change in changes:
+        for call_name in calls:
+            for machine, wrapper, place in found:
+                is_bound = isinstance(machine, BoundMachine)
+                # Without a password nothing proves to another machine who made a later era, and a vault is bound to no device.
+                if wrapper and change == "remove" or is_bound and CHANGES[change][0] is None:
+                    continue
+                if change != "device" or has_device or is_bound:
+                    yield machine, wrapper, place, call_name, change
+
+
+def play_rounds(played, rounds, seconds):
+    """The first problem of each pair that has one, and how many rounds were whole."""
+    problems, start = {}, time.monotonic()
+    for number in range(rounds):
+        for machine, wrapper, place, call_name, change in played:
+            if number and seconds and time.monotonic() - start > seconds:
+                return problems, number
+            try:
+                play(machine, call_name, change, wrapper)
+            except AssertionError as problem:
+                problems.setdefault((call_name, change, place), f"round {number}: {problem}")
+                machine.start_anew()
+    return problems, rounds
+
+
+def options():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--minutes", type=float, default=0)
+    parser.add_argument("call", nargs="?", choices=CALLS)
+    parser.add_argument("change", nargs="?", choices=CHANGES)
+    return parser.parse_intermixed_args()
+
+
 def main():
+    given = options()
     passwords.tests_clock.require()
     has_device = enter_machine()
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 2
-    calls, changes = (sys.argv[3:4] or CALLS), (sys.argv[4:5] or CHANGES)
     work = tempfile.mkdtemp(prefix="tokenkeep-races-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
-    machine = passwords.Machine(work, TK=passwords.PROGRAM)
-    elsewhere = [((), "here")]
-    if has_user_namespaces():
-        elsewhere.append((("unshare", "--user", "--map-root-user"), "in a user namespace"))
-    failed = played = 0
-    for change in changes:
-        if change == "device" and not has_device:
-            print("skipped: only root may mount a /var/lib with a machine key")
-            continue
-        for name in calls:
-            for wrapper, place in elsewhere:
-                # Without a password nothing proves to another machine who made a later era.
-                if wrapper and change == "remove":
-                    continue
-                problem = None
-                for number in range(rounds):
-                    try:
-                        play(machine, name, change, wrapper)
-                    except AssertionError as found:
-                        problem = problem or f"round {number}: {found}"
-                        machine.start_anew()
-                played, failed = played + 1, failed + bool(problem)
-                print(f"{'FAIL' if problem else 'ok  '} {name} beside {change}, {place}{': ' if problem else ''}{problem or ''}", flush=True)
-    machine.leave()
+    found = places(work)
+    played = list(pairs(found, [given.call] if given.call else CALLS, [given.change] if given.change else CHANGES, has_device))
+    problems, rounds = play_rounds(played, given.rounds, given.minutes * 60)
+    for _, _, place, call_name, change in played:
+        problem = problems.get((call_name, change, place))
+        print(f"{'FAIL' if problem else 'ok  '} {call_name} beside {change}, {place}{': ' if problem else ''}{problem or ''}")
+    for machine in {id(machine): machine for machine, _, _ in found}.values():
+        machine.leave()
+        if isinstance(machine, BoundMachine):
+            machine.tpm.close()
     shutil.rmtree(work, ignore_errors=True)
-    print(f"{played - failed} passed, {failed} failed")
-    return 1 if failed or not played else 0
+    print(f"{rounds} whole rounds of {given.rounds}")
+    print(f"{len(played) - len(problems)} passed, {len(problems)} failed")
+    return 1 if problems or not played else 0
 
 
 if __name__ == "__main__":

@@ -57,6 +57,7 @@ EXCEPTIONS = {
     "Examples/fake_pinentry.py": ENDLESS,
     "Faults/gate.c": PATIENCE,
     "Faults/kill_at.c": "a call that is slow on purpose; nothing waits for it",
+    "Faults/races.py": "plays rounds as long as it is told",
     "Faults/run.py": SHOWN,
     "Faults/serve.c": SHOWN,
     "Faults/threadless.c": SHOWN,

@@ -74,6 +74,43 @@ class Users(Helping):
         for uid in (BOB, 69999, 70100, 80000):
             self.index(helper.client(uid).learn().make(Key()))
 
+    def test_a_full_tpm_keeps_room_for_who_has_indices_and_for_root(self):
+        self.index(self.ann.make(Key()))
+        self.tpm.fill()
+        # Who has no index gets none, however often he asks, and the reserve stays.
+        for _ in range(3):
+            self.refused(self.bob.make(Key()), "no-space")
+        # A vault has two indices, and a third one while its keys change.
+        for _ in range(2):
+            self.index(self.ann.make(Key()))
+        self.refused(self.ann.make(Key()), "no-space")
+        self.refused(self.bob.make(Key()), "no-space")
+        self.assertEqual(len(self.ann.list()), 3)
+        for _ in range(2):
+            self.index(self.root.make(Key()))
+        self.assertEqual(self.bob.list(), [])
+
+    def test_root_gets_the_whole_reserve(self):
+        self.index(self.ann.make(Key()))
+        self.tpm.fill()
+        for _ in range(4):
+            self.index(self.root.make(Key()))
+        self.refused(self.ann.make(Key()), "no-space")
+
+    def test_who_comes_first_makes_the_reserve_again(self):
+        key = Key()
+        index = self.index(self.ann.make(key))
+        self.tpm.fill()
+        self.index(self.ann.make(Key()))
+        self.refused(self.bob.make(Key()), "no-space")
+        for number in range(2):
+            self.tpm.tool("tpm2_nvundefine", hex(0x01500000 + number))
+        self.index(self.bob.make(Key()))
+        self.tpm.fill()
+        for _ in range(2):
+            self.index(self.bob.make(Key()))
+        self.assertEqual(self.done(self.ann.read(key, index)), key.secret)
+
     def test_subordinate_uids_have_the_requests_of_their_user(self):
         helper = Helper(PROGRAM, self.tpm.tcti, f"{ANN}:70000:100\n")
         self.addCleanup(helper.close)

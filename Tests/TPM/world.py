@@ -100,6 +100,14 @@ class SoftwareTPM:
         self.tool("tpm2_evictcontrol", "-Q", "-C", "o", "-c", "srk.ctx", "0x81000001")
         self.tool("tpm2_flushcontext", "-t")
 
+    def fill(self):
+        """Leaves no room for another index."""
+        number = 0x01500000
+        for size in ("2048", "16"):
+            while self.tool("tpm2_nvdefine", hex(number), "-s", size, check=False):
+                number += 1
+        assert number > 0x01500000
+
     def handles(self):
         """What is loaded into the TPM: transient objects and sessions."""
         return [line for kind in ("handles-transient", "handles-loaded-session")

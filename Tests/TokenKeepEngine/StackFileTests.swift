@@ -190,6 +190,8 @@ import TokenKeepCore
         #expect(
             try open("load required secret-service timeout=1s\nany required memory\nsave required secret-service").count
                 == 2)
+        // A number without a unit is seconds.
+        #expect(try open("any required secret-service timeout=5") == ["secret-service"])
     }
 }
 

@@ -25,4 +25,11 @@ import TokenKeepCore
             SignInCommand.text(name, provider: "my idp")
                 == #"tokenkeep session login 'a $b' 'o'\''neil' --provider 'my idp' --namespace 'a;b'"#)
     }
+
+    @Test func aQuoteWithACombiningMarkDoesNotEndTheWord() throws {
+        let name = try ItemName(service: "a", account: "o'\u{301}; id #")
+        #expect(
+            Array(SignInCommand.text(name, provider: nil).utf8)
+                == Array("tokenkeep session begin a 'o'\\''\u{301}; id #'".utf8))
+    }
 }

@@ -40,11 +40,24 @@ enum PasswordInput {
         try HiddenInput.ask(question, .password)
     }
 
-    /// Asks for a new password, which the user types twice, and says what a weak one means.
-    static func newPassword() throws(TokenKeepError) -> SecretBytes {
+    /// Reads a new password from a line of standard input or `source`, else asks the user, who types it twice. Says what
+    /// a weak password means.
+    static func newPassword(
+        inInput: Bool = false, or source: PasswordSource? = nil
+    ) throws(TokenKeepError) -> SecretBytes {
+        guard inInput || source != nil else {
+            explainWeakness()
+            return try twice("new password of the vault: ", .password)
+        }
+        let password = try line(inInput: inInput, or: source, orAsk: password)
+        explainWeakness()
+        return password
+    }
+
+    /// Says what a weak password means: once for each new password, wherever it comes from.
+    static func explainWeakness() {
         Terminal.explain(
             "who has the disk or a backup can try as many passwords as he likes: a short or common one is found")
-        return try twice("new password of the vault: ", .password)
     }
 
     /// Asks for the passphrase of an existing export.

@@ -82,6 +82,6 @@ struct NewPasswordOptions: ParsableArguments {
 
     /// The new password: what the options name, else the terminal.
     func password() throws(TokenKeepError) -> SecretBytes {
-        try PasswordInput.line(inInput: false, or: source(), orAsk: PasswordInput.newPassword)
+        try PasswordInput.newPassword(or: source())
     }
 }

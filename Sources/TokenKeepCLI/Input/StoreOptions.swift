@@ -13,7 +13,7 @@ struct StoreOptions: StoreOpening {
             "A configured stack by its name, or a stack in place: \"any required vault\".", valueName: "stack"))
     var stack: String?
 
-    @Option(help: ArgumentHelp("The longest that the call may take: 500ms, 5s, 2m.", valueName: "duration"))
+    @Option(help: ArgumentHelp("The longest that the call may take: 5 (seconds), 500ms, 2m.", valueName: "duration"))
     var timeout: String?
 
     @Flag(help: "Let a module ask you for something: the keyring to be unlocked, the vault for its password.")
@@ -65,10 +65,20 @@ struct StoreOptions: StoreOpening {
     func password(
         inInput: Bool, orAsk ask: () throws(TokenKeepError) -> SecretBytes = PasswordInput.password
     ) throws(TokenKeepError) -> SecretBytes {
+        try refuseTwoPasswords(inInput)
+        return try PasswordInput.line(inInput: inInput, or: passwordOptions.source(), orAsk: ask)
+    }
+
+    /// A new password of the vault, from the same sources as ``password(inInput:orAsk:)``. The user types it twice.
+    func newPassword(inInput: Bool) throws(TokenKeepError) -> SecretBytes {
+        try refuseTwoPasswords(inInput)
+        return try PasswordInput.newPassword(inInput: inInput, or: passwordOptions.source())
+    }
+
+    private func refuseTwoPasswords(_ inInput: Bool) throws(TokenKeepError) {
         guard !inInput || !passwordOptions.isGiven else {
             throw TokenKeepError(.invalid, "--stdin excludes --password-file and --password-fd")
         }
-        return try PasswordInput.line(inInput: inInput, or: passwordOptions.source(), orAsk: ask)
     }
 }
 

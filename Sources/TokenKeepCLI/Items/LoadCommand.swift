@@ -48,7 +48,8 @@ struct LoadCommand: ParsableCommand {
     var unexpired = false
 
     @Option(
-        help: ArgumentHelp("Refuse an item that expires within this time: 60s, 5m, 1h.", valueName: "duration"))
+        help: ArgumentHelp("Refuse an item that expires within this time: 60 (seconds), 5m, 1h.", valueName: "duration")
+    )
     var freshFor: String?
 
     @OptionGroup

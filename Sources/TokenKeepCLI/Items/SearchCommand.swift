@@ -29,7 +29,7 @@ struct SearchCommand: ParsableCommand {
     @Flag(help: "Write a JSON object: items, and locked_collections.")
     var json = false
 
-    @Option(help: ArgumentHelp("The longest that the search may take: 500ms, 5s, 2m.", valueName: "duration"))
+    @Option(help: ArgumentHelp("The longest that the search may take: 5 (seconds), 500ms, 2m.", valueName: "duration"))
     var timeout: String?
 
     func run() throws {

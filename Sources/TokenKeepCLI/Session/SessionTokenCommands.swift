@@ -27,7 +27,7 @@ struct SessionTokenCommand: ParsableCommand {
 
     @Option(
         name: .customLong("min-ttl"),
-        help: ArgumentHelp("The token shall last so long: 60, 60s, 5m.", valueName: "duration"))
+        help: ArgumentHelp("The token shall last so long: 60 (seconds), 5m, 1h.", valueName: "duration"))
     var minTTL: String?
 
     @OptionGroup

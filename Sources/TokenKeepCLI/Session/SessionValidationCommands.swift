@@ -38,7 +38,7 @@ struct SessionExtendCommand: ParsableCommand {
     @OptionGroup
     var session: SessionArguments
 
-    @Option(help: ArgumentHelp("Five minutes to 365 days: 300s, 1h, 30d.", valueName: "duration"))
+    @Option(help: ArgumentHelp("Five minutes to 365 days: 300 (seconds), 1h, 30d.", valueName: "duration"))
     var by: String
 
     func run() throws {

@@ -37,7 +37,7 @@ struct PasswordCommand: CommandGroup {
         var options: StoreOptions
 
         func run(_ store: Store) throws {
-            let password = try options.password(inInput: stdin, orAsk: PasswordInput.newPassword)
+            let password = try options.newPassword(inInput: stdin)
             try changingKeys(of: store) { (progress) throws(TokenKeepError) in
                 try store.passwords.set(password, isDroppingUnknownSlots: slots.dropUnknownSlots, progress: progress)
             }
@@ -85,6 +85,7 @@ struct PasswordCommand: CommandGroup {
                     throw TokenKeepError(.invalid, "--stdin gives both passwords: it excludes files and descriptors")
                 }
                 let lines = try PasswordInput.lines(2)
+                PasswordInput.explainWeakness()
                 return (lines[0], lines[1])
             }
             let present = try options.password(inInput: false) { () throws(TokenKeepError) in

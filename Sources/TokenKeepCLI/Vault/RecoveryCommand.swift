@@ -81,9 +81,10 @@ struct RecoveryCommand: CommandGroup {
             }
             guard let source = newPasswordOptions.source() else {
                 let lines = try PasswordInput.lines(2)
+                PasswordInput.explainWeakness()
                 return (lines[0], lines[1])
             }
-            return (try PasswordInput.lines(1)[0], try source.read())
+            return (try PasswordInput.lines(1)[0], try PasswordInput.newPassword(or: source))
         }
     }
 }

@@ -12,11 +12,11 @@ struct ModuleArguments {
 
     /// Removes and returns the argument `timeout=DURATION`, in milliseconds; nil if there is no such argument.
     ///
-    /// - Throws: ``Status/invalid`` if the value is 0 or is not a duration such as `500ms`, `5s` or `1m`.
+    /// - Throws: ``Status/invalid`` if the value is 0 or is not a duration such as `500ms`, `5s`, `1m` or `5`, which is seconds.
     mutating func takeTimeout() throws(TokenKeepError) -> UInt32? {
         guard let index = rest.firstIndex(where: { $0.hasPrefix("timeout=") }) else { return nil }
         let text = rest.remove(at: index).dropFirst("timeout=".count)
-        let units: [(suffix: String, milliseconds: UInt32)] = [("ms", 1), ("s", 1000), ("m", 60_000)]
+        let units: [(suffix: String, milliseconds: UInt32)] = [("ms", 1), ("s", 1000), ("m", 60_000), ("", 1000)]
         for unit in units where text.hasSuffix(unit.suffix) {
             let digits = text.dropLast(unit.suffix.count)
             // Check the digits first, because UInt32 would also accept a sign.

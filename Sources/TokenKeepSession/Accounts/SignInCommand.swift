@@ -24,7 +24,11 @@ package enum SignInCommand {
             }
         }
         if isPlain, !text.isEmpty { return text }
-        let quote = "'" as Character
-        return "'" + text.split(separator: quote, omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+        // By scalars: a quote with a combining mark is one character, and the shell still takes it as a quote.
+        var quoted = "'"
+        for scalar in text.unicodeScalars {
+            if scalar == "'" { quoted += "'\\''" } else { quoted.unicodeScalars.append(scalar) }
+        }
+        return quoted + "'"
     }
 }
