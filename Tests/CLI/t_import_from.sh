@@ -161,6 +161,9 @@ secrets
 cat export.json
 printf '{"encrypted": true, "data": "sesame"}' >bad.json
 from bitwarden-json bad.json
+printf '{"encrypted": true, "items": [{"name": "2.a|b|c", "login": {"username": "2.u|v|w", "password": "2.sesame|x|y"}}]}' >bad.json
+from bitwarden-json bad.json --remove
+cat bad.json && echo
 from bitwarden-json one.json
 printf '{"items":[{"name":"Six","login":{"username":6,"password":"sesame6"}},{"name":"Seven","login":{"username":"\\ud800","password":"sesame7"}}]}' >bad.json
 from bitwarden-json bad.json

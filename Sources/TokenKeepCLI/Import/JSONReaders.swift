@@ -65,12 +65,12 @@ enum DockerConfigurationReader {
 /// Reads an unencrypted export of Bitwarden in JSON: its logins.
 enum BitwardenReader {
     static func read(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> ForeignEntries {
-        guard let tree = JSONTree.parse(bytes), let items = tree["items"]?.elements else {
-            guard let tree = JSONTree.parse(bytes), tree["encrypted"].map({ word($0, bytes) }) == "true" else {
-                throw ForeignFormat.foreign("it has no list of items")
-            }
+        let tree = JSONTree.parse(bytes)
+        // An export that is encrypted for its account has a list of items, whose texts are ciphertexts.
+        guard tree?["encrypted"].flatMap({ word($0, bytes) }) != "true" else {
             throw ForeignFormat.foreign("it is encrypted; export it without a password")
         }
+        guard let items = tree?["items"]?.elements else { throw ForeignFormat.foreign("it has no list of items") }
         var found = ForeignEntries()
         found.listed = items.map(\.range)
         for (index, item) in items.enumerated() {
