@@ -66,7 +66,7 @@ secrets
 from netrc --remove
 cat home/.netrc; stat -c %a home/.netrc
 for text in 'sesame machine a.example password sesame machine b.example user sesame machine' 'machine c.example login' \
-    'machine d.example password "sesame' 'macdef x'; do
+    'machine d.example password "sesame' 'macdef x' $'machine e.example login x password #sesame # more\nmachine f.example login y password macdef'; do
     echo "$text" >odd
     from netrc odd
 done

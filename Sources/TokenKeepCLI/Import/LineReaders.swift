@@ -121,10 +121,14 @@ struct NetrcReader {
         var next = index + (words[index].means("machine") ? 2 : 1)
         while next < words.count {
             if words[next].means("machine") || words[next].means("default") { return next }
-            let hasValue = ["login", "password", "account"].contains { (name: StaticString) in words[next].means(name) }
-            next += hasValue ? 2 : 1
+            next += NetrcReader.hasValue(words[next]) ? 2 : 1
         }
         return words.count
+    }
+
+    /// Whether the next word is the word's value.
+    private static func hasValue(_ word: Word) -> Bool {
+        ["machine", "login", "password", "account"].contains { (name: StaticString) in word.means(name) }
     }
 
     private func lineEnd(_ position: Int) -> Int {
@@ -138,16 +142,16 @@ struct NetrcReader {
         for line in ForeignLine.all(in: bytes) {
             if line.content.allSatisfy(isSpace) { isMacro = false }
             var rest = line.content
+            // A secret may begin with the sign of a comment.
+            var isValue = false
             while !isMacro {
                 rest = rest.drop(while: isSpace)
-                guard let first = rest.first, first != UInt8(ascii: "#") else { break }
+                guard let first = rest.first, isValue || first != UInt8(ascii: "#") else { break }
                 let end = wordEnd(rest, isQuoted: first == UInt8(ascii: "\""))
                 let word = Word(range: rest.startIndex..<end, line: line.number, content: rest[..<end])
-                if word.means("macdef") {
-                    isMacro = true
-                } else {
-                    words.append(word)
-                }
+                isMacro = !isValue && word.means("macdef")
+                if !isMacro { words.append(word) }
+                isValue = !isValue && hasValue(word)
                 rest = rest[end...]
             }
         }
