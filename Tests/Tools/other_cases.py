@@ -92,6 +92,8 @@ def kubernetes_gets_a_certificate_with_its_key(world):
 def kubernetes_is_told_what_is_missing(world):
     has(run(world, "kubernetes", code=2).err, "no cluster is named")
     has(run(world, "kubernetes", "prod", code=1).err, "no credential of kubernetes:prod is kept")
+    # The command that helps can be pasted.
+    has(run(world, "kubernetes", "a b'$(c)", code=1).err, "tokenkeep save 'kubernetes:a b'\\''$(c)' ''\n")
     has(run(world, "kubernetes", "prod", env={"KUBERNETES_EXEC_INFO": "{"}, code=2).err,
         "KUBERNETES_EXEC_INFO is not one JSON object with each member once")
     world.save("kubernetes:prod", "", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
@@ -153,6 +155,7 @@ def aws_gets_its_keys(world):
     same(json.loads(run(world, "aws").out),
          {"Version": 1, "AccessKeyId": "AKIDEXAMPLE", "SecretAccessKey": "secret"})
     has(run(world, "aws", "other", code=1).err, "no access key of aws:other is kept")
+    has(run(world, "aws", "my own", code=1).err, "tokenkeep save 'aws:my own' ACCESS_KEY_ID\n")
     for account, secret in (("AKID", "a\nb\nc\n"), ("AKID", "\nb"), ("", "a")):
         world.save("aws:odd", account, secret)
         title = f"aws:odd ({account})" if account else "aws:odd"
@@ -188,6 +191,10 @@ def bazel_gets_headers(world):
     world.save("https://pypi.example.com:8443", "ann", "t", "--attribute", "authorization=digest")
     has(ask("https://pypi.example.com:8443/", code=2).err,
         "the attribute authorization of https://pypi.example.com:8443 (ann) is neither basic nor bearer")
+    world.save("https://old.example.com", "", "t", "--expires", "2001-01-01")
+    has(ask("https://old.example.com/", code=6).err, "save a new one: tokenkeep save https://old.example.com ''\n")
+    world.save("https://older.example.com", "a b", "t", "--expires", "2001-01-01")
+    has(ask("https://older.example.com/", code=6).err, "tokenkeep save https://older.example.com 'a b'\n")
     world.save("https://b.example.com", "", b"\xff")
     has(ask("https://b.example.com/", code=2).err, "a string of JSON is not UTF-8")
     for uri in ("cache.example.com", "https://", "https://a b/", "://x", "1 2://x"):

@@ -1,4 +1,5 @@
 import TokenKeepCore
+import TokenKeepTerminal
 
 /// A program of others that a check runs as its own callers would.
 enum AskedProgram {

@@ -1,4 +1,5 @@
 import TokenKeepCore
+import TokenKeepTerminal
 
 /// The check of cargo's credential provider.
 enum CargoHelperCheck {

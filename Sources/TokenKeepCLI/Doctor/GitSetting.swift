@@ -1,3 +1,5 @@
+import TokenKeepTerminal
+
 /// A setting `credential.helper` of git, or that of an address.
 struct GitSetting {
     /// Where the setting is from: `system`, `global`, `local`, `worktree`, or `command` for the environment.

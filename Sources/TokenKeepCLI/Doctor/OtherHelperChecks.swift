@@ -1,5 +1,6 @@
 import TokenKeepCore
 import TokenKeepSession
+import TokenKeepTerminal
 
 /// The checks of the helpers of docker and Python.
 enum OtherHelperChecks {

@@ -1,6 +1,7 @@
 import Glibc
 import TokenKeepCore
 import TokenKeepEngine
+import TokenKeepTerminal
 
 /// The check of files that hold tokens in plain text. Shows path, mode and age, and nothing of their content.
 struct PlainFileCheck {

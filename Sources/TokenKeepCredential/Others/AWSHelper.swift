@@ -1,5 +1,6 @@
 import TokenKeepCore
 import TokenKeepSession
+import TokenKeepTerminal
 
 /// The `credential_process` of AWS's programs: `aws PROFILE`. The account is the access key's id, line 1 of the secret the
 /// secret key, line 2 the session token if there is one.
@@ -8,12 +9,11 @@ enum AWSHelper {
     static func run(_ invocation: inout Invocation) throws {
         let profile = try invocation.nextWord() ?? "default"
         let service = "aws:\(profile)"
+        let command = "tokenkeep save \(ShellWord.quoted(service)) ACCESS_KEY_ID"
         guard let found = try CredentialStore(invocation).credential(of: service, nil) else {
-            throw TokenKeepError(
-                .notFound, "no access key of \(service) is kept", hint: "tokenkeep save \(service) ACCESS_KEY_ID")
+            throw TokenKeepError(.notFound, "no access key of \(service) is kept", hint: command)
         }
-        let hint = "save a new one: tokenkeep save \(service) ACCESS_KEY_ID"
-        try found.checkNotExpired(hint: hint)
+        try found.checkNotExpired(hint: "save a new one: \(command)")
         let lines = try lines(of: found)
         let answer = try JSONValue.object()
         try answer.set("Version", 1)

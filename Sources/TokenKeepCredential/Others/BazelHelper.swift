@@ -1,5 +1,6 @@
 import TokenKeepCore
 import TokenKeepSession
+import TokenKeepTerminal
 
 /// Bazel's credential helper, which uv and others speak, too: `get` answers headers for an address, and their end.
 enum BazelHelper {
@@ -19,7 +20,8 @@ enum BazelHelper {
         let answer = try JSONValue.object()
         let headers = try JSONValue.object()
         if let found = try CredentialStore(invocation).credential(of: origin.text, origin.username) {
-            try found.checkNotExpired(hint: "save a new one: tokenkeep save \(origin.text)")
+            let words = [origin.text, found.account].map(ShellWord.quoted).joined(separator: " ")
+            try found.checkNotExpired(hint: "save a new one: tokenkeep save \(words)")
             let values = try JSONValue.array()
             try values.append(authorization(found))
             try headers.set("Authorization", values)

@@ -22,11 +22,12 @@ enum KubernetesHelper {
             throw TokenKeepError(
                 .invalid, "no cluster is named", hint: "give its name as an argument, or set provideClusterInfo: true")
         }
-        guard let found = try CredentialStore(invocation).credential(of: "kubernetes:\(name)", nil) else {
-            throw TokenKeepError(
-                .notFound, "no credential of kubernetes:\(name) is kept", hint: "tokenkeep save kubernetes:\(name) ''")
+        let service = "kubernetes:\(name)"
+        let command = "tokenkeep save \(ShellWord.quoted(service)) ''"
+        guard let found = try CredentialStore(invocation).credential(of: service, nil) else {
+            throw TokenKeepError(.notFound, "no credential of \(service) is kept", hint: command)
         }
-        try found.checkNotExpired(hint: "save a new one: tokenkeep save kubernetes:\(name) ''")
+        try found.checkNotExpired(hint: "save a new one: \(command)")
         try JSONRequest.write(answer(found, version: version(of: info)))
     }
 
