@@ -97,6 +97,9 @@ printf '{"auths":{"two.example":{"username":"ann","password":"sesame5"},"odd.exa
 from docker two.json --remove
 cat two.json && echo
 secrets | grep two
+printf '\xef\xbb\xbf{"auths":{"mark.example":{"auth":"%s"}}}' "$(printf ann:sesame | base64)" >mark.json
+from docker mark.json --remove
+cat mark.json && echo
 for text in 'sesame' '{"auths":{}' '[]' '{"auths":{},"auths":{"a":{}}}' '{"auths":{"a":{"auth":"c2VzYW1l"},"b":{"auth":1},"c":{"auth":"\u12"}}}'; do
     printf '%s' "$text" >bad.json
     from docker bad.json

@@ -8,9 +8,10 @@ indirect enum JSONTree {
     case string(Range<Int>)
     case other(Range<Int>)
 
-    /// Parses a text; nil for malformed JSON.
+    /// Parses a text, which may begin with a byte order mark; nil for malformed JSON.
     static func parse(_ bytes: UnsafeRawBufferPointer) -> JSONTree? {
         var parser = JSONTreeParser(bytes: bytes)
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { parser.position = 3 }
         guard let tree = parser.value(depth: 0) else { return nil }
         parser.skipSpace()
         return parser.position == bytes.count ? tree : nil
