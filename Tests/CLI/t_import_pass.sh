@@ -35,3 +35,10 @@ printf '#!/bin/sh\nPATH=%s exec %s "$@"\n' "$WORK/empty" "$TOKENKEEP" >"$WORK/tm
 (TOKENKEEP=$WORK/tmp/without-gpg; from pass)
 (export PASSWORD_STORE_DIR=$WORK/empty; from pass)
 from netrc home/.password-store/web/two.gpg
+
+title "a name that is not UTF-8 is said, and a link to an entry is read"
+mkdir odd
+echo sesame >odd/$'\xff.gpg'
+ln -s ../home/.password-store/web/two.gpg odd/linked.gpg
+from pass odd
+run load linked ''

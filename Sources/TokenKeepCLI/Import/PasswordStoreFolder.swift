@@ -20,8 +20,8 @@ struct PasswordStoreFolder: ForeignSource {
     init(_ path: String) throws(TokenKeepError) {
         root = path
         var names: [String] = []
-        try collect("", depth: 0, into: &names)
         var entries = ForeignEntries()
+        try collect("", depth: 0, into: &names, &entries)
         for name in names.sorted() {
             let outcome = try decrypt(name)
             entries.add(at: "\(name).gpg") { () throws(TokenKeepError) in try entry(name, outcome) }
@@ -43,7 +43,9 @@ struct PasswordStoreFolder: ForeignSource {
     }
 
     /// Adds the names of the entries below a folder. Links to folders, and names that begin with a dot, do not count.
-    private func collect(_ folder: String, depth: Int, into names: inout [String]) throws(TokenKeepError) {
+    private func collect(
+        _ folder: String, depth: Int, into names: inout [String], _ entries: inout ForeignEntries
+    ) throws(TokenKeepError) {
         guard let directory = opendir("\(root)/\(folder)") else {
             let error = errno
             throw TokenKeepError(
@@ -52,12 +54,21 @@ struct PasswordStoreFolder: ForeignSource {
         defer { closedir(directory) }
         while let entry = readdir(directory) {
             let bytes = withUnsafeBytes(of: entry.pointee.d_name) { $0.prefix { $0 != 0 }.map(\.self) }
-            guard let name = String(validating: bytes, as: UTF8.self), !name.hasPrefix(".") else { continue }
+            guard let name = String(validating: bytes, as: UTF8.self) else {
+                if bytes.suffix(4).elementsEqual(".gpg".utf8) || entry.pointee.d_type == UInt8(DT_DIR) {
+                    entries.refuse("an entry in \(folder.isEmpty ? root : "\(root)/\(folder)")", "a name is not UTF-8")
+                }
+                continue
+            }
+            guard !name.hasPrefix(".") else { continue }
             let path = folder.isEmpty ? name : "\(folder)/\(name)"
             var status = stat()
             guard lstat("\(root)/\(path)", &status) == 0 else { continue }
-            if status.st_mode & S_IFMT == S_IFDIR, depth < PasswordStoreFolder.deepest {
-                try collect(path, depth: depth + 1, into: &names)
+            let isLink = status.st_mode & S_IFMT == S_IFLNK
+            if isLink, stat("\(root)/\(path)", &status) != 0 { continue }
+            if status.st_mode & S_IFMT == S_IFDIR {
+                guard !isLink, depth < PasswordStoreFolder.deepest else { continue }
+                try collect(path, depth: depth + 1, into: &names, &entries)
             } else if name.hasSuffix(".gpg"), status.st_mode & S_IFMT == S_IFREG {
                 names.append(String(path.dropLast(4)))
             }
