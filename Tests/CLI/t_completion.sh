@@ -35,6 +35,10 @@ typed 'tokenkeep load exam<TAB>a<TAB>'
 typed 'tokenkeep clear --namespace team wo<TAB><TAB>'
 typed 'tokenkeep load git:https://gi<TAB><TAB>'
 typed 'tokenkeep load git:ht<TAB>b<TAB>'
+printf x | "$TOKENKEEP" save 'two words' eve
+typed 'tokenkeep load --stack "any required vault" exam<TAB>a<TAB>'
+typed "tokenkeep load 'two words' e<TAB>"
+typed 'tokenkeep load two\ words e<TAB>'
 typed 'tokenkeep stat<TAB>--js<TAB>'
 
 title "nothing is offered while the vault is locked, and nobody is asked"

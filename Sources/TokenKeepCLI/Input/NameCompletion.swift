@@ -51,7 +51,33 @@ struct CompletedLine {
 
     private let words: [String]
 
-    fileprivate init(_ words: [String], _ index: Int) { self.words = Array(words.prefix(max(0, index))) }
+    fileprivate init(_ words: [String], _ index: Int) {
+        let before = Array(words.prefix(max(0, index)))
+        // bash and zsh pass words on as they were typed.
+        self.words = CompletionShell.requesting == .fish ? before : before.map(CompletedLine.unquoted)
+    }
+
+    /// The word that a shell makes of a typed word: without quotation marks and backslashes.
+    private static func unquoted(_ typed: String) -> String {
+        var word = ""
+        var quote: Character?
+        var isEscaped = false
+        for character in typed {
+            if isEscaped {
+                word.append(character)
+                isEscaped = false
+            } else if character == "\\", quote != "'" {
+                isEscaped = true
+            } else if character == quote {
+                quote = nil
+            } else if quote == nil, character == "'" || character == "\"" {
+                quote = character
+            } else {
+                word.append(character)
+            }
+        }
+        return word
+    }
 
     /// The word before the one that is completed.
     var service: String { words.last ?? "" }
