@@ -106,6 +106,14 @@ class BackendTests(StoreCase):
         with self.assertRaises(keyring.errors.KeyringError):
             self.ring.with_properties(timeout="soon").get_password("example.com", "ann")
 
+    def test_an_empty_property_is_the_default(self):
+        self.ring.set_password("example.com", "ann", "x")
+        self.assertEqual(self.ring.with_properties(timeout=" ").get_password("example.com", "ann"), "x")
+        self.set_variable("KEYRING_PROPERTY_STACK", "")
+        self.set_variable("KEYRING_PROPERTY_TIMEOUT", "")
+        # Opening a store reads the configuration alone.
+        self.assertIsNotNone(Keyring()._store())
+
     def test_properties_come_from_the_environment(self):
         for name, value in (("STACK", "any required vault"), ("NAMESPACE", "tests"), ("TIMEOUT", "60"), ("INTERACTIVE", "0")):
             self.set_variable(f"KEYRING_PROPERTY_{name}", value)

@@ -56,7 +56,7 @@ class Keyring(keyring.backend.KeyringBackend):
     """Keeps passwords in TokenKeep's store.
 
     The properties, also as KEYRING_PROPERTY_NAME in the environment: stack, namespace, timeout (seconds for each call) and
-    interactive (1: the desktop's keyring may ask to be unlocked).
+    interactive (1: the desktop's keyring may ask to be unlocked). An empty text is the default.
     """
 
     stack: Optional[str] = None
@@ -146,15 +146,17 @@ class Keyring(keyring.backend.KeyringBackend):
         timeout, interactive = self._seconds(), self.interactive
         if isinstance(interactive, str):
             interactive = interactive.strip().lower() not in ("", "0", "no", "false")
-        key = (os.getpid(), self.stack, self.namespace, timeout, bool(interactive))
+        key = (os.getpid(), self.stack or None, self.namespace, timeout, bool(interactive))
         if self._opened is None or self._opened[0] != key:
             from ._store import Store
-            self._opened = key, Store(self.stack, self.namespace, timeout, bool(interactive))
+            self._opened = key, Store(*key[1:])
         return self._opened[1]
 
     def _seconds(self) -> Optional[float]:
         if not isinstance(self.timeout, str):
             return self.timeout  # type: ignore[no-any-return]
+        if not self.timeout.strip():
+            return None
         try:
             return float(self.timeout)
         except ValueError:
