@@ -182,7 +182,7 @@ package final class FleetAdmin {
             try order(sessions, id, userKey, selection)
             count += sessions.count
         }
-        // Who could not be listed may have such a session.
+        // A user who could not be listed may have such a session.
         if let problem { throw problem }
         guard isFound else { throw FleetAdmin.unknown(name) }
         return count

@@ -53,9 +53,9 @@ package struct RegistryFailure: Error {
         case leaseGone
         /// The revision is not kept any more.
         case compacted
-        /// What was asked for is longer than a listing or an answer may be.
+        /// The listing, or an answer, is longer than allowed.
         case tooLong
-        /// All else: an answer that no registry gives, a limit.
+        /// All else, such as a limit.
         case fault
     }
 
