@@ -49,27 +49,6 @@ import TokenKeepRecords
         #expect(try store.value() == "theirs")
     }
 
-    /// The condition is compared with the item that a load answers, and that is the other program's.
-    @Test(arguments: latencies) func aConditionSeesAnotherProgramsNewerValue(latency: UInt32) throws {
-        let store = try stores.open()
-        try store.put("old", "ann")
-        for saves in [true, false] {
-            world.become(.down)
-            let version = try store.put("ours", "ann").version
-            try otherProgramSaves("theirs", latency: latency)
-            let error = #expect(throws: TokenKeepError.self) {
-                if saves {
-                    try store.put("new", "ann", if: .version(version))
-                } else {
-                    try store.clear(service: "example.com", account: "ann", ifVersion: version)
-                }
-            }
-            #expect(error?.status == .conflict)
-            #expect(try store.value() == "theirs")
-            world.latency = 0
-        }
-    }
-
     /// The save drains the removal of its service first, and then reaches the service.
     @Test(arguments: latencies) func aSaveReachesTheServiceBehindARemoval(latency: UInt32) throws {
         let store = try stores.open()
