@@ -58,7 +58,7 @@ MESSAGES ?= 1000000
 
 .PHONY: help demo test verify verify-part deps test-deps deps-library deps-demo build build-tests library stage install uninstall dist deb rpm sbom release release-check docs format check-format clean \
         test-layout test-messages test-swift test-vectors test-abi test-cli test-login-short test-agent test-tpm-short test-devices \
-        test-examples test-consumers test-python test-provider test-servers test-fleet test-tools test-faults-short \
+        test-screen-lock test-examples test-consumers test-python test-provider test-servers test-fleet test-tools test-faults-short \
         verify-faults verify-histories verify-threads verify-threads-rest verify-memory verify-systems verify-packages \
         verify-release verify-servers verify-provider verify-fuzz verify-figures verify-downloads \
         test-faults test-faults-modules test-faults-vault test-login test-tpm test-systemd test-swift-packages test-packages test-crowd compare-builds \
@@ -76,7 +76,7 @@ INSTALLED := test-vectors+test-abi+test-cli+test-login-short+test-agent+test-tpm
 USED := test-examples+test-consumers+test-python+test-provider+test-servers+test-fleet+test-tools
 
 test: test-deps
-	@scripts/goals.py check-format test-layout test-messages build-tests/stage test-swift+test-faults-short/$(INSTALLED)/$(USED)
+	@scripts/goals.py check-format test-layout test-messages build-tests/stage test-screen-lock test-swift+test-faults-short/$(INSTALLED)/$(USED)
 	@echo "All tests passed."
 
 # None of these needs more than what apt installs, and each ends within 20 minutes on two cores.
@@ -308,7 +308,11 @@ test-cli: test-deps stage
 # The Swift examples as the debug build has them, which sees of the library what is public.
 test-examples: test-deps stage build
 	Tests/Examples/run.sh $(STAGE) .build/debug
-	Tests/Examples/login_helper.py $(STAGE)
+	Tests/Examples/login_helper.py $(STAGE) --without OnADesktop
+
+# An agent ends the keys of all the user's vaults when the screen is locked: no other test runs beside.
+test-screen-lock: test-deps stage
+	Tests/Examples/login_helper.py $(STAGE) OnADesktop
 
 # The credential helpers and `tokenkeep setup`, by git, docker, cargo and others: what apt does not have is left out, and said.
 test-tools: test-deps stage

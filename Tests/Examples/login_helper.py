@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """examples/login-helper with real pinentry-tty, ssh-add, davfs2 and agent, and with pinentries that lie.
 
-Usage: login_helper.py STAGE [TEST…]"""
+Usage: login_helper.py STAGE [--without CLASS | TEST…]"""
 
 import http.server
 import os
@@ -655,10 +655,19 @@ class Building(unittest.TestCase):
         self.assertIn(f"exec {prefix}/bin/login-helper --config", autostart)
 
 
+def chosen(words):
+    """The tests that the words of the command line name."""
+    if words[:1] != ["--without"]:
+        return words
+    classes = [name for name, one in globals().items() if isinstance(one, type) and issubclass(one, unittest.TestCase)]
+    assert words[1] in classes, words
+    return [name for name in classes if name not in ("Case", words[1])]
+
+
 if __name__ == "__main__":
     try:
         HELPER = build("quick", "-O1 -g -fsanitize=address,undefined", QUICK)
         HASTY_HELPER = build("hasty", "-O1 -g -fsanitize=address,undefined", HASTY)
-        unittest.main(argv=[sys.argv[0]] + sys.argv[2:])
+        unittest.main(argv=[sys.argv[0]] + chosen(sys.argv[2:]))
     finally:
         shutil.rmtree(WORK)

@@ -166,15 +166,21 @@ struct BusChecks {
         return "\(name ?? "a program") (pid \(process)\(by))"
     }
 
+    /// The longest name of a process that the kernel keeps, in bytes (PR_SET_NAME(2const)).
+    private static let longestName = 15
+
     private static func program(of process: UInt32) -> String? {
         let name = SmallFile.text("/proc/\(process)/comm")?.split(separator: "\n" as Character).first.map(String.init)
-        // A program that was started by its descriptor has this name.
-        guard name == "exe" else { return name }
+        // The kernel cuts long names. A program that was started by its descriptor has the name exe.
+        guard let name, name == "exe" || name.utf8.count == longestName else { return name }
         var path = [CChar](repeating: 0, count: Int(PATH_MAX))
         let length = readlink("/proc/\(process)/exe", &path, path.count)
         guard length > 0 else { return name }
-        return String(decoding: path[..<length].map(UInt8.init(bitPattern:)), as: UTF8.self)
+        let file = String(decoding: path[..<length].map(UInt8.init(bitPattern:)), as: UTF8.self)
             .split(separator: "/" as Character).last.map(String.init)
+        // A script's file is its interpreter, a replaced file has a word more.
+        let isWhole = file?.hasPrefix(name) == true && file?.hasSuffix(" (deleted)") == false
+        return name == "exe" || isWhole ? file : name
     }
 }
 
