@@ -23,9 +23,13 @@ SKIP = re.compile(r"skip(?:ped)?\b|\W*(?:Test|Suite) .* skipped\b|.*\.\.\. skipp
 FAILURE = re.compile(
     r"✘|FAIL|not ok|.*FAILED|.*: (?:fatal )?error:|.*\*\*\* \[|.*Fatal error|.*Sanitizer: |.*LeakSanitizer|.*Terminated")
 LINES_OF_A_FAILURE, LAST_LINES = 14, 6
-# Kernel keys of removed vaults are left by no goal to the next.
+# Kernel keys of removed vaults are left by no goal to the next, nor by an earlier run to this one.
 FORGET_KEYS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Tests", "Support", "forget_keys.py")
 printing = threading.Lock()
+
+
+def forget_keys(*options):
+    subprocess.run([sys.executable, FORGET_KEYS, "--quiet", *options], check=False)
 
 
 class Goal:
@@ -46,7 +50,7 @@ class Goal:
         process.returncode = os.waitstatus_to_exitcode(status)
         # The pipe's end is not waited for: a program that a test left behind may hold it open.
         reader.join(timeout=10)
-        subprocess.run([sys.executable, FORGET_KEYS, "--quiet"], check=False)
+        forget_keys()
         self.seconds, self.processor = time.monotonic() - start, used.ru_utime + used.ru_stime
         self.passed = process.returncode == 0 and not (self.skips and os.environ.get("CI") == "true")
 
@@ -90,9 +94,6 @@ def make_step(step):
 
 
 def summary(goals, seconds):
-    for goal in goals:
-        if not goal.passed:
-            yield from goal.failure()
     tests = sorted(((taken, name, goal.name) for goal in goals for taken, name in goal.tests), reverse=True)
     if tests:
         yield f"\nThe slowest of {len(tests)} tests:"
@@ -103,12 +104,16 @@ def summary(goals, seconds):
     yield f"\nGoals ({seconds:.0f} s), and the processor's time:"
     for goal in goals:
         yield f"{goal.seconds:7.1f} s {goal.processor:7.1f} s  {'ok    ' if goal.passed else 'FAILED'}  make {goal.name}"
-    failed = sum(not goal.passed for goal in goals)
-    yield f"{len(goals) - failed} passed, {failed} failed"
+    failed = [goal for goal in goals if not goal.passed]
+    # At the end: who shows a part of a long output shows its end.
+    for goal in failed:
+        yield from goal.failure()
+    yield f"{len(goals) - len(failed)} passed, {len(failed)} failed"
 
 
 def main():
     start, goals = time.monotonic(), []
+    forget_keys("--before-tests")
     for step in sys.argv[1:]:
         goals += make_step(step)
         if any(goal.name in BUILDS and not goal.passed for goal in goals):

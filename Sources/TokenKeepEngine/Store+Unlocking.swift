@@ -104,7 +104,10 @@ extension Store {
         // Remove the keys before reading the header, so that a damaged header cannot prevent the removal.
         let reason = try keys.removal.purge(all: locking == .all, of: vaultID)
         if locking == .all { keys.noteLock(of: vaultID) }
-        guard try records.openToUnlock()?.keys.header.hasPassword == true else { throw PasswordSlots.noPassword }
+        guard try records.openToUnlock()?.keys.header.hasPassword == true else {
+            keys.dropLockMark(of: vaultID)
+            throw PasswordSlots.noPassword
+        }
         // Do this last, because the file system of another vault may hang.
         keys.removal.dropKeysOfLostVaults()
         return reason

@@ -24,6 +24,7 @@ fi
 base=$(mktemp -d "${TMPDIR:-/tmp}/tokenkeep-cli.XXXXXX") || exit 2
 trap 'chmod -R u+rwX "$base"; rm -rf "$base"; "$here/../Support/forget_keys.py" --quiet' EXIT
 chmod 755 "$base"
+"$here/../Support/forget_keys.py" --quiet # of a run that was killed
 
 # Descriptors of make's job server would count where a scenario has few.
 exec 3>&- 4>&- 5>&- 6>&-

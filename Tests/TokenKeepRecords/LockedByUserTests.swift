@@ -68,4 +68,11 @@ import TokenKeepCore
         try world.store.lock(.screen)
         #expect(try login("sudo") == .ok)
     }
+
+    @Test func aVaultWithoutAPasswordGetsNoMark() throws {
+        try world.save("a")
+        #expect(throws: TokenKeepError.self) { try world.store.lock() }
+        let vaultID = try #require(try world.records.opener.vaultID())
+        #expect(!world.records.opener.residentKeys.isLockedByUser(vaultID))
+    }
 }

@@ -15,5 +15,6 @@ extension ClassKeyStore {
         ((try? stashed(at: ClassKeyPlace.lockMark(vaultID))) ?? nil) != nil
     }
 
-    func dropLockMark(of vaultID: [UInt8]) { dropStash(at: ClassKeyPlace.lockMark(vaultID)) }
+    /// Ends the mark, as an unlock does. A failure is ignored.
+    package func dropLockMark(of vaultID: [UInt8]) { dropStash(at: ClassKeyPlace.lockMark(vaultID)) }
 }
