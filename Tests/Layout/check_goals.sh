@@ -43,24 +43,18 @@ ok      make skips
 2 passed, 0 failed
 END
 expect 1 true skips <<'END'
+Skipped:
+make skips: skipped tpm: swtpm is not installed
+Goals
+FAILED  make skips
 make skips:
 skipped tpm: swtpm is not installed
 … its last lines:
 skipped tpm: swtpm is not installed
 3 passed, 0 failed, 0 skipped
-Skipped:
-make skips: skipped tpm: swtpm is not installed
-Goals
-FAILED  make skips
 0 passed, 1 failed
 END
 expect 1 "" bad good stage good <<'END'
-make bad:
-FAIL third
-… its last lines:
-FAIL third
-make stage:
-… its last lines:
 The slowest of 2 tests:
     7.5 s  good: slow
     2.5 s  good: quick()
@@ -68,6 +62,12 @@ Goals
 FAILED  make bad
 ok      make good
 FAILED  make stage
+make bad:
+FAIL third
+… its last lines:
+FAIL third
+make stage:
+… its last lines:
 1 passed, 2 failed
 END
 [ $failed -ne 0 ] || echo "goals.py: 3 runs, 0 faults"
