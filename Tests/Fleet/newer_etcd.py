@@ -21,13 +21,12 @@ def programs(suite):
     """A directory that has the suite's etcd and nothing else, complete or not there at all."""
     path = os.path.join(roots.directory(), f"{suite}-etcd")
     if not os.path.isdir(path):
-        os.makedirs(roots.directory(), exist_ok=True)
         unfinished = path + ".unfinished"
         shutil.rmtree(unfinished, ignore_errors=True)
+        os.makedirs(f"{unfinished}/bin")
         subprocess.run(
             ["mmdebstrap", "--quiet", "--variant=extract", "--aptopt=APT::Install-Recommends \"false\"",
              "--include=etcd-server,etcd-client", suite, f"{unfinished}/root", roots.mirror()], check=True)
-        os.makedirs(f"{unfinished}/bin")
         for name in NAMES:
             shutil.copy2(f"{unfinished}/root/usr/bin/{name}", f"{unfinished}/bin/{name}")
         shutil.rmtree(f"{unfinished}/root")
