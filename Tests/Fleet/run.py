@@ -3,7 +3,8 @@
 
 Usage: run.py PROGRAM [NAME…]      NAME: a part of a test's name
 
-A test is a function `test_…(place, server)` of a file t_*.py here.
+A test is a function `test_…(place, server)` of a file t_*.py here. The devices live by the tests' clock (Tests/Support/Clock),
+etcd by the real one: a member that a busy machine stalls has four times as long for its answer.
 """
 import glob
 import importlib
