@@ -31,7 +31,7 @@
 #                                Chromium's cookies
 #   make verify-fuzz             each reader of foreign bytes
 #   make verify-figures          a short form of make bench
-#   make verify-downloads        keyrings, lockers, git and systemd of other Debians (3 GB from a mirror, root)
+#   make verify-downloads        keyrings, lockers, git, etcd and systemd of other Debians (3 GB from a mirror, root)
 #
 # As long as you say
 #   make bench                   figures beside those of peers, and docs/figures.svg; nothing is asserted
@@ -63,7 +63,7 @@ MESSAGES ?= 1000000
         verify-release verify-servers verify-provider verify-fuzz verify-figures verify-downloads \
         test-faults test-faults-modules test-faults-vault test-login test-tpm test-systemd test-swift-packages test-packages test-crowd compare-builds \
         test-release test-keyring-histories test-model test-mutations test-histories test-agent-model test-device-histories \
-        test-forks test-browser test-newer-git test-providers test-desktops test-systemd-credentials sanitize soak fuzz fuzz-agent fuzz-tpm fuzz-provider bench bench-short bench-login
+        test-forks test-browser test-newer-git test-newer-etcd test-providers test-desktops test-systemd-credentials sanitize soak fuzz fuzz-agent fuzz-tpm fuzz-provider bench bench-short bench-login
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
@@ -139,7 +139,7 @@ verify-fuzz: test-deps stage
 verify-figures: bench-short
 
 # Their first runs fetch systems of their own, into /var/cache.
-verify-downloads: test-providers test-systemd-credentials test-desktops test-newer-git
+verify-downloads: test-providers test-systemd-credentials test-desktops test-newer-git test-newer-etcd
 
 sanitize: verify-threads verify-threads-rest verify-memory
 
@@ -366,6 +366,10 @@ test-servers: test-deps stage build
 # Devices of a fleet, on the etcd that is installed.
 test-fleet: test-deps stage
 	Tests/Fleet/run.py $(STAGE)/bin/tokenkeep
+
+# The same with the etcd of Debian 13: the first run fetches that with mmdebstrap, as root.
+test-newer-etcd: test-deps stage
+	Tests/Fleet/newer_etcd.py trixie $(STAGE)/bin/tokenkeep
 
 test-crowd: test-deps stage build
 	Tests/Servers/crowd.py $(STAGE) .build/debug/tokenkeep-crowd 200

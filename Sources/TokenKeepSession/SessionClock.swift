@@ -22,6 +22,14 @@ package struct SessionTime: Sendable, Equatable {
         SessionTime(wall: seconds(CLOCK_REALTIME), boottime: seconds(CLOCK_BOOTTIME), boot: start)
     }
 
+    /// The milliseconds of a second of the wall clock that have passed: 999 if the second has, 0 if it has not begun.
+    package static func milliseconds(since wall: Int64) -> UInt32 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        guard Int64(time.tv_sec) == wall else { return Int64(time.tv_sec) < wall ? 0 : 999 }
+        return UInt32(clamping: time.tv_nsec / 1_000_000)
+    }
+
     private static let start = Hexadecimal.text(ClockMark.now.boot)
 
     private static func seconds(_ clock: clockid_t) -> Int64 {

@@ -3,7 +3,8 @@
 
 Usage: run.py PROGRAM [NAME…]      NAME: a part of a test's name
 
-A test is a function `test_…(place, server)` of a file t_*.py here.
+A test is a function `test_…(place, server)` of a file t_*.py here. The devices live by the tests' clock (Tests/Support/Clock),
+etcd by the real one: a member that a busy machine stalls has four times as long for its answer.
 """
 import glob
 import importlib
@@ -14,7 +15,8 @@ import tempfile
 import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "Support")]
+import tests_clock  # noqa: E402: its folder must be on the path first
 from fleet_parts import Place  # noqa: E402: its folder must be on the path first
 from rotating_server import RotatingServer  # noqa: E402
 
@@ -28,6 +30,7 @@ def tests(names):
 
 
 def main():
+    tests_clock.require()
     program, names = os.path.realpath(sys.argv[1]), sys.argv[2:]
     version = subprocess.run(["etcd", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
     print(version, flush=True)

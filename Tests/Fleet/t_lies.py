@@ -5,7 +5,9 @@ import socket
 import subprocess
 import threading
 
+import tests_clock
 from fleet_parts import STACK, Relay, Tunnel, wait_until
+from patience import let_pass
 from t_faults import fill, values
 from t_orders import SIGN_OUT, Writer
 from t_sign_out import three
@@ -147,6 +149,23 @@ def test_watching_lists_anew_after_changes_alone(place, server):
         tunnel.close()
 
 
+def test_the_poll_finds_an_order_that_a_dead_watch_missed(place, server):
+    etcd, (desk, laptop, _), _ = three(place, server)
+    tunnel = Ranges(etcd.port)
+    laptop.use(f"http://127.0.0.1:{tunnel.port}")
+    laptop.start()
+    wait_until(lambda: tunnel.created, "the watch")
+    wait_until(lambda: desk.sessions()["laptop", "api.example.com", "ann"]["present"], "the presence")
+    tunnel.fall_silent()
+    desk.fleet(*SIGN_OUT, "--device", "laptop")
+    # Over HTTP/1.1 nobody can ask whether the server of a watch is there: the orders are listed every 240 s.
+    let_pass(1)
+    assert laptop.state()[0] == "user"
+    tests_clock.advance(245)
+    wait_until(lambda: laptop.state() == ("signed-out", "remote"), "the sign-out")
+    tunnel.close()
+
+
 def test_a_wrong_clock_is_named_where_time_decides(place, server):
     authority = place.authority()
     etcd = place.etcd(authority=authority)
@@ -203,6 +222,6 @@ def test_a_registry_that_has_room_again_gets_what_it_missed(place, server):
     etcd.ctl("compact", str(revision))
     etcd.ctl("defrag")
     etcd.ctl("alarm", "disarm")
-    # The next change brings what is missing.
-    laptop.sign_in(server, account="newer")
-    wait_until(lambda: {account for name, _, account in desk.sessions() if name == "laptop"} == {"ann", "new", "newer"}, "both")
+    # No change here, no watch, poll or presence of 300 s, no publication of each hour tells the runner.
+    wait_until(lambda: {account for name, _, account in desk.sessions() if name == "laptop"} == {"ann", "new"}, "both", 200)
+    assert laptop.said().count("is full") == 1, laptop.said()

@@ -62,6 +62,23 @@ def test_an_order_that_a_device_calls_too_old_was_not_obeyed(place, server):
     assert laptop.state() == ("signed-out", "remote")
 
 
+def test_an_order_that_is_too_old_is_shown_as_such_and_ends_nothing(place, server):
+    etcd, (desk, laptop, _), _ = three(place, server)
+    writer = Writer(etcd, laptop)
+    desk.fleet(*SIGN_OUT, "--device", "laptop")
+    (path, order), = values(etcd, "orders").items()
+    members = read_fleet.open_value(order, writer.key, path)
+    members["at"] = members["event_at"] = int(time.time()) - 31 * 86400
+    writer.put(path.removeprefix(f"{writer.user}/"), members)
+    assert desk.sessions()["laptop", "api.example.com", "ann"]["order"] == "expired"
+    laptop.fleet("run", "--once")
+    assert laptop.state()[0] == "user" and not values(etcd, "orders")
+    assert desk.sessions()["laptop", "api.example.com", "ann"]["order"] is None
+    desk.fleet(*SIGN_OUT, "--device", "laptop")
+    laptop.fleet("run", "--once")
+    assert laptop.state() == ("signed-out", "remote")
+
+
 def test_junk_in_the_place_of_an_order_is_replaced(place, server):
     etcd, (desk, laptop, _), _ = three(place, server)
     desk.fleet(*SIGN_OUT, "--device", "laptop")
@@ -121,12 +138,17 @@ def test_everywhere_keeps_the_latest_event_and_is_obeyed_once(place, server):
     assert event(now + 3600) == "signed-out"
     laptop.sign_in(server)
     assert event(now + 3600) == "user" and event(now + 1800) == "user", "obeyed the same, or an earlier event, again"
-    # A later event stays where an earlier one would replace it.
     writer.put(f"everywhere/{account}", {
         "what": "sign-out", "service": "api.example.com", "account": "ann", "event_at": now + 3600})
     (path, kept), = values(etcd, "everywhere").items()
+    # An order that is given now is a new one, also if the time was wrong when the one before it was given.
     desk.fleet(*SIGN_OUT, "--everywhere")
-    assert values(etcd, "everywhere")[path] == kept
+    assert values(etcd, "everywhere")[path] != kept
+    laptop.fleet("run", "--once")
+    assert laptop.state() == ("signed-out", "remote")
+    laptop.sign_in(server)
+    laptop.fleet("run", "--once")
+    assert laptop.state()[0] == "user"
 
 
 def test_a_device_writes_its_entry_again(place, server):

@@ -6,7 +6,7 @@ import TokenKeepCore
 @Suite("Orders: which sessions they end")
 struct OrderRulesTests {
     private static let session = LocalSession(
-        service: "api", account: "ann", provider: "example", id: String(repeating: "a", count: 32), signedInAt: 1000)
+        service: "api", account: "ann", provider: "example", id: String(repeating: "a", count: 32), signedIn: 1_000_500)
     private static let order = OrderValue(
         session: session.id, service: "api", account: "ann", from: "", reason: "lost", at: 2000, eventAt: 2000)
 
@@ -23,7 +23,8 @@ struct OrderRulesTests {
     @Test("a later session of the same account stays")
     func newerSessionStays() {
         let later = LocalSession(
-            service: "api", account: "ann", provider: "example", id: String(repeating: "b", count: 32), signedInAt: 1500
+            service: "api", account: "ann", provider: "example", id: String(repeating: "b", count: 32),
+            signedIn: 1_500_000
         )
         #expect(decide(Self.order, local: [later]) == .answer(.gone))
     }
@@ -49,33 +50,51 @@ struct OrderRulesTests {
         #expect(RegistryClock.time(5000, offset: 315_360_000) == 315_365_000)
         #expect(RegistryClock.time(5000, offset: 1) == 5000)
         #expect(RegistryClock.time(.max, offset: 315_360_000) == .max)
+        #expect(RegistryClock.exactTime(5_000_250, offset: 315_360_000) == 315_365_000_250)
+        #expect(RegistryClock.exactTime(5_000_250, offset: nil) == 5_000_250)
+        #expect(RegistryClock.exactTime(.max, offset: .max) == .max)
     }
 
     @Test("everywhere ends what began before, of the service, account and provider that it names")
     func everywhere() {
         func value(service: String = "", account: String = "", provider: String = "", at: Int64) -> EverywhereValue {
-            EverywhereValue(service: service, account: account, provider: provider, from: "", reason: "", eventAt: at)
+            EverywhereValue(service: service, account: account, provider: provider, from: "", reason: "", event: at)
         }
         func ended(_ value: EverywhereValue) -> [LocalSession] { OrderRules.ended(by: value, among: [Self.session]) }
-        #expect(ended(value(at: 1001)) == [Self.session])
-        #expect(ended(value(at: 1000)).isEmpty)
-        #expect(ended(value(service: "api", account: "ann", provider: "example", at: 1001)) == [Self.session])
-        #expect(ended(value(service: "web", at: 1001)).isEmpty)
-        #expect(ended(value(account: "bob", at: 1001)).isEmpty)
-        #expect(ended(value(provider: "other", at: 1001)).isEmpty)
-        let unknown = LocalSession(service: "api", account: "ann", provider: "", id: "", signedInAt: nil)
+        // Within a second, too: who signs in and orders at once is obeyed, who orders and signs in at once stays signed in.
+        #expect(ended(value(at: 1_000_501)) == [Self.session])
+        #expect(ended(value(at: 1_000_500)).isEmpty && ended(value(at: 1_000_000)).isEmpty)
+        #expect(ended(value(service: "api", account: "ann", provider: "example", at: 1_001_000)) == [Self.session])
+        #expect(ended(value(service: "web", at: 1_001_000)).isEmpty)
+        #expect(ended(value(account: "bob", at: 1_001_000)).isEmpty)
+        #expect(ended(value(provider: "other", at: 1_001_000)).isEmpty)
+        let unknown = LocalSession(service: "api", account: "ann", provider: "", id: "", signedIn: nil)
         #expect(OrderRules.ended(by: value(at: 1), among: [unknown]) == [unknown])
     }
 
     @Test("everywhere is obeyed once for each event, after the device joined, and for 30 days")
     func everywhereOnce() {
         func isDue(_ at: Int64, obeyed: Int64? = nil, joined: Int64 = 0, now: Int64 = 2000) -> Bool {
-            let value = EverywhereValue(service: "", account: "", provider: "", from: "", reason: "", eventAt: at)
+            let value = EverywhereValue(service: "", account: "", provider: "", from: "", reason: "", event: at)
             return OrderRules.isDue(value, obeyed: obeyed, joined: joined, now: now)
         }
-        #expect(isDue(1000) && isDue(1001, obeyed: 1000) && isDue(1000, joined: 1000))
-        #expect(!isDue(1000, obeyed: 1000) && !isDue(999, obeyed: 1000) && !isDue(999, joined: 1000))
-        #expect(isDue(1000, now: 1000 + OrderValue.lifetime) && !isDue(1000, now: 1001 + OrderValue.lifetime))
+        let (event, last) = (Int64(1_000_999), 1000 + OrderValue.lifetime)
+        #expect(isDue(event) && isDue(event + 1, obeyed: event) && isDue(event, joined: 1000))
+        #expect(!isDue(event, obeyed: event) && !isDue(event - 1, obeyed: event) && !isDue(event, joined: 1001))
+        #expect(isDue(event, now: last) && !isDue(event, now: last + 1))
+    }
+
+    @Test("an order for everywhere is about something later than the order before it, whatever the clocks say")
+    func everywhereAgain() {
+        func event(after before: Int64?) -> Int64 {
+            let before = before.map {
+                EverywhereValue(service: "", account: "", provider: "", from: "", reason: "", event: $0)
+            }
+            return OrderRules.event(now: 5000, after: before)
+        }
+        #expect(event(after: nil) == 5000 && event(after: 4999) == 5000)
+        #expect(event(after: 5000) == 5001 && event(after: 9000) == 9001)
+        #expect(event(after: EverywhereValue.latest) == EverywhereValue.latest)
     }
 
     @Test("pauses double to five minutes, and differ from device to device")

@@ -222,8 +222,9 @@ package final class FleetAdmin {
         guard selection.issuer == nil, selection.email == nil else { return }
         let value = EverywhereValue(
             service: "", account: selection.account ?? "", provider: selection.provider ?? "", from: "",
-            reason: selection.reason, eventAt: eventAt)
+            reason: selection.reason,
+            event: selection.before.map { min($0, now) * 1000 } ?? RegistryClock.exactNow(etcd))
         let name = key.accountID(service: "\0\(selection.provider ?? "")", account: selection.account ?? "")
-        try orders.giveEverywhere(name, value)
+        try orders.giveEverywhere(name, value, isAboutNow: selection.before == nil)
     }
 }

@@ -73,9 +73,9 @@ extension Fleet {
     package func orderEverywhere(_ service: String, _ account: String, reason: String) throws(TokenKeepError) {
         let value = EverywhereValue(
             service: service, account: account, provider: "", from: device, reason: reason,
-            eventAt: RegistryClock.now(registry))
+            event: RegistryClock.exactNow(registry))
         try FleetOrders(registry, paths, key, from: device)
-            .giveEverywhere(key.accountID(service: service, account: account), value)
+            .giveEverywhere(key.accountID(service: service, account: account), value, isAboutNow: true)
     }
 
     /// Waits until devices have obeyed orders, or for so long. Returns the results, by id.
@@ -150,39 +150,52 @@ struct FleetOrders {
     }
 
     /// Writes what is to end everywhere, unless the same is there for a later event.
-    func giveEverywhere(_ account: String, _ value: EverywhereValue) throws(TokenKeepError) {
-        try put(value, at: paths.everywhere(account), answeredAt: nil) { $0.eventAt >= value.eventAt }
+    ///
+    /// - Parameter isAboutNow: whether the event is the giving of this order. Then it is later than that of an order that was
+    ///   there before; one that came meanwhile, or this one by a request that was sent twice, will do.
+    func giveEverywhere(_ account: String, _ value: EverywhereValue, isAboutNow: Bool) throws(TokenKeepError) {
+        let path = paths.everywhere(account)
+        var value = value
+        for attempt in 0..<FleetOrders.attempts {
+            let found = try entry(path)
+            let present = found.flatMap { EverywhereValue.open($0, key) }
+            if isAboutNow, attempt == 0 { value.event = OrderRules.event(now: value.event, after: present) }
+            if let present, present.event >= value.event { return }
+            if try change([.put(path, value.sealed(key, for: path), lease: 0)], [path: found?.changedAt ?? 0]) {
+                return
+            }
+        }
+        throw FleetOrders.contended
     }
 
-    /// Writes a value, and takes an older result of it away, unless a value is there that will do. Anything else that stands
+    /// Writes an order, and takes an older result of it away, unless a value is there that will do. Anything else that stands
     /// in its place, such as a value that does not open, is replaced.
     ///
-    /// A request may be sent twice, and the value may have been obeyed in between: the result has changed then.
-    private func put<Value: FleetValue>(
-        _ value: Value, at path: String, answeredAt result: String?, unless willDo: (Value) -> Bool
+    /// A request may be sent twice, and the order may have been obeyed in between: the result has changed then.
+    private func put(
+        _ value: OrderValue, at path: String, answeredAt result: String, unless willDo: (OrderValue) -> Bool
     ) throws(TokenKeepError) {
-        var changes: [RegistryChange] = [.put(path, try value.sealed(key, for: path), lease: 0)]
-        if let result { changes.append(.delete(result)) }
+        let changes: [RegistryChange] = [.put(path, try value.sealed(key, for: path), lease: 0), .delete(result)]
         var before: Int64?
         for _ in 0..<FleetOrders.attempts {
             let present = try entry(path)
-            if let present, let present = Value.open(present, key), willDo(present) { return }
-            var revisions = [path: present?.changedAt ?? 0]
-            if let result {
-                let answer = try entry(result)
-                if let answer, answer.changedAt > before ?? .max, isObeyed(answer) { return }
-                before = before ?? answer?.changedAt ?? 0
-                revisions[result] = answer?.changedAt ?? 0
-            }
-            let expected = revisions
-            let isWritten = try Fleet.reporting { () throws(RegistryFailure) in
-                try registry.change(changes, ifUnchanged: expected)
-            }
-            if isWritten { return }
+            if let present, let present = OrderValue.open(present, key), willDo(present) { return }
+            let answer = try entry(result)
+            if let answer, answer.changedAt > before ?? .max, isObeyed(answer) { return }
+            before = before ?? answer?.changedAt ?? 0
+            if try change(changes, [path: present?.changedAt ?? 0, result: answer?.changedAt ?? 0]) { return }
         }
-        throw TokenKeepError(
+        throw FleetOrders.contended
+    }
+
+    private static var contended: TokenKeepError {
+        TokenKeepError(
             .busy, "the order was not written: others change it all the time", module: "registry",
             hint: "try again later")
+    }
+
+    private func change(_ changes: [RegistryChange], _ revisions: [String: Int64]) throws(TokenKeepError) -> Bool {
+        try Fleet.reporting { () throws(RegistryFailure) in try registry.change(changes, ifUnchanged: revisions) }
     }
 
     private func entry(_ path: String) throws(TokenKeepError) -> RegistryEntry? {

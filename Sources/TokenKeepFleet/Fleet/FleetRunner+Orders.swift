@@ -135,7 +135,7 @@ extension FleetRunner {
         }
         // A session that could not be ended is tried again.
         if let failure { throw failure }
-        state.remember(event: everywhere.eventAt, of: entry.key)
+        state.remember(event: everywhere.event, of: entry.key)
         save(surroundings)
     }
 }

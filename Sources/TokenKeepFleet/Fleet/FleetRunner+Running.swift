@@ -14,6 +14,9 @@ extension FleetRunner {
         var poll: Int64
         var presence: Int64
         var publication: Int64
+        /// When to write again what a full registry did not take; nil if it has taken all.
+        private(set) var retry: Int64?
+        private var retries = Backoff()
 
         init(presence: Int64) {
             let now = SessionTime.now.boottime
@@ -22,7 +25,19 @@ extension FleetRunner {
 
         /// Milliseconds until the next of them.
         var pause: UInt32 {
-            UInt32(clamping: max(0, min(poll, presence, publication) - SessionTime.now.boottime) * 1000 + 1)
+            let next = min(poll, presence, publication, retry ?? .max)
+            return UInt32(clamping: max(0, next - SessionTime.now.boottime) * 1000 + 1)
+        }
+
+        /// Plans the next attempt at a full registry: soon at first, and then after pauses of up to five minutes.
+        mutating func plan(isBehind: Bool) {
+            guard isBehind else {
+                (retry, retries) = (nil, Backoff())
+                return
+            }
+            let now = SessionTime.now.boottime
+            guard retry.map({ now >= $0 }) ?? true else { return }
+            retry = now + Int64(retries.pause(random: randombytes_uniform(1000)) + 999) / 1000
         }
     }
 
@@ -67,6 +82,7 @@ extension FleetRunner {
         var times = Times(presence: presence)
         while true {
             tokenkeep_give_back_memory()
+            times.plan(isBehind: isBehind)
             let event = watch.next(within: times.pause, or: sessions.descriptor, surroundings.network)
             if surroundings.drainNetwork() {
                 registry.disconnect()
@@ -98,6 +114,7 @@ extension FleetRunner {
         _ times: inout Times, _ presence: Int64, _ surroundings: RunnerSurroundings
     ) throws(RegistryFailure) {
         let now = SessionTime.now.boottime
+        if let retry = times.retry, now >= retry { try catchUp(surroundings) }
         if now >= times.poll {
             _ = try obey(surroundings)
             flush()

@@ -41,7 +41,10 @@ package final class FleetRunner {
     let local: LocalSessions
     var state: FleetState
     var lease: Int64 = 0
-    private var written: FleetState?
+    /// Whether a full registry has not taken something, which is written again soon after there is space.
+    var isBehind = false
+    /// Whether that was said.
+    private var isFullSaid = false
     private let lock: FleetLock
 
     /// - Parameter options: ends sessions and revokes their tokens.
@@ -69,7 +72,7 @@ package final class FleetRunner {
 
     /// Notes when this device joined. Writes the device's entry again if it is gone: without it nobody could name the device
     /// in an order.
-    private func meetDevice(_ surroundings: RunnerSurroundings) throws(RegistryFailure) {
+    func meetDevice(_ surroundings: RunnerSurroundings) throws(RegistryFailure) {
         let path = paths.device(fleet.device)
         let entry = try registry.list(prefix: path, keysOnly: false).entries.first { $0.key == path }
         let before = (state.joined, state.name)
@@ -85,9 +88,7 @@ package final class FleetRunner {
             do throws(RegistryFailure) {
                 _ = try registry.change([.put(path, try sealed(value, for: path), lease: 0)], ifAbsent: [])
             } catch {
-                // A full registry still takes removals, and so sign-outs.
-                guard error.kind == .full else { throw error }
-                surroundings.warn(error.error)
+                try miss(error, surroundings)
             }
         }
         if before != (state.joined, state.name) { save(surroundings) }
@@ -144,9 +145,7 @@ package final class FleetRunner {
         do throws(RegistryFailure) {
             try write(puts)
         } catch {
-            // A full registry still takes removals, and so sign-outs.
-            guard error.kind == .full else { throw error }
-            return surroundings.warn(error.error)
+            return try miss(error, surroundings)
         }
         guard
             published != state.published || !puts.isEmpty || !removals.isEmpty
@@ -209,9 +208,26 @@ package final class FleetRunner {
             _ = try registry.change([.put(path, value, lease: new)], ifAbsent: [])
             lease = new
         } catch {
-            // A full registry still takes removals, and so sign-outs.
-            guard error.kind == .full else { throw error }
-            surroundings.warn(error.error)
+            try miss(error, surroundings)
         }
+    }
+
+    // MARK: A full registry
+
+    /// Notes that a full registry took no change. It still takes removals, and so sign-outs.
+    private func miss(_ error: RegistryFailure, _ surroundings: RunnerSurroundings) throws(RegistryFailure) {
+        guard error.kind == .full else { throw error }
+        isBehind = true
+        if !isFullSaid { surroundings.warn(error.error) }
+        isFullSaid = true
+    }
+
+    /// Writes again what a full registry has not taken.
+    func catchUp(_ surroundings: RunnerSurroundings) throws(RegistryFailure) {
+        isBehind = false
+        try meetDevice(surroundings)
+        try publish(surroundings)
+        try announce(surroundings)
+        isFullSaid = isBehind
     }
 }

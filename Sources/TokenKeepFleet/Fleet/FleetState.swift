@@ -11,12 +11,12 @@ package struct FleetState {
     package var revision: Int64 = 0
     /// The ids of obeyed orders, the newest last.
     package var obeyed: [String] = []
-    /// The time of the latest event of each `everywhere/ACCOUNT` that was obeyed.
+    /// The latest event of each `everywhere/ACCOUNT` that was obeyed, in milliseconds.
     package var handled: [String: Int64] = [:]
     /// When this device joined, by the registry's clock, and its name there; 0 and "" if the device's entry was not seen.
     package var joined: Int64 = 0
     package var name = ""
-    /// When each session of this device began, by the registry's clock, by the session's identity.
+    /// When each session of this device began, by the registry's clock in milliseconds, by the session's identity.
     package var beginnings: [String: Int64] = [:]
     /// Of each published ACCOUNT: the hash of the value, and when it was written.
     package var published: [String: Published] = [:]
@@ -80,10 +80,10 @@ package struct FleetState {
         state.cluster = json["cluster"]?.text.flatMap { UInt64($0) } ?? 0
         state.revision = json["revision"]?.integer ?? 0
         state.obeyed = json["obeyed"]?.texts ?? []
-        for name in json["handled"]?.names ?? [] { state.handled[name] = json["handled"]?[name]?.integer }
+        for name in json["events"]?.names ?? [] { state.handled[name] = json["events"]?[name]?.integer }
         state.joined = json["joined"]?.integer ?? 0
         state.name = json["name"]?.text ?? ""
-        for name in json["beginnings"]?.names ?? [] { state.beginnings[name] = json["beginnings"]?[name]?.integer }
+        for name in json["began"]?.names ?? [] { state.beginnings[name] = json["began"]?[name]?.integer }
         for name in json["published"]?.names ?? [] {
             guard let entry = json["published"]?[name], let hash = entry["hash"]?.text, let at = entry["at"]?.integer
             else { continue }
@@ -100,13 +100,13 @@ package struct FleetState {
         for order in obeyed { try orders.append(SecretBytes(order)) }
         try json.set("obeyed", orders)
         let seen = try JSONValue.object()
-        for (name, eventAt) in handled { try seen.set(name, eventAt) }
-        try json.set("handled", seen)
+        for (name, event) in handled { try seen.set(name, event) }
+        try json.set("events", seen)
         try json.set("joined", joined)
         try json.set("name", name)
         let began = try JSONValue.object()
         for (session, time) in beginnings { try began.set(session, time) }
-        try json.set("beginnings", began)
+        try json.set("began", began)
         let values = try JSONValue.object()
         for (account, published) in published {
             let entry = try JSONValue.object()

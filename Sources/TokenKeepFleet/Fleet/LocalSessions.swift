@@ -8,7 +8,7 @@ final class LocalSessions {
     private let key: FleetKey
     /// The person of each session's ID token, by the session's identity: a record is read once.
     private var people: [String: (subject: String?, email: String?)] = [:]
-    /// When each session began, by the registry's clock, as it was computed when the session was seen first: by its identity.
+    /// When each session began, by the registry's clock in milliseconds, as it was computed when the session was seen first: by its identity.
     /// The clock is the server's, and must not move a session behind an order. A beginning that is not known stays so.
     var beginnings: [String: Int64] = [:]
 
@@ -35,16 +35,16 @@ final class LocalSessions {
         let found = sessions.map { session in
             let info = session.info
             let id = identity(info, session.identity)
-            let began = session.signedInAt.map { before[id] ?? beginning($0, offset: offset) ?? LocalSessions.unknown }
+            let began = session.signedIn.map { before[id] ?? beginning($0, offset: offset) ?? LocalSessions.unknown }
             if let began, offset != nil { beginnings[id] = began }
-            let signedInAt = began == LocalSessions.unknown ? nil : began
+            let signedIn = began == LocalSessions.unknown ? nil : began
             let local = LocalSession(
                 service: info.service, account: info.account, provider: info.provider ?? "", id: id,
-                signedInAt: signedInAt)
+                signedIn: signedIn)
             var value = SessionValue(session: id, service: info.service, account: info.account, state: info.state.word)
             value.level = info.level?.word
             value.provider = info.provider
-            value.signedInAt = signedInAt
+            value.signedInAt = signedIn.map { $0 / 1000 }
             value.validatedAt = info.validatedAt.map { RegistryClock.time($0.rawValue, offset: offset) }
             (value.subject, value.email) = person(of: info, id)
             return Found(
@@ -55,10 +55,10 @@ final class LocalSessions {
 
     /// A sign-in by the registry's clock; nil for a time to come: this machine's clock was wrong at the sign-in and is right
     /// by now, so that the beginning is not known. A false time that is past by the first look here cannot be told from a true one.
-    private func beginning(_ time: UnixTime, offset: Int64?) -> Int64? {
+    private func beginning(_ time: Int64, offset: Int64?) -> Int64? {
         let now = RegistryClock.time(UnixTime.now.rawValue, offset: offset)
-        let began = RegistryClock.time(time.rawValue, offset: offset)
-        return began <= now + RegistryClock.unnoticed ? min(began, now) : nil
+        let began = RegistryClock.exactTime(time, offset: offset)
+        return began / 1000 <= now + RegistryClock.unnoticed ? min(began, now * 1000 + 999) : nil
     }
 
     func identity(_ info: SessionInfo, _ identity: SessionIdentity) -> String {

@@ -1,4 +1,5 @@
 import TokenKeepCore
+import TokenKeepSession
 
 /// A session of this device, as the rules see it.
 package struct LocalSession: Sendable, Equatable {
@@ -7,13 +8,11 @@ package struct LocalSession: Sendable, Equatable {
     package let provider: String
     /// The identity of the session in the registry.
     package let id: String
-    /// When it began, by the registry's clock; nil if unknown.
-    package let signedInAt: Int64?
+    /// When it began, by the registry's clock, in milliseconds since 1970; nil if unknown.
+    package let signedIn: Int64?
 
-    package init(service: String, account: String, provider: String, id: String, signedInAt: Int64?) {
-        (self.service, self.account, self.provider, self.id, self.signedInAt) = (
-            service, account, provider, id, signedInAt
-        )
+    package init(service: String, account: String, provider: String, id: String, signedIn: Int64?) {
+        (self.service, self.account, self.provider, self.id, self.signedIn) = (service, account, provider, id, signedIn)
     }
 }
 
@@ -49,7 +48,7 @@ package enum OrderRules {
     /// Whether an `everywhere` is to be obeyed: about an event that is later than what was obeyed under its key, not before
     /// this device joined, and not older than an order may be.
     package static func isDue(_ everywhere: EverywhereValue, obeyed: Int64?, joined: Int64, now: Int64) -> Bool {
-        everywhere.eventAt > obeyed ?? .min && everywhere.eventAt >= joined
+        everywhere.event > obeyed ?? .min && everywhere.eventAt >= joined
             && now - everywhere.eventAt <= OrderValue.lifetime
     }
 
@@ -60,8 +59,14 @@ package enum OrderRules {
             guard isMeant(everywhere.service, session.service), isMeant(everywhere.account, session.account),
                 isMeant(everywhere.provider, session.provider)
             else { return false }
-            return session.signedInAt.map { $0 < everywhere.eventAt } ?? true
+            return session.signedIn.map { $0 < everywhere.event } ?? true
         }
+    }
+
+    /// The event of an order for everywhere that is given now: later than that of the order before it, whatever the clocks of
+    /// the devices say. Who signs in and orders again is obeyed again.
+    package static func event(now: Int64, after before: EverywhereValue?) -> Int64 {
+        max(now, before.map { min($0.event, EverywhereValue.latest - 1) + 1 } ?? now)
     }
 }
 
@@ -100,5 +105,17 @@ package enum RegistryClock {
 
     package static func now(_ registry: any Registry) -> Int64 {
         time(UnixTime.now.rawValue, offset: registry.clockOffset)
+    }
+
+    /// The same in milliseconds since 1970. The server tells whole seconds: only clocks that agree with it have better ones.
+    package static func exactTime(_ local: Int64, offset: Int64?) -> Int64 {
+        let seconds = time(local / 1000, offset: offset)
+        let (time, isBeyond) = seconds.multipliedReportingOverflow(by: 1000)
+        return isBeyond ? local : time + max(0, local % 1000)
+    }
+
+    package static func exactNow(_ registry: any Registry) -> Int64 {
+        let now = UnixTime.now.rawValue
+        return exactTime(now * 1000 + Int64(SessionTime.milliseconds(since: now)), offset: registry.clockOffset)
     }
 }

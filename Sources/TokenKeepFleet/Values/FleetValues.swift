@@ -193,18 +193,25 @@ package struct EverywhereValue: FleetValue {
     package var provider: String
     package var from: String
     package var reason: String
-    package var eventAt: Int64
+    /// When what the order is about happened, in milliseconds since 1970: two orders of one second are two.
+    package var event: Int64
 
-    package init(service: String, account: String, provider: String, from: String, reason: String, eventAt: Int64) {
+    /// The latest ``event`` that a value can have.
+    package static let latest = FleetMembers.latest * 1000 + 999
+
+    package init(service: String, account: String, provider: String, from: String, reason: String, event: Int64) {
         (self.service, self.account, self.provider) = (service, account, provider)
-        (self.from, self.reason, self.eventAt) = (from, reason, eventAt)
+        (self.from, self.reason, self.event) = (from, reason, event)
     }
+
+    /// The whole seconds of ``event``.
+    package var eventAt: Int64 { event / 1000 }
 
     package var members: [(String, FleetMember?)] {
         [
-            ("account", .text(account)), ("event_at", .number(eventAt)), ("from", .text(from)),
-            ("provider", .text(provider)), ("reason", .text(reason)), ("service", .text(service)),
-            ("what", .text("sign-out")),
+            ("account", .text(account)), ("event_at", .number(eventAt)), ("event_ms", .number(event % 1000)),
+            ("from", .text(from)), ("provider", .text(provider)), ("reason", .text(reason)),
+            ("service", .text(service)), ("what", .text("sign-out")),
         ]
     }
 
@@ -214,7 +221,8 @@ package struct EverywhereValue: FleetValue {
         else { return nil }
         self.init(
             service: service, account: account, provider: members.text("provider") ?? "",
-            from: members.text("from") ?? "", reason: members.text("reason") ?? "", eventAt: eventAt)
+            from: members.text("from") ?? "", reason: members.text("reason") ?? "",
+            event: eventAt * 1000 + min(members.time("event_ms") ?? 0, 999))
     }
 }
 

@@ -19,8 +19,8 @@ extension Sessions {
     package struct Identified: Sendable {
         package let info: SessionInfo
         package let identity: SessionIdentity
-        /// When the session began, by this machine's clock; nil if unknown.
-        package let signedInAt: UnixTime?
+        /// When the session began, by this machine's clock, in milliseconds since 1970; nil if unknown.
+        package let signedIn: Int64?
     }
 
     /// The sessions that are not signed out, by service and account, and why some may be missing; nil if none are. Reads no
@@ -35,8 +35,7 @@ extension Sessions {
         for info in listing.sessions where info.state != .signedOut {
             do throws(TokenKeepError) {
                 guard let note = try note(info) else { continue }
-                let began = note.signedInAt == 0 ? nil : UnixTime(note.signedInAt)
-                sessions.append(Identified(info: info, identity: SessionIdentity(note), signedInAt: began))
+                sessions.append(Identified(info: info, identity: SessionIdentity(note), signedIn: note.signedIn))
             } catch {
                 // A damaged note hides its own session, not the others.
                 problem = problem ?? error

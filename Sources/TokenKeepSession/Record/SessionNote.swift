@@ -53,6 +53,7 @@ package struct SessionNote: Sendable, Equatable {
         static let problem = FieldReader.firstOptional + 3
         static let pause = FieldReader.firstOptional + 4
         static let signedInAt = FieldReader.firstOptional + 5
+        static let signedInMilliseconds = FieldReader.firstOptional + 6
     }
 
     /// In bytes: two texts of a server, as ``ServerWords`` shortens them, and a few words.
@@ -81,6 +82,8 @@ package struct SessionNote: Sendable, Equatable {
     package var validatedAt: Int64 = 0
     /// When the session began, in Unix seconds of this machine's clock; 0 if unknown.
     package var signedInAt: Int64 = 0
+    /// The milliseconds of that second that had passed.
+    package var signedInMilliseconds: UInt32 = 0
     /// The epoch of an ended session whose record is still to be queued for revocation and cleared, "" if its record had
     /// none; nil if there is no such record.
     package var endedEpoch: String?
@@ -145,6 +148,8 @@ package struct SessionNote: Sendable, Equatable {
             case Tag.pause: note.pause = try Pause.parse(&reader)
             case Tag.problem: note.problem = try reader.text(value.count, "problem")
             case Tag.signedInAt: note.signedInAt = try reader.integer(Int64.self, "sign-in")
+            case Tag.signedInMilliseconds:
+                note.signedInMilliseconds = min(try reader.integer(UInt32.self, "sign-in's milliseconds"), 999)
             case Tag.logoutMark: note.logoutMark = try reader.integer(UInt32.self, "logout")
             case FieldReader.firstOptional...: continue
             default: throw .malformed("it has an unknown field \(tag)")
@@ -212,6 +217,7 @@ package struct SessionNote: Sendable, Equatable {
         }
         if let pause { writer.append(field: Tag.pause, pause.serialized()) }
         if signedInAt != 0 { writer.append(field: Tag.signedInAt, integer: signedInAt) }
+        if signedInMilliseconds != 0 { writer.append(field: Tag.signedInMilliseconds, integer: signedInMilliseconds) }
         return writer.bytes
     }
 }

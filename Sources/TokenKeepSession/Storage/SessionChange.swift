@@ -141,7 +141,7 @@ enum SessionChange {
             note.level = level?.rawValue ?? (before.level == 0 ? AccessLevel.afterFirstUnlock.rawValue : before.level)
             note.rotation = rotation ?? before.rotation
             note.validatedAt = isFromServer ? now.wall : 0
-            note.signedInAt = now.wall
+            note.beginNow(now)
         case .refused(let epoch, let known):
             guard note.nextEpoch == epoch else { return false }
             let before = known ?? SessionNote()
@@ -154,7 +154,7 @@ enum SessionChange {
             guard let epoch = record.epoch, belonging == .next else { return false }
             note = SessionNote(record, epoch: epoch, item: item, after: note, now: now)
             note.level = level.rawValue
-            note.signedInAt = now.wall
+            note.beginNow(now)
         default: return false
         }
         return true
@@ -162,6 +162,19 @@ enum SessionChange {
 }
 
 extension SessionNote {
+    fileprivate mutating func beginNow(_ now: SessionTime) {
+        signedInAt = now.wall
+        signedInMilliseconds = SessionTime.milliseconds(since: now.wall)
+    }
+
+    /// When the session began, in milliseconds since 1970 by this machine's clock; nil if unknown.
+    package var signedIn: Int64? {
+        guard signedInAt != 0 else { return nil }
+        let (seconds, isBeyond) = signedInAt.multipliedReportingOverflow(by: 1000)
+        let (time, isOver) = seconds.addingReportingOverflow(Int64(signedInMilliseconds))
+        return isBeyond || isOver ? nil : time
+    }
+
     /// The note of a live record, with the present note's knowledge of the account.
     ///
     /// - Parameter item: the bit of the record's refresh item; 0 for none.
