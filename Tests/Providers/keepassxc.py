@@ -2,6 +2,8 @@
 
 import subprocess
 
+from surroundings import PATIENCE
+
 CONFIGURATION = """[General]
 ConfigVersion=2
 UpdateCheckMessageShown=true
