@@ -159,7 +159,7 @@ let package = Package(
                 "NextSecond.swift", "Patience.swift", "TestClock.swift", "SeededNumbers.swift", "Mutation.swift",
                 "ErrorText.swift", "FakeHelper.swift", "SoftwareTPM.swift", "UnixSocket.swift",
                 "JSONWebToken.swift", "ReplacedVault.swift", "PatientDeadline.swift", "PassedLimit.swift",
-                "KernelLocks.swift", "BusMonitor.swift",
+                "KernelLocks.swift", "BusMonitor.swift", "StoppedKeyring.swift",
             ],
             swiftSettings: strict),
         // Stores as tests open them, for the tests of targets above the engine, too.
@@ -211,7 +211,7 @@ let package = Package(
             name: "TokenKeepSessionTests",
             dependencies: [
                 "TokenKeepSession", "TokenKeepEngine", "TokenKeepKeys", "TokenKeepRecords", "TokenKeepCore",
-                "CSodium", "FuzzTargets", "TestSupport",
+                "CSodium", "FuzzTargets", "StoreTestSupport", "TestSupport",
             ],
             path: "Tests/TokenKeepSession", swiftSettings: strict),
         .testTarget(

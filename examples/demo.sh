@@ -43,7 +43,7 @@ END
     printf 'password' | HOME="$work/home" XDG_DATA_HOME="$work/home" XDG_RUNTIME_DIR="$work" \
         gnome-keyring-daemon --unlock --components=secrets --foreground >keyring.log 2>&1 &
     keyring=$!
-    gdbus wait --session --timeout 20 org.freedesktop.secrets || { cat bus.address keyring.log >&2; exit 1; }
+    gdbus wait --session --timeout 60 org.freedesktop.secrets || { cat bus.address keyring.log >&2; exit 1; }
 }
 
 keyring=

@@ -49,7 +49,10 @@ show() {
 }
 
 # From then on the secret service counts as used on this machine: its absence is an outage.
-use_service() { python3 "$HERE/silent_bus.py" "$TOKENKEEP" load nobody nobody --stack "$1" --timeout 300ms; }
+use_service() { python3 "$HERE/silent_bus.py" "$TOKENKEEP" load nobody nobody --stack "$1"; }
+
+# Sets the clock to one moment after the other for which a process waits in vain, until it has ended.
+pass_limits() { while test-clock pass "$1" 25 2>/dev/null; do :; done; }
 
 # Starts a server of Tests/Servers and waits for its first line: start_server FILE PROGRAM. The file gets its lines. Its process
 # is $started afterwards.

@@ -31,7 +31,7 @@ title "an item that another process holds"
 hold_lock "$(/usr/bin/python3 "$HERE/item_id.py" "$TOKENKEEP_VAULT" team example.com bert)"
 run import "$WORK/backup" --timeout 3s --stdin <<<passphrase
 release_lock
-run import "$WORK/backup" --timeout 3s --stdin <<<passphrase
+run import "$WORK/backup" --stdin <<<passphrase
 
 title "nothing is imported of a file that was changed, anywhere"
 export TOKENKEEP_VAULT="$WORK/third"

@@ -91,9 +91,14 @@ login other.example.com --provider anonymous --flow browser
 grep -c 'POST /revoke' served/requests
 
 title "the port, and the parameters of the address"
+: >asked
 "$TOKENKEEP" session login api.example.com eve --provider example --flow browser --no-open --port 47890 --scope "read write" \
-    --resource https://files.example.com --audience api --timeout 300ms 2>&1 |
-    grep -o '[?&][a-z_]*=[^&]*' | sed -E 's/(state|code_challenge)=.*/\1=…/' | sort
+    --resource https://files.example.com --audience api >>asked 2>&1 &
+login=$!
+tail -n +1 -f asked --pid="$login" | grep -q -m 1 'code_challenge='
+kill "$login"
+wait "$login" 2>/dev/null
+grep -o '[?&][a-z_]*=[^&]*' asked | sed -E 's/(state|code_challenge)=.*/\1=…/' | sort
 
 title "a code alone is refused"
 echo code-1 | login api.example.com eve --provider example --flow paste

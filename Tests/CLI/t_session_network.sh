@@ -30,7 +30,11 @@ printf 'nameserver 127.0.0.9\noptions timeout:30 attempts:5\n' >resolv.conf
 echo 'hosts: files dns' >nsswitch.conf
 mount --bind resolv.conf /etc/resolv.conf
 mount --bind nsswitch.conf /etc/nsswitch.conf
-timeout 300 "$TOKENKEEP" session refresh api.example.com bob --timeout 1s 2>&1
+"$TOKENKEEP" session refresh api.example.com bob 2>&1 &
+refresh=$!
+tail -n +1 -f asked --pid="$refresh" | grep -q -m 1 asked
+pass_limits "$refresh"
+wait "$refresh"
 echo "[exit $?]"
 tail -n 1 asked
 kill "$names"

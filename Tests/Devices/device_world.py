@@ -193,5 +193,5 @@ class Desk:
 
     def close(self):
         self.process.stdin.close()
-        self.process.wait(30)
+        self.process.wait(PATIENCE)
         self.process.stdout.close()

@@ -162,7 +162,7 @@ def a_file_that_is_no_mark_is_ignored():
 
 def is_heeded(machine):
     """Whether a program goes on without the service, which stands still, before its time is over."""
-    with Server(machine.vault, timeout_ms=1200) as server:
+    with Server(machine.vault, timeout_ms=60_000) as server:
         server.ask("load", "a")
         status = server.answer_in_vain()[0]
     assert status in ("UNAVAILABLE", "TIMED_OUT"), status

@@ -54,6 +54,15 @@ class Client:
                 found.append(message)
         return found
 
+    def replies_so_far(self):
+        """The replies that have come, without a wait."""
+        found = []
+        with contextlib.suppress(TimeoutError):
+            while True:
+                message = self.connection.receive(timeout=0)
+                found += [message] if message.header.message_type in (MessageType.method_return, MessageType.error) else []
+        return found
+
     def open_session(self):
         self.session = self.call(ROOT, SERVICE, "OpenSession", "sv", "plain", ("s", ""))[1]
         return self.session

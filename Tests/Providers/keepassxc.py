@@ -2,6 +2,8 @@
 
 import subprocess
 
+from surroundings import PATIENCE
+
 CONFIGURATION = """[General]
 ConfigVersion=2
 UpdateCheckMessageShown=true
@@ -47,7 +49,7 @@ class KeePassXC:
         made = surroundings.start(
             ["keepassxc-cli", "import", "--quiet", "--set-password", "--decryption-time", "100",
              f"{surroundings.inside}/database.xml", self.database], text=f"{PASSWORD}\n{PASSWORD}\n")
-        if made.wait(60) != 0:
+        if made.wait(PATIENCE) != 0:
             raise subprocess.SubprocessError("keepassxc-cli makes no database")
         self.start()
 

@@ -6,7 +6,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Support"))
-from patience import wait_until  # noqa: E402
+from patience import PATIENCE, wait_until  # noqa: E402
 
 CONFIGURATION = """<busconfig>
   <type>session</type>
@@ -75,7 +75,7 @@ class Surroundings:
         if process in self.processes:
             self.processes.remove(process)
 
-    def run(self, command, text=b"", limit=30):
+    def run(self, command, text=b"", limit=PATIENCE):
         """Runs a client on the bus, outside of the root: its exit code, its output and its error output."""
         client = f"{self.outside}/client"
         os.makedirs(client, mode=0o700, exist_ok=True)
@@ -101,7 +101,7 @@ class Surroundings:
 
     def wait_for_name(self, name):
         """Waits until a program on the bus has this name."""
-        if self.run(["gdbus", "wait", "--session", "--timeout", "30", name], limit=40)[0] != 0:
+        if self.run(["gdbus", "wait", "--session", "--timeout", str(PATIENCE), name], limit=2 * PATIENCE)[0] != 0:
             raise RuntimeError(f"{name} does not appear: {self.last_errors()}")
 
     def last_errors(self):

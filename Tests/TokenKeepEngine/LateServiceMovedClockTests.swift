@@ -49,6 +49,22 @@ import TokenKeepRecords
         #expect(try store.value() == "theirs")
     }
 
+    @Test(arguments: latencies, [true, false]) func aConditionSeesTheNewerValue(latency: UInt32, saves: Bool) throws {
+        let store = try stores.open()
+        try store.put("old", "ann")
+        world.become(.down)
+        let version = try store.put("ours", "ann").version
+        try otherProgramSaves("theirs", latency: latency)
+        #expect(throws: TokenKeepError(.conflict, "")) {
+            if saves {
+                try store.put("new", if: .version(version))
+            } else {
+                try store.clear(service: "example.com", account: "ann", ifVersion: version)
+            }
+        }
+        #expect(try store.value() == "theirs")
+    }
+
     /// The save drains the removal of its service first, and then reaches the service.
     @Test(arguments: latencies) func aSaveReachesTheServiceBehindARemoval(latency: UInt32) throws {
         let store = try stores.open()

@@ -6,7 +6,7 @@ import TokenKeep
 @testable import TokenKeepFoundation
 
 /// Cookies of an application and of its servers.
-@Suite(.timeLimit(.minutes(2))) struct CookieTests {
+@Suite(.timeLimit(.minutes(20))) struct CookieTests {
     private let world = FoundationWorld()
     private let server: LoopbackServer
     private let configuration = URLSessionConfiguration.ephemeral

@@ -7,7 +7,7 @@ import TokenKeepCore
 @testable import TokenKeepFoundation
 
 /// The way of a token from guarded memory to URLSession.
-@Suite(.timeLimit(.minutes(2))) struct GuardedRequestTests {
+@Suite(.timeLimit(.minutes(20))) struct GuardedRequestTests {
     private let world = FoundationWorld()
 
     /// Memory outside of it is not wiped.

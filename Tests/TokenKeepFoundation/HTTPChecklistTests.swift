@@ -7,7 +7,7 @@ import TokenKeep
 @testable import TokenKeepFoundation
 
 /// The lines of the seeds' checklist that are about requests.
-@Suite(.timeLimit(.minutes(2))) struct HTTPChecklistTests {
+@Suite(.timeLimit(.minutes(20))) struct HTTPChecklistTests {
     private let world = FoundationWorld()
 
     private func guest() async throws -> TokenSession {

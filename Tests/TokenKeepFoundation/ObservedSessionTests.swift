@@ -6,7 +6,7 @@ import TokenKeep
 @testable import TokenKeepFoundation
 
 /// Objects beside the tokens, and streams of their changes.
-@Suite(.timeLimit(.minutes(2))) struct ObservedSessionTests {
+@Suite(.timeLimit(.minutes(20))) struct ObservedSessionTests {
     private let world = FoundationWorld()
 
     struct Person: Codable, Sendable, Equatable { var name: String }

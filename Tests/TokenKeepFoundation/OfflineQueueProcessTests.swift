@@ -10,7 +10,7 @@ import TokenKeep
 /// A queue of a process that is killed between two steps, and of several processes.
 ///
 /// A step is the begin of a change, each write of an item, each removal, and the arrival of each answer.
-@Suite(.timeLimit(.minutes(10))) struct OfflineQueueProcessTests {
+@Suite(.timeLimit(.minutes(20))) struct OfflineQueueProcessTests {
     private let world = FoundationWorld()
     private let server: KeyServer
 

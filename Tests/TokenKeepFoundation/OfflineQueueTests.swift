@@ -9,7 +9,7 @@ import TokenKeepEngine
 @testable import TokenKeepFoundation
 
 /// Requests that wait for a connection.
-@Suite(.timeLimit(.minutes(2))) struct OfflineQueueTests {
+@Suite(.timeLimit(.minutes(20))) struct OfflineQueueTests {
     private let world = FoundationWorld()
     private let server: KeyServer
 

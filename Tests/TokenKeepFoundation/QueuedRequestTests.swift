@@ -7,7 +7,7 @@ import TokenKeepCore
 @testable import TokenKeepFoundation
 
 /// The content of a request in the queue, and sends at once.
-@Suite(.timeLimit(.minutes(2))) struct QueuedRequestTests {
+@Suite(.timeLimit(.minutes(20))) struct QueuedRequestTests {
     private let world = FoundationWorld()
 
     private func request(_ body: Data) throws -> URLRequest {

@@ -5,7 +5,7 @@ import TokenKeep
 @testable import TokenKeepFoundation
 
 /// Connections that come back after a refresh, a refusal and a failure.
-@Suite(.timeLimit(.minutes(2))) struct ReconnectingStreamTests {
+@Suite(.timeLimit(.minutes(20))) struct ReconnectingStreamTests {
     private let world = FoundationWorld()
     /// The connections so far, by their tokens.
     private let log = ConnectionLog()
@@ -192,7 +192,7 @@ import TokenKeep
 }
 
 /// Messages of connections, on their way to the reader.
-@Suite(.timeLimit(.minutes(2))) struct ReconnectingStreamMessageTests {
+@Suite(.timeLimit(.minutes(20))) struct ReconnectingStreamMessageTests {
     private let world = FoundationWorld()
     private let log = ConnectionLog()
 

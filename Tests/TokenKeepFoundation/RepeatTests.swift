@@ -7,7 +7,7 @@ import TokenKeep
 @testable import TokenKeepFoundation
 
 /// Repeats after failures of the network, and the ways to read a body.
-@Suite(.timeLimit(.minutes(2))) struct RepeatTests {
+@Suite(.timeLimit(.minutes(20))) struct RepeatTests {
     private let world = FoundationWorld()
 
     /// Loses the first requests, then answers.

@@ -7,7 +7,7 @@ import TokenKeep
 @testable import TokenKeepFoundation
 
 /// Requests with a session's token, against servers on this machine.
-@Suite(.timeLimit(.minutes(2))) struct SessionClientTests {
+@Suite(.timeLimit(.minutes(20))) struct SessionClientTests {
     private let world = FoundationWorld()
 
     /// Accepts one token.

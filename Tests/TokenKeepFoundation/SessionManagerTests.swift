@@ -8,7 +8,7 @@ import TokenKeep
 @testable import TokenKeepFoundation
 
 /// The accounts of an application, as its views see them.
-@MainActor @Suite(.timeLimit(.minutes(2))) struct SessionManagerTests {
+@MainActor @Suite(.timeLimit(.minutes(20))) struct SessionManagerTests {
     private let world = FoundationWorld()
 
     struct User: Codable, Sendable, Equatable {

@@ -7,7 +7,7 @@ import TokenKeep
 @testable import TokenKeepFoundation
 
 /// The requests about tokens over URLSession.
-@Suite(.timeLimit(.minutes(2))) struct TokenEndpointsTests {
+@Suite(.timeLimit(.minutes(20))) struct TokenEndpointsTests {
     private let world = FoundationWorld()
 
     func session(_ server: LoopbackServer, answerLimit: UInt32 = 30_000) async throws -> TokenSession {

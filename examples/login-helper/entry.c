@@ -11,6 +11,11 @@
 
 enum { longest_pause = 300 };
 
+/* A command that ran for so long has failed for the first time. */
+#ifndef LONG_RUN_US
+#define LONG_RUN_US ((uint64_t)longest_pause * SECOND_US)
+#endif
+
 /* Prints a problem, once in a row. NULL: there is none any more. */
 static void print_problem(struct entry *entry, const char *text) {
     if (text != NULL && strcmp(entry->problem, text) != 0)
@@ -43,12 +48,10 @@ static uint64_t now_us(const struct entry *entry) {
     return now;
 }
 
-/* Waits for 1, 2, 4 … 300 seconds. A command that ran for longer than the longest pause has failed for the
- * first time.
- */
+/* Waits for 1, 2, 4 … 300 seconds. */
 static void pause_entry(struct entry *entry, const char *reason) {
     char text[128];
-    if (now_us(entry) - entry->started_us > (uint64_t)longest_pause * SECOND_US)
+    if (now_us(entry) - entry->started_us > LONG_RUN_US)
         entry->failures = 0;
     unsigned seconds = entry->failures < 9 ? 1U << entry->failures++ : longest_pause;
     snprintf(text, sizeof text, "%s; started again in %u s", reason, seconds);

@@ -5,7 +5,7 @@ import TokenKeep
 import TokenKeepFoundation
 
 /// docs/applications.md, "Moving an application": the parts of a session's life as applications for iOS write them.
-@MainActor @Suite(.timeLimit(.minutes(2))) struct MovingExample {
+@MainActor @Suite(.timeLimit(.minutes(20))) struct MovingExample {
     private let world = FoundationWorld()
 
     struct User: Codable, Sendable, Equatable { let id: String }

@@ -4,7 +4,7 @@ import TokenKeep
 import TokenKeepFoundation
 
 /// docs/applications.md, "Observing".
-@Suite(.timeLimit(.minutes(2))) struct ObservingExample {
+@Suite(.timeLimit(.minutes(20))) struct ObservingExample {
     private let world = FoundationWorld()
 
     struct Organization: Codable, Sendable, Equatable { let name: String }

@@ -5,7 +5,7 @@ import TokenKeep
 import TokenKeepFoundation
 
 /// docs/applications.md, "Signing in" and "Guests": a manager, a client and an API that is played here.
-@MainActor @Suite(.timeLimit(.minutes(2))) struct SignInExample {
+@MainActor @Suite(.timeLimit(.minutes(20))) struct SignInExample {
     private let world = FoundationWorld()
 
     struct User: Codable, Sendable, Equatable {
