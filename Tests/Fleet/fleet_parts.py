@@ -16,8 +16,7 @@ import urllib.request
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "Support"))
 sys.path.insert(0, os.path.join(HERE, "..", "Servers"))
-import tests_clock  # noqa: E402: their folders must be on the path first
-from patience import PATIENCE, wait_until  # noqa: E402
+from patience import PATIENCE, wait_until  # noqa: E402: their folders must be on the path first
 
 STACK = ["--stack", "any required vault"]
 
@@ -296,7 +295,7 @@ class Device:
         self.program, self.home, self.name = program, f"{directory}/{name}", name
         os.makedirs(self.home, exist_ok=True)
         self.environment = {
-            "PATH": os.environ["PATH"], "HOME": self.home, "TOKENKEEP_VAULT": f"{self.home}/vault", **tests_clock.environment(),
+            "PATH": os.environ["PATH"], "HOME": self.home, "TOKENKEEP_VAULT": f"{self.home}/vault",
             "XDG_CONFIG_HOME": f"{self.home}/config", "XDG_STATE_HOME": f"{self.home}/state", "LC_ALL": "C.UTF-8"}
         self.runner = None
 
