@@ -59,7 +59,7 @@ def publish(etcd, user):
 
 
 def bare_watch(etcd):
-    command = ["etcdctl", "--endpoints", etcd.url, "--cacert", etcd.authority.file, "watch", "/bare"]
+    command = ["etcdctl", "--endpoints", etcd.url, "--cacert", etcd.authority.file, "watch", "--rev=1", "/bare"]
     watch = subprocess.Popen(
         command, stdout=subprocess.PIPE, env={"PATH": os.environ["PATH"], "ETCDCTL_API": "3"})
     etcd.ctl("put", "/bare", "0")
