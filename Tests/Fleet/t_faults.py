@@ -344,9 +344,9 @@ def test_a_frozen_device_obeys_after_its_lease_has_ended(place, server):
 
 def test_a_wrong_clock_misses_no_order_and_repeats_none(place, server):
     etcd, (desk, laptop, _), _ = three(place, server)
-    for years in ("-10 years", "+10 years"):
+    for years, account in (("-10 years", "before"), ("+10 years", "after")):
         laptop.program_before = laptop.program
-        laptop.sign_in(server)
+        laptop.sign_in(server, account=account)
         def skewed(*arguments):
             return subprocess.run(
                 ["faketime", "-f", years.replace(" years", "y"), laptop.program, *arguments, *STACK],
@@ -358,28 +358,30 @@ def test_a_wrong_clock_misses_no_order_and_repeats_none(place, server):
         done = skewed("fleet", "run", "--once")
         assert done.returncode == 0, done.stderr
         desk.fleet("sign-out", "api.example.com", "skewed", "--device", "laptop")
-        desk.fleet("sign-out", "api.example.com", "ann", "--everywhere")
+        desk.fleet("sign-out", "api.example.com", account, "--everywhere")
         assert skewed("fleet", "run", "--once").returncode == 0
-        assert laptop.state("skewed") == ("signed-out", "remote") == laptop.state(), years
-        laptop.sign_in(server)
+        assert laptop.state("skewed") == ("signed-out", "remote") == laptop.state(account), years
+        laptop.sign_in(server, account=account)
         assert skewed("fleet", "run", "--once").returncode == 0
-        assert laptop.state()[0] == "user", years
+        assert laptop.state(account)[0] == "user", years
 
 
 def test_a_clock_that_was_wrong_at_the_sign_in_hides_no_session(place, server):
     _, (desk, laptop, _), _ = three(place, server)
     for years in ("-10y", "+10y"):
+        # The second order for one account in the same second is the first.
+        account = f"skewed{years}"
         _, response = server.sign_in()
         subprocess.run(
-            ["faketime", "-f", years, laptop.program, "session", "begin", "api.example.com", "skewed", *STACK],
+            ["faketime", "-f", years, laptop.program, "session", "begin", "api.example.com", account, *STACK],
             env=laptop.environment, input=json.dumps(response), text=True, check=True)
         # The clock is right by now, and the device has not published the session yet.
-        desk.fleet("sign-out", "api.example.com", "skewed", "--everywhere")
+        desk.fleet("sign-out", "api.example.com", account, "--everywhere")
         laptop.fleet("run", "--once")
-        assert laptop.state("skewed") == ("signed-out", "remote"), years
-        laptop.sign_in(server, account="skewed")
+        assert laptop.state(account) == ("signed-out", "remote"), years
+        laptop.sign_in(server, account=account)
         laptop.fleet("run", "--once")
-        assert laptop.state("skewed")[0] == "user", years
+        assert laptop.state(account)[0] == "user", years
 
 
 def test_a_beginning_that_is_not_known_stays_so(place, server):
