@@ -8,7 +8,7 @@ extension FleetRunner {
     /// after its last use.
     private static let poll: Int64 = 240
     /// A watch that lasted so long was a good one, in seconds.
-    private static let settled: Int64 = 30
+    private static let goodWatch: Int64 = 30
 
     private struct Times {
         var poll: Int64
@@ -46,7 +46,7 @@ extension FleetRunner {
                 last = error.error.message
             }
             // A watch that is refused at once is asked for less and less often.
-            if hasFollowed, SessionTime.now.boottime - began >= FleetRunner.settled { backoff.reset() }
+            if hasFollowed, SessionTime.now.boottime - began >= FleetRunner.goodWatch { backoff.reset() }
             let pause = backoff.pause(random: randombytes_uniform(1000))
             // A network that comes back, or a session that changes, is a reason to try at once.
             _ = tokenkeep_wait_readable(sessions.descriptor, surroundings.network, pause)
