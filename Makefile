@@ -72,8 +72,8 @@ demo: deps-demo stage
 	@examples/demo.sh $(STAGE)
 
 # Lists at a time: the compilers of the release build wait for each other's modules, and most tests wait.
-INSTALLED := test-vectors+test-abi+test-cli+test-login-short+test-agent+test-tpm-short+test-devices
-USED := test-examples+test-consumers+test-python+test-provider+test-servers+test-fleet+test-tools
+INSTALLED := test-vectors+test-abi+test-cli+test-login-short+test-agent+test-tpm-short+test-devices+test-servers+test-python
+USED := test-examples+test-consumers+test-provider+test-fleet+test-tools
 
 test: test-deps
 	@scripts/goals.py check-format test-layout test-messages build-tests/stage test-screen-lock test-swift+test-faults-short/$(INSTALLED)/$(USED)
@@ -132,7 +132,7 @@ verify-provider: test-deps stage
 	@$(MAKE) --no-print-directory -o test-deps -o stage fuzz-provider MESSAGES=200000
 
 verify-fuzz: test-deps stage
-	@$(MAKE) --no-print-directory -o test-deps fuzz SECONDS=15
+	@$(MAKE) --no-print-directory -o test-deps fuzz SECONDS=10
 	@$(MAKE) --no-print-directory -o test-deps fuzz-tpm SECONDS=30
 	@$(MAKE) --no-print-directory -o test-deps -o stage fuzz-agent SECONDS=30
 

@@ -196,6 +196,7 @@ def a_killed_store_keeps_the_old_or_the_new(world):
 no_secret_is_in_arguments_environment_or_trace.needs = ["strace"]
 no_secret_is_in_a_core_dump.needs = ["gcore"]
 a_killed_store_keeps_the_old_or_the_new.needs = ["strace"]
+a_hung_keyring_is_told_after_the_limit.moves_clock = True
 helpers_work_without_proc.needs = ["unshare"]
 helpers_work_without_proc.as_root = True
 CASES = cases(globals(), feed, has, same, wait_until, writes)

@@ -114,4 +114,5 @@ for case in (a_keyring_keeps_what_helpers_store, a_locked_keyring_is_not_signed_
              a_keyring_that_is_stopped_is_told_after_the_limit):
     case.needs = ["gnome-keyring-daemon", "dbus-daemon", "gdbus"]
 del case
+a_keyring_that_is_stopped_is_told_after_the_limit.moves_clock = True
 CASES = cases(globals(), with_keyring, fill, lock, has, same)
