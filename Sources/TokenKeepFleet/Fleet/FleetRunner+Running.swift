@@ -4,10 +4,10 @@ package import TokenKeepCore
 import TokenKeepSession
 
 extension FleetRunner {
-    /// In seconds: so often the orders are listed, whatever the watch says. It keeps the server's token, which ends 300 s
-    /// after its last use.
+    /// The longest time between two lists of the orders, in seconds, even if the watch reports nothing. Etcd's token ends
+    /// 300 s after its last use.
     private static let poll: Int64 = 240
-    /// A watch that lasted so long was a good one, in seconds.
+    /// The time after which a watch counts as good, in seconds.
     private static let goodWatch: Int64 = 30
 
     private struct Times {
