@@ -21,7 +21,7 @@ static int is_unusable;
 static void *_Atomic refusal;
 static tokenkeep_fork_handlers pool_handlers;
 static const tokenkeep_fork_handlers *_Atomic pool;
-/* The pool's handlers at the beginning of this fork: the pool may be made during it. */
+/* The handlers that ran before this fork, to be run after it. `pool` may be set during the fork. */
 static const tokenkeep_fork_handlers *locked_pool;
 static _Thread_local unsigned own;
 static _Thread_local int is_forking;

@@ -20,7 +20,7 @@ enum ConformanceCases {
             try subject.require(!patience.hasPassed, "a load with 1 ms took longer than 1 s")
             // The abandoned load may still run. The next call waits for it, or fails at once.
             let end = Deadline(milliseconds: 10_000)
-            while !subject.module.mayAnswer, !end.hasPassed { ShortPause.take(milliseconds: 10) }
+            while !subject.module.mayAnswer, !end.hasPassed { ShortPause.wait(milliseconds: 10) }
             try subject.require(subject.module.mayAnswer, "after that it answers no more")
         },
     ]

@@ -39,7 +39,7 @@ enum CredentialProgram {
 struct FailureReport {
     /// Whether nothing is written: the caller asked for silence.
     var isSilent: () -> Bool = { false }
-    /// Whether the message goes to standard output, where the protocol has it.
+    /// Whether the protocol reads the message from standard output, not from standard error.
     var isOutput = false
     /// The exit code of every failure; nil for that of the status.
     var exitCode: Int32?

@@ -154,7 +154,7 @@ extension Store {
             _ = try unlocking.askForPassword(for: name, call)
             return true
         }
-        guard let module = dispatcher.programs.places.modules.first(where: { $0.name == error.module }) else {
+        guard let module = dispatcher.operations.places.modules.first(where: { $0.name == error.module }) else {
             return false
         }
         try module.prepare(call)

@@ -52,14 +52,14 @@ public final class Store: Sendable {
             busAddress: configuration.busAddress, standIns: configuration.standIns,
             directories: configuration.stackDirectories)
         let written = Set(stack.lines.filter { $0.applies(to: .save) || $0.applies(to: .clear) }.map(\.module))
-        let programs = try StackOperations(stack.entries) { line throws(TokenKeepError) in
+        let operations = try StackOperations(stack.entries) { line throws(TokenKeepError) in
             try factory.make(line, isWritten: written.contains(line.module))
         }
         dispatcher = Dispatcher(
-            programs: programs, memory: MemoryModule(), trace: configuration.trace ?? DebugTrace.handler())
+            operations: operations, memory: MemoryModule(), trace: configuration.trace ?? DebugTrace.handler())
         reconciler = Reconciler(
             dispatcher, records: records, clock: configuration.clock, clocks: configuration.clocks)
-        if reconciler.pending.isPossible { try programs[.save].checkEndsWhereItSaves() }
+        if reconciler.pending.isPossible { try operations[.save].checkEndsWhereItSaves() }
     }
 
     /// Cancels every call in flight on this store. Later calls are not affected.
@@ -228,7 +228,7 @@ public final class Store: Sendable {
     /// - Throws: ``Status/forked``, ``Status/cancelled``. The report has the failures of modules.
     public func status() throws(TokenKeepError) -> StoreStatus {
         let call = try begin(.any)
-        let modules = dispatcher.programs.places.modules
+        let modules = dispatcher.operations.places.modules
         return StoreStatus(
             modules: modules.map { $0.report(call) }, isMemoryLocked: (try? GuardedPool.shared.isLocked()) ?? false,
             pending: pendingReport)
@@ -282,7 +282,7 @@ public final class Store: Sendable {
             throw TokenKeepError(
                 .forked, "the store was opened before fork()", hint: "open another one in the child")
         }
-        guard operation == .any || dispatcher.programs[operation].asksModules else {
+        guard operation == .any || dispatcher.operations[operation].asksModules else {
             throw TokenKeepError(
                 .unsupported, "no module of the stack is asked to \(operation.rawValue) items",
                 hint: "add a line for the operation, or one for: any")

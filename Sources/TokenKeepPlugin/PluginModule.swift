@@ -26,7 +26,7 @@ package final class PluginModule: BasicModule {
         package var supportsPendingWrites = true
         /// The time without calls after which a resident program is asked to end, in milliseconds.
         package var idleMilliseconds: UInt32 = 5000
-        /// Whether errors repeat the module's messages, in which a module can hide a secret.
+        /// Whether errors quote the module's messages. False outside of checks: a module can hide a secret in a message.
         ///
         /// Only for a check, which uses secrets of its own.
         package var repeatsWords = false

@@ -79,14 +79,14 @@ extension Provider {
     /// - Throws: ``Status/unavailable`` if the bus cannot be read: what sd-bus dropped for want of a descriptor is lost.
     func serve(_ signals: Int32) throws(TokenKeepError) {
         while true {
-            let result = takeMessages()
+            let result = readMessages()
             if result == -EXFULL || result == -ECHRNG {
                 throw TokenKeepError(.unavailable, "the bus cannot be read: too few descriptors are free")
             }
             if result < 0 || isLeaving && result == 0 && !hasWorkInFlight { return }
             // Calls of the bus by what follows may leave messages in sd-bus's queue: they are taken before the next wait.
             wait(signals, mayBlock: result == 0 && ready.isEmpty)
-            takeResults()
+            completeWork()
             for body in timers.takeDue() { body() }
             startLook()
             serveReady()
@@ -94,14 +94,14 @@ extension Provider {
     }
 
     /// Handles messages. Returns the last result of sd-bus: 0 if there are no more.
-    private func takeMessages() -> Int32 {
+    private func readMessages() -> Int32 {
         var result: Int32 = 1
         for _ in 0..<Provider.takenAtOnce where result > 0 { result = sd_bus_process(bus.raw, nil) }
         return result
     }
 
-    /// Takes a signal of the system: the program ends after the calls in flight.
-    private func takeSignal(_ signals: Int32) {
+    /// Handles a signal of the system: the program ends after the calls in flight.
+    private func handleSignal(_ signals: Int32) {
         _ = tokenkeep_next_signal(signals)
         leave("")
     }
@@ -117,7 +117,7 @@ extension Provider {
         ]
         let timeout = mayBlock ? timers.next.map { Int32(clamping: $0) } ?? -1 : 0
         guard poll(&files, nfds_t(files.count), timeout) > 0 else { return }
-        if files[2].revents != 0 { takeSignal(signals) }
+        if files[2].revents != 0 { handleSignal(signals) }
         if files[3].revents != 0 { freshness.isSignalled = true }
     }
 }

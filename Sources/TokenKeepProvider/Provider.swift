@@ -104,7 +104,7 @@ final class Provider {
     }
 
     /// Completes the works whose results have arrived.
-    func takeResults() {
+    func completeWork() {
         for (ticket, value) in results.take() { completions.removeValue(forKey: ticket)?(value) }
     }
 

@@ -23,7 +23,7 @@ package struct JournalRecord: Sendable {
     package var name: ItemName?
     /// The error to throw if the item's details are needed but their keys are locked; nil if the details are readable.
     package var locked: TokenKeepError?
-    /// The error that reports pending writes which the vault did not make and which are passed over; nil for none.
+    /// The error that reports forged pending writes, which are ignored; nil if there are none.
     package let forgery: TokenKeepError?
     private let openItem: @Sendable () throws(TokenKeepError) -> TokenItem?
 

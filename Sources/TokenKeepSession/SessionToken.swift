@@ -63,7 +63,7 @@ public struct SessionInfo: Sendable, Equatable {
     /// Whether the newest tokens are in the kernel's memory alone until their place opens. A restart of the machine would
     /// lose them.
     public let isStashed: Bool
-    /// The process that is renewing the token, or died while it did; nil if there is none.
+    /// The process that is renewing the token, or that died during the renewal; nil if there is none.
     public internal(set) var refreshingProcess: UInt32?
 
     /// Whether a watch need not report a state after another: a refresh that begins is no change, nor is a validation.

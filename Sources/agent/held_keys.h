@@ -26,8 +26,8 @@ struct held_keys {
     uint8_t request[128];
 };
 
-/* The mapping; NULL and errno if there is none. It is not in core dumps and not in children. `is_locked`: it
- * is never swapped. */
+/* Maps the memory for keys. Returns NULL and sets errno on failure. The mapping is left out of core dumps and
+ * of child processes. `is_locked` is set if the mapping is never swapped. */
 struct held_keys *held_keys_make(bool *is_locked);
 
 /* Keeps a copy of a key, in place of one of the same name. Waits for held_keys_publish until the time

@@ -153,7 +153,7 @@ static size_t place_for(struct login1 *login1, const char *path) {
     return index;
 }
 
-/* Asks for each session of the user. Negative if the list is malformed, or longer than the agent's. */
+/* Asks for each session of the user. Negative if the list is malformed, or has more than AGENT_SESSIONS. */
 static int read_sessions(struct login1 *login1, sd_bus_message *message) {
     int error = sd_bus_message_enter_container(message, 'a', "(susso)");
     if (error < 0)

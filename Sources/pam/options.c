@@ -23,7 +23,7 @@ static int seconds(const char *text) {
     return (int)number;
 }
 
-/* Returns 0 if the word is no option. */
+/* Sets the option that the word names. Returns 0 if the word is unknown or its value malformed, else 1. */
 static int read_option(struct options *options, const char *word) {
     const char *value;
     if (strcmp(word, "debug") == 0)

@@ -242,7 +242,7 @@ static struct outcome give_way(struct device *device, unsigned count) {
     return outcome_for(REASON_NO_SPACE);
 }
 
-/* Defines a free index. In a TPM without room, `reserve` indices of the reserve give way. */
+/* Defines a free index. While the TPM has no room, undefines one of the first `reserve` reserved indices. */
 static struct outcome define_with_reserve(struct device *device, const struct request *request, uid_t uid,
                                           unsigned reserve, TPM2_HANDLE *number, ESYS_TR *handle) {
     struct outcome outcome = define_free(device, request, uid, number, handle);

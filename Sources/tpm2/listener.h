@@ -1,4 +1,4 @@
-/* Root's helper without systemd. */
+/* The socket of root's helper on a machine without systemd. */
 #ifndef TOKENKEEP_TPM2_LISTENER_H
 #define TOKENKEEP_TPM2_LISTENER_H
 

@@ -7,17 +7,17 @@ import TokenKeepCore
 @Suite struct GuardedPoolProcessTests {
     @Test(arguments: [0, 1, 40, 64, 1000, 16384, 20000, 1 << 20]) func anOverrunByOneByteAborts(count: Int) async {
         await #expect(processExitsWith: .signal(SIGABRT)) { [count] in
-            let slot = try GuardedPool.shared.allocate(count)
-            slot.address.storeBytes(of: 1, toByteOffset: count, as: UInt8.self)
-            GuardedPool.shared.free(slot)
+            let cell = try GuardedPool.shared.allocate(count)
+            cell.address.storeBytes(of: 1, toByteOffset: count, as: UInt8.self)
+            GuardedPool.shared.free(cell)
         }
     }
 
     @Test(arguments: [0, 1, 40, 64, 1000, 16384, 20000, 1 << 20]) func anUnderrunByOneByteAborts(count: Int) async {
         await #expect(processExitsWith: .signal(SIGABRT)) { [count] in
-            let slot = try GuardedPool.shared.allocate(count)
-            (slot.address - 1).storeBytes(of: ~slot.byte(at: -1), as: UInt8.self)
-            GuardedPool.shared.free(slot)
+            let cell = try GuardedPool.shared.allocate(count)
+            (cell.address - 1).storeBytes(of: ~cell.byte(at: -1), as: UInt8.self)
+            GuardedPool.shared.free(cell)
         }
     }
 
@@ -25,9 +25,9 @@ import TokenKeepCore
     @Test(arguments: [(20000, 32), (64, 16384), (16384, 70000)]) func aFarOverrunFaults(count: Int, distance: Int) async
     {
         await #expect(processExitsWith: .exitCode(77)) { [count, distance] in
-            let slot = try GuardedPool.shared.allocate(count)
+            let cell = try GuardedPool.shared.allocate(count)
             signal(SIGSEGV) { _ in _exit(77) }
-            exitAfterReading(slot, at: count...count + distance)
+            exitAfterReading(cell, at: count...count + distance)
         }
     }
 
@@ -35,9 +35,9 @@ import TokenKeepCore
         async
     {
         await #expect(processExitsWith: .exitCode(77)) { [count, distance] in
-            let slot = try GuardedPool.shared.allocate(count)
+            let cell = try GuardedPool.shared.allocate(count)
             signal(SIGSEGV) { _ in _exit(77) }
-            exitAfterReading(slot, at: -distance ... -1)
+            exitAfterReading(cell, at: -distance ... -1)
         }
     }
 
@@ -115,7 +115,7 @@ private func inChild(_ body: () -> Int32) -> Int32 {
 }
 
 /// Reads the bytes around a secret, and exits with a code that depends on them: the optimiser removes unused reads.
-private func exitAfterReading(_ slot: GuardedSlot, at offsets: ClosedRange<Int>) {
-    let sum = offsets.reduce(into: UInt8(0)) { sum, offset in sum &+= slot.byte(at: offset) }
+private func exitAfterReading(_ cell: GuardedCell, at offsets: ClosedRange<Int>) {
+    let sum = offsets.reduce(into: UInt8(0)) { sum, offset in sum &+= cell.byte(at: offset) }
     _exit(sum.isMultiple(of: 2) ? 0 : 1)
 }

@@ -7,13 +7,13 @@ import TokenKeepCore
     private let pool = GuardedPool()
 
     @Test(arguments: [0, 1, 16, 63, 64, 65, 1024, 16384, 16385, 1 << 20])
-    func aSlotIsZeroedAlignedAndEndsWithNUL(count: Int) throws {
+    func aCellIsZeroedAlignedAndEndsWithNUL(count: Int) throws {
         for _ in 0..<2 {
-            let slot = try pool.allocate(count)
-            #expect(slot.count == count && Int(bitPattern: slot.address) % 16 == 0)
-            #expect(slot.bytes.isFilled(with: 0) && slot.byte(at: count) == 0)
-            slot.bytes.fill(with: 0xA5)
-            pool.free(slot)
+            let cell = try pool.allocate(count)
+            #expect(cell.count == count && Int(bitPattern: cell.address) % 16 == 0)
+            #expect(cell.bytes.isFilled(with: 0) && cell.byte(at: count) == 0)
+            cell.bytes.fill(with: 0xA5)
+            pool.free(cell)
         }
     }
 
@@ -23,22 +23,22 @@ import TokenKeepCore
         }
     }
 
-    @Test(arguments: [40, 64, 300, 16384]) func aFreedSlotIsWipedAtOnce(count: Int) throws {
-        let (neighbour, slot) = (try pool.allocate(count), try pool.allocate(count))
-        slot.bytes.fill(with: 0xA5)
-        pool.free(slot)  // the neighbour keeps the region mapped
-        #expect((-16..<count + 16).allSatisfy { slot.byte(at: $0) == 0 })
+    @Test(arguments: [40, 64, 300, 16384]) func aFreedCellIsWipedAtOnce(count: Int) throws {
+        let (neighbour, cell) = (try pool.allocate(count), try pool.allocate(count))
+        cell.bytes.fill(with: 0xA5)
+        pool.free(cell)  // the neighbour keeps the region mapped
+        #expect((-16..<count + 16).allSatisfy { cell.byte(at: $0) == 0 })
         pool.free(neighbour)
     }
 
     @Test func growsAndShrinksByRegions() throws {
         #expect(pool.regionCount == 0)
-        let slots = try (0..<1000).map { _ in try pool.allocate(64) }
+        let cells = try (0..<1000).map { _ in try pool.allocate(64) }
         let grown = pool.regionCount
         #expect(grown > 2 && grown < 20)
-        for slot in slots.dropLast(10) { pool.free(slot) }
+        for cell in cells.dropLast(10) { pool.free(cell) }
         #expect(pool.regionCount < grown)
-        for slot in slots.suffix(10) { pool.free(slot) }
+        for cell in cells.suffix(10) { pool.free(cell) }
         #expect(pool.regionCount == 1, "an empty region is kept")
         let large = try pool.allocate(1 << 20)
         #expect(pool.regionCount == 2)
@@ -51,13 +51,13 @@ import TokenKeepCore
         let first = try pool.allocate(count)
         pool.free(first)
         for _ in 0..<1000 {
-            let slot = try pool.allocate(count)
-            #expect(slot.address == first.address && pool.regionCount == 1)
-            pool.free(slot)
+            let cell = try pool.allocate(count)
+            #expect(cell.address == first.address && pool.regionCount == 1)
+            pool.free(cell)
         }
     }
 
-    @Test func threadsDoNotShareSlots() {
+    @Test func threadsDoNotShareCells() {
         let faults = MutexGuarded(0)
         let threads = (1...8).map { number in
             TestThread { [pool] in
@@ -82,29 +82,29 @@ import TokenKeepCore
     }
 
     @Test(arguments: [40, 300, 20000]) func isLeftOutOfCoreDumps(count: Int) throws {
-        let slot = try pool.allocate(count)
-        let flags = try #require(flagsOfMapping(at: UnsafeRawPointer(slot.address)))
+        let cell = try pool.allocate(count)
+        let flags = try #require(flagsOfMapping(at: UnsafeRawPointer(cell.address)))
         #expect(flags.contains("dd"))
         if try pool.isLocked(), !sanitizerIgnoresLocks { #expect(flags.contains("lo")) }
-        pool.free(slot)
+        pool.free(cell)
     }
 }
 
 /// Holds up to 16 secrets of random sizes at a time and returns how many of them changed.
 func churn(_ pool: GuardedPool, pattern: UInt8, rounds: Int) -> Int {
-    var (slots, wrong): ([GuardedSlot], Int) = ([], 0)
+    var (cells, wrong): ([GuardedCell], Int) = ([], 0)
     for round in 0..<rounds {
         let count = Int.random(in: 0...(round.isMultiple(of: 50) ? 20000 : 1500))
-        guard let slot = try? pool.allocate(count) else { return -1 }
-        if !slot.bytes.isFilled(with: 0) { wrong += 1 }
-        slot.bytes.fill(with: pattern)
-        slots.append(slot)
-        guard slots.count == 16 || round == rounds - 1 else { continue }
-        for slot in slots.shuffled() {
-            if !slot.bytes.isFilled(with: pattern) { wrong += 1 }
-            pool.free(slot)
+        guard let cell = try? pool.allocate(count) else { return -1 }
+        if !cell.bytes.isFilled(with: 0) { wrong += 1 }
+        cell.bytes.fill(with: pattern)
+        cells.append(cell)
+        guard cells.count == 16 || round == rounds - 1 else { continue }
+        for cell in cells.shuffled() {
+            if !cell.bytes.isFilled(with: pattern) { wrong += 1 }
+            pool.free(cell)
         }
-        slots = []
+        cells = []
     }
     return wrong
 }
@@ -112,7 +112,7 @@ func churn(_ pool: GuardedPool, pattern: UInt8, rounds: Int) -> Int {
 /// AddressSanitizer and ThreadSanitizer replace mlock(2) by a function that does nothing.
 let sanitizerIgnoresLocks = dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil
 
-extension GuardedSlot {
+extension GuardedCell {
     func byte(at offset: Int) -> UInt8 { (address + offset).load(as: UInt8.self) }
 }
 

@@ -63,7 +63,7 @@ import TokenKeepRecords
             }
             return module
         }
-        let dispatcher = Dispatcher(programs: programs, memory: MemoryModule())
+        let dispatcher = Dispatcher(operations: programs, memory: MemoryModule())
         let reconciler = Reconciler(dispatcher, records: records)
         #expect(try reconciler.clear(name, ifVersion: nil, call))
         #expect(modules.map { $0.isCleared.withLock { $0 } } == [true, true])

@@ -17,7 +17,7 @@ import TokenKeepCore
         let programs = try StackOperations(
             Stack(text: text, source: "test", directories: .none).entries
         ) { line throws(TokenKeepError) in line.module == "first" ? first : second }
-        return Dispatcher(programs: programs, memory: MemoryModule())
+        return Dispatcher(operations: programs, memory: MemoryModule())
     }
 
     private func request(

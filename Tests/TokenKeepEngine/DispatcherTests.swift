@@ -90,7 +90,7 @@ final class ScriptedModule: BasicModule {
             }
             return module
         }
-        return Dispatcher(programs: programs, memory: MemoryModule())
+        return Dispatcher(operations: programs, memory: MemoryModule())
     }
 
     /// Another process may save between the check of the version and the removal.

@@ -104,7 +104,7 @@ extension Optional {
             }
             return module
         }
-        let dispatcher = Dispatcher(programs: programs, memory: MemoryModule())
+        let dispatcher = Dispatcher(operations: programs, memory: MemoryModule())
         return Reconciler(dispatcher, records: records)
     }
 

@@ -58,7 +58,7 @@ private enum WalkTable {
         let programs = try StackOperations(stack.entries) { line throws(TokenKeepError) in
             NamedModule(name: line.module)
         }
-        let dispatcher = Dispatcher(programs: programs, memory: MemoryModule())
+        let dispatcher = Dispatcher(operations: programs, memory: MemoryModule())
         var asked: [String] = []
         let walk = dispatcher.walk(operation, "item", passes: { _, _ in passes }) { place throws(TokenKeepError) in
             asked.append(place.module.name)

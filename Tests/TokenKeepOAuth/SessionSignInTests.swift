@@ -240,12 +240,12 @@ import TokenKeepSession
 
     @Test func anIDTokenIsReadAndRenewed() throws {
         let session = try login("ann", as: "u1/ann@example.com").session
-        let present = try session.freshIDToken(minTTL: 0)
+        let present = try SessionIDToken.fresh(of: session, minTTL: 0)
         #expect(UnverifiedClaims(unverified: present.value)?.unverified("sub") == "u1")
         let end = try #require(present.expiresAt?.rawValue)
         #expect(UnverifiedClaims(unverified: present.value)?.unverified("exp") == "\(end)")
         let other = try login("bob")
-        let error = try fault { _ = try other.freshIDToken(minTTL: 0) }
+        let error = try fault { _ = try SessionIDToken.fresh(of: other, minTTL: 0) }
         #expect(error.message == "the session of \(other.name) has no ID token")
     }
 
@@ -262,13 +262,13 @@ import TokenKeepSession
             response: SecretBytes(
                 #"{"access_token":"a","refresh_token":"r","expires_in":3600,"id_token":"e30.eyJleHAiOjEwMDB9.c2ln"}"#))
         guard isGiven else {
-            let error = try fault { _ = try session.freshIDToken(minTTL: 0) }
+            let error = try fault { _ = try SessionIDToken.fresh(of: session, minTTL: 0) }
             #expect(
                 error.message
                     == "the ID token of \(session.name) is over, and the server gave no other with the refresh")
             return #expect(error.status == .expired)
         }
-        #expect(try session.freshIDToken(minTTL: 0).value == SecretBytes("e30.e30.c2ln"))
+        #expect(try SessionIDToken.fresh(of: session, minTTL: 0).value == SecretBytes("e30.e30.c2ln"))
     }
 
     @Test func anAnswerThatArrivesAfterACancellationIsRevoked() throws {

@@ -106,7 +106,7 @@ struct ForgedNoteTests {
         let session = try session(provider: nil)
         let info = try session.info()
         #expect(info.provider == "his" && info.scope == "admin", "the note is forged")
-        let sealed = try session.sealedNames()
+        let sealed = try session.sealed()
         #expect(sealed.provider == "right" && sealed.scope == "read")
     }
 

@@ -31,7 +31,7 @@ struct LogoutTests {
     }
 
     private func mark(isSignedOut: Bool = false) throws -> UInt32 {
-        let last = try #require(try world.session().lastLogout())
+        let last = try #require(try LastLogout(of: world.session()))
         #expect(last.isSignedOut == isSignedOut)
         return last.mark
     }
@@ -45,7 +45,7 @@ struct LogoutTests {
     }
 
     @Test func eachLogoutReplacesTheMark() throws {
-        #expect(try world.session().lastLogout() == nil)
+        #expect(try LastLogout(of: world.session()) == nil)
         let session = try world.signedIn()
         let first = try mark()
         // Neither another sign-in nor a refresh is a logout.
@@ -68,7 +68,7 @@ struct LogoutTests {
         _ = try world.session().end()
         let second = try mark(isSignedOut: true)
         damageNotes()
-        #expect(try world.session().lastLogout() == nil)
+        #expect(try LastLogout(of: world.session()) == nil)
         _ = try world.signedIn()
         #expect(try ![0, first, second].contains(mark()))
     }

@@ -12,7 +12,7 @@ extension TokenSession {
     public var states: States {
         let engine = engine
         return States { cancellation throws(CoreError) in
-            let session = engine.watching(until: cancellation)
+            let session = SessionEngine(engine, cancelledBy: cancellation, hasOwnWatch: true)
             return StateSource(descriptor: try session.watchDescriptor()) { () throws(CoreError) in
                 try session.nextState()
             }

@@ -232,7 +232,7 @@ public final class TokenSession: Sendable {
     ) async throws -> Value {
         let engine = engine
         return try await store.run { _, deadline throws(CoreError) in
-            try body(deadline.cancellation.map(engine.cancelled(by:)) ?? engine)
+            try body(deadline.cancellation.map { SessionEngine(engine, cancelledBy: $0) } ?? engine)
         }
     }
 }

@@ -185,7 +185,7 @@ struct FleetWatchCommand: ParsableCommand {
                 backoff.reset()
             } else {
                 // A watch that is refused at once is asked for less and less often.
-                ShortPause.take(milliseconds: backoff.pause(random: UInt32.random(in: 0..<1000)))
+                ShortPause.wait(milliseconds: backoff.pause(random: UInt32.random(in: 0..<1000)))
             }
         }
     }

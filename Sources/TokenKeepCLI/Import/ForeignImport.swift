@@ -11,10 +11,10 @@ struct ForeignImport {
     private(set) var imported = 0
     private(set) var present = 0
     private(set) var kept = 0
-    /// The entries whose items have their secrets, as read back.
+    /// The entries whose secrets were read back from the store unchanged.
     private(set) var verified: [ForeignEntry] = []
     private var seen: Set<ItemName> = []
-    /// What a dry run would have saved.
+    /// The secrets that a dry run would have saved.
     private var planned: [ItemName: SecretBytes] = [:]
 
     init(store: Store, isReplacing: Bool, isDryRun: Bool) {

@@ -142,7 +142,7 @@ struct ImportCommand: ParsableCommand {
             do throws(TokenKeepError) {
                 try cut(transfer.verified, source, counting: &removed)
             } catch {
-                // What was imported stays imported.
+                // The imported items stay.
                 failure = error
             }
         }

@@ -64,7 +64,8 @@ struct JSONTreeParser {
         while position < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[position]) { position += 1 }
     }
 
-    private mutating func take(_ character: Unicode.Scalar) -> Bool {
+    /// Skips white space, and the character if it comes next. Returns whether it does.
+    private mutating func skip(_ character: Unicode.Scalar) -> Bool {
         skipSpace()
         guard position < bytes.count, bytes[position] == UInt8(ascii: character) else { return false }
         position += 1
@@ -86,28 +87,28 @@ struct JSONTreeParser {
         let start = position
         position += 1
         var members: [(key: String, start: Int, value: JSONTree)] = []
-        if take("}") { return .object([], start..<position) }
+        if skip("}") { return .object([], start..<position) }
         repeat {
             skipSpace()
             let place = position
-            guard let key = string().flatMap({ JSONTree.string($0).text(in: bytes) }), take(":"),
+            guard let key = string().flatMap({ JSONTree.string($0).text(in: bytes) }), skip(":"),
                 let value = value(depth: depth + 1)
             else { return nil }
             members.append((key, place, value))
-        } while take(",")
-        return take("}") ? .object(members, start..<position) : nil
+        } while skip(",")
+        return skip("}") ? .object(members, start..<position) : nil
     }
 
     private mutating func array(_ depth: Int) -> JSONTree? {
         let start = position
         position += 1
         var elements: [JSONTree] = []
-        if take("]") { return .array([], start..<position) }
+        if skip("]") { return .array([], start..<position) }
         repeat {
             guard let element = value(depth: depth + 1) else { return nil }
             elements.append(element)
-        } while take(",")
-        return take("]") ? .array(elements, start..<position) : nil
+        } while skip(",")
+        return skip("]") ? .array(elements, start..<position) : nil
     }
 
     /// The range between the quotation marks.

@@ -31,7 +31,7 @@ enum NameCompletion {
         }
     }
 
-    /// The names that can stand on the line as they are.
+    /// The names that begin with `prefix` and need no quoting in a shell.
     private static func candidates(_ names: [String], _ prefix: String) -> [String] {
         let found = Set(names).filter { name in
             // A name that begins like an option would be taken for one.

@@ -16,7 +16,7 @@ extension String {
 enum HelpText {
     /// Stands for a space at which no line may be broken.
     fileprivate static let space: Character = "\u{E000}"
-    /// Ends a line of an example. The parser breaks a too long line at the space before the end, and nowhere else.
+    /// Marks the end of a line of an example. The parser breaks a too long line at the space before the end, and nowhere else.
     fileprivate static let end: Character = "\u{E001}"
 
     /// The text with ordinary spaces and line ends.

@@ -18,7 +18,7 @@ struct KeeperWakes: ~Copyable {
     private static let networkPause: UInt32 = 1000
 
     private let sessions: SessionsWatch
-    /// nil if no place tells of changes.
+    /// Reports changes of items; nil if no module reports changes.
     private let places: StoreWatch?
     /// A netlink socket; -1 if the kernel gives none.
     private let network: Int32

@@ -129,7 +129,7 @@ final class KeptSessions: Sendable {
             Terminal.warn(error)
             guard error.status == .needsLogin || error.status == .expired, let engine else { return }
             // The note, of which the info tells, can be forged.
-            let sealed = try? engine.sealedNames()
+            let sealed = try? engine.sealed()
             DesktopNotification.askForSignIn(engine.name, provider: sealed?.provider ?? info.provider)
         }
     }

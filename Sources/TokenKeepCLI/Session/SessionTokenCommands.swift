@@ -52,7 +52,7 @@ struct SessionTokenCommand: ParsableCommand {
         let opened = try session.open()
         if idToken {
             guard target == nil else { throw TokenKeepError(.invalid, "--id-token excludes --resource and --scope") }
-            let token = try opened.freshIDToken(minTTL: seconds)
+            let token = try SessionIDToken.fresh(of: opened, minTTL: seconds)
             return try SessionText.write(token.value, "id_token", token.expiresAt, asJSON: json)
         }
         let token = try opened.token(minTTL: seconds, for: target)

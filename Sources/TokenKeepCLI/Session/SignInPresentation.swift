@@ -66,7 +66,7 @@ final class SignInPresentation {
         Terminal.writeError(minute == 1 ? "one minute left\n" : "\(minute) minutes left\n")
     }
 
-    /// The lines that have arrived, if whole ones are there. An address that is pasted may be broken into several.
+    /// The lines typed or pasted so far; nil without a whole line. A pasted address may be broken into several lines.
     private func pasted() throws(TokenKeepError) -> SecretBytes? {
         line.reserveCapacity(Self.longestText)
         while hasInput {

@@ -22,7 +22,9 @@ struct SettingsFile {
         text = try SettingsFile.read(path)
     }
 
-    /// The lines of a text without their line feeds. A carriage return before one stays: as Characters, CR LF is no LF.
+    /// The lines of a text without their line feeds. A carriage return before a line feed stays.
+    ///
+    /// Splits bytes: in Swift, CR LF is a single Character, which differs from LF.
     static func lines(of text: String) -> [Substring] {
         text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { Substring($0) }
     }

@@ -1,4 +1,4 @@
-// What holds for each module in which the vault seals (encrypts) items: plugins and the Secret Service.
+// The rules for every module in which the vault seals (encrypts) items: plugins and the Secret Service.
 
 extension SecretSealer {
     /// Whether the vault seals an item that a module is about to save.

@@ -3,7 +3,7 @@ import CSystemShims
 import Glibc
 
 /// The memory of one secret in a ``GuardedPool``.
-package struct GuardedSlot: @unchecked Sendable {
+package struct GuardedCell: @unchecked Sendable {
     /// The address of the secret's first byte, a multiple of 16.
     package let address: UnsafeMutableRawPointer
     /// The number of the secret's bytes, without the zero byte that follows the secret.
@@ -13,11 +13,11 @@ package struct GuardedSlot: @unchecked Sendable {
     package var bytes: UnsafeMutableRawBufferPointer { UnsafeMutableRawBufferPointer(start: address, count: count) }
 }
 
-/// The memory in which secrets are kept: regions that consist of slots of one size, each slot for one secret.
+/// The memory in which secrets are kept: regions that consist of cells of one size, each cell for one secret.
 ///
 /// A guard page stands before and after each region. Regions are left out of core dumps, and locked into memory if
-/// RLIMIT_MEMLOCK allows it. For each slot size, one empty region is kept, so that secrets made and freed in a loop
-/// need no system call. The lists of free slots are outside the regions. A write beyond the bounds of a secret aborts
+/// RLIMIT_MEMLOCK allows it. For each cell size, one empty region is kept, so that secrets made and freed in a loop
+/// need no system call. The lists of free cells are outside the regions. A write beyond the bounds of a secret aborts
 /// the process, at the latest when the secret is freed.
 ///
 /// The pool may be used from any thread, and in a child of fork(). The child has copies of the secrets, and locks the
@@ -34,7 +34,7 @@ package final class GuardedPool: Sendable {
         return pool
     }()
 
-    private static let canary = SlotCanary()
+    private static let canary = CellCanary()
 
     private let state = MutexGuarded(PoolState())
 
@@ -44,23 +44,23 @@ package final class GuardedPool: Sendable {
     /// Allocates `count` zeroed bytes.
     ///
     /// - Throws: ``Status/io`` if the kernel gives no more memory.
-    package func allocate(_ count: Int) throws(TokenKeepError) -> GuardedSlot {
+    package func allocate(_ count: Int) throws(TokenKeepError) -> GuardedCell {
         try Sodium.start()
         guard count >= 0, count <= Int.max / 4 else { throw SecretBytes.exhausted(count) }
-        let (region, slot) = try takeSlot(for: count)
-        guard let start = slot.baseAddress else { throw SecretBytes.exhausted(count) }
-        // Put the secret at the end of its slot: a write past the end of a large secret then soon meets the guard page.
-        let offset = (slot.count - SlotCanary.count - count) & ~(SlotCanary.count - 1)
-        let allocated = GuardedSlot(address: start + offset, count: count, region: region)
+        let (region, cell) = try takeCell(for: count)
+        guard let start = cell.baseAddress else { throw SecretBytes.exhausted(count) }
+        // Put the secret at the end of its cell: a write past the end of a large secret then soon meets the guard page.
+        let offset = (cell.count - CellCanary.count - count) & ~(CellCanary.count - 1)
+        let allocated = GuardedCell(address: start + offset, count: count, region: region)
         GuardedPool.canary.write(around: allocated)
         return allocated
     }
 
     /// Wipes a secret and frees its memory. Aborts the process if a write beyond the secret's bounds is detected.
-    package func free(_ slot: GuardedSlot) {
-        guard GuardedPool.canary.isIntact(around: slot) else { GuardedPool.abortProcess() }
-        sodium_memzero(slot.address - SlotCanary.count, slot.count + 2 * SlotCanary.count)
-        state.withLock { $0.returnSlot(at: slot.address, of: slot.region) }?.pages.release()
+    package func free(_ cell: GuardedCell) {
+        guard GuardedPool.canary.isIntact(around: cell) else { GuardedPool.abortProcess() }
+        sodium_memzero(cell.address - CellCanary.count, cell.count + 2 * CellCanary.count)
+        state.withLock { $0.returnCell(at: cell.address, of: cell.region) }?.pages.release()
     }
 
     /// Whether all regions of the pool are locked into memory, so that no secret is swapped out.
@@ -76,16 +76,16 @@ package final class GuardedPool: Sendable {
     /// The number of mapped memory regions, including empty ones.
     package var regionCount: Int { state.withLock { $0.regionCount } }
 
-    private func takeSlot(for count: Int) throws(TokenKeepError) -> PoolState.Slot {
+    private func takeCell(for count: Int) throws(TokenKeepError) -> PoolState.Cell {
         let sizeClass = SizeClass(for: count)
         // Map the region outside the lock, because it takes long to lock the many pages of a large secret into memory.
         let ownPages = sizeClass == .ownPages ? GuardedRegion(of: sizeClass, for: count) : nil
-        let taken = state.withLock { state -> PoolState.Slot? in
+        let taken = state.withLock { state -> PoolState.Cell? in
             if let ownPages { state.add(ownPages) }
-            if let taken = state.takeSlot(of: sizeClass) { return taken }
+            if let taken = state.takeCell(of: sizeClass) { return taken }
             guard sizeClass != .ownPages, let region = GuardedRegion(of: sizeClass, for: count) else { return nil }
             state.add(region)
-            return state.takeSlot(of: sizeClass)
+            return state.takeCell(of: sizeClass)
         }
         guard let taken else { throw SecretBytes.exhausted(count) }
         return taken

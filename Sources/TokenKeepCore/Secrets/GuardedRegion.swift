@@ -1,4 +1,4 @@
-/// A range of guarded memory, divided into slots of one size for one secret each. The pool's lock protects all
+/// A range of guarded memory, divided into cells of one size for one secret each. The pool's lock protects all
 /// variables.
 final class GuardedRegion: @unchecked Sendable {
     let sizeClass: SizeClass
@@ -7,12 +7,12 @@ final class GuardedRegion: @unchecked Sendable {
     /// The index of this region in its ``RegionList``.
     var position = 0
 
-    private let slotSize: Int
-    private let slotCount: Int
-    /// The memory of the slots, each of which holds one secret. The last slot ends where the guard page begins.
-    private let slots: UnsafeMutableRawBufferPointer
-    /// The indices of the free memory slots. The slot that was freed last is used first.
-    private var freeSlots: [UInt16]
+    private let cellSize: Int
+    private let cellCount: Int
+    /// The memory of the cells, each of which holds one secret. The last cell ends where the guard page begins.
+    private let cells: UnsafeMutableRawBufferPointer
+    /// The indices of the free memory cells. The cell that was freed last is used first.
+    private var freeCells: [UInt16]
 
     /// Maps a memory region and locks the region into memory; nil if the kernel gives no memory.
     ///
@@ -22,60 +22,60 @@ final class GuardedRegion: @unchecked Sendable {
         self.sizeClass = sizeClass
         self.pages = pages
         isLocked = pages.lock()
-        slotSize = sizeClass.slotSize ?? pages.bytes.count
-        slotCount = pages.bytes.count / slotSize
-        slots = UnsafeMutableRawBufferPointer(rebasing: pages.bytes.suffix(slotCount * slotSize))
-        freeSlots = (0..<UInt16(clamping: slotCount)).reversed()
+        cellSize = sizeClass.cellSize ?? pages.bytes.count
+        cellCount = pages.bytes.count / cellSize
+        cells = UnsafeMutableRawBufferPointer(rebasing: pages.bytes.suffix(cellCount * cellSize))
+        freeCells = (0..<UInt16(clamping: cellCount)).reversed()
     }
 
-    var isFull: Bool { freeSlots.isEmpty }
-    var isEmpty: Bool { freeSlots.count == slotCount }
+    var isFull: Bool { freeCells.isEmpty }
+    var isEmpty: Bool { freeCells.count == cellCount }
 
-    /// Marks a memory slot as used and returns its bytes; nil if no slot is free.
-    func takeSlot() -> UnsafeMutableRawBufferPointer? {
-        guard let index = freeSlots.popLast() else { return nil }
-        let start = Int(index) * slotSize
-        return UnsafeMutableRawBufferPointer(rebasing: slots[start..<start + slotSize])
+    /// Marks a memory cell as used and returns its bytes; nil if no cell is free.
+    func takeCell() -> UnsafeMutableRawBufferPointer? {
+        guard let index = freeCells.popLast() else { return nil }
+        let start = Int(index) * cellSize
+        return UnsafeMutableRawBufferPointer(rebasing: cells[start..<start + cellSize])
     }
 
-    /// Marks the memory slot that contains `address` as free.
-    func returnSlot(at address: UnsafeMutableRawPointer) {
-        guard let base = slots.baseAddress else { return }
-        freeSlots.append(UInt16(clamping: (address - base) / slotSize))
+    /// Marks the memory cell that contains `address` as free.
+    func returnCell(at address: UnsafeMutableRawPointer) {
+        guard let base = cells.baseAddress else { return }
+        freeCells.append(UInt16(clamping: (address - base) / cellSize))
     }
 
     /// Locks the pages into memory again: in a child of fork(), or after other locked memory was released.
     func lockAgain() { isLocked = pages.lock() }
 }
 
-/// The memory regions with slots of one size: first the regions with a free slot, then the full regions.
+/// The memory regions with cells of one size: first the regions with a free cell, then the full regions.
 struct RegionList: Sendable {
     private(set) var regions: [GuardedRegion] = []
     private var availableCount = 0
 
-    /// A memory region with a free slot; nil if there is none.
+    /// A memory region with a free cell; nil if there is none.
     var available: GuardedRegion? { availableCount == 0 ? nil : regions[availableCount - 1] }
 
-    /// Adds a memory region. At least one slot of the region must be free.
+    /// Adds a memory region. At least one cell of the region must be free.
     mutating func insert(_ region: GuardedRegion) {
         region.position = regions.count
         regions.append(region)
         becameAvailable(region)
     }
 
-    /// Puts a memory region, whose last free slot has just been taken, among the full regions.
+    /// Puts a memory region, whose last free cell has just been taken, among the full regions.
     mutating func becameFull(_ region: GuardedRegion) {
         availableCount -= 1
         move(region, to: availableCount)
     }
 
-    /// Puts a full memory region, in which a slot is about to be freed, among the regions with free slots.
+    /// Puts a full memory region, in which a cell is about to be freed, among the regions with free cells.
     mutating func becameAvailable(_ region: GuardedRegion) {
         move(region, to: availableCount)
         availableCount += 1
     }
 
-    /// Removes a memory region. At least one slot of the region must be free.
+    /// Removes a memory region. At least one cell of the region must be free.
     mutating func remove(_ region: GuardedRegion) {
         becameFull(region)
         move(region, to: regions.count - 1)

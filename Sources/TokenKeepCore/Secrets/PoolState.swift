@@ -1,10 +1,10 @@
 /// The memory regions of a pool for secrets, which the pool's lock protects.
 struct PoolState: Sendable {
-    typealias Slot = (region: GuardedRegion, bytes: UnsafeMutableRawBufferPointer)
+    typealias Cell = (region: GuardedRegion, bytes: UnsafeMutableRawBufferPointer)
 
-    /// The memory regions with at least one used slot, in one list for each slot size.
+    /// The memory regions with at least one used cell, in one list for each cell size.
     private var lists = [RegionList](repeating: RegionList(), count: SizeClass.allCases.count)
-    /// The empty memory regions that are kept for reuse, at most one for each slot size.
+    /// The empty memory regions that are kept for reuse, at most one for each cell size.
     private var spares = [GuardedRegion?](repeating: nil, count: SizeClass.allCases.count)
     private(set) var regionCount = 0
     /// The number of memory regions that are not locked into memory.
@@ -19,26 +19,26 @@ struct PoolState: Sendable {
         if !region.isLocked { unlockedCount += 1 }
     }
 
-    /// Takes a free memory slot of this size, and returns it with its memory region; nil if no slot is free.
-    mutating func takeSlot(of sizeClass: SizeClass) -> Slot? {
+    /// Takes a free memory cell of this size, and returns it with its memory region; nil if no cell is free.
+    mutating func takeCell(of sizeClass: SizeClass) -> Cell? {
         if mustLockAgain { lockAgain() }
         let index = sizeClass.rawValue
         if lists[index].available == nil, let spare = spares[index] {
             lists[index].insert(spare)
             spares[index] = nil
         }
-        guard let region = lists[index].available, let slot = region.takeSlot() else { return nil }
+        guard let region = lists[index].available, let cell = region.takeCell() else { return nil }
         if region.isFull { lists[index].becameFull(region) }
-        return (region, slot)
+        return (region, cell)
     }
 
-    /// Frees a memory slot.
+    /// Frees a memory cell.
     ///
-    /// - Returns: the region, if it has no used slot left and is not kept for reuse: the caller unmaps it. Otherwise nil.
-    mutating func returnSlot(at address: UnsafeMutableRawPointer, of region: GuardedRegion) -> GuardedRegion? {
+    /// - Returns: the region, if it has no used cell left and is not kept for reuse: the caller unmaps it. Otherwise nil.
+    mutating func returnCell(at address: UnsafeMutableRawPointer, of region: GuardedRegion) -> GuardedRegion? {
         let index = region.sizeClass.rawValue
         if region.isFull { lists[index].becameAvailable(region) }
-        region.returnSlot(at: address)
+        region.returnCell(at: address)
         guard region.isEmpty else { return nil }
         lists[index].remove(region)
         if spares[index] == nil, region.sizeClass != .ownPages {

@@ -10,7 +10,7 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
 {
     /// The number of the secret's bytes.
     public let count: Int
-    private let slot: GuardedSlot
+    private let cell: GuardedCell
 
     /// Makes a secret of `count` bytes, followed by a zero byte that is not counted.
     ///
@@ -22,11 +22,11 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
         count: Int,
         initialize: (UnsafeMutableRawBufferPointer) throws(TokenKeepError) -> Void
     ) throws(TokenKeepError) {
-        self.slot = try GuardedPool.shared.allocate(count)
+        self.cell = try GuardedPool.shared.allocate(count)
         self.count = count
         // All stored properties are set here, so that Swift calls deinit, which wipes the memory, if `initialize`
         // throws.
-        try initialize(slot.bytes)
+        try initialize(cell.bytes)
     }
 
     /// Makes a secret whose length is known only after it was written.
@@ -41,14 +41,14 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
         capacity: Int,
         initialize: (UnsafeMutableRawBufferPointer) throws(TokenKeepError) -> Int
     ) throws(TokenKeepError) {
-        let slot = try GuardedPool.shared.allocate(capacity)
+        let cell = try GuardedPool.shared.allocate(capacity)
         do throws(TokenKeepError) {
-            count = min(max(0, try initialize(slot.bytes)), capacity)
+            count = min(max(0, try initialize(cell.bytes)), capacity)
         } catch {
-            GuardedPool.shared.free(slot)
+            GuardedPool.shared.free(cell)
             throw error
         }
-        self.slot = slot
+        self.cell = cell
     }
 
     /// Copies bytes into guarded memory. The caller must wipe the original bytes.
@@ -85,7 +85,7 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
         }
     }
 
-    deinit { GuardedPool.shared.free(slot) }
+    deinit { GuardedPool.shared.free(cell) }
 
     /// Calls `body` with the bytes. The pointer is valid only during `body`.
     @inlinable
@@ -97,7 +97,7 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
     }
 
     /// The address of the bytes, which a zero byte follows. Valid while this object exists.
-    public var unsafeAddress: UnsafeRawPointer { UnsafeRawPointer(slot.address) }
+    public var unsafeAddress: UnsafeRawPointer { UnsafeRawPointer(cell.address) }
 
     /// Copies the first `count` bytes into guarded memory of their own.
     ///
@@ -115,7 +115,7 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
 
     /// Compares two secrets in a time that depends only on their lengths.
     public static func == (left: SecretBytes, right: SecretBytes) -> Bool {
-        left.count == right.count && sodium_memcmp(left.slot.address, right.slot.address, left.count) == 0
+        left.count == right.count && sodium_memcmp(left.cell.address, right.cell.address, left.count) == 0
     }
 
     /// Always `<redacted>`.

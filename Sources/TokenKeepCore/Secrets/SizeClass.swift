@@ -1,4 +1,4 @@
-/// The size of a slot (the memory for one secret). Each size has room for four times the bytes of the next smaller
+/// The size of a cell (the memory for one secret). Each size has room for four times the bytes of the next smaller
 /// size.
 enum SizeClass: Int, CaseIterable, Sendable {
     case bytes64
@@ -23,9 +23,9 @@ enum SizeClass: Int, CaseIterable, Sendable {
     }
 
     /// The number of bytes for a secret and the check bytes (canary) on each side; nil for ``ownPages``.
-    var slotSize: Int? { self == .ownPages ? nil : SizeClass.slotSize(for: 64 << (2 * rawValue)) }
+    var cellSize: Int? { self == .ownPages ? nil : SizeClass.cellSize(for: 64 << (2 * rawValue)) }
 
-    /// The number of bytes to map for a region of slots of this size.
+    /// The number of bytes to map for a region of cells of this size.
     ///
     /// A larger region takes longer to map: the kernel zeroes each page that it locks into memory, in about 1 µs.
     /// Smaller regions need more mappings, of which the kernel allows a process 65 530. Each region uses two mappings,
@@ -36,10 +36,10 @@ enum SizeClass: Int, CaseIterable, Sendable {
         switch self {
         case .bytes64, .bytes256, .bytes1024: 16384
         case .bytes4096: 65536
-        case .bytes16384: 4 * SizeClass.slotSize(for: 16384)
-        case .ownPages: SizeClass.slotSize(for: count)
+        case .bytes16384: 4 * SizeClass.cellSize(for: 16384)
+        case .ownPages: SizeClass.cellSize(for: count)
         }
     }
 
-    private static func slotSize(for count: Int) -> Int { count + 2 * SlotCanary.count }
+    private static func cellSize(for count: Int) -> Int { count + 2 * CellCanary.count }
 }

@@ -71,7 +71,7 @@ extension Dispatcher {
     private func removeCopies(
         of name: ItemName, below place: Place, except taken: Set<String>, _ call: CallContext
     ) throws(TokenKeepError) {
-        let below = programs.places.drop { $0.module.name != place.module.name }.dropFirst()
+        let below = operations.places.drop { $0.module.name != place.module.name }.dropFirst()
         // If the stack has no `clear` line for a module, the module's copy stays.
         let clearable = Set(places(for: .clear).map(\.module.name))
         var visited = taken

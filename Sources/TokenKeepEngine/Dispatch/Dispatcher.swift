@@ -9,7 +9,7 @@ struct Dispatcher: Sendable {
     }
 
     /// The stack's lines for each operation, without the memory module of the store.
-    let programs: StackOperations
+    let operations: StackOperations
     /// Holds memory-only items. A load looks here before it asks the stack's modules.
     let memory: MemoryModule
     /// Receives an event for each module's answer; nil for no trace.
@@ -33,7 +33,7 @@ struct Dispatcher: Sendable {
             return Answered(value: try place.module.load(name, call))
         }
         if let item = walk.answers.first { return item }
-        if !programs[.load].asksModules { throw Dispatcher.noModule("loads") }
+        if !operations[.load].asksModules { throw Dispatcher.noModule("loads") }
         throw walk.failure(of: name)
     }
 
@@ -99,14 +99,14 @@ struct Dispatcher: Sendable {
         var names: Set<ItemName> = []
         let listings = [memory.listing(namespace: namespace, service: service)] + walk.answers
         let items = listings.flatMap(\.items).filter { names.insert($0.name).inserted }
-        let problem = programs[.list].asksModules ? walk.failure : Dispatcher.noModule("lists")
+        let problem = operations[.list].asksModules ? walk.failure : Dispatcher.noModule("lists")
         var listing = ItemListing(items: items.sorted { $0.name < $1.name }, problem: problem)
         for problem in walk.failures + walk.answers.flatMap(\.problems) { listing.count(problem) }
         return listing
     }
 
     func places(for operation: StackLine.Operation) -> [Place] {
-        programs[operation].places
+        operations[operation].places
     }
 
     /// Loads the item; nil if every module answered that it does not have the item.

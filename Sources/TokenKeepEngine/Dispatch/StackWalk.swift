@@ -58,7 +58,7 @@ extension Dispatcher {
         passes: (TokenKeepError, StackAction) -> Bool = { _, _ in true },
         ask: (Place) throws(TokenKeepError) -> Answered<Answer>
     ) -> StackWalk<Answer> {
-        let program = programs[operation]
+        let program = operations[operation]
         var walk = StackWalk<Answer>()
         var before: [Int: StackWalk<Answer>] = [:]  // the answers and failures before each substack was entered
         var index = 0

@@ -27,7 +27,8 @@ extension Dispatcher {
         var failure: TokenKeepError?
         var silent = self
         silent.trace = nil
-        _ = silent.walk(programs[.load].asksModules ? .load : .save, name.description) { place throws(TokenKeepError) in
+        let operation: StackLine.Operation = operations[.load].asksModules ? .load : .save
+        _ = silent.walk(operation, name.description) { place throws(TokenKeepError) in
             do throws(TokenKeepError) {
                 if place.module.holdsRecords, let details = try record?.openDetails() {
                     found.details = found.details ?? details

@@ -30,7 +30,7 @@ struct Migration {
     }
 
     private static func module(_ name: String, of dispatcher: Dispatcher) throws(TokenKeepError) -> any Module {
-        guard let module = dispatcher.programs.places.map(\.module).first(where: { $0.name == name }) else {
+        guard let module = dispatcher.operations.places.map(\.module).first(where: { $0.name == name }) else {
             throw TokenKeepError(
                 .invalid, "the stack has no module \"\(name)\"", hint: "tokenkeep status names the modules")
         }

@@ -81,7 +81,7 @@ public struct PendingChanges: Sendable {
         let call = try store.begin(.any).withoutPrompts
         let pending = PendingReport(store.records).entries.count { $0.part.module == name && $0.isOfThisMachine }
         guard pending > 0,
-            let module = store.dispatcher.programs.places.map(\.module).first(where: { $0.name == name }),
+            let module = store.dispatcher.operations.places.map(\.module).first(where: { $0.name == name }),
             module.report(call).problem == nil
         else { return }
         let items = pending == 1 ? "an item is" : "\(pending) items are"

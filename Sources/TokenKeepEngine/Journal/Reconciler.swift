@@ -23,13 +23,13 @@ struct Reconciler: Sendable {
         _ dispatcher: Dispatcher, records: Records, clock: @escaping @Sendable () -> UnixTime = { .now },
         clocks: @escaping @Sendable () -> ClockMark = { .now }
     ) {
-        let deferrable = dispatcher.programs.places.modules.filter(\.supportsPendingWrites)
+        let deferrable = dispatcher.operations.places.modules.filter(\.supportsPendingWrites)
         self.dispatcher = dispatcher
         self.records = records
         let beforeVault = dispatcher.places(for: .load).prefix { !$0.module.holdsRecords }.map(\.module.name)
         pending = PendingWrites(
             records: records, deferrable: deferrable, beforeVault: Set(beforeVault), clock: clock, clocks: clocks)
-        usesRecords = !deferrable.isEmpty || dispatcher.programs.places.contains { $0.module.holdsRecords }
+        usesRecords = !deferrable.isEmpty || dispatcher.operations.places.contains { $0.module.holdsRecords }
         let isVaultAlone = dispatcher.places(for: .load).map(\.module.holdsRecords) == [true]
         loadsAskJournal = usesRecords && !(deferrable.isEmpty && isVaultAlone)
     }

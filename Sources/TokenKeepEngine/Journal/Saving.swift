@@ -69,8 +69,8 @@ struct Saving {
         let outcome = try run(request, call.withoutPrompts)
         guard !outcome.pendingModules.isEmpty, (try? first.prepare(call)) != nil else { return outcome }
         // A failed prompt does not fail the save, because the record has the value.
-        guard let settled = try? reconciler.drainAsking(request.name, call) else { return outcome }
-        return settled.left.isEmpty ? SaveOutcome(version: outcome.version, module: first.name) : outcome
+        guard let drained = try? reconciler.drainAsking(request.name, call) else { return outcome }
+        return drained.left.isEmpty ? SaveOutcome(version: outcome.version, module: first.name) : outcome
     }
 
     fileprivate func run(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
@@ -130,7 +130,7 @@ struct Saving {
 
     /// Whether the first module's `save` line ignores a failure. UNAVAILABLE and TIMED_OUT are never ignored here.
     private func isIgnored(_ error: TokenKeepError) -> Bool {
-        dispatcher.programs[.save].first?.actions[error.status] == .ignore && error.status != .unavailable
+        dispatcher.operations[.save].first?.actions[error.status] == .ignore && error.status != .unavailable
             && error.status != .timedOut
     }
 
@@ -244,7 +244,7 @@ struct Saving {
         let isOfFirst = error.module == first.name
         return Decisions.missed(
             Decisions.Miss(
-                status: error.status, isFinal: dispatcher.programs[.save].first?.actions[error.status] == .die,
+                status: error.status, isFinal: dispatcher.operations[.save].first?.actions[error.status] == .die,
                 // An ignored failure also leads to a pending write. Otherwise a load would find the older value.
                 isIgnored: isOfFirst && isIgnored(error),
                 // A module may save the value after the cancellation. Without a record, that value would replace a

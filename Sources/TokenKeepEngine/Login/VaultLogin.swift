@@ -226,7 +226,7 @@ package struct VaultLogin {
         error.status == .denied || error.status == .invalid
     }
 
-    /// The result of a failure that does not tell of the password.
+    /// The result of a failure that does not show whether the password is right.
     private static func result(of error: TokenKeepError) -> LoginResult {
         switch error.status {
         case .policy: .refused

@@ -70,7 +70,7 @@ package enum ModuleCatalog {
 extension Store {
     /// The module of the stack's only line, without the wrappers that the store put around it.
     fileprivate var onlyModule: any Module {
-        var module = dispatcher.programs.places.first?.module ?? dispatcher.memory
+        var module = dispatcher.operations.places.first?.module ?? dispatcher.memory
         while let wrapper = module as? any ModuleWrapper { module = wrapper.base }
         return module
     }

@@ -88,7 +88,7 @@ struct Resealing {
     private func unnotedItems(besides sealed: SealedRecords.Found, _ call: CallContext) -> [Item] {
         let noted = Set(sealed.entries.map(\.name))
         var items: [Item] = []
-        for module in reconciler.dispatcher.programs.places.modules {
+        for module in reconciler.dispatcher.operations.places.modules {
             for name in module.sealedItems(call) where !noted.contains(name) {
                 items.append(Item(name: name, module: module.name, machine: nil))
             }
@@ -197,7 +197,7 @@ struct Resealing {
     }
 
     private func module(_ name: String) throws(TokenKeepError) -> any Module {
-        guard let place = reconciler.dispatcher.programs.places.first(where: { $0.module.name == name }) else {
+        guard let place = reconciler.dispatcher.operations.places.first(where: { $0.module.name == name }) else {
             throw TokenKeepError(
                 .unavailable, "the stack has no module \(name), which holds items that the vault sealed", module: name,
                 hint:

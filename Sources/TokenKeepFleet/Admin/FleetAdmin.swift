@@ -7,7 +7,7 @@ package final class FleetAdmin {
     package struct User: Sendable {
         package let name: String
         package let id: String
-        /// nil for a user who has more than can be listed.
+        /// The number of devices; nil, like `sessions`, for a user who has more than can be listed.
         package let devices: Int?
         package let sessions: Int?
         /// Whether the user has more than a user may have.

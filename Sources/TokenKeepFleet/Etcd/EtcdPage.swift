@@ -9,8 +9,8 @@ package struct EtcdPage {
     /// Where the next page begins; nil if this one is the last.
     package private(set) var next: [UInt8]?
 
-    /// nil if no registry gives the answer to a question for the keys with a prefix from `start` on: a key of another prefix,
-    /// or one that is not behind the key before. Such a server could be listed for ever.
+    /// Reads an answer with the keys of a prefix from `start` on. Returns nil if the answer has a key of another prefix, or
+    /// keys out of order: a list from such a server might never end.
     init?(_ answer: WireValue, prefix: String, from start: [UInt8]) {
         guard let header = EtcdWire.Header(answer) else { return nil }
         (revision, cluster) = (header.revision, header.cluster)

@@ -63,7 +63,7 @@ package final class EtcdRegistry: Registry {
             throw failure(status, message)
         }
         // Every device meets this answer at once after a change of users.
-        if message.contains("revision of auth store") { ShortPause.take(milliseconds: randombytes_uniform(300)) }
+        if message.contains("revision of auth store") { ShortPause.wait(milliseconds: randombytes_uniform(300)) }
         token = nil
         try authenticateIfNeeded()
         let (again, second, words) = try sendToAny(path, body, limit)

@@ -66,7 +66,7 @@ final class EtcdWatch: RegistryWatch {
         case TOKENKEEP_STREAM_LINE:
             heardAt = SessionTime.now.boottime
             askedAt = nil
-            return take(UnsafeRawBufferPointer(start: line, count: length))
+            return event(of: UnsafeRawBufferPointer(start: line, count: length))
         case TOKENKEEP_STREAM_NOTHING: return .nothing
         default: return .ended(String(cString: tokenkeep_stream_problem(stream)))
         }
@@ -94,7 +94,7 @@ final class EtcdWatch: RegistryWatch {
         return heardAt + (isOpen ? Pace.question : Pace.silence) - now
     }
 
-    private func take(_ line: UnsafeRawBufferPointer) -> RegistryEvent {
+    private func event(of line: UnsafeRawBufferPointer) -> RegistryEvent {
         switch EtcdWatchLine(line, after: revision) {
         case .ended(let reason): return .ended(reason)
         case .nothing(let isCreated):

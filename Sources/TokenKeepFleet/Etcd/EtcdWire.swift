@@ -5,7 +5,7 @@ enum EtcdWire {
         let revision: Int64
         let cluster: UInt64
 
-        /// nil if the answer has none, or one that no registry gives.
+        /// Reads an answer's header. Returns nil if the header is missing or malformed.
         init?(_ answer: WireValue) {
             guard let header = answer["header"], let cluster = header["cluster_id"]?.unsigned,
                 let revision = header["revision"]?.integer, revision > 0

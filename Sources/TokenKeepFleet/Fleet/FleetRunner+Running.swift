@@ -4,11 +4,11 @@ package import TokenKeepCore
 import TokenKeepSession
 
 extension FleetRunner {
-    /// In seconds: so often the orders are listed, whatever the watch says. It keeps the server's token, which ends 300 s
-    /// after its last use.
+    /// The longest time between two lists of the orders, in seconds, even if the watch reports nothing. Etcd's token ends
+    /// 300 s after its last use.
     private static let poll: Int64 = 240
-    /// A watch that lasted so long was a good one, in seconds.
-    private static let settled: Int64 = 30
+    /// The time after which a watch counts as good, in seconds.
+    private static let goodWatch: Int64 = 30
 
     private struct Times {
         var poll: Int64
@@ -61,7 +61,7 @@ extension FleetRunner {
                 last = error.error.message
             }
             // A watch that is refused at once is asked for less and less often.
-            if hasFollowed, SessionTime.now.boottime - began >= FleetRunner.settled { backoff.reset() }
+            if hasFollowed, SessionTime.now.boottime - began >= FleetRunner.goodWatch { backoff.reset() }
             let pause = backoff.pause(random: randombytes_uniform(1000))
             // A network that comes back, or a session that changes, is a reason to try at once.
             _ = tokenkeep_wait_readable(sessions.descriptor, surroundings.network, pause)

@@ -71,7 +71,7 @@ final class LocalSessions {
         var options = SessionOptions()
         options.timeoutMilliseconds = 5000
         guard let session = try? SessionEngine(store, service: info.service, account: info.account, options),
-            let token = try? session.idToken()
+            let token = try? session.sealed().idToken
         else { return (nil, nil) }
         let claims = UnverifiedClaims(unverified: token)
         var found: (subject: String?, email: String?) = (nil, nil)

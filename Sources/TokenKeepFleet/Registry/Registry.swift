@@ -74,7 +74,7 @@ package struct RegistryFailure: Error {
 package protocol Registry: AnyObject {
     /// The seconds by which the server's clock is ahead of this machine's; nil before the first answer.
     var clockOffset: Int64? { get }
-    /// Where the last answer came from.
+    /// The address of the server that gave the last answer.
     var endpoint: String { get }
 
     /// Closes connections that the network may have left dead.

@@ -19,9 +19,9 @@ public protocol SessionContainer<Item>: Sendable {
     ///
     /// - Throws: the reason why the item may still be there.
     func removeItem(forIdentifier identifier: String) async throws
-    /// Stores the item in the place of an earlier item of the identifier.
+    /// Stores the item, and replaces an earlier item of the identifier.
     ///
-    /// - Throws: the reason why the earlier item is still there.
+    /// - Throws: the reason why the item was not stored, and an earlier item is still there.
     func storeItem(_ item: Item, forIdentifier identifier: String, jsonEncoder: JSONEncoder) async throws
 
     /// The error that ended the last session; nil if no error ended it. A container that does not implement this method

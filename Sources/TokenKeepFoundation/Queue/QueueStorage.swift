@@ -51,7 +51,7 @@ final class QueueStorage: Sendable {
     func add(_ addition: Addition, _ engine: Engine) throws(TokenKeepError) -> Added {
         try locked(engine) { queue throws(TokenKeepError) in
             let entries = try present(queue)
-            guard let (logoutMark, isSignedOut) = try engine.lastLogout(), !isSignedOut else { return .signedOut }
+            guard let logout = try LastLogout(of: engine), !logout.isSignedOut else { return .signedOut }
             guard entries.count < QueueLimits.requests else { return .tooMany }
             guard entries.reduce(addition.bytes, { $0 + $1.bytes }) <= QueueLimits.bytes else { return .tooLong }
             let last = entries.last?.sequence ?? 0
@@ -60,7 +60,7 @@ final class QueueStorage: Sendable {
             }
             let entry = QueueEntry(
                 id: Hexadecimal.text(RandomBytes.make(16)), sequence: last + 1, bytes: addition.bytes,
-                parts: addition.parts.count, end: addition.end, logoutMark: logoutMark,
+                parts: addition.parts.count, end: addition.end, logoutMark: logout.mark,
                 outlivesLogout: addition.outlivesLogout)
             beginChange(queue)
             for (number, part) in addition.parts.enumerated() {
@@ -179,7 +179,7 @@ extension QueueStorage {
             listed = try list(queue)
             if let changeMark { known.withLock { $0 = (changeMark, listed) } }
         }
-        guard let mark = try queue.engine.lastLogout()?.mark else { return listed }
+        guard let mark = try LastLogout(of: queue.engine)?.mark else { return listed }
         return try clear(among: listed, queue) { !$0.outlivesLogout && $0.logoutMark != mark }
     }
 

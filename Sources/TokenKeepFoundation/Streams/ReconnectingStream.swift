@@ -57,9 +57,9 @@ extension ReconnectingStream where Message == Never {
 
     /// Keeps the connection up until the closure throws ``ConnectionEnd/finished``.
     ///
-    /// - Throws: the error of ``ConnectionEnd/failed(_:)``; a `TokenKeepError` of a request for a token, every one but
-    ///   `unavailable`, `timedOut`, `busy` and `locked`, after which the connection is made again; or `CancellationError` if
-    ///   the task is cancelled.
+    /// - Throws: the error of ``ConnectionEnd/failed(_:)``; the `TokenKeepError` of a request for a token, except
+    ///   `unavailable`, `timedOut`, `busy` and `locked`, after which the stream connects again; `CancellationError` if the
+    ///   task is cancelled.
     public func run() async throws {
         let (_, continuation) = AsyncThrowingStream.makeStream(of: Delivery<Never>.self)
         try await connections.run { [connect] in try await connect($0, Messages(stream: continuation)) }

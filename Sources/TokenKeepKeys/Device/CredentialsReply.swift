@@ -10,7 +10,7 @@ enum CredentialsReply {
     static let malformed = DeviceFault(.silent, "systemd gave a malformed reply")
     static let silent = DeviceFault(.silent, "systemd did not answer in time")
 
-    /// The bytes of a member in base64 of a reply.
+    /// Decodes a member of a reply from base64.
     ///
     /// - Throws: the fault that the reply names, and a fault if the reply breaks a rule or has more bytes than `limit`.
     static func bytes(

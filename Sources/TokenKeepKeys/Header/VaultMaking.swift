@@ -36,7 +36,7 @@ package enum VaultMaking {
         while !call.deadline.hasPassed {
             if let lock = try VaultLock(trying: .whole, of: directory) { return lock }
             if let vault = try opener.open(), try HeaderFiles.missing(in: vault.era).isEmpty { return nil }
-            ShortPause.take(milliseconds: 2)
+            ShortPause.wait(milliseconds: 2)
         }
         return try VaultLock(.whole, of: directory, call)
     }

@@ -135,7 +135,7 @@ final class LoopbackListener {
             let descriptor = tokenkeep_accept(socket)
             guard descriptor >= 0 else {
                 // Without a descriptor the socket stays ready: no busy loop.
-                if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { ShortPause.take(milliseconds: 250) }
+                if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { ShortPause.wait(milliseconds: 250) }
                 return
             }
             guard let peer = LoopbackPeer(descriptor) else {

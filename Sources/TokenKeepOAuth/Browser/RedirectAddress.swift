@@ -3,7 +3,7 @@ import TokenKeepCore
 /// The redirect address of a sign-in: `http://127.0.0.1:PORT/PATH` or `http://localhost:PORT/PATH` (RFC 8252 section 7.3).
 struct RedirectAddress {
     let host: String
-    /// nil for any port.
+    /// The registered port; nil if the listener may choose the port.
     let port: UInt16?
     let path: String
 

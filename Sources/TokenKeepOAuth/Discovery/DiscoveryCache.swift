@@ -8,7 +8,7 @@ struct DiscoveryCache {
     private static let longestAge = 86_400
     private static let longestName = 120
 
-    /// nil if there is no directory: then nothing is kept.
+    /// The path of the cache; nil if there is no directory, so that nothing is kept.
     private let directory: String?
     private let name: String
 

@@ -36,9 +36,9 @@ package struct SignInScope: Sendable {
         (scopes ?? "").utf8.split(separator: 0x20).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// A parameter's name.
+    /// Checks a parameter's name, and returns the name.
     ///
-    /// - Throws: ``Status/invalid`` if it is none, or if the request has the parameter already.
+    /// - Throws: ``Status/invalid`` if the name is malformed, or if the request has the parameter already.
     package static func checked(parameter name: String) throws(TokenKeepError) -> String {
         let isName =
             (1...64).contains(name.utf8.count)

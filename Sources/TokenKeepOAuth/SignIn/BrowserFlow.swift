@@ -5,7 +5,7 @@ import TokenKeepCore
 final class BrowserFlow {
     private let request: AuthorizationRequest
     private let server: SignInServer
-    /// nil if the port of a pasted address is taken here.
+    /// Waits for the browser; nil if another program has the port of the redirect address, so that the user must paste.
     private let listener: LoopbackListener?
     private let present: SignInPresenter
     private let deadline: Deadline
@@ -70,7 +70,7 @@ final class BrowserFlow {
             if let listener {
                 listener.serve(milliseconds: BrowserFlow.glance) { self.reply(to: $0) }
             } else {
-                OutsideCall.run { ShortPause.take(milliseconds: UInt32(BrowserFlow.glance)) }
+                OutsideCall.run { ShortPause.wait(milliseconds: UInt32(BrowserFlow.glance)) }
             }
         }
         showLastPage()

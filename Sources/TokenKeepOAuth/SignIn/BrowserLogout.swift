@@ -16,7 +16,8 @@ package struct BrowserLogout {
     /// - Throws: ``Status/unsupported`` if the session has no provider, or the provider no such endpoint; the errors of a
     ///   discovery.
     package init(of session: SessionEngine, until deadline: Deadline) throws(TokenKeepError) {
-        guard let name = try session.sealedNames().provider else {
+        let sealed = try session.sealed()
+        guard let name = sealed.provider else {
             throw TokenKeepError(
                 .unsupported, "the session of \(session.name) has no provider, so its browser cannot be signed out")
         }
@@ -29,7 +30,7 @@ package struct BrowserLogout {
         var fields: [(String, SecretBytes)] = []
         if let client = provider[.clientID] { fields.append(("client_id", try SecretBytes(client))) }
         // Without the token the server asks the user.
-        if let token = try? session.idToken() { fields.append(("id_token_hint", token)) }
+        if let token = sealed.idToken { fields.append(("id_token_hint", token)) }
         let mark = endpoint.path.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
         self.endpoint = endpoint
         address = try SecretText.joined(endpoint.text + mark, SessionRequest.form(fields))

@@ -48,7 +48,7 @@ enum ServerRefusal {
         "authorization_pending", "slow_down", "expired_token",
     ]
 
-    /// Whether an answer gives nothing. GitHub refuses with status 200.
+    /// Whether an answer is a refusal: an error status, or an error code. GitHub sends the code with status 200.
     static func isRefusal(_ response: HTTPResponse) -> Bool {
         !(200...299).contains(response.status) || !code(of: response).isEmpty
     }

@@ -6,7 +6,7 @@ package import TokenKeepSession
 package struct SessionSignIn {
     private let store: Store
     private let service: String
-    /// nil for the account that the sign-in names.
+    /// The session's account; nil for the account that the sign-in names.
     private var account: String?
     private let provider: Provider
     private var options: SignInOptions
@@ -58,7 +58,7 @@ package struct SessionSignIn {
                 .notFound, "nobody is signed in as \(session.name)",
                 hint: "sign in with --scope in place of --add-scope")
         }
-        let sealed = try session.sealedNames()
+        let sealed = try session.sealed()
         guard sealed.provider == provider.name else {
             throw TokenKeepError(
                 .invalid, "the session of \(session.name) is not one of the provider \(provider.name)",
@@ -179,7 +179,9 @@ package struct SessionSignIn {
 
     /// The person of a session, by its ID token; nil if it has none, or cannot be read.
     private func present(of session: SessionEngine) -> SignedInPerson? {
-        guard let token = try? session.idToken(), let claims = UnverifiedClaims(unverified: token) else { return nil }
+        guard let token = try? session.sealed().idToken, let claims = UnverifiedClaims(unverified: token) else {
+            return nil
+        }
         return SignedInPerson(provider[.accountClaim].map { [$0] } ?? [], claims.unverified)
     }
 

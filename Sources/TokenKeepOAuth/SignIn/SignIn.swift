@@ -29,7 +29,7 @@ package struct SignInOptions: Sendable {
     private static func sleep(_ milliseconds: UInt32, _ deadline: Deadline) {
         let end = deadline.within(milliseconds: milliseconds)
         OutsideCall.run {
-            while !end.hasPassed { ShortPause.take(milliseconds: min(100, end.remainingMilliseconds)) }
+            while !end.hasPassed { ShortPause.wait(milliseconds: min(100, end.remainingMilliseconds)) }
         }
     }
 }

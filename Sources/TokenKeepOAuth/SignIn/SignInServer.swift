@@ -20,7 +20,7 @@ package struct SignInServer: Sendable {
     package var promisesIssuer = false
     /// Whether the server sends its answers as forms (OAuth 2.0 Form Post Response Mode).
     package var postsAnswers = false
-    /// nil if the server has no browser flow.
+    /// The address for authorization requests; nil if the server has no browser flow.
     package var authorizationEndpoint: WebAddress?
     /// Whether the server has the device flow (RFC 8628).
     package var hasDeviceFlow = false

@@ -68,7 +68,7 @@ struct ImportPlan {
         }.map(\.element)
     }
 
-    /// An item; nil if the keyring cannot show it, which is counted.
+    /// Reads an item. Returns nil, and counts the refusal, if the keyring cannot show the item.
     private mutating func readable(_ path: String, of keyring: ForeignKeyring) throws(TokenKeepError) -> ForeignItem? {
         do throws(TokenKeepError) {
             let item = try keyring.item(at: path)

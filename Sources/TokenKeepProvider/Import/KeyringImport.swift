@@ -49,11 +49,11 @@ struct KeyringImport {
                 keep(entry.item, "a newer item of the keyring has the same service and username")
                 continue
             }
-            try take(entry)
+            try importEntry(entry)
         }
     }
 
-    private mutating func take(_ entry: ImportPlan.Entry) throws(TokenKeepError) {
+    private mutating func importEntry(_ entry: ImportPlan.Entry) throws(TokenKeepError) {
         do throws(TokenKeepError) {
             let (secret, contentType) = try keyring.secret(of: entry.item.path)
             let lookup = try LookupFields(

@@ -7,10 +7,10 @@ extension CallingProgram {
     /// The processes that are looked at.
     private static let limit = 4096
 
-    /// The environment of a process near this one that has a display.
+    /// The environment of a program's crash handler, else of a child of the program, if it names a display.
     ///
-    /// The crash handler has the program's own. A child's is what the program gave to the child. A parent's says nothing:
-    /// `DISPLAY=:1 chromium` is typed into a shell on another display.
+    /// The crash handler has the same environment as the program; a child has the environment that the program gave it. The
+    /// parent is not asked: a shell on another display can start the program by `DISPLAY=:1 chromium`.
     static func environmentOfOthers(than process: pid_t) -> [String: String] {
         let hidden = ["DISPLAY": ""]
         let handlers = crashHandlers(of: process).compactMap(ownEnvironment)

@@ -24,7 +24,7 @@ extension Provider {
         }
     }
 
-    /// Locks the vault for every program; without a password, for the clients of the bus alone.
+    /// Locks the vault for every program. A vault without a password is locked for the clients of the bus alone.
     func lockVault(_ message: BusMessage, then completion: @escaping () -> Void) {
         guard vault.hasPassword else {
             become(vault, isHeldLocked: true)

@@ -14,7 +14,7 @@ public struct ChangeNotice: Sendable {
     public var isSignalled = false
     /// Whether reports of changes were lost, so that any item may have changed.
     public var hasLost = false
-    /// Whether another directory or log took the vault's path, whose files may still be copied there.
+    /// Whether the vault's path now names another directory or log. Its files may still be on their way there.
     var isReplaced = false
     /// Whether the path cannot be watched at present.
     var isUnwatched = false

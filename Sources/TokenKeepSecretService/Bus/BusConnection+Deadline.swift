@@ -41,7 +41,7 @@ extension BusConnection {
             throw BusConnection.late(deadline)
         }
         return sent.map { one in
-            let reply = one.pending.take() ?? .disconnected
+            let reply = one.pending.result ?? .disconnected
             if reply.isLoss, one.call.destination != ServiceOwner.bus { noteLoss() }
             guard case .answer(let body) = reply, !body.isOf(type: one.call.answerType) else { return reply }
             return .malformed

@@ -107,7 +107,7 @@ private enum SpareContexts {
 ///
 /// The object holds a reference to itself until the callback, so that a late callback finds it alive.
 final class Pending<Result> {
-    private var result: Result?
+    private(set) var result: Result?
     private var finish: ((OpaquePointer?, OpaquePointer?) -> Result)?
     let cancellable = glib.pointee.g_cancellable_new()
 
@@ -117,7 +117,6 @@ final class Pending<Result> {
     deinit { glib.pointee.g_object_unref(UnsafeMutableRawPointer(cancellable)) }
 
     var isDone: Bool { result != nil }
-    func take() -> Result? { result }
 
     fileprivate func complete(_ source: OpaquePointer?, _ object: OpaquePointer?) {
         result = finish?(source, object)

@@ -159,7 +159,7 @@ final class ServiceLink: @unchecked Sendable {
             context.deliver(atMost: 32) { pending.isDone }
             throw BusConnection.late(deadline)
         }
-        return pending.take() == true
+        return pending.result == true
     }
 
     /// Encodes a secret for the service. Wipes the copies in libsecret's memory.

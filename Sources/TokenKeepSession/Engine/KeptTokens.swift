@@ -9,7 +9,7 @@ struct KeptToken: Sendable {
     let scope: String?
     let generation: UInt64
     let life: TokenLife
-    /// The key that must be open for the token to be used; nil if none must.
+    /// The key that must be open for the token to be used; nil if the token needs no key.
     let sealingKey: ResidentKey?
 
     init(_ access: AccessToken, generation: UInt64, sealingKey: ResidentKey?) {

@@ -41,22 +41,15 @@ public final class SessionEngine: Sendable {
         if options.transport != nil { store.openSessions.add(self) }
     }
 
-    private init(_ other: SessionEngine, _ cancellation: Cancellation, watched: MutexGuarded<Watched?>) {
+    /// A handle of the same session, for calls that `cancellation` cancels.
+    ///
+    /// - Parameter hasOwnWatch: whether ``nextState()`` reports to this handle what it has reported to `other` already.
+    package init(_ other: SessionEngine, cancelledBy cancellation: Cancellation, hasOwnWatch: Bool = false) {
         storage = other.storage
         kept = other.kept
         hooks = other.hooks
-        self.watched = watched
+        watched = hasOwnWatch ? MutexGuarded(nil) : other.watched
         self.cancellation = cancellation
-    }
-
-    /// A handle of the same session, for calls that `cancellation` cancels.
-    package func cancelled(by cancellation: Cancellation) -> SessionEngine {
-        SessionEngine(self, cancellation, watched: watched)
-    }
-
-    /// A handle of the same session with a watch of its own, for calls that `cancellation` cancels.
-    package func watching(until cancellation: Cancellation) -> SessionEngine {
-        SessionEngine(self, cancellation, watched: MutexGuarded(nil))
     }
 
     // MARK: Tokens
@@ -97,17 +90,6 @@ public final class SessionEngine: Sendable {
 
     /// The state of the session, without its tokens. Asks no server.
     public func info() throws(TokenKeepError) -> SessionInfo { try newCall().info() }
-
-    /// A number that each logout of the account replaces, and whether the last session has ended; nil if nobody has ever
-    /// signed in. Reads the note alone, unless it must be rebuilt.
-    package func lastLogout() throws(TokenKeepError) -> (mark: UInt32, isSignedOut: Bool)? {
-        var present = try storage.note()
-        if present == nil {
-            _ = try storage.read(begin())
-            present = try storage.note()
-        }
-        return present.map { ($0.logoutMark, $0.state == .signedOut) }
-    }
 
     /// The session's profile, which the application keeps beside the tokens: a JSON object; nil if none was set.
     public func profile() throws(TokenKeepError) -> SecretBytes? { try storage.live(newCall().read()).profile() }

@@ -276,7 +276,7 @@ public struct Outbox: Sendable {
         }
     }
 
-    /// The seconds for which the server of an entry asks to be left alone, as its session's note tells; nil for none.
+    /// The seconds before an entry's server may be asked again, by the session's note; nil if it may be asked now.
     private func coolDown(of entry: Entry) throws(TokenKeepError) -> Int64? {
         guard let file = (try? SessionFiles(store.records).read(.note, of: session(of: entry))) ?? nil,
             let note = try? SessionNote(file.state), isAbout(note, entry)

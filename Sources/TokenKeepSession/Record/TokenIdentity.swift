@@ -2,9 +2,9 @@ package import TokenKeepCore
 
 /// The person of an ID token (OpenID Connect Core section 2): a subject, and the issuer to which it belongs.
 package struct TokenIdentity: Sendable {
-    /// nil if the token does not say.
+    /// The claim `iss`; nil if the token has none.
     package let issuer: String?
-    /// nil if the token does not say.
+    /// The claim `sub`; nil if the token has none.
     package let subject: String?
 
     /// Reads an ID token, unverified; nil if it is unreadable, or says neither.

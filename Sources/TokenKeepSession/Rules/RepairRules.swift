@@ -92,7 +92,9 @@ enum RepairRules {
         case leave
     }
 
-    /// - Parameter epoch: that of the stash's tokens.
+    /// The treatment of the tokens in the stash.
+    ///
+    /// - Parameter epoch: the epoch of the tokens in the stash.
     static func stashed(epoch: String?, _ note: SessionNote) -> Stashed {
         if note.state == .signedOut, epoch == note.endedEpoch { return .leave }
         if epoch == note.epoch { return .save }

@@ -8,7 +8,7 @@ struct SessionFacts {
     var note: SessionNote
     /// The change mark before the reading; nil if it cannot be read.
     var mark: UInt64?
-    /// The record in the stash, of whichever session; nil if there is none that can be read.
+    /// The record in the stash, which may belong to another session; nil if no record there is readable.
     var stashed: SessionRecord?
     /// The live record; nil if there is none.
     var record: SessionRecord?
@@ -16,7 +16,7 @@ struct SessionFacts {
     var foreign: (record: SessionRecord, belonging: RepairRules.Belonging, details: ItemDetails)?
     /// The level of the session's item; nil if the item was not read.
     var level: AccessLevel?
-    /// The key that must be open for the token to be used; nil if none must.
+    /// The key that must be open for the token to be used; nil if the token needs no key.
     var sealingKey: ResidentKey?
     /// Whether a handle may keep the token: not if each use asks for the password.
     var isKeepable = true

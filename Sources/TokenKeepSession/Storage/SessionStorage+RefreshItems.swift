@@ -16,7 +16,7 @@ extension SessionStorage {
         return [id, id + "-2"]
     }
 
-    /// The accounts of items, by the bits of ``SessionNote/refreshItems``.
+    /// The accounts whose bits are set in a value of ``SessionNote/refreshItems``.
     func refreshAccounts(_ bits: UInt8) -> [String] {
         refreshAccounts.enumerated().filter { bits & 1 << $0.offset != 0 }.map(\.element)
     }

@@ -3,7 +3,7 @@ import CSodium
 /// Random check bytes directly before and after each secret. A write beyond the secret's bounds changes these bytes.
 ///
 /// The first byte after a secret is zero, so that the secret is also a C string.
-struct SlotCanary: Sendable {
+struct CellCanary: Sendable {
     static let count = 16
 
     private let before: (UInt64, UInt64)
@@ -11,18 +11,18 @@ struct SlotCanary: Sendable {
 
     /// Chooses the random bytes. libsodium must have been started.
     init() {
-        before = (SlotCanary.random(), SlotCanary.random())
-        behind = ((SlotCanary.random() & ~0xFF).littleEndian, SlotCanary.random())
+        before = (CellCanary.random(), CellCanary.random())
+        behind = ((CellCanary.random() & ~0xFF).littleEndian, CellCanary.random())
     }
 
-    func write(around slot: GuardedSlot) {
-        SlotCanary.store(before, at: slot.address - SlotCanary.count)
-        SlotCanary.store(behind, at: slot.address + slot.count)
+    func write(around cell: GuardedCell) {
+        CellCanary.store(before, at: cell.address - CellCanary.count)
+        CellCanary.store(behind, at: cell.address + cell.count)
     }
 
-    func isIntact(around slot: GuardedSlot) -> Bool {
-        SlotCanary.load(slot.address - SlotCanary.count) == before
-            && SlotCanary.load(slot.address + slot.count) == behind
+    func isIntact(around cell: GuardedCell) -> Bool {
+        CellCanary.load(cell.address - CellCanary.count) == before
+            && CellCanary.load(cell.address + cell.count) == behind
     }
 
     private static func random() -> UInt64 {
