@@ -1,5 +1,5 @@
-"""Programs of a desktop against the provider: Seahorse in a window, and GNOME Online Accounts' daemon. A part of
-`make verify-provider`.
+"""Programs of a desktop against the provider: Seahorse in a window, GNOME Online Accounts' daemon, Evolution's library. A part
+of `make verify-provider`.
 
 Installs their packages by apt if root runs it without them. PICTURE=FILE keeps the picture of Seahorse's window.
 """
@@ -7,17 +7,20 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 from client import ITEM
+from compared import Compared
 from patience import wait_until
 from test_interface import Case
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 ACCOUNTS = "/usr/libexec/goa-daemon"
 
 
-def need(programs, packages):
-    if all(shutil.which(program) for program in programs):
+def need(programs, packages, is_there=shutil.which):
+    if all(is_there(program) for program in programs):
         return
     if os.geteuid() != 0:
         raise unittest.SkipTest(f"not all of {', '.join(packages)} are installed")
@@ -120,6 +123,22 @@ class Accounts(Desktop):
         self.assertIn("p\u00e4ss", self.call(path, "PasswordBased.GetPassword", "imap-password").stdout)
         self.call(path, "Account.Remove")
         wait_until(lambda: not self.client.search({"xdg:schema": "org.gnome.OnlineAccounts"})[0], "the item's end")
+
+
+class Evolution(Compared):
+    """The calls by which Evolution and its daemons keep passwords, beside gnome-keyring."""
+
+    def test_passwords_of_an_account(self):
+        header = "/usr/include/evolution-data-server/libedataserver/libedataserver.h"
+        need([header], ["libedataserver1.2-dev", "gcc", "pkg-config"], os.path.exists)
+        flags = subprocess.run(
+            ["pkg-config", "--cflags", "--libs", "libedataserver-1.2"], stdout=subprocess.PIPE, text=True, check=True)
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "evolution")
+            environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+            subprocess.run(["gcc", "-Wno-deprecated-declarations", os.path.join(HERE, "evolution.c"), "-o", program, *flags.stdout.split()], check=True, env=environment)
+            found = self.compare(program)
+        self.assertEqual(found, "store 1 \nstore 1 \nsecond \u00e4\n lookup 1 \ndelete 1 \n(none) lookup 1 \n" * 2)
 
 
 if __name__ == "__main__":
