@@ -21,10 +21,9 @@ def policy():
 
 
 class DBusBroker:
-    """A dbus-broker of a test's own. It starts no services."""
+    """A dbus-broker of a test's own, which listens at `path`. It starts no services."""
 
-    def __init__(self, _home, runtime, _services):
-        path = f"{runtime}/bus"
+    def __init__(self, path):
         self.address = f"unix:path={path}"
         ours, theirs = socket.socketpair()
         log, theirs_log = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)

@@ -96,7 +96,8 @@ class Accounts(Desktop):
         need([ACCOUNTS, "gdbus"], ["gnome-online-accounts", "libglib2.0-bin"])
 
     def daemon(self):
-        process = self.start(ACCOUNTS, stdout=subprocess.DEVNULL, environment={"GSETTINGS_BACKEND": "memory", "GIO_USE_VFS": "local"})
+        process = self.start(
+            ACCOUNTS, stdout=subprocess.DEVNULL, environment={"GSETTINGS_BACKEND": "memory", "GIO_USE_VFS": "local"})
         wait_until(lambda: self.world.owner(self.NAME) == process.pid, "the daemon's name")
         return process
 
@@ -119,8 +120,9 @@ class Accounts(Desktop):
         self.world.stop(self.provider)
         self.provider = self.world.provider()
         daemon = self.daemon()
-        wait_until(lambda: self.call(path, "PasswordBased.GetPassword", "imap-password", check=False).returncode == 0, "the account")
-        self.assertIn("p\u00e4ss", self.call(path, "PasswordBased.GetPassword", "imap-password").stdout)
+        asking = path, "PasswordBased.GetPassword", "imap-password"
+        wait_until(lambda: self.call(*asking, check=False).returncode == 0, "the account")
+        self.assertIn("p\u00e4ss", self.call(*asking).stdout)
         self.call(path, "Account.Remove")
         wait_until(lambda: not self.client.search({"xdg:schema": "org.gnome.OnlineAccounts"})[0], "the item's end")
 
@@ -136,7 +138,9 @@ class Evolution(Compared):
         with tempfile.TemporaryDirectory() as folder:
             program = os.path.join(folder, "evolution")
             environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-            subprocess.run(["gcc", "-Wno-deprecated-declarations", os.path.join(HERE, "evolution.c"), "-o", program, *flags.stdout.split()], check=True, env=environment)
+            source = os.path.join(HERE, "evolution.c")
+            subprocess.run(["gcc", "-Wno-deprecated-declarations", source, "-o", program, *flags.stdout.split()], check=True,
+                           env=environment)
             found = self.compare(program)
         self.assertEqual(found, "store 1 \nstore 1 \nsecond \u00e4\n lookup 1 \ndelete 1 \n(none) lookup 1 \n" * 2)
 

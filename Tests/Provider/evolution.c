@@ -1,4 +1,4 @@
-/* Keeps a password as Evolution's programs do: stores, replaces, reads and deletes it. A failure is printed. */
+/* Keeps a password as Evolution's programs do: stores, replaces, reads and deletes it. */
 #include <libedataserver/libedataserver.h>
 #include <stdio.h>
 

@@ -23,10 +23,7 @@ CONFIGURATION = """<busconfig><type>session</type><listen>unix:dir={}</listen><s
 class Daemon:
     """A dbus-daemon of a test's own."""
 
-    def __init__(self, home, runtime, services):
-        path = os.path.join(home, "bus.conf")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(CONFIGURATION.format(runtime, services))
+    def __init__(self, path):
         reading, writing = os.pipe()
         self.process = subprocess.Popen(
             ["dbus-daemon", "--nofork", "--config-file", path, f"--print-address={writing}"], pass_fds=[writing],
@@ -52,7 +49,10 @@ class World:
         # The bus starts programs by the files in this folder, and reads none that the programs under test write.
         self.services = os.path.join(self.home, "services")
         os.mkdir(self.services)
-        self.bus = (DBusBroker if os.environ.get("BUS") == "dbus-broker" else Daemon)(self.home, runtime, self.services)
+        path = os.path.join(self.home, "bus.conf")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(CONFIGURATION.format(runtime, self.services))
+        self.bus = DBusBroker(f"{runtime}/bus") if os.environ.get("BUS") == "dbus-broker" else Daemon(path)
         self.address = self.bus.address
         self.environment = {
             "PATH": os.environ["PATH"], "HOME": self.home, "PYTHONDONTWRITEBYTECODE": "1", "XDG_RUNTIME_DIR": runtime, "LANG": "C.UTF-8",
