@@ -28,7 +28,7 @@
 #   make verify-release          the Swift tests, built for release
 #   make verify-servers          eight terminals share a session for ten minutes, while all around them is disturbed; sign-ins by Chromium
 #   make verify-provider         the provider: 500 kills, 200 power cuts, 2 000 sessions of each client, 300 histories against a model;
-#                                Chromium's cookies
+#                                Chromium's cookies; Seahorse; GNOME Online Accounts; dbus-broker
 #   make verify-fuzz             each reader of foreign bytes
 #   make verify-figures          a short form of make bench
 #   make verify-downloads        keyrings, lockers, git, etcd and systemd of other Debians (3 GB from a mirror, root)
@@ -125,10 +125,13 @@ verify-servers: test-crowd test-browser
 	@$(MAKE) --no-print-directory -o test-deps -o stage soak MINUTES=10
 
 # 500 kills with four clients, 200 power cuts, 2 000 sessions of each kind of client, 300 histories against the model; the suites
-# of secretstorage and Python's keyring, which PyPI must have; Chromium in a window, which apt must have.
+# of secretstorage and Python's keyring, which PyPI must have; Chromium and Seahorse in a window, the daemon of GNOME Online
+# Accounts, which apt must have; dbus-broker in place of dbus-daemon.
 verify-provider: test-deps stage
 	ROUNDS=500 CUTS=200 SESSIONS=2000 HISTORIES=300 STEPS=100 $(PROVIDER_TESTS) \
-	    test_faults.Kills test_power test_sessions test_model suites browser resident others
+	    test_faults.Kills test_power test_sessions test_model suites browser desktop resident others
+	@command -v dbus-broker > /dev/null || apt-get install -y -qq --no-install-recommends dbus-broker > /dev/null
+	BUS=dbus-broker $(PROVIDER_TESTS) test_interface test_order test_locks test_model test_messages test_replays test_clients.Names
 	@$(MAKE) --no-print-directory -o test-deps -o stage fuzz-provider MESSAGES=200000
 
 verify-fuzz: test-deps stage

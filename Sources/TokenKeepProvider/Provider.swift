@@ -31,11 +31,15 @@ final class Provider {
     var isHeldLocked = false
     /// The identifiers of items that are being created, by their attributes: two equal calls make one item.
     var creating: [String: String] = [:]
+    /// The identifiers of collections that are being made: no other collection gets them.
+    var makingCollections: Set<String> = []
     /// The former names of records of items whose attributes are being changed, by the new names.
     var moving: [ItemName: ItemName] = [:]
     var freshness = Freshness()
     /// Calls whose look at the vault has ended.
     private(set) var ready = FairQueue<() -> Void>()
+    /// The order of each client's calls.
+    private lazy var order = CallOrder { [unowned self] client, body in ready.append(body, of: client) }
     /// How many of them are served before the bus is read again.
     private static let servedAtOnce = 8
     var timers = Timers()
@@ -83,10 +87,11 @@ final class Provider {
         if started != 0 { workers.submit(on: nil, for: "") { [results] in results.post(ticket, work()) } }
     }
 
-    /// Runs a call of the vault on a worker, and answers `message` with an error if the call fails.
+    /// Runs a call of the vault on a worker. If the call fails, `message` is answered with the error, and then `failed`
+    /// called.
     func ask<Value: Sendable>(
         on key: String?, for message: BusMessage, _ work: @escaping @Sendable () throws(TokenKeepError) -> Value,
-        then completion: @escaping (Value) -> Void
+        orElse failed: @escaping () -> Void = {}, then completion: @escaping (Value) -> Void
     ) {
         run(
             on: key, for: message.sender,
@@ -99,6 +104,7 @@ final class Provider {
                 case .failure(let error):
                     if error.status != .locked { report(error, message) }
                     bus.fail(message, Refusal(error))
+                    failed()
                 }
             })
     }
@@ -119,25 +125,34 @@ final class Provider {
         message.holding = try clients.unanswered.hold(message.size, of: message.sender)
     }
 
-    /// Calls `body` once each change that was announced before this call is in the index.
+    /// Calls `body` once each change that was announced before this call is in the index, and the client's earlier calls on
+    /// the same objects are answered.
     ///
     /// An error of `body`, or of reading the vault, answers `message`. So does too much that the client's calls wait with.
-    func whenFresh(_ message: BusMessage, _ body: @escaping () throws(Refusal) -> Void) {
+    ///
+    /// - Parameter scope: the objects that the call uses, by the index as it is then; nil for a call without an order.
+    func whenFresh(
+        _ message: BusMessage, _ scope: @escaping @autoclosure () -> CallScope?,
+        _ body: @escaping () throws(Refusal) -> Void
+    ) {
         do throws(Refusal) {
             try hold(message)
         } catch {
             return bus.fail(message, error)
         }
         whenLooked(for: message.sender) { [self] problem in
-            do throws(Refusal) {
-                if let problem {
-                    reportOnce(problem, message)
-                    throw Refusal(problem)
-                }
-                try body()
-            } catch {
-                bus.fail(message, error)
+            if let problem {
+                reportOnce(problem, message)
+                return bus.fail(message, Refusal(problem))
             }
+            let serve = { [bus] in
+                do throws(Refusal) { try body() } catch { bus.fail(message, error) }
+            }
+            // A call that looks at the vault once more has its turn already.
+            guard message.turn == nil, let scope = scope() else { return serve() }
+            let turn = order.enter(message.sender, scope)
+            message.turn = turn
+            turn.begin(serve)
         }
     }
 

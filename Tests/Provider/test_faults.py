@@ -381,6 +381,23 @@ class Portal(Case):
             self.assertEqual(self.retrieve(client, program)[1], secret)
         self.assertEqual(self.client.search({}), ([], []))
 
+    def test_a_secret_stays_with_new_keys_and_in_another_vault(self):
+        client = self.connect(fds=True)
+        found = {program: self.retrieve(client, program)[1] for program in ("", "org.example.A")}
+        self.world.set_password()
+        self.world.unlock()
+        self.world.tokenkeep("password", "change", "--compromised", "--stdin", input="pw\nother\n")
+        for program, secret in found.items():
+            self.assertEqual(self.retrieve(client, program), ((0, {}), secret))
+        export = os.path.join(self.world.home, "export")
+        self.world.tokenkeep("export", export, "--stdin", input="phrase\n")
+        self.world.stop(self.provider)
+        self.world.environment["TOKENKEEP_VAULT"] = os.path.join(self.world.home, "second")
+        self.world.tokenkeep("import", export, "--stdin", input="phrase\n")
+        self.world.provider()
+        for program, secret in found.items():
+            self.assertEqual(self.retrieve(client, program), ((0, {}), secret))
+
     def test_a_locked_vault_answers_at_once(self):
         self.world.set_password()
         self.world.lock()

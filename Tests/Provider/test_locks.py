@@ -139,6 +139,24 @@ class WhileLocked(Locked):
         self.assertEqual(self.client.get(path, ITEM, "Attributes")["service"], "s")
         self.assertEqual(self.world.tokenkeep("load", "s", "u", check=False).returncode, 3)
 
+    def test_an_item_of_a_level_whose_key_is_away_is_locked_alone(self):
+        self.begin(locked=False)
+        self.world.tokenkeep("save", "--level", "when-unlocked", "t", "closed", input="1")
+        self.world.tokenkeep("save", "t", "open", input="2")
+        (closed,), _ = self.client.search({"username": "closed"})
+        (still,), _ = self.client.search({"username": "open"})
+        self.world.tokenkeep("lock", "--screen")
+        self.assertEqual(self.client.search({"service": "t"}), ([still], [closed]))
+        self.assertEqual([self.client.get(path, ITEM, "Locked") for path in (closed, still)], [True, False])
+        self.assertFalse(self.client.get(LOGIN, COLLECTION, "Locked"))
+        self.assertEqual(self.client.secrets([closed, still]), {still: b"2"})
+        self.refused("IsLocked", self.client.value, closed)
+        self.refused("IsLocked", self.client.call, closed, ITEM, "SetSecret", "(oayays)", self.client.secret(b"3"))
+        self.refused("IsLocked", self.client.set, closed, ITEM, "Label", "s", "label")
+        self.refused("IsLocked", self.client.call, closed, ITEM, "Delete")
+        self.world.unlock()
+        self.assertEqual(self.client.secrets([closed, still]), {closed: b"1", still: b"2"})
+
     def test_an_unlock_elsewhere_opens_the_index_and_is_signalled(self):
         self.begin()
         # The program has looked at the vault before: else the unlock is no change to it.

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import tempfile
 
+from broker import DBusBroker
 from patience import PATIENCE, wait_until
 
 PROVIDER = os.environ["PROVIDER"]
@@ -19,6 +20,23 @@ CONFIGURATION = """<busconfig><type>session</type><listen>unix:dir={}</listen><s
 <allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy>
 <limit name="max_incoming_bytes">1000000000</limit><limit name="max_outgoing_bytes">1000000000</limit>
 <limit name="max_message_size">1000000000</limit></busconfig>"""
+
+
+class Daemon:
+    """A dbus-daemon of a test's own."""
+
+    def __init__(self, path):
+        reading, writing = os.pipe()
+        self.process = subprocess.Popen(
+            ["dbus-daemon", "--nofork", "--config-file", path, f"--print-address={writing}"], pass_fds=[writing],
+            stderr=subprocess.DEVNULL)
+        os.close(writing)
+        with os.fdopen(reading) as file:
+            self.address = file.readline().strip()
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(PATIENCE)
 
 
 class World:
@@ -36,13 +54,8 @@ class World:
         path = os.path.join(self.home, "bus.conf")
         with open(path, "w", encoding="utf-8") as file:
             file.write(CONFIGURATION.format(runtime, self.services))
-        reading, writing = os.pipe()
-        self.bus = subprocess.Popen(
-            ["dbus-daemon", "--nofork", "--config-file", path, f"--print-address={writing}"], pass_fds=[writing],
-            stderr=subprocess.DEVNULL)
-        os.close(writing)
-        with os.fdopen(reading) as file:
-            self.address = file.readline().strip()
+        self.bus = DBusBroker(f"{runtime}/bus") if os.environ.get("BUS") == "dbus-broker" else Daemon(path)
+        self.address = self.bus.address
         self.environment = {
             "PATH": os.environ["PATH"], "HOME": self.home, "PYTHONDONTWRITEBYTECODE": "1", "XDG_RUNTIME_DIR": runtime, "LANG": "C.UTF-8",
             "XDG_DATA_HOME": os.path.join(self.home, "data"), "XDG_CONFIG_HOME": os.path.join(self.home, "config"),
@@ -124,6 +137,5 @@ class World:
             if process.poll() is None:
                 self.stop(process, signal.SIGKILL)
         self.run(TOKENKEEP, "lock", check=False)
-        self.bus.terminate()
-        self.bus.wait(PATIENCE)
+        self.bus.close()
         shutil.rmtree(self.home, ignore_errors=True)

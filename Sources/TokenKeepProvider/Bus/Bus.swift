@@ -34,6 +34,7 @@ final class Bus {
 
     /// Answers a call. A caller that expects no reply gets none.
     func reply(to call: BusMessage, _ body: (OutgoingMessage) -> Void = { _ in }) {
+        defer { call.turn = nil }
         var made: OpaquePointer?
         guard sd_bus_message_new_method_return(call.raw, &made) >= 0, let made else { return }
         let reply = OutgoingMessage(made)
@@ -44,6 +45,7 @@ final class Bus {
 
     /// Answers a call with an error.
     func fail(_ call: BusMessage, _ refusal: Refusal) {
+        defer { call.turn = nil }
         refusal.name.withCString { name in
             refusal.message.withCString { message in
                 var error = sd_bus_error(name: name, message: message, _need_free: 0)

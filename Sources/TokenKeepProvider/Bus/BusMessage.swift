@@ -9,6 +9,8 @@ final class BusMessage {
     let raw: OpaquePointer
     /// Counts the message among its client's until the message is answered.
     var holding: Holding?
+    /// The call's place in the order of its client's calls, until the call is answered.
+    var turn: CallTurn?
     /// The bytes that were read of the message, with a share for the message itself.
     private(set) var size = 512
 

@@ -17,7 +17,7 @@ extension Provider {
     private func searchItems(_ id: String, _ message: BusMessage) throws(Refusal) {
         try message.expect("a{ss}")
         let attributes = try message.strings()
-        whenFresh(message) { [self] () throws(Refusal) in
+        whenFresh(message, .searching(id)) { [self] () throws(Refusal) in
             guard index.collections[id] != nil else { throw noCollection(id) }
             let found = index.search(attributes, in: id)
             guard !found.isEmpty || !isLocked(collection: id) else { throw .isLocked }
@@ -27,7 +27,7 @@ extension Provider {
 
     private func deleteCollection(_ id: String, _ message: BusMessage) throws(Refusal) {
         try message.expect("")
-        whenFresh(message) { [self] () throws(Refusal) in
+        whenFresh(message, .changing(collection: id)) { [self] () throws(Refusal) in
             guard index.collections[id] != nil, let own = Provider.recordName(ofCollection: id) else {
                 throw noCollection(id)
             }
@@ -60,13 +60,21 @@ extension Provider {
         try message.expect("a{sv}(oayays)b")
         var new = try readItem(message)
         new.replaces = try message.bool()
-        whenFresh(message) { [self] () throws(Refusal) in
+        whenFresh(message, self.scope(of: new, in: id)) { [self] () throws(Refusal) in
             guard index.collections[id] != nil else { throw noCollection(id) }
             let lookup = try fields(new)
             guard id != IndexedCollection.session else { return try createInMemory(new, message) }
             guard !isLocked else { throw .isLocked }
             save(new, lookup, in: id, message)
         }
+    }
+
+    private func scope(of new: NewItem, in collection: String) -> CallScope {
+        let before = new.replaces ? index.item(withExactly: new.attributes, in: collection)?.id : nil
+        let shared = collection == IndexedCollection.login ? ItemMapping.sharedName(of: new.attributes) : nil
+        let pair = shared.map { index.item(named: $0)?.id ?? ItemMapping.id(of: $0) }
+        let key = Provider.creationKey(new.attributes, collection)
+        return .creating(in: collection, key, [before, pair].compactMap(\.self))
     }
 
     private func readItem(_ message: BusMessage) throws(Refusal) -> NewItem {

@@ -1,17 +1,20 @@
 import TokenKeepCore
 
 extension Provider {
-    /// Saves a collection's record, and answers a change of its label.
-    func saveCollection(_ name: ItemName, _ label: String, _ message: BusMessage) {
+    /// Saves a collection's record, and calls `completion`: with false if the call failed and is answered.
+    func saveCollection(
+        _ name: ItemName, _ label: String, _ message: BusMessage, _ completion: @escaping (Bool) -> Void
+    ) {
         ask(
             on: name.service, for: message,
             { [writer] () throws(TokenKeepError) in
                 try writer.save(
                     name, try SecretBytes(""), label: label, lookup: try LookupFields(attributes: [:], contentType: ""))
-            }
+            },
+            orElse: { completion(false) }
         ) { [self] details in
             wrote(name, details)
-            bus.reply(to: message)
+            completion(true)
         }
     }
 }

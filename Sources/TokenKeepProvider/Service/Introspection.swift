@@ -2,7 +2,7 @@
 extension Provider {
     func introspect(_ path: ObjectPath, _ message: BusMessage) throws(Refusal) {
         try message.expect("")
-        whenFresh(message) { [self] () throws(Refusal) in
+        whenFresh(message, .describing(path)) { [self] () throws(Refusal) in
             let (interface, nodes) = try description(of: path)
             var text = Introspection.head + interface
             for node in nodes { text += "<node name=\"\(node)\"/>\n" }

@@ -54,7 +54,7 @@ extension Provider {
         try message.expect("o")
         let sessionPath = try message.objectPath()
         let session = try session(sessionPath, of: message)
-        whenFresh(message) { [self] () throws(Refusal) in
+        whenFresh(message, .reading([path])) { [self] () throws(Refusal) in
             let item = try openItem(at: path)
             guard let name = item.name else {
                 guard let secret = memory[item.id] else { throw .noSuchObject("there is no item \(path.text)") }
@@ -79,7 +79,7 @@ extension Provider {
     private func setSecret(_ path: ObjectPath, _ message: BusMessage) throws(Refusal) {
         try message.expect("(oayays)")
         let new = try secret(in: message)
-        whenFresh(message) { [self] () throws(Refusal) in
+        whenFresh(message, .changing(path)) { [self] () throws(Refusal) in
             let item = try openItem(at: path)
             guard let name = item.name else {
                 try Provider.checkLength(contentType: new.contentType)
@@ -103,7 +103,7 @@ extension Provider {
 
     private func deleteItem(_ path: ObjectPath, _ message: BusMessage) throws(Refusal) {
         try message.expect("")
-        whenFresh(message) { [self] () throws(Refusal) in
+        whenFresh(message, .changing(path)) { [self] () throws(Refusal) in
             let item = try openItem(at: path)
             guard let name = item.name else {
                 drop(item)

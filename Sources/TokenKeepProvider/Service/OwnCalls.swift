@@ -117,7 +117,7 @@ extension Provider {
 
     /// Answers with a status, once the index shows the vault as it is now.
     private func answer(_ message: BusMessage, _ problem: TokenKeepError?) {
-        whenFresh(message) { [self] () throws(Refusal) in
+        whenFresh(message, nil) { [self] () throws(Refusal) in
             if let problem { report(problem, message) }
             bus.reply(to: message) { $0.number(Int32(problem?.status.rawValue ?? 0)) }
         }

@@ -49,7 +49,7 @@ extension Provider {
         let descriptor = fcntl(try message.descriptor(), F_DUPFD_CLOEXEC, 3)
         guard descriptor >= 0 else { throw .failed("the descriptor cannot be used") }
         let file = OwnedDescriptor(descriptor)
-        whenFresh(message) { [self] () throws(Refusal) in
+        whenFresh(message, nil) { [self] () throws(Refusal) in
             guard !isLocked else { return answer(Provider.failed, message) }
             guard let name = try? Provider.portalName(of: program) else { return answer(Provider.failed, message) }
             run(

@@ -42,11 +42,15 @@ extension Provider {
         case "Get":
             try message.expect("ss")
             let (interface, property) = (try message.string(), try message.string())
-            whenFresh(message) { [self] () throws(Refusal) in try get(interface, property, of: path, message) }
+            whenFresh(message, property == "Items" ? .describing(path) : .reading(path)) { [self] () throws(Refusal) in
+                try get(interface, property, of: path, message)
+            }
         case "GetAll":
             try message.expect("s")
             let interface = try message.string()
-            whenFresh(message) { [self] () throws(Refusal) in try getAll(interface, of: path, message) }
+            whenFresh(message, .describing(path)) { [self] () throws(Refusal) in
+                try getAll(interface, of: path, message)
+            }
         case "Set":
             try message.expect("ssv")
             try set(path, message)
@@ -148,7 +152,9 @@ extension Provider {
             default: try message.skip(signature)
             }
         }
-        whenFresh(message) { [self] () throws(Refusal) in
+        let other = attributes.flatMap(ItemMapping.sharedName).map { ItemMapping.id(of: $0) }
+        whenFresh(message, attributes == nil ? .changing(path) : .moving(path, to: other)) {
+            [self] () throws(Refusal) in
             switch path {
             case .item where [Interfaces.item, ""].contains(interface):
                 if let label { return try setLabel(label, of: path, message) }
@@ -177,6 +183,6 @@ extension Provider {
             return bus.reply(to: message)
         }
         guard !isLocked else { throw .isLocked }
-        saveCollection(name, label, message)
+        saveCollection(name, label, message) { [self] isSaved in if isSaved { bus.reply(to: message) } }
     }
 }

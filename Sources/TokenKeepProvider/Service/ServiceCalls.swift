@@ -67,7 +67,7 @@ extension Provider {
     private func searchItems(_ message: BusMessage) throws(Refusal) {
         try message.expect("a{ss}")
         let attributes = try message.strings()
-        whenFresh(message) { [self] () throws(Refusal) in
+        whenFresh(message, .searching(nil)) { [self] () throws(Refusal) in
             let found = index.search(attributes)
             // Two empty lists would say that there is no such item: programs delete what belongs to it.
             guard !found.isEmpty || !isLocked else { throw .isLocked }
@@ -83,7 +83,7 @@ extension Provider {
         let paths = Provider.once(try message.paths())
         let sessionPath = try message.objectPath()
         guard let session = clients.session(sessionPath), session.owner == message.sender else { throw .noSession }
-        whenFresh(message) { [self] () throws(Refusal) in
+        whenFresh(message, .reading(paths.compactMap(ObjectPath.init))) { [self] () throws(Refusal) in
             var asked: [(path: String, item: IndexedItem)] = []
             for path in paths {
                 guard case .item(let collection, let id) = ObjectPath(path), let item = index[collection, id],
@@ -160,7 +160,7 @@ extension Provider {
         try message.expect("so")
         let alias = try message.string()
         let path = try message.objectPath()
-        whenFresh(message) { [self] () throws(Refusal) in
+        whenFresh(message, .reading([ObjectPath(path)].compactMap(\.self))) { [self] () throws(Refusal) in
             guard let present = ObjectPath.aliases[alias] else { throw .notSupported("there is no alias \(alias)") }
             var wanted: String?
             if path != ObjectPath.none {
@@ -188,31 +188,26 @@ extension Provider {
             label = try message.string()
         }
         let alias = try message.string()
-        whenFresh(message) { [self] () throws(Refusal) in
+        whenFresh(message, .changing(collection: ItemMapping.objectName(of: label))) { [self] () throws(Refusal) in
             if let known = ObjectPath.aliases[alias] { return replyCreated(.collection(known), message) }
             guard alias.isEmpty else { throw .notSupported("there is no alias \(alias)") }
             guard !isLocked else { throw .isLocked }
             try Provider.checkLength(ofLabel: label)
             let id = freeCollection(label)
             guard let name = Provider.recordName(ofCollection: id) else { throw .invalid("the label cannot be used") }
-            let shown = label.isEmpty ? id : label
-            ask(
-                on: id, for: message,
-                { [writer] () throws(TokenKeepError) in
-                    try writer.save(
-                        name, try SecretBytes(""), label: shown,
-                        lookup: try LookupFields(attributes: [:], contentType: ""))
-                }
-            ) { [self] details in
-                wrote(name, details)
-                replyCreated(.collection(id), message)
+            makingCollections.insert(id)
+            saveCollection(name, label.isEmpty ? id : label, message) { [self] isMade in
+                makingCollections.remove(id)
+                if isMade { replyCreated(.collection(id), message) }
             }
         }
     }
 
     private func freeCollection(_ label: String) -> String {
         let wanted = ItemMapping.objectName(of: label)
-        guard index.collections[wanted] != nil || wanted == "default" else { return wanted }
+        guard index.collections[wanted] != nil || makingCollections.contains(wanted) || wanted == "default" else {
+            return wanted
+        }
         let suffix = "_" + Hexadecimal.text(Provider.randomBytes(4))
         // A longer name would be none of a collection.
         return "\(wanted.prefix(ItemMapping.objectNameLength - suffix.count))\(suffix)"

@@ -5,7 +5,7 @@ extension Provider {
     func lock(_ message: BusMessage) throws(Refusal) {
         try message.expect("ao")
         let paths = try message.paths()
-        whenFresh(message) { [self] () throws(Refusal) in
+        whenFresh(message, .everything) { [self] () throws(Refusal) in
             let known = Provider.once(paths).filter { path in
                 guard let object = ObjectPath(path), isLocked(object) != nil else { return false }
                 switch object {
@@ -31,7 +31,7 @@ extension Provider {
             return completion()
         }
         ask(on: "locks", for: message, { [store] () throws(TokenKeepError) in _ = try store.lock() }) { [self] _ in
-            whenFresh(message) { () throws(Refusal) in completion() }
+            whenFresh(message, nil) { () throws(Refusal) in completion() }
         }
     }
 
@@ -44,7 +44,7 @@ extension Provider {
     func unlock(_ message: BusMessage) throws(Refusal) {
         try message.expect("ao")
         let paths = Provider.once(try message.paths())
-        whenFresh(message) { [self] () throws(Refusal) in
+        whenFresh(message, .reading(paths.compactMap(ObjectPath.init))) { [self] () throws(Refusal) in
             let known = paths.filter { ObjectPath($0).flatMap(isLocked) != nil || namesUnreadItem($0) }
             if isHeldLocked, known.contains(where: { !isOpen($0) }) { become(vault, isHeldLocked: false) }
             let open = known.filter { isOpen($0) }
