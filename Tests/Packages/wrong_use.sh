@@ -30,7 +30,8 @@ is "no Swift: make rpm" "Swift is not on the PATH: $advice there." "$(last "$tre
 swift_says "Swift version 5.10 (swift-5.10-RELEASE)" 0
 is "Swift 5: make deb" "Swift 5.10 is too old: $advice on the PATH." "$(last "$tree/scripts/deb.sh")"
 swift_says "swift: libncurses.so.6 is missing" 127
-is "a Swift that does not start" "Swift does not start: swift: libncurses.so.6 is missing" "$(last "$tree/scripts/check-swift.sh")"
+does_not_start="Swift does not start (swift: libncurses.so.6 is missing): install what is missing, or the toolchain for this system from"
+is "a Swift that does not start" "$does_not_start https://www.swift.org/install/linux." "$(last "$tree/scripts/check-swift.sh")"
 swift_says "Swift version 6.2 (swift-6.2-RELEASE)" 0
 is "Swift 6.2 is enough" "dpkg-buildpackage is missing: make deps installs it." "$(last "$tree/scripts/deb.sh")"
 printf '#!/bin/sh\nexit 1\n' >"$work/bin/dpkg-buildpackage"
@@ -45,6 +46,17 @@ is "no rpmbuild" "rpmbuild is missing: apt-get install rpm, or dnf install rpm-b
 
 is "another architecture than the machine's" "A build for riscv64 needs a machine of that architecture: Swift does not cross-compile here." \
     "$(cd "$tree" && DEB_HOST_ARCH=riscv64 DEB_HOST_GNU_TYPE=riscv64-linux-gnu make -s -f debian/rules override_dh_auto_configure 2>&1 | grep '^A build')"
+
+# CMake says the same before it compiles anything, and its next try looks for Swift again.
+for tool in cmake cc as ld ar getconf uname; do ln -sf "$(command -v $tool)" "$work/bin/$tool"; done
+configured() { PATH="$work/bin" cmake -S "$root" -B "$work/configured" "$@" 2>&1 | grep '^ *Swift' | sed 's/^ *//'; }
+rm "$work/bin/swift"
+is "no Swift: make library" "Swift is not on the PATH: $advice there." "$(configured | paste -sd ' ')"
+swift_says "Swift version 5.10 (swift-5.10-RELEASE)" 0
+is "Swift 5: make library" "Swift 5.10 is too old: $advice on the PATH." "$(configured | paste -sd ' ')"
+is "the next try, with Swift" "" "$(PATH="$(dirname "$(command -v swift)"):$work/bin" cmake -S "$root" -B "$work/configured" 2>&1 | grep SwiftToolchain)"
+swift_says "Swift version 6.2 (swift-6.2-RELEASE)" 0
+rm "$work/bin/cc"
 
 # Without a clone, and without a network.
 is "make dist without a clone" "make dist needs a clone: git has no commit here." "$(cd "$tree" && GIT_CEILING_DIRECTORIES=$work scripts/dist.sh 2>&1 | tail -n 1)"
