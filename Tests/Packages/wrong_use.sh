@@ -103,14 +103,17 @@ if [ "$(id -u)" = 0 ]; then
     cp -r "$root/scripts" "$private"
     cp "$root/include/tokenkeep/version.h" "$private/include/tokenkeep"
     printf '#!/bin/sh\nmkdir -p "$1" && cp "$(dirname "$0")/../build/packages/"tokenkeep-*.tar.xz "$1/one.deb"\n' >"$private/scripts/deb.sh"
-    printf '#!/bin/sh\n' >"$private/scripts/check-swift.sh"
+    # Swift makes a directory for what it writes: not where root alone may.
+    printf '#!/bin/sh\nmktemp -d\n' >"$private/scripts/check-swift.sh"
+    chmod 755 "$work"
+    mkdir -m 755 "$work/room"
     for name in tokenkeep_1-1.changes tokenkeep-1.tar.xz one.deb; do echo same >"$private/build/packages/$name"; done
     chmod 700 "$private"
     is "make compare-builds of root, in a clone of root's own" "Both builds are the same: 1 packages" \
-        "$("$private/scripts/compare-builds.sh" 2>&1 | tail -n 1 | grep -o '^Both builds are the same: 1 packages')"
+        "$(TMPDIR="$work/room" "$private/scripts/compare-builds.sh" 2>&1 | tail -n 1 | grep -o '^Both builds are the same: 1 packages')"
     printf '#!/bin/sh\n[ "$(id -u)" = 0 ]\n' >"$private/scripts/check-swift.sh"
     is "a Swift that root alone may run" "compare-builds: the user 65534 cannot run Swift, or not read $work/room: move it out of root's home." \
-        "$(mkdir -m 755 "$work/room" && TMPDIR="$work/room" "$private/scripts/compare-builds.sh" 2>&1 | tail -n 1 | sed "s|room/[^:]*|room|")"
+        "$(TMPDIR="$work/room" "$private/scripts/compare-builds.sh" 2>&1 | tail -n 1 | sed "s|room/[^:]*|room|")"
 fi
 
 # Installing.
@@ -123,7 +126,7 @@ if [ -f "$root/build/cmake_install.cmake" ]; then
     mkdir "$work/shut"
     if [ "$(id -u)" = 0 ]; then
         # The program of another user, who may not write there.
-        chmod 755 "$work" "$work/shut"
+        chmod 755 "$work/shut"
         is "a prefix that is not writable" "No permission to write in $work/shut: use sudo, or give PREFIX or DESTDIR another place." \
             "$(setpriv --reuid 65534 --clear-groups cmake --install "$root/build" --prefix "$work/shut" 2>&1 | grep -o 'No permission.*')"
     fi
