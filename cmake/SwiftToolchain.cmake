@@ -1,5 +1,14 @@
 # Finds swift, swiftc, and the llvm-objcopy and lld that come with them: another version's may not read the objects.
-find_program(SWIFT swift REQUIRED)
+find_program(SWIFT swift)
+if(NOT SWIFT)
+    set(SWIFT swift)
+endif()
+execute_process(COMMAND sh ${PROJECT_SOURCE_DIR}/scripts/check-swift.sh ${SWIFT}
+    RESULT_VARIABLE unfit ERROR_VARIABLE advice ERROR_STRIP_TRAILING_WHITESPACE)
+if(unfit)
+    unset(SWIFT CACHE)
+    message(FATAL_ERROR " ${advice}")
+endif()
 execute_process(COMMAND ${SWIFT} -print-target-info
     OUTPUT_VARIABLE target_info COMMAND_ERROR_IS_FATAL ANY)
 # swift may be a launcher that picks a toolchain: the resource path (…/usr/lib/swift) is the toolchain's own.

@@ -30,7 +30,7 @@ if command -v faketime >/dev/null; then
 fi
 if [ "$(id -u)" = 0 ]; then
     chown -R 65534:65534 "$work"
-    setpriv --reuid 65534 --regid 65534 --clear-groups "$tree/scripts/check-swift.sh" >/dev/null 2>&1 || {
+    HOME="$work/home" TMPDIR="$work/home" setpriv --reuid 65534 --regid 65534 --clear-groups "$tree/scripts/check-swift.sh" >/dev/null 2>&1 || {
         echo "compare-builds: the user 65534 cannot run Swift, or not read $work: move it out of root's home." >&2
         exit 2
     }

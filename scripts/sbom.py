@@ -37,7 +37,17 @@ LOADED = {
     "tpm2-tss": ("libtss2-dev", "BSD-2-Clause", "optional"),
     "linux-pam": ("libpam0g-dev", "BSD-3-Clause", "optional"),
     "libsecret": ("libsecret-1-0", "LGPL-2.1-or-later", "optional"),
+    "glib": ("libglib2.0-0", "LGPL-2.1-or-later", "optional"),
     "curl": ("libcurl4", "curl", "optional"),
+    "zlib": ("zlib1g", "Zlib", "optional"),
+    "brotli": ("libbrotli1", "MIT", "optional"),
+    "zstd": ("libzstd1", "BSD-3-Clause OR GPL-2.0-only", "optional"),
+}
+# The names by which the sources open libraries when they are needed, and the component of each.
+OPENED = {
+    "libsecret-1.so.0": "libsecret", "libglib-2.0.so.0": "glib", "libgobject-2.0.so.0": "glib", "libgio-2.0.so.0": "glib",
+    "libcurl.so.4": "curl", "libcurl-gnutls.so.4": "curl", "libz.so.1": "zlib", "libbrotlidec.so.1": "brotli",
+    "libzstd.so.1": "zstd",
 }
 
 

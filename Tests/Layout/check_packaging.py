@@ -131,6 +131,22 @@ def debug_problems():
                 yield f"packaging/tokenkeep.spec: keep-debug.sh does not get {target} of {path.name}"
 
 
+def sbom_problems():
+    """The SBOM has each library that the sources open when it is needed."""
+    sys.path.insert(0, str(ROOT / "scripts"))
+    import sbom
+    opened = set()
+    for path in sorted((ROOT / "Sources").glob("**/*")):
+        if path.suffix in (".c", ".h", ".swift"):
+            opened |= set(re.findall(r'"(lib[\w.+-]+\.so\.\d+)"', path.read_text(encoding="utf-8")))
+    for name in sorted(opened - set(sbom.OPENED)):
+        yield f"scripts/sbom.py does not know {name}, which the sources open"
+    for name in sorted(set(sbom.OPENED) - opened):
+        yield f"scripts/sbom.py knows {name}, which no source opens"
+    for component in sorted(set(sbom.OPENED.values()) - set(sbom.LOADED)):
+        yield f"scripts/sbom.py loads no {component}"
+
+
 def swift_line_problems():
     """Documents and examples name the package's version as docs/swift.md does: a version without a tag resolves nowhere."""
     line = re.compile(r'\.package\(url: "[^"]*/TokenKeep\.git", ([^,)]+)')
@@ -145,7 +161,7 @@ def swift_line_problems():
 
 def main():
     problems = [*debug_problems(), *linking_problems(), *unit_problems(), *build_depends_problems(), *container_problems(),
-                *symbols_problems(), *version_problems(), *pin_problems(), *swift_line_problems()]
+                *symbols_problems(), *version_problems(), *pin_problems(), *sbom_problems(), *swift_line_problems()]
     for problem in problems:
         print(f"FAIL {problem}")
     if not problems:

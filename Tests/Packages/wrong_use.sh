@@ -30,7 +30,8 @@ is "no Swift: make rpm" "Swift is not on the PATH: $advice there." "$(last "$tre
 swift_says "Swift version 5.10 (swift-5.10-RELEASE)" 0
 is "Swift 5: make deb" "Swift 5.10 is too old: $advice on the PATH." "$(last "$tree/scripts/deb.sh")"
 swift_says "swift: libncurses.so.6 is missing" 127
-is "a Swift that does not start" "Swift does not start: swift: libncurses.so.6 is missing" "$(last "$tree/scripts/check-swift.sh")"
+does_not_start="Swift does not start (swift: libncurses.so.6 is missing): install what is missing, or the toolchain for this system from"
+is "a Swift that does not start" "$does_not_start https://www.swift.org/install/linux." "$(last "$tree/scripts/check-swift.sh")"
 swift_says "Swift version 6.2 (swift-6.2-RELEASE)" 0
 is "Swift 6.2 is enough" "dpkg-buildpackage is missing: make deps installs it." "$(last "$tree/scripts/deb.sh")"
 printf '#!/bin/sh\nexit 1\n' >"$work/bin/dpkg-buildpackage"
@@ -46,6 +47,17 @@ is "no rpmbuild" "rpmbuild is missing: apt-get install rpm, or dnf install rpm-b
 is "another architecture than the machine's" "A build for riscv64 needs a machine of that architecture: Swift does not cross-compile here." \
     "$(cd "$tree" && DEB_HOST_ARCH=riscv64 DEB_HOST_GNU_TYPE=riscv64-linux-gnu make -s -f debian/rules override_dh_auto_configure 2>&1 | grep '^A build')"
 
+# CMake says the same before it compiles anything, and its next try looks for Swift again.
+for tool in cmake cc as ld ar getconf uname; do ln -sf "$(command -v $tool)" "$work/bin/$tool"; done
+configured() { PATH="$work/bin" cmake -S "$root" -B "$work/configured" "$@" 2>&1 | grep '^ *Swift' | sed 's/^ *//'; }
+rm "$work/bin/swift"
+is "no Swift: make library" "Swift is not on the PATH: $advice there." "$(configured | paste -sd ' ')"
+swift_says "Swift version 5.10 (swift-5.10-RELEASE)" 0
+is "Swift 5: make library" "Swift 5.10 is too old: $advice on the PATH." "$(configured | paste -sd ' ')"
+is "the next try, with Swift" "" "$(PATH="$(dirname "$(command -v swift)"):$work/bin" cmake -S "$root" -B "$work/configured" 2>&1 | grep SwiftToolchain)"
+swift_says "Swift version 6.2 (swift-6.2-RELEASE)" 0
+rm "$work/bin/cc"
+
 # Without a clone, and without a network.
 is "make dist without a clone" "make dist needs a clone: git has no commit here." "$(cd "$tree" && GIT_CEILING_DIRECTORIES=$work scripts/dist.sh 2>&1 | tail -n 1)"
 git -C "$tree" init -q && git -C "$tree" add -A &&
@@ -55,6 +67,24 @@ is "make dist without a network" \
     "file:///nowhere/swift-argument-parser cannot be fetched: run make dist with a network, or make library before." \
     "$(cd "$tree" && scripts/dist.sh 2>/dev/null; cd "$tree" && scripts/dist.sh 2>&1 | tail -n 1)"
 is "a failed make dist leaves nothing" "" "$(ls "$tree/build/packages")"
+
+# A build in a clone fetches the Swift packages first; its next try has them, here from those of this tree's build.
+if [ "$(id -u)" = 0 ] && ls "$root"/.build*/repositories/swift-argument-parser-* >/dev/null 2>&1; then
+    mkdir "$work/cache"
+    : >"$work/gitconfig"
+    fetched() {
+        HOME="$work/cache" GIT_CONFIG_SYSTEM=/dev/null GIT_CONFIG_GLOBAL="$work/gitconfig" unshare -n cmake -S "$root" -B "$work/fetched" \
+            -DTOKENKEEP_SCRATCH_PATH="$work/scratch" 2>&1
+    }
+    is "make library without a network" \
+        "The Swift packages cannot be fetched: build with a network, or from the tarball of make dist, which has them." \
+        "$(fetched | grep -o 'The Swift packages.*')"
+    for package in swift-argument-parser swift-system; do
+        repository=$(ls -d "$root"/.build*/repositories/$package-* | head -n 1)
+        git config -f "$work/gitconfig" "url.file://$repository.insteadOf" "https://github.com/apple/$package"
+    done
+    is "the next try, with a network" "-- Build files have been written to: $work/fetched" "$(fetched | tail -n 1)"
+fi
 
 # A disk that is full before, and in the middle; with room, the next try gets further.
 if [ "$(id -u)" = 0 ]; then
@@ -91,14 +121,17 @@ if [ "$(id -u)" = 0 ]; then
     cp -r "$root/scripts" "$private"
     cp "$root/include/tokenkeep/version.h" "$private/include/tokenkeep"
     printf '#!/bin/sh\nmkdir -p "$1" && cp "$(dirname "$0")/../build/packages/"tokenkeep-*.tar.xz "$1/one.deb"\n' >"$private/scripts/deb.sh"
-    printf '#!/bin/sh\n' >"$private/scripts/check-swift.sh"
+    # Swift makes a directory for what it writes: not where root alone may.
+    printf '#!/bin/sh\nmktemp -d\n' >"$private/scripts/check-swift.sh"
+    chmod 755 "$work"
+    mkdir -m 755 "$work/room"
     for name in tokenkeep_1-1.changes tokenkeep-1.tar.xz one.deb; do echo same >"$private/build/packages/$name"; done
     chmod 700 "$private"
     is "make compare-builds of root, in a clone of root's own" "Both builds are the same: 1 packages" \
-        "$("$private/scripts/compare-builds.sh" 2>&1 | tail -n 1 | grep -o '^Both builds are the same: 1 packages')"
+        "$(TMPDIR="$work/room" "$private/scripts/compare-builds.sh" 2>&1 | tail -n 1 | grep -o '^Both builds are the same: 1 packages')"
     printf '#!/bin/sh\n[ "$(id -u)" = 0 ]\n' >"$private/scripts/check-swift.sh"
     is "a Swift that root alone may run" "compare-builds: the user 65534 cannot run Swift, or not read $work/room: move it out of root's home." \
-        "$(mkdir -m 755 "$work/room" && TMPDIR="$work/room" "$private/scripts/compare-builds.sh" 2>&1 | tail -n 1 | sed "s|room/[^:]*|room|")"
+        "$(TMPDIR="$work/room" "$private/scripts/compare-builds.sh" 2>&1 | tail -n 1 | sed "s|room/[^:]*|room|")"
 fi
 
 # Installing.
@@ -111,7 +144,7 @@ if [ -f "$root/build/cmake_install.cmake" ]; then
     mkdir "$work/shut"
     if [ "$(id -u)" = 0 ]; then
         # The program of another user, who may not write there.
-        chmod 755 "$work" "$work/shut"
+        chmod 755 "$work/shut"
         is "a prefix that is not writable" "No permission to write in $work/shut: use sudo, or give PREFIX or DESTDIR another place." \
             "$(setpriv --reuid 65534 --clear-groups cmake --install "$root/build" --prefix "$work/shut" 2>&1 | grep -o 'No permission.*')"
     fi

@@ -18,9 +18,9 @@ forget() { [ ! -e "$TOKENKEEP_VAULT/current/keyfile" ] || python3 "$TESTS/CLI/ke
 # From then on the Secret Service counts as used on this machine: its absence is an outage.
 use_service() { python3 "$TESTS/CLI/silent_bus.py" "$PROGRAM" load nobody nobody --stack "$both" --timeout 300ms >/dev/null 2>&1; }
 
-# Runs the program, and shows the command, what it prints, and its exit code.
+# Runs the program, and shows the command, what it prints but for its advice on passwords, and its exit code.
 run() {
     echo "\$ tokenkeep ${*//$'\n'/; }"
-    "$PROGRAM" "$@" 2>&1 | sed -E 's/since [0-9TZ: -]+/since .../; s/[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]+Z?/TIME/g; s|'"$PWD"'|.|g'
+    "$PROGRAM" "$@" 2>&1 | sed -E '/can try as many passwords/d; s/since [0-9TZ: -]+/since .../; s/[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]+Z?/TIME/g; s|'"$PWD"'|.|g'
     echo "[exit ${PIPESTATUS[0]}]"
 }
