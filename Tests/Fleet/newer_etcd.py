@@ -26,7 +26,8 @@ def programs(suite):
         os.makedirs(f"{unfinished}/bin")
         subprocess.run(
             ["mmdebstrap", "--quiet", "--variant=extract", "--aptopt=APT::Install-Recommends \"false\"",
-             "--aptopt=Acquire::Check-Valid-Until \"false\"", "--include=etcd-server,etcd-client", suite, f"{unfinished}/root", roots.mirror()], check=True)
+             "--aptopt=Acquire::Check-Valid-Until \"false\"", "--include=etcd-server,etcd-client",
+             suite, f"{unfinished}/root", roots.mirror()], check=True)
         for name in NAMES:
             shutil.copy2(f"{unfinished}/root/usr/bin/{name}", f"{unfinished}/bin/{name}")
         shutil.rmtree(f"{unfinished}/root")
