@@ -22,6 +22,14 @@ package struct VaultUnlocking: Sendable {
         return try UnlockedVault(withoutPassword: vault)
     }
 
+    /// Refuses a vault that certainly needs no password, before a user is asked for it.
+    ///
+    /// - Throws: ``Status/unsupported``.
+    package func checkHasPassword() throws(TokenKeepError) {
+        guard let header = (try? records.openToUnlock())??.keys.header else { return }
+        guard header.hasPassword || header.hasRetiringKeys else { throw PasswordSlots.noPassword }
+    }
+
     /// Unlocks the vault with its password.
     ///
     /// - Parameter limit: the seconds after which the keys expire if no session confirms the login; nil for no limit.

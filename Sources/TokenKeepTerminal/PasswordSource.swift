@@ -108,7 +108,8 @@ package struct PasswordSource: Sendable {
 
     private func firstLine(of descriptor: Int32, _ name: String) throws(TokenKeepError) -> SecretBytes {
         let input = try SecretInput.readToEnd(
-            of: descriptor, named: name, tooLong: TokenKeepError(.invalid, "\(name) is longer than any password"))
+            of: descriptor, named: name, tooLong: TokenKeepError(.invalid, "\(name) is longer than any password"),
+            toLineEnd: true)
         let line = try input.withUnsafeBytes { bytes throws(TokenKeepError) in
             let text = try PasswordLine.text(bytes, of: name)
             let end = text.firstIndex(of: UInt8(ascii: "\n")) ?? text.endIndex

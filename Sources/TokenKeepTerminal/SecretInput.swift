@@ -42,8 +42,10 @@ package enum SecretInput {
     /// - Parameters:
     ///   - name: the name of the descriptor in errors.
     ///   - tooLong: the error for an input longer than the limit.
+    ///   - toLineEnd: whether the first line is enough: the writer of a pipe may keep it open.
     package static func readToEnd(
-        of descriptor: Int32, named name: String = "standard input", tooLong: TokenKeepError = SecretInput.tooLong()
+        of descriptor: Int32, named name: String = "standard input", tooLong: TokenKeepError = SecretInput.tooLong(),
+        toLineEnd: Bool = false
     ) throws(TokenKeepError) -> SecretBytes {
         var count = 0
         let buffer = try SecretBytes(count: Limits.secret + 1) { bytes throws(TokenKeepError) in
@@ -51,7 +53,9 @@ package enum SecretInput {
                 let received = Glibc.read(descriptor, bytes.baseAddress.map { $0 + count }, bytes.count - count)
                 if received == 0 { return }
                 if received > 0 {
+                    let chunk = bytes[count..<count + received]
                     count += received
+                    if toLineEnd, chunk.contains(UInt8(ascii: "\n")) { return }
                 } else if errno == EAGAIN {
                     var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
                     poll(&poller, 1, -1)

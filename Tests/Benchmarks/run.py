@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Figures beside those of peers, from one run: the instructions of a load and of a save, the vault's beside the disk's floor and libsecret's file backend, what a
-password, a watch and a change of all keys cost, the Secret Service's beside libsecret's own API, the sessions' beside
+password, a watch, many accounts and a change of all keys cost, the Secret Service's beside libsecret's own API, the sessions' beside
 what programs write for themselves, refreshes beside scripts with curl, requests beside URLSession's,
 credential helpers beside git-credential-libsecret and docker-credential-secretservice, and sealing with the TPM beside tpm2-tools
 and clevis. Nothing is asserted.
@@ -12,6 +12,7 @@ PREFIX: where the package was installed. NAME: session for session_figures.
 import shutil
 import sys
 
+import account_figures
 import device_figures
 import drain_figures
 import era_figures
@@ -33,7 +34,8 @@ from harness import SHORT, WORK
 SHORT_TABLES = [instruction_figures, vault_figures, password_figures, service_figures, module_figures, tool_figures, provider_figures]
 TABLES = [
     instruction_figures, vault_figures, watch_figures, password_figures, era_figures, service_figures, drain_figures,
-    module_figures, tool_figures, provider_figures, session_figures, refresh_figures, requests_figures, tpm_figures, device_figures]
+    module_figures, tool_figures, provider_figures, session_figures, account_figures, refresh_figures, requests_figures, tpm_figures,
+    device_figures]
 words = [word for word in sys.argv[2:] if word != "--short"]
 picture = None
 if "--plot" in words:

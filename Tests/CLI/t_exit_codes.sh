@@ -1,5 +1,12 @@
-title "7 tells of damage and of the disk alone: no terminal and no password is 3"
+title "a vault without a password: none is asked for, 4"
 printf secret | run save example.com ann
+for command in unlock 'password change' 'password remove' 'run -- true' 'recovery create'; do
+    echo "$ tokenkeep $command"
+    setsid -w "$TOKENKEEP" $command </dev/null 2>&1
+    echo "[exit $?]"
+done
+
+title "7 tells of damage and of the disk alone: no terminal and no password is 3"
 setsid -w "$TOKENKEEP" password set </dev/null 2>&1; echo "[exit $?]"
 run password set --stdin <<<horse
 run lock
@@ -23,6 +30,17 @@ TOKENKEEP_PASSWORD_FILE="$WORK/none" run list
 run password change --password-fd 9
 run unlock --stdin <&-
 run unlock --stdin </
+
+title "a pipe that stays open behind its first line"
+mkfifo -m 600 pipe
+exec 9<>pipe
+echo horse >&9
+run unlock --password-fd 9
+run lock
+echo horse >&9
+run unlock --password-file "$WORK/pipe"
+run lock
+exec 9>&-
 
 title "a file of an export that is missing or of another kind: 2"
 echo horse >password && chmod 600 password

@@ -47,12 +47,13 @@ class World(passwords.Machine):
 
     def __init__(self, work):
         super().__init__(work)
-        self.password = "one"
+        self.password, self.state = "one", "unlocked"
         self.expect("password", "set", "--stdin", input="one\n")
         self.attacker = Attacker(self.vault)
 
     def enter(self, state):
         """Unlocked, locked, or as after a start of the machine."""
+        self.state = state
         assert self.opens(self.password), f"{self.password} does not open the vault"
         if state == "locked":
             self.expect("lock")
@@ -236,28 +237,41 @@ def a_forged_state_beside_a_keyring(world, right):
             assert keyring.look_up(account) == "", f"the keyring got the item of {account}"
 
 
-@scenario("unlocked", "locked")
-def a_forged_note(world, right):
-    """The note of a session names a provider of his: no token goes there, whatever the user calls."""
-    is_locked = world.run("load", "s", "ann").returncode == LOCKED
+# What the forged note says of the session, and the words beside its provider.
+NOTES = {
+    "user": {"state": 4, "expires_at": 1, "level": 2},
+    "guest": {"kind": 2, "state": 3, "expires_at": 1, "level": 2},
+    "needs-login": {"state": 5, "level": 2},
+    "signed-out": {"state": 2, "ended_epoch": "", "ends_locally": 0, "level": 2},
+    "unknown": {"state": 0, "epoch": "", "next_epoch": "", "level": 2},
+}
+
+
+@scenario()
+def a_forged_note(world, _):
+    """The note of a session names a provider of his: no token goes there, whatever state it tells and the user calls."""
     folder = os.path.join(os.path.dirname(world.vault), "tokenkeep/providers.d")
     os.makedirs(folder, 0o700)
     for provider in ("right", "his"):
         with open(os.path.join(folder, provider + ".conf"), "w", encoding="utf-8") as file:
             os.chmod(file.name, 0o600)
             file.write(f"exec = cat >>'{folder}/{provider}'; echo '{TOKENS}'\n")
-    world.expect("unlock", "--stdin", input=world.password + "\n")
-    world.expect("session", "begin", "api", "eve", "--provider", "right", "--level", "when-unlocked", input=TOKENS)
-    if is_locked:
-        world.expect("lock")
-    world.attacker.seize()
-    world.attacker.forge_note(("", "api", "eve"), provider="his", level=2, expires_at=1)
-    for call in ("token", "refresh", "validate", "logout"):
-        world.run("session", call, "api", "eve")
-    world.expect("unlock", "--stdin", input=world.password + "\n")
-    world.run("session", "flush")
-    assert not os.path.exists(folder + "/his"), "his server got a token"
-    assert os.path.exists(folder + "/right"), "the right server was not asked"
+    for told, words in NOTES.items():
+        world.expect("unlock", "--stdin", input=world.password + "\n")
+        level = ("--level", "when-unlocked", "--refresh-level", "when-unlocked")
+        world.expect("session", "begin", told, "eve", "--provider", "right", *level, input=TOKENS)
+        world.enter(world.state)
+        world.attacker.seize()
+        world.attacker.forge_note(("", told, "eve"), provider="his", **words)
+        for call in ("show", "token", "refresh", "validate", "token"):
+            world.run("session", call, told, "eve")
+        world.expect("unlock", "--stdin", input=world.password + "\n")
+        for call in ("token", "refresh", "validate", "logout"):
+            world.run("session", call, told, "eve")
+        world.run("session", "flush")
+        assert not os.path.exists(folder + "/his"), f"his server got a token, note {told}"
+        if told == "user":
+            assert os.path.exists(folder + "/right"), "the right server was not asked"
     for token in ("access-of-eve", "refresh-of-eve"):
         assert not world.attacker.sees(token.encode()), f"the attacker reads {token!r}"
 

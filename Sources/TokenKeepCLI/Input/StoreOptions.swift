@@ -61,15 +61,18 @@ struct StoreOptions: StoreOpening {
     }
 
     /// The vault's password: a line of standard input if `inInput` is true, else what the options name, else the
-    /// terminal.
+    /// terminal, unless the vault of `store` has no password.
     func password(
-        inInput: Bool, orAsk ask: () throws(TokenKeepError) -> SecretBytes = PasswordInput.password
+        of store: Store, inInput: Bool, orAsk ask: () throws(TokenKeepError) -> SecretBytes = PasswordInput.password
     ) throws(TokenKeepError) -> SecretBytes {
         try refuseTwoPasswords(inInput)
-        return try PasswordInput.line(inInput: inInput, or: passwordOptions.source(), orAsk: ask)
+        return try PasswordInput.line(inInput: inInput, or: passwordOptions.source()) { () throws(TokenKeepError) in
+            try store.unlocking.checkHasPassword()
+            return try ask()
+        }
     }
 
-    /// A new password of the vault, from the same sources as ``password(inInput:orAsk:)``. The user types it twice.
+    /// A new password of the vault, from the same sources as ``password(of:inInput:orAsk:)``. The user types it twice.
     func newPassword(inInput: Bool) throws(TokenKeepError) -> SecretBytes {
         try refuseTwoPasswords(inInput)
         return try PasswordInput.newPassword(inInput: inInput, or: passwordOptions.source())

@@ -31,12 +31,16 @@ final class KeptSessions: Sendable {
         var restsUntil: [String: Int64] = [:]
         /// The sessions whose end was reported. Each is reported once until its user has signed in again.
         var reported: Set<String> = []
+        /// The sessions in locked keyrings.
+        var locked = LockedSessions()
 
-        mutating func note(_ pause: UInt32, of name: String, hasFailed: Bool) {
+        mutating func note(_ pause: UInt32, of name: String, isLocked: Bool = false, hasFailed: Bool = false) {
             guard let info = infos[name] else { return }
             var next = Due(info, at: SessionTime.now.boottime + Int64(pause + 999) / 1000)
             if hasFailed { next.waitsFrom = 0 }
             due[name] = next
+            let opened = locked.note(name, isLocked: isLocked)
+            for other in opened { due[other]?.at = 0 }
         }
 
         mutating func forget(_ info: SessionInfo) {
@@ -44,6 +48,7 @@ final class KeptSessions: Sendable {
             due[KeptSessions.name(info)] = nil
             steppedAt[KeptSessions.name(info)] = nil
             restsUntil[KeptSessions.name(info)] = nil
+            locked.forget(KeptSessions.name(info))
         }
 
         /// Remembers a changed session. A renewal does not cause the next renewal: a server may give tokens that have already
@@ -89,6 +94,7 @@ final class KeptSessions: Sendable {
             for info in wake.changes.present {
                 if info.state == .signedOut { state.forget(info) } else { state.remember(info, dueAt: now.boottime) }
             }
+            if let name = state.locked.nextLook() { state.due[name]?.at = 0 }
             return state.due.indices.compactMap { index in
                 let due = state.due.values[index]
                 let name = state.due.keys[index]
@@ -101,10 +107,11 @@ final class KeptSessions: Sendable {
 
     /// Milliseconds until the next step of any session.
     private func pause() -> UInt32 {
-        let next = state.withLock { state in state.due.values.lazy.map(\.at).min() }
-        guard let next else { return KeptSessions.longestPause }
+        let (next, locked) = state.withLock { state in (state.due.values.lazy.map(\.at).min(), state.locked.pause) }
+        let longest = min(KeptSessions.longestPause, locked)
+        guard let next else { return longest }
         let seconds = max(0, next - SessionTime.now.boottime)
-        return min(KeptSessions.longestPause, UInt32(clamping: seconds * 1000))
+        return min(longest, UInt32(clamping: seconds * 1000))
     }
 
     private static func name(_ info: SessionInfo) -> String { "\(info.service)\0\(info.account)" }
@@ -116,9 +123,9 @@ final class KeptSessions: Sendable {
         do throws(TokenKeepError) {
             let session = try SessionEngine(store, service: info.service, account: info.account, options)
             engine = session
-            let pause = max(KeptSessions.shortestPause, try session.stepAlone())
+            let step = try session.stepAlone()
             state.withLock { state in
-                state.note(pause, of: name, hasFailed: false)
+                state.note(max(KeptSessions.shortestPause, step.pause), of: name, isLocked: step.isLocked)
                 state.reported.remove(name)
             }
         } catch {

@@ -16,7 +16,8 @@ struct SessionKeepCommand: ParsableCommand {
         discussion: """
             Each session is renewed 5 minutes before its token ends, saved when its place opens, and revoked at the server \
             after its logout. One process per vault does so; a second one ends with exit code 4 and names the first. After \
-            a suspension of the machine, an unlock of the keyring and a change of the network all is checked at once. The unit tokenkeep-keep.service runs it in a login session:
+            a suspension of the machine and a change of the network all is checked at once, after an unlock of the keyring \
+            within 15 seconds. The unit tokenkeep-keep.service runs it in a login session:
 
               systemctl --user enable --now tokenkeep-keep
               tokenkeep session keep --exec ~/.config/tokenkeep/refresh

@@ -39,7 +39,7 @@ struct DeviceCommand: CommandGroup {
 
         func run(_ store: Store) throws {
             let chosen = try store.device.choose(provider.value()) { () throws(TokenKeepError) in
-                try options.password(inInput: stdin)
+                try options.password(of: store, inInput: stdin)
             }
             DeviceCommand.explain(chosen.provider, chosen.passedOver)
             DeviceCommand.explainNeed(of: try store.device.identity())
@@ -78,7 +78,7 @@ struct DeviceCommand: CommandGroup {
             try changingKeys(of: store) { (progress) throws(TokenKeepError) in
                 let result = try store.device.rebind(
                     named, isDestroying: destroyItems,
-                    password: { () throws(TokenKeepError) in try options.password(inInput: stdin) },
+                    password: { () throws(TokenKeepError) in try options.password(of: store, inInput: stdin) },
                     lost: DeviceCommand.explainLoss, progress: progress)
                 chosen = (result.provider, result.passedOver)
                 remains = result.outcome.remainingIndices

@@ -70,7 +70,7 @@ struct PasswordCommand: CommandGroup {
         var options: StoreOptions
 
         func run(_ store: Store) throws {
-            let (present, new) = try passwords()
+            let (present, new) = try passwords(of: store)
             try changingKeys(of: store) { (progress) throws(TokenKeepError) in
                 try store.passwords.change(
                     from: present, to: new, isCompromised: compromised,
@@ -79,7 +79,7 @@ struct PasswordCommand: CommandGroup {
             if compromised { Terminal.explain("an earlier recovery code is void: tokenkeep recovery create") }
         }
 
-        private func passwords() throws(TokenKeepError) -> (present: SecretBytes, new: SecretBytes) {
+        private func passwords(of store: Store) throws(TokenKeepError) -> (present: SecretBytes, new: SecretBytes) {
             guard !stdin else {
                 guard !options.passwordOptions.isGiven, newPasswordOptions.source() == nil else {
                     throw TokenKeepError(.invalid, "--stdin gives both passwords: it excludes files and descriptors")
@@ -88,7 +88,7 @@ struct PasswordCommand: CommandGroup {
                 PasswordInput.explainWeakness()
                 return (lines[0], lines[1])
             }
-            let present = try options.password(inInput: false) { () throws(TokenKeepError) in
+            let present = try options.password(of: store, inInput: false) { () throws(TokenKeepError) in
                 try PasswordInput.password("present password of the vault: ")
             }
             return (present, try newPasswordOptions.password())
@@ -118,7 +118,7 @@ struct PasswordCommand: CommandGroup {
         var options: StoreOptions
 
         func run(_ store: Store) throws {
-            let password = try options.password(inInput: stdin)
+            let password = try options.password(of: store, inInput: stdin)
             try changingKeys(of: store) { (progress) throws(TokenKeepError) in
                 try store.passwords.remove(
                     password, isDestroying: destroyItems, isDroppingUnknownSlots: slots.dropUnknownSlots,

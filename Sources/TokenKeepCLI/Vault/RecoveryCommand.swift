@@ -30,7 +30,7 @@ struct RecoveryCommand: CommandGroup {
         var options: StoreOptions
 
         func run(_ store: Store) throws {
-            let password = try options.password(inInput: stdin)
+            let password = try options.password(of: store, inInput: stdin)
             let code = try store.passwords.createRecoveryCode(password: password)
             do {
                 try code.withUnsafeBytes { try Terminal.write($0) }

@@ -14,23 +14,26 @@ extension SessionEngine {
     /// - Returns: milliseconds until the next step. Call it sooner after a suspension of the machine.
     /// - Throws: ``Status/notFound`` if nobody is signed in, ``Status/needsLogin``, ``Status/expired``.
     public func step(isValidating: Bool = false) throws(TokenKeepError) -> UInt32 {
-        let next = try stepAlone(isValidating: isValidating)
+        let next = try stepAlone(isValidating: isValidating).pause
         if options.transport != nil {
             _ = try? Outbox(store, options).flushIfMarked(service: name.service)
         }
         return next
     }
 
-    /// ``step(isValidating:)`` without the tokens of earlier logouts.
-    package func stepAlone(isValidating: Bool = false) throws(TokenKeepError) -> UInt32 {
+    /// ``step(isValidating:)`` without the tokens of earlier logouts. Returns also whether a module other than the vault has
+    /// the session's record locked: no keyring surely tells of an unlock.
+    package func stepAlone(isValidating: Bool = false) throws(TokenKeepError) -> (pause: UInt32, isLocked: Bool) {
+        var isLocked = false
         do throws(TokenKeepError) {
             _ = try token()
             if isValidating || options.validates { try newCall().validateIfDue(after: SessionEngine.heartbeat) }
         } catch {
             guard [.locked, .unavailable, .timedOut, .busy, .denied].contains(error.status) else { throw error }
             options.explain?("nothing was renewed: \(error.message)")
+            isLocked = error.status == .locked && error.module != nil && error.module != "vault"
         }
-        return try storage.nextLook(within: SessionEngine.heartbeat)
+        return (try storage.nextLook(within: SessionEngine.heartbeat), isLocked)
     }
 }
 

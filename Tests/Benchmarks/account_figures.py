@@ -1,0 +1,79 @@
+"""Many accounts: what a keeper does for a change, a logout of all, a list."""
+import json
+import os
+import signal
+import subprocess
+import time
+
+from harness import PREFIX, WORK, build, pkg_config, run, table
+
+SIZES = [1_000, 10_000]
+CHANGES = 100
+SERVICE = "bench.example"
+TOKENS = '{"access_token":"access","refresh_token":"refresh","expires_in":0}'
+RENEWED = '{"access_token":"renewed","refresh_token":"refresh","expires_in":3600}'
+
+
+class Vault:
+    def __init__(self, accounts):
+        self.environment = {
+            "PATH": os.environ["PATH"], "HOME": WORK, "TOKENKEEP_VAULT": f"{WORK}/accounts-{accounts}",
+            "XDG_CONFIG_HOME": f"{WORK}/no-configuration", "LD_LIBRARY_PATH": pkg_config("--variable=libdir", "tokenkeep")[0]}
+
+    def command(self, *arguments):
+        return [f"{PREFIX}/bin/tokenkeep", "session", *arguments, "--stack", "any required vault"]
+
+    def call(self, *arguments, text=""):
+        """Seconds of the clock and of the processors, and the output."""
+        before, start = os.times(), time.monotonic()
+        done = subprocess.run(
+            self.command(*arguments), env=self.environment, input=text, capture_output=True, text=True, check=True)
+        after = os.times()
+        processor = sum(getattr(after, kind) - getattr(before, kind) for kind in ("children_user", "children_system"))
+        return time.monotonic() - start, processor, done.stdout
+
+
+def ticks(process):
+    """The processor time of a process so far, in seconds."""
+    with open(f"/proc/{process.pid}/stat", encoding="ascii") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def keeper_figures(vault):
+    """Milliseconds of the processor that a keeper takes for the renewal of a session, without the program that asks the server."""
+    server = f"{WORK}/renew"
+    with open(server, "w", encoding="utf-8") as file:
+        file.write(f"#!/bin/sh\nread -r _\necho '{RENEWED}'\n")
+    os.chmod(server, 0o700)
+    keeper = subprocess.Popen(vault.command("keep", "--exec", server), env=vault.environment)
+    try:
+        change(vault, "first")  # the keeper has read the others then
+        before = ticks(keeper)
+        for number in range(CHANGES):
+            change(vault, f"changed-{number}")
+        return 1000 * (ticks(keeper) - before) / CHANGES
+    finally:
+        keeper.send_signal(signal.SIGTERM)
+        keeper.wait()
+
+
+def change(vault, account):
+    """Begins a session whose token has ended, and waits until the keeper has renewed it."""
+    vault.call("begin", "web.example", account, "--rotation", "none", text=TOKENS)
+    while json.loads(vault.call("show", "web.example", account, "--json")[2])["generation"] < 2:
+        pass
+
+
+def measure():
+    fill = build("session", "tokenkeep")
+    rows = []
+    for accounts in SIZES:
+        vault = Vault(accounts)
+        run(fill, "fill", accounts, **{"TOKENKEEP_VAULT": vault.environment["TOKENKEEP_VAULT"]})
+        listed = vault.call("list", SERVICE)
+        kept = keeper_figures(vault)
+        ended = vault.call("logout", SERVICE, "--all")
+        rows.append([accounts, f"{listed[0]:.2f}", f"{kept:.1f}", f"{ended[0]:.1f}", f"{ended[1]:.1f}"])
+    table("Many accounts (at most 5 ms of a keeper for a change, 10 s for the logout of 10 000)",
+          ["accounts", "list, s", "keeper, ms a change", "logout of all, s", "of it processor, s"], rows)
