@@ -83,6 +83,16 @@ extension Store {
         return try records.opener.residentKeys.handOver(unlocked.vault.keys.vaultID)
     }
 
+    /// Checks that there is a password to ask for. A vault that cannot be read passes: the unlock names the reason.
+    ///
+    /// - Throws: ``Status/unsupported`` if there is no vault or the vault has no password.
+    package func checkForPassword() throws(TokenKeepError) {
+        _ = try begin(.any)
+        let vault: OpenVault?
+        do throws(TokenKeepError) { vault = try records.openToUnlock() } catch { return }
+        guard vault?.keys.header.hasPassword == true else { throw PasswordSlots.noPassword }
+    }
+
     /// Locks the vault for every process of the user.
     ///
     /// - Returns: the reason why the vault is locked only for this program, if the kernel's keyring cannot be reached;

@@ -69,6 +69,16 @@ struct StoreOptions: StoreOpening {
         return try PasswordInput.line(inInput: inInput, or: passwordOptions.source(), orAsk: ask)
     }
 
+    /// The password that unlocks the store's vault, from the same sources as ``password(inInput:orAsk:)``.
+    ///
+    /// - Throws: ``Status/unsupported`` instead of asking the user, if the vault has no password.
+    func password(of store: Store, inInput: Bool) throws(TokenKeepError) -> SecretBytes {
+        try password(inInput: inInput) { () throws(TokenKeepError) in
+            try store.checkForPassword()
+            return try PasswordInput.password()
+        }
+    }
+
     /// A new password of the vault, from the same sources as ``password(inInput:orAsk:)``. The user types it twice.
     func newPassword(inInput: Bool) throws(TokenKeepError) -> SecretBytes {
         try refuseTwoPasswords(inInput)

@@ -74,7 +74,7 @@ struct RunCommand: ParsableCommand {
     /// - Returns: nil if the vault has no password, the environment alone names one, and the keys are not needed.
     private func descriptor(of store: Store, isNeeded: Bool) throws(TokenKeepError) -> Int32? {
         do throws(TokenKeepError) {
-            return try store.unlockForProcessTree(options.password(inInput: stdin))
+            return try store.unlockForProcessTree(options.password(of: store, inInput: stdin))
         } catch {
             let isAsked = isNeeded || stdin || options.passwordOptions.isGiven
             guard error.status == .unsupported, !isAsked else { throw error }

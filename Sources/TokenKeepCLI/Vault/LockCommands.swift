@@ -82,7 +82,7 @@ struct UnlockCommand: StoreCommand {
     var options: StoreOptions
 
     func run(_ store: Store) throws {
-        let password = try options.password(inInput: stdin)
+        let password = try options.password(of: store, inInput: stdin)
         let bar = ProgressBar()
         let outcome = try withBar(bar) { () throws(TokenKeepError) in
             try store.unlock(
