@@ -88,12 +88,15 @@ extension Records {
         package fileprivate(set) var sealed = 0
         /// Records that cannot be read, and those that were set aside.
         package fileprivate(set) var unreadable = 0
+        /// Files among the records whose names are no record's: no call reads them.
+        package fileprivate(set) var misnamed = 0
     }
 
     /// Counts the records of a vault. Needs no key but the keyfile's.
     package func census(of vault: OpenVault) throws(TokenKeepError) -> Census {
         var vault = vault
         var census = Census(unreadable: try VaultFiles.countSetAside(in: vault.records))
+        census.misnamed = try RecordNames.countMisnamed(in: vault.records) - census.unreadable
         for name in try RecordNames.all(in: vault.records) {
             let found = try RecordReader(records: self, fileName: name).read(&vault) {
                 file, state throws(FormatFault) in

@@ -8,6 +8,11 @@ enum RecordNames {
         try VaultFiles.names(in: records).compactMap { Hexadecimal.bytes($0, count: 16) }
     }
 
+    /// The number of files whose names are no record's, those that were set aside included; without temporary files.
+    static func countMisnamed(in records: OwnedDescriptor) throws(TokenKeepError) -> Int {
+        try VaultFiles.names(in: records).count { Hexadecimal.bytes($0, count: 16) == nil && !$0.hasSuffix(".tmp") }
+    }
+
     /// The names of at most `count` records in a directory, as 16 bytes each.
     static func first(_ count: Int, in records: OwnedDescriptor) throws(TokenKeepError) -> [[UInt8]] {
         var names: [[UInt8]] = []

@@ -34,6 +34,12 @@ for record in "$(era)"/records/*; do printf damage >"$record"; done
 doctor records
 cp kept/* "$(era)/records/"
 
+title "a record that a copy has renamed"
+for record in "$(era)"/records/*; do mv "$record" "$record.1"; done
+doctor records
+for record in "$(era)"/records/*; do mv "$record" "${record%.1}"; done
+doctor records
+
 title "a pending write, which the keyring missed"
 printf 'any sufficient secret-service\nany required vault\n' >config/tokenkeep/stack.d/default.conf
 use_service 'default'

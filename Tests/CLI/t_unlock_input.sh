@@ -76,3 +76,10 @@ title "the right one, with its end instead of a newline"
 typed 'send:one\x04'
 run load example.com ann
 run lock
+
+title "a vault without a password: there is nothing to ask for"
+export TOKENKEEP_VAULT="$WORK/open"
+printf one | run save example.com ann
+setsid -w "$TOKENKEEP" unlock </dev/null 2>&1; echo "[exit $?]"
+setsid -w "$TOKENKEEP" run -- true </dev/null 2>&1; echo "[exit $?]"
+on_terminal -- "$TOKENKEEP" unlock

@@ -3,6 +3,7 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
+import TokenKeepTerminal
 
 /// The check of the stack's configuration.
 enum StackCheck {
@@ -94,19 +95,30 @@ enum VaultChecks {
     static func records() -> [Finding] {
         guard let records = try? openRecords(), let vault = try? records.open() else { return [] }
         do throws(TokenKeepError) {
-            let census = try records.census(of: vault)
-            guard census.unreadable > 0 else {
-                return [.ok("records", "\(CountedNouns.items(census.items)) in the vault, none damaged")]
-            }
-            return [
-                .problem(
-                    "records", "\(CountedNouns.items(census.unreadable)) of the vault cannot be read",
-                    because: "They were damaged, or set aside when they were. They are kept, and no call reads them.",
-                    hint: "tokenkeep list")
-            ]
+            return findings(of: try records.census(of: vault))
         } catch {
             return [unusable("records", error)]
         }
+    }
+
+    private static func findings(of census: Records.Census) -> [Finding] {
+        var findings: [Finding] = []
+        if census.unreadable > 0 {
+            findings.append(
+                .problem(
+                    "records", "\(CountedNouns.items(census.unreadable)) of the vault cannot be read",
+                    because: "They were damaged, or set aside when they were. They are kept, and no call reads them.",
+                    hint: "tokenkeep list"))
+        }
+        if census.misnamed > 0, let path = try? VaultLocation.path() {
+            findings.append(
+                .problem(
+                    "records", "files beside the vault's items that have no item's name: \(census.misnamed)",
+                    because: "A copy or a restore may have renamed items: no call reads them.",
+                    hint: "ls -l \(ShellWord.quoted(path + "/current/records"))"))
+        }
+        guard findings.isEmpty else { return findings }
+        return [.ok("records", "\(CountedNouns.items(census.items)) in the vault, none damaged")]
     }
 
     /// The pending writes, by module and age.

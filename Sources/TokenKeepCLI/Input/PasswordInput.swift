@@ -65,9 +65,14 @@ enum PasswordInput {
         try HiddenInput.ask("passphrase of the export: ", .passphrase)
     }
 
-    /// Asks for the passphrase of a new export, which the user types twice.
-    static func newPassphrase() throws(TokenKeepError) -> SecretBytes {
-        try twice("passphrase of the export: ", .passphrase)
+    /// Reads the passphrase of a new export from a line of standard input, else asks the user, who types it twice. Says
+    /// what a weak passphrase means.
+    static func newPassphrase(inInput: Bool) throws(TokenKeepError) -> SecretBytes {
+        let given = inInput ? try lines(1)[0] : nil
+        Terminal.explain(
+            "who has the file can try as many passphrases as he likes: a short or common one is found")
+        if let given { return given }
+        return try twice("passphrase of the export: ", .passphrase)
     }
 
     private static func twice(_ question: String, _ words: HiddenWords) throws(TokenKeepError) -> SecretBytes {

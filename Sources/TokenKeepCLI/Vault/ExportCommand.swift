@@ -34,7 +34,7 @@ struct ExportCommand: StoreCommand {
 
     func run(_ store: Store) throws {
         try ExportWriter.check(file)
-        let passphrase = try PasswordInput.line(inInput: stdin, orAsk: PasswordInput.newPassphrase)
+        let passphrase = try PasswordInput.newPassphrase(inInput: stdin)
         let bar = ProgressBar()
         let outcome = try withBar(bar) { () throws(TokenKeepError) in
             try store.transfer.export(to: file, passphrase: passphrase, isPartial: partial) {
