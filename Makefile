@@ -122,6 +122,7 @@ verify-packages: test-swift-packages test-packages docs compare-builds
 verify-release: test-release
 
 verify-servers: test-crowd test-browser
+	Tests/Fleet/run.py $(STAGE)/bin/tokenkeep --slow
 	@$(MAKE) --no-print-directory -o test-deps -o stage soak MINUTES=10
 
 # 500 kills with four clients, 200 power cuts, 2 000 sessions of each kind of client, 300 histories against the model; the suites

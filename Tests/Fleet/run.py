@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """Fleets of devices on a real etcd.
 
-Usage: run.py PROGRAM [NAME…]      NAME: a part of a test's name
+Usage: run.py PROGRAM [--slow] [NAME…]      NAME: a part of a test's name
 
-A test is a function `test_…(place, server)` of a file t_*.py here. The devices live by the tests' clock (Tests/Support/Clock),
-etcd by the real one: a member that a busy machine stalls has twice as long for its answer.
+A test is a function `test_…(place, server)` of a file t_*.py here. With --slow it is `slow_…`: a runner counts its minutes by
+the time since the machine's start, suspensions included, which no test can move. The devices live by the tests' clock
+(Tests/Support/Clock), etcd by the real one: a member that a busy machine stalls has twice as long for its answer.
 """
 import glob
 import importlib
@@ -21,18 +22,18 @@ from fleet_parts import Place  # noqa: E402: its folder must be on the path firs
 from rotating_server import RotatingServer  # noqa: E402
 
 
-def tests(names):
+def tests(kind, names):
     for path in sorted(glob.glob(f"{HERE}/t_*.py")):
         module = importlib.import_module(os.path.basename(path)[:-3])
         for name, test in list(vars(module).items()):
-            if name.startswith("test_") and (not names or any(part in name for part in names)):
+            if name.startswith(kind) and (not names or any(part in name for part in names)):
                 yield name, test
 
 
 def main():
     os.environ.setdefault("TOKENKEEP_SLOWNESS", "2")
     tests_clock.require()
-    program, names = os.path.realpath(sys.argv[1]), sys.argv[2:]
+    program, names = os.path.realpath(sys.argv[1]), [name for name in sys.argv[2:] if name != "--slow"]
     version = subprocess.run(["etcd", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
     print(version, flush=True)
     failed = count = 0
@@ -40,7 +41,7 @@ def main():
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="fleet.") as directory, RotatingServer(3600) as server, \
             tempfile.TemporaryDirectory(prefix="fleet.", dir=memory) as registry:
-        for name, test in tests(names):
+        for name, test in tests("slow_" if "--slow" in sys.argv else "test_", names):
             count += 1
             try:
                 with Place(program, f"{directory}/{name}", f"{registry}/{name}") as place:
