@@ -256,6 +256,9 @@ RELEASE_TESTS := .build-tests-release
 # These move the clock of their process: they run alone, too, and one at a time.
 MOVE_THE_CLOCK := MovedClockTests
 
+# Compiled Python in the folders of Swift tests is a warning of SwiftPM's.
+export PYTHONDONTWRITEBYTECODE := 1
+
 # More tests at a time end no earlier.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := 4
 
