@@ -26,7 +26,8 @@
 #   make verify-systems          machines with systemd; su, sshd and pam-auth-update; each fault of a TPM and of its wire
 #   make verify-packages         packages of others by path and by URL, all examples as packages, DocC, builds that are the same
 #   make verify-release          the Swift tests, built for release
-#   make verify-servers          eight terminals share a session for ten minutes, while all around them is disturbed; sign-ins by Chromium
+#   make verify-servers          eight terminals share a session for ten minutes, while all around them is disturbed; sign-ins by Chromium;
+#                                a fleet whose watch is dead for minutes
 #   make verify-provider         the provider: 500 kills, 200 power cuts, 2 000 sessions of each client, 300 histories against a model;
 #                                Chromium's cookies; Seahorse; GNOME Online Accounts; dbus-broker
 #   make verify-fuzz             each reader of foreign bytes

@@ -32,9 +32,9 @@ without_notice() {
 check "the list of linked archives has Swift's and the C++ runtime" "libstdc++.a libswiftCore.a" \
     "$(grep -xE 'libstdc\+\+\.a|libswiftCore\.a' "$notices/linked.txt" | tr '\n' ' ' | sed 's/ $//')"
 check "each linked archive has a notice" "" "$(without_notice <"$notices/linked.txt")"
-# Packages that SwiftPM fetches for the traits and the tests alone are not linked in.
+# Packages that SwiftPM fetches for the traits, the tests and the examples alone are not linked in.
 check "each package that is linked in has a notice" "" \
-    "$(ls "$root"/.build*/checkouts | sed "/:$/d; /^$/d" | sort -u | grep -v '^swift-http-types$' | without_notice)"
+    "$(ls "$root"/.build/checkouts "$root"/.build-release/checkouts 2>/dev/null | sed "/:$/d; /^$/d" | sort -u | grep -v '^swift-http-types$' | without_notice)"
 check "each file with a licence is named" "" \
     "$(cd "$notices" && ls | grep -vxF -e parts.txt -e linked.txt | while read -r file; do
         grep -q " $file\$" parts.txt || echo "$file"
