@@ -121,42 +121,47 @@ package struct SessionNote: Sendable, Equatable {
         var fields = FieldReader(bytes)
         while let (tag, value) = try fields.next() {
             var reader = ByteReader(value)
-            switch tag {
-            case Tag.kind: note.kind = try known(SessionKind(rawValue: reader.integer(UInt8.self, "kind")))
-            case Tag.state: note.state = try known(SessionState(rawValue: reader.integer(UInt32.self, "state")))
-            case Tag.reason: note.reason = try known(SessionReason(rawValue: reader.integer(UInt32.self, "reason")))
-            case Tag.generation: note.generation = try reader.integer(UInt64.self, "generation")
-            case Tag.epoch: note.epoch = try reader.text(value.count, "epoch")
-            case Tag.nextEpoch: note.nextEpoch = try reader.text(value.count, "next epoch")
-            case Tag.expiresAt: note.expiresAt = try reader.integer(Int64.self, "expiry")
-            case Tag.refreshAt: note.refreshAt = try reader.integer(Int64.self, "time of the refresh")
-            case Tag.coolDownUntil: note.coolDownUntil = try reader.integer(Int64.self, "cool-down")
-            case Tag.coolDowns: note.coolDowns = try reader.integer(UInt8.self, "number of cool-downs")
-            case Tag.canRenew: note.canRenew = try reader.integer(UInt8.self, "renewal") != 0
-            case Tag.endedEpoch: note.endedEpoch = try reader.text(value.count, "ended epoch")
-            case Tag.endsLocally: note.endsLocally = try reader.integer(UInt8.self, "local end") != 0
-            case Tag.validatedAt: note.validatedAt = try reader.integer(Int64.self, "validation")
-            case Tag.isStashed: note.isStashed = try reader.integer(UInt8.self, "stash") != 0
-            case Tag.provider: note.provider = try reader.text(value.count, "provider")
-            case Tag.scope: note.scope = try reader.text(value.count, "scope")
-            case Tag.level: note.level = try reader.integer(UInt32.self, "level")
-            case Tag.refreshLevel: note.refreshLevel = try reader.integer(UInt32.self, "level of the refresh token")
-            case Tag.refreshing: note.refreshing = try parseRefreshing(&reader)
-            case Tag.rotation: note.rotation = try reader.integer(UInt8.self, "rotation") == 2 ? .none : .strict
-            case Tag.overlap: note.rotation = .overlap(seconds: try reader.integer(UInt32.self, "overlap"))
-            case Tag.refreshItems: note.refreshItems = try reader.integer(UInt8.self, "refresh tokens' items")
-            case Tag.pause: note.pause = try Pause.parse(&reader)
-            case Tag.problem: note.problem = try reader.text(value.count, "problem")
-            case Tag.signedInAt: note.signedInAt = try reader.integer(Int64.self, "sign-in")
-            case Tag.signedInMilliseconds:
-                note.signedInMilliseconds = min(try reader.integer(UInt32.self, "sign-in's milliseconds"), 999)
-            case Tag.logoutMark: note.logoutMark = try reader.integer(UInt32.self, "logout")
-            case FieldReader.firstOptional...: continue
-            default: throw .malformed("it has an unknown field \(tag)")
-            }
-            try reader.end()
+            if try note.read(tag, from: &reader) { try reader.end() }
         }
         return note
+    }
+
+    /// Reads a field. False for an optional field that is not known.
+    private mutating func read(_ tag: UInt16, from reader: inout ByteReader) throws(FormatFault) -> Bool {
+        switch tag {
+        case Tag.kind: kind = try SessionNote.known(SessionKind(rawValue: reader.integer(UInt8.self, "kind")))
+        case Tag.state: state = try SessionNote.known(SessionState(rawValue: reader.integer(UInt32.self, "state")))
+        case Tag.reason: reason = try SessionNote.known(SessionReason(rawValue: reader.integer(UInt32.self, "reason")))
+        case Tag.generation: generation = try reader.integer(UInt64.self, "generation")
+        case Tag.epoch: epoch = try reader.text(reader.remaining, "epoch")
+        case Tag.nextEpoch: nextEpoch = try reader.text(reader.remaining, "next epoch")
+        case Tag.expiresAt: expiresAt = try reader.integer(Int64.self, "expiry")
+        case Tag.refreshAt: refreshAt = try reader.integer(Int64.self, "time of the refresh")
+        case Tag.coolDownUntil: coolDownUntil = try reader.integer(Int64.self, "cool-down")
+        case Tag.coolDowns: coolDowns = try reader.integer(UInt8.self, "number of cool-downs")
+        case Tag.canRenew: canRenew = try reader.integer(UInt8.self, "renewal") != 0
+        case Tag.endedEpoch: endedEpoch = try reader.text(reader.remaining, "ended epoch")
+        case Tag.endsLocally: endsLocally = try reader.integer(UInt8.self, "local end") != 0
+        case Tag.validatedAt: validatedAt = try reader.integer(Int64.self, "validation")
+        case Tag.isStashed: isStashed = try reader.integer(UInt8.self, "stash") != 0
+        case Tag.provider: provider = try reader.text(reader.remaining, "provider")
+        case Tag.scope: scope = try reader.text(reader.remaining, "scope")
+        case Tag.level: level = try reader.integer(UInt32.self, "level")
+        case Tag.refreshLevel: refreshLevel = try reader.integer(UInt32.self, "level of the refresh token")
+        case Tag.refreshing: refreshing = try SessionNote.parseRefreshing(&reader)
+        case Tag.rotation: rotation = try reader.integer(UInt8.self, "rotation") == 2 ? .none : .strict
+        case Tag.overlap: rotation = .overlap(seconds: try reader.integer(UInt32.self, "overlap"))
+        case Tag.refreshItems: refreshItems = try reader.integer(UInt8.self, "refresh tokens' items")
+        case Tag.pause: pause = try Pause.parse(&reader)
+        case Tag.problem: problem = try reader.text(reader.remaining, "problem")
+        case Tag.signedInAt: signedInAt = try reader.integer(Int64.self, "sign-in")
+        case Tag.signedInMilliseconds:
+            signedInMilliseconds = min(try reader.integer(UInt32.self, "sign-in's milliseconds"), 999)
+        case Tag.logoutMark: logoutMark = try reader.integer(UInt32.self, "logout")
+        case FieldReader.firstOptional...: return false
+        default: throw .malformed("it has an unknown field \(tag)")
+        }
+        return true
     }
 
     private mutating func completeRefreshItems() {
