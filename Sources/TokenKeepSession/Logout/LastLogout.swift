@@ -1,0 +1,16 @@
+package import TokenKeepCore
+
+/// The last logout of an account.
+package struct LastLogout: Equatable {
+    /// A number that each logout of the account replaces.
+    package let mark: UInt32
+    /// Whether nobody has signed in since.
+    package let isSignedOut: Bool
+
+    /// Reads the note alone, unless it must be rebuilt. Returns nil if nobody has ever signed in.
+    package init?(of session: SessionEngine) throws(TokenKeepError) {
+        if try session.storage.note() == nil { _ = try session.storage.read(session.begin()) }
+        guard let note = try session.storage.note() else { return nil }
+        (mark, isSignedOut) = (note.logoutMark, note.state == .signedOut)
+    }
+}

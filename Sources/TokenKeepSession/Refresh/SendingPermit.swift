@@ -1,0 +1,45 @@
+import TokenKeepCore
+
+/// The permit to send a refresh token: given once the note says durably that the token is about to be sent.
+final class SendingPermit: Sendable {
+    /// The state of the note.
+    enum Outcome {
+        /// Nothing was noted, and so nothing was sent.
+        case notBegun
+        case noted
+        /// The session ended meanwhile, or another one began: the token must not be sent.
+        case sessionChanged
+        case failed(TokenKeepError)
+    }
+
+    private let state = MutexGuarded(Outcome.notBegun)
+    private let write: @Sendable () throws(TokenKeepError) -> Bool
+
+    /// - Parameter write: returns false if the session changed.
+    init(_ write: @escaping @Sendable () throws(TokenKeepError) -> Bool) { self.write = write }
+
+    var outcome: Outcome { state.withLock { $0 } }
+
+    /// Writes the note, at the first call.
+    ///
+    /// - Throws: an error if the token must not be sent; ``outcome`` says why.
+    func begin() throws(TokenKeepError) {
+        switch outcome {
+        case .notBegun: break
+        case .noted: return
+        case .failed(let error): throw error
+        case .sessionChanged: throw SendingPermit.changed
+        }
+        do throws(TokenKeepError) {
+            let isNoted = try write()
+            state.withLock { $0 = isNoted ? .noted : .sessionChanged }
+            guard !isNoted else { return }
+        } catch {
+            state.withLock { $0 = .failed(error) }
+            throw error
+        }
+        throw SendingPermit.changed
+    }
+
+    private static let changed = TokenKeepError(.conflict, "the session was changed meanwhile")
+}
