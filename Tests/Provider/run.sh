@@ -1,9 +1,10 @@
 #!/bin/sh
 # Tests the provider of org.freedesktop.secrets. Usage: run.sh PROVIDER TOKENKEEP [TEST…]
 # A TEST is as test_interface.Items.test_…. Without one, all classes of tests run, four at a time: they mostly wait.
+# The programs live by the tests' clock: a stalled machine meets their limits. Each class has a clock of its own, because
+# a test that sets the clock forward would end the limits of all others.
 set -eu
-# The programs live by the tests' clock: a stalled machine meets their limits.
-[ -n "${TOKENKEEP_TEST_CLOCK:-}" ] || exec "$(dirname "$0")/../Support/Clock/run.sh" "$0" "$@"
+unset TOKENKEEP_TEST_CLOCK LD_PRELOAD
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -16,19 +17,19 @@ TOKENKEEP=$work/bin/tokenkeep
 PYTHONPATH=$here/../Support
 # Programs of the tests have the display that a test gives them.
 unset DISPLAY WAYLAND_DISPLAY
-export PROVIDER TOKENKEEP PYTHONPATH PYTHONDONTWRITEBYTECODE=1
+CLOCK=$here/../Support/Clock/run.sh
+export PROVIDER TOKENKEEP PYTHONPATH CLOCK PYTHONDONTWRITEBYTECODE=1
 shift 2
 cd "$here"
 if [ $# -gt 0 ]; then
-    /usr/bin/python3 -m unittest "$@"
-    exit
+    exec "$CLOCK" /usr/bin/python3 -m unittest "$@"
 fi
 for file in test_*.py; do
     sed -n "s/^class \([A-Z][A-Za-z]*\)(.*/${file%.py}.\1/p" "$file"
 done | grep -v -e 'interface.Case$' -e 'locks.Locked$' -e 'replays.Replaying$' -e 'order.Ordered$' | sort -r > "$work/classes"
 # shellcheck disable=SC2016
 xargs -P 4 -I{} sh -c '
-    if /usr/bin/python3 -m unittest "$1" > "$0/$1" 2>&1; then
+    if "$CLOCK" /usr/bin/python3 -m unittest "$1" > "$0/$1" 2>&1; then
         echo "ok: $1 ($(sed -n "s/^Ran \(.*\)/\1/p" "$0/$1"))"
     else
         cat "$0/$1"

@@ -269,8 +269,9 @@ class Slow(Ordered):
         """The bytes of the vault's lock file for whose lock a thread waits, as in "1: -> OFDLCK ADVISORY WRITE -1 00:2a:1234 5 5"."""
         with open("/proc/locks", encoding="ascii") as file:
             lines = [line.split() for line in file]
-        ends = f":{os.fstat(self.descriptor).st_ino}"
-        return [int(words[7]) for words in lines if words[1] == "->" and words[6].endswith(ends)]
+        status = os.fstat(self.descriptor)
+        file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+        return [int(words[7]) for words in lines if words[1:3] == ["->", "OFDLCK"] and words[6] == file]
 
     def hold_item(self, *call):
         """Sends a call, and holds the lock of its item alone. Returns the call's serial number."""
