@@ -72,9 +72,10 @@ help:
 demo: deps-demo stage
 	@examples/demo.sh $(STAGE)
 
-# Lists at a time: the compilers of the release build wait for each other's modules, and most tests wait.
+# Lists at a time: the compilers of the release build wait for each other's modules, and most tests wait. SwiftPM builds no
+# consumer while it runs the Swift tests, so those end before.
 INSTALLED := test-vectors+test-abi+test-cli+test-login-short+test-agent+test-tpm-short+test-devices+test-servers+test-python
-USED := test-examples+test-consumers+test-provider+test-fleet+test-tools
+USED := test-examples+test-provider+test-tools+test-fleet+test-consumers
 
 test: test-deps
 	@scripts/goals.py check-format test-layout test-messages build-tests/stage test-screen-lock test-swift+test-faults-short/$(INSTALLED)/$(USED)
