@@ -35,6 +35,8 @@ final class Provider {
     var makingCollections: Set<String> = []
     /// The former names of records of items whose attributes are being changed, by the new names.
     var moving: [ItemName: ItemName] = [:]
+    /// The identifiers that records are to name, but do not yet.
+    private var pinning: [ItemName: String] = [:]
     var freshness = Freshness()
     /// Calls whose look at the vault has ended.
     private(set) var ready = FairQueue<() -> Void>()
@@ -235,31 +237,34 @@ final class Provider {
         update(name, details)
     }
 
-    /// The item at a path of its own. An item keeps its identifier when its attributes, and so its record's name, change:
-    /// the next item of the former name, if no client of the bus made it, gets another one.
+    /// The item at a path that no other item has. An item keeps its identifier when its attributes, and so its record's
+    /// name, change: the next item of the former name, if no client of the bus made it, gets another one.
     private func placed(_ item: IndexedItem) -> IndexedItem {
         guard let name = item.name else { return item }
+        if item.isAtOwnPath, let id = pinning[name] { return item.at(id) }
+        pinning[name] = nil
         guard let other = index[item.collection, item.id], let former = other.name, former != name,
             moving[name] != former
-        else {
-            let isSecond = item.isAtOwnPath && index.item(named: name)?.isAtSecondPath == true
-            return isSecond ? item.atSecondPath : item
-        }
-        guard !item.isAtOwnPath else { return pinned(item) }
-        if other.isAtOwnPath {
+        else { return item }
+        if item.isAtOwnPath { return pinned(item) }
+        // An identifier that a record names counts more than the usual identifier of another record.
+        if other.isAtOwnPath || pinning[former] != nil {
+            let moved = pinned(other)
             drop(other)
-            put(pinned(other))
+            put(moved)
         }
         return item
     }
 
-    /// The item at its second path, which its record keeps from now on.
+    /// The item at the first free path that follows from its name, and which its record names from now on.
     private func pinned(_ item: IndexedItem) -> IndexedItem {
-        let moved = item.atSecondPath
-        if let name = item.name {
-            run(on: moved.id, { [writer] in try? writer.pin(name, moved.id) }) { [self] details in
-                if let details { wrote(name, details) }
-            }
+        guard let name = item.name else { return item }
+        var alternate = 1
+        while index[item.collection, ItemMapping.id(of: name, alternate: alternate)] != nil { alternate += 1 }
+        let moved = item.at(ItemMapping.id(of: name, alternate: alternate))
+        pinning[name] = moved.id
+        run(on: moved.id, { [writer] in try? writer.pin(name, moved.id) }) { [self] details in
+            if let details, pinning[name] == moved.id { wrote(name, details) }
         }
         return moved
     }
@@ -268,6 +273,8 @@ final class Provider {
     private func update(_ name: ItemName, _ details: ItemDetails?) {
         switch details.flatMap(ItemMapping.object(of:)) {
         case .item(let found):
+            // A look that has read both records of a move, the new one first.
+            guard index.item(named: name) != nil || !moving.values.contains(name) else { return }
             let item = placed(found)
             if let before = index.item(named: name), before.path != item.path { drop(before) }
             put(item)
@@ -275,6 +282,7 @@ final class Provider {
         case nil:
             // The item is on its way to another record.
             guard !moving.values.contains(name) else { return }
+            pinning[name] = nil
             if let item = index.item(named: name) { drop(item) }
             if isRecord(name, of: name.service), let collection = index.collections[name.service] {
                 drop(collection)

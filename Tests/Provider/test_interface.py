@@ -169,6 +169,24 @@ class Sharing(Case):
         self.world.tokenkeep("clear", "s", "u")
         self.assertEqual(self.client.search({"service": "s"}), ([], []))
 
+    def test_items_that_leave_one_name_keep_their_paths(self):
+        """The next item of the name hides none of those before."""
+        kept = {}
+        for number in range(4):
+            self.world.tokenkeep("save", "s", "u", input=f"value {number}")
+            (path,), _ = self.client.search({"service": "s", "username": "u"})
+            self.client.set(path, ITEM, "Attributes", "a{ss}", {"number": str(number)})
+            kept[path] = b"value %d" % number
+        self.world.tokenkeep("save", "s", "u", input="last")
+        (path,), _ = self.client.search({"service": "s", "username": "u"})
+        kept[path] = b"last"
+        for _ in range(2):
+            self.assertEqual(self.client.secrets(list(kept)), kept)
+            self.assertEqual(len(self.client.search({})[0]), 5)
+            self.world.stop(self.provider)
+            self.provider = self.world.provider()
+            self.client.open_session()
+
     def test_a_save_over_a_clients_item_keeps_its_path_and_attributes(self):
         attributes = {"service": "s", "username": "u", "application": "Python keyring library"}
         path = self.client.create(attributes, b"1")

@@ -198,8 +198,16 @@ extension Provider {
             bus.reply(to: message)
         case .failure(let error):
             if let target { moving[target] = nil }
+            if index.item(named: name) == nil { readAgain(name) }
             if error.status != .locked { report(error, message) }
             bus.fail(message, Refusal(error))
+        }
+    }
+
+    /// Puts an item into the index again whose move ended between its two records.
+    private func readAgain(_ name: ItemName) {
+        run(on: ItemMapping.id(of: name), { [writer] in try? writer.load(name).details }) { [self] details in
+            if let details { wrote(name, details) }
         }
     }
 

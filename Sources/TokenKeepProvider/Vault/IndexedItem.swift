@@ -50,17 +50,12 @@ struct IndexedItem: Sendable, Equatable {
 extension IndexedItem {
     /// Whether the item's identifier follows from its name.
     var isAtOwnPath: Bool { name.map { $0.namespace.isEmpty && id == ItemMapping.id(of: $0) } ?? false }
-    var isAtSecondPath: Bool {
-        name.map { $0.namespace.isEmpty && id == ItemMapping.id(of: $0, isSecond: true) } ?? false
-    }
 
-    /// The item with the identifier for the case that another item has its usual one.
-    var atSecondPath: IndexedItem {
+    /// The item with another identifier.
+    func at(_ id: String) -> IndexedItem {
         IndexedItem(
-            collection: collection, id: name.map { ItemMapping.id(of: $0, isSecond: true) } ?? id, name: name,
-            label: label,
-            attributes: attributes, contentType: contentType, created: created, modified: modified, level: level,
-            version: version)
+            collection: collection, id: id, name: name, label: label, attributes: attributes, contentType: contentType,
+            created: created, modified: modified, level: level, version: version)
     }
 }
 
@@ -146,11 +141,11 @@ enum ItemMapping {
 
     /// The identifier of a shared item, which follows from its name.
     ///
-    /// - Parameter isSecond: whether another item has the usual identifier.
-    static func id(of name: ItemName, isSecond: Bool = false) -> String {
+    /// - Parameter alternate: 0 for the usual identifier; 1 and more if other items have those before.
+    static func id(of name: ItemName, alternate: Int = 0) -> String {
         var message = LengthPrefixedBytes()
         message.append(ReservedNamespace.name.utf8)
-        if isSecond { message.append("second".utf8) }
+        if alternate > 0 { message.append(String(alternate).utf8) }
         message.append(name.service.utf8)
         message.append(name.account.utf8)
         return Hexadecimal.text(message.bytes.withUnsafeBytes { KeyedHash.digest(of: $0, count: 16) })
