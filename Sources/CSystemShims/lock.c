@@ -236,7 +236,7 @@ int tokenkeep_lock_try(int directory, const char *path, off_t offset, off_t leng
 }
 
 int tokenkeep_lock_is_held(int directory, const char *path) {
-    int opened = openat(directory, path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int opened = openat(directory, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (opened < 0)
         return 0;
     struct flock range = write_lock(0, 0);

@@ -16,17 +16,19 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-/* Makes the socket's directory if the one above is the user's. In that of another user, as with sudo -E, a
- * directory of this user's would shut the other's agent out. */
-static bool make_runtime_folder(char *path) {
+/* Makes the socket's directory if the one above is the user's or root's. In that of another user, as with
+ * sudo -E, a directory of this user's would shut the other's agent out. Returns 0 or an errno. */
+static int make_runtime_folder(char *path) {
     char *slash = strrchr(path, '/');
     struct stat status;
     *slash = '\0';
-    bool is_own = stat(slash == path ? "/" : path, &status) == 0 && status.st_uid == geteuid();
+    int error = stat(slash == path ? "/" : path, &status) == 0 ? 0 : errno;
     *slash = '/';
-    if (is_own)
-        (void)mkdir(path, 0700);
-    return is_own;
+    if (error == 0 && status.st_uid != geteuid() && status.st_uid != 0)
+        error = EPERM;
+    if (error == 0)
+        error = mkdir(path, 0700) == 0 ? 0 : errno;
+    return error == EEXIST ? 0 : error;
 }
 
 /* Opens the socket's directory, which must be the user's. */
@@ -35,7 +37,7 @@ static int open_runtime_folder(char path[PATH_MAX]) {
         errno = ENAMETOOLONG;
         return -1;
     }
-    bool is_own = make_runtime_folder(path);
+    int made = make_runtime_folder(path);
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     struct stat status;
     if (folder >= 0 && fstat(folder, &status) == 0 && status.st_uid == geteuid() &&
@@ -43,7 +45,7 @@ static int open_runtime_folder(char path[PATH_MAX]) {
         return folder;
     if (folder >= 0)
         (void)close(folder);
-    errno = folder >= 0 || !is_own ? EPERM : errno;
+    errno = folder >= 0 ? EPERM : made != 0 ? made : errno;
     return -1;
 }
 

@@ -9,9 +9,11 @@
 #define INDICES_OF_UID 4
 /* The limit for a user with all his subordinate uids, so that room is left for other users. */
 #define INDICES_OF_OWNER 8
-#define UIDS             0x100000u
-/* Indices without data that keep room in the TPM, with the numbers of a uid that no user has. They give way
- * to owners who have indices already, and to root: the last two to root alone. */
+/* Uids of one remainder have the same numbers. The last four numbers are no uid's. */
+#define UIDS             0xFFFFFu
+#define RESERVE          (FIRST_INDEX + UIDS * INDICES_OF_UID)
+/* Indices without data that keep room in the TPM. They give way to owners who have indices already, and to
+ * root: the last two to root alone. */
 #define RESERVE_UID       ((uid_t)-1)
 #define RESERVED_INDICES  4
 #define RESERVED_FOR_ROOT 2
@@ -213,10 +215,10 @@ static struct outcome fill_reserve(struct device *device) {
         .kind = KIND_RESERVE, .auth = nothing, .tag = nothing, .data_length = ANCHOR_MAX};
     for (unsigned place = 0; place < RESERVED_INDICES; place++) {
         struct index index;
-        struct outcome outcome = look_up(device, number_of(RESERVE_UID, place), &index);
+        struct outcome outcome = look_up(device, RESERVE + place, &index);
         bool is_missing = outcome.reason == REASON_NONE && index.handle == ESYS_TR_NONE;
         if (is_missing)
-            outcome = define(device, &request, RESERVE_UID, number_of(RESERVE_UID, place), &index.handle);
+            outcome = define(device, &request, RESERVE_UID, RESERVE + place, &index.handle);
         forget(device, &index);
         /* Another process may have defined the index since look_up. */
         if (outcome.reason != REASON_NONE && outcome_plain_code(outcome.code) != TPM2_RC_NV_DEFINED)
@@ -230,12 +232,15 @@ static struct outcome give_way(struct device *device, unsigned count) {
     static const uint8_t nothing[TAG_LENGTH];
     for (unsigned place = 0; place < count; place++) {
         struct index index;
-        struct outcome outcome = look_up(device, number_of(RESERVE_UID, place), &index);
+        struct outcome outcome = look_up(device, RESERVE + place, &index);
         bool is_there = outcome.reason == REASON_NONE && index.handle != ESYS_TR_NONE &&
                         is_owned(&index.public.nvPublic, KIND_RESERVE, RESERVE_UID, nothing);
         if (is_there)
             outcome = undefine(device, &index.handle);
         forget(device, &index);
+        /* Another process has undefined the index since look_up: it left room, too. */
+        if (is_there && outcome_plain_code(outcome.code) == TPM2_RC_HANDLE)
+            return outcome_ok;
         if (is_there || outcome.reason != REASON_NONE)
             return outcome;
     }

@@ -274,7 +274,7 @@ class Indices(Case):
                 self.refused(reply, "no-index")
 
     def test_uids_that_share_numbers_do_not_share_indices(self):
-        near, far = self.once(uid=5), self.once(uid=5 + (1 << 20))
+        near, far = self.once(uid=5), self.once(uid=5 + (1 << 20) - 1)
         os.chmod(self.tpm.directory, 0o755)
         for path in (self.tpm.path, self.tpm.path + ".ctrl"):
             os.chmod(path, 0o777)

@@ -142,7 +142,8 @@ TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_sync(tokenkee
  * within the call's timeout. A program asks before it shows a sign-in whose tokens it could not keep.
  *
  * TOKENKEEP_LOCKED: a user must unlock the vault or the keyring first. TOKENKEEP_UNAVAILABLE or
- * TOKENKEEP_TIMED_OUT: a module cannot be reached. TOKENKEEP_DENIED: no vault can be made in its place. */
+ * TOKENKEEP_TIMED_OUT: a module cannot be reached. TOKENKEEP_DENIED, TOKENKEEP_IO or TOKENKEEP_INVALID: no
+ * vault can be made in its place (it is another user's, a read-only file system, or no absolute path). */
 TOKENKEEP_EXPORT TOKENKEEP_CHECK_RESULT tokenkeep_status tokenkeep_ready(tokenkeep_store *store,
                                                                          uint32_t for_saving,
                                                                          tokenkeep_error **error);

@@ -30,7 +30,7 @@ struct SecretJSON {
                     _ = SecretJSON.writeText(bytes, put)
                 } else {
                     // The NUL after the text lies where the closing quotation mark follows.
-                    Base64Text.encode(bytes, into: UnsafeMutableRawBufferPointer(rebasing: buffer[1..<count + 1]))
+                    Base64Text.encode(bytes, into: UnsafeMutableRawBufferPointer(rebasing: buffer[1...]))
                     end += count
                 }
             }

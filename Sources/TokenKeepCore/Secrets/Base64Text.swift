@@ -17,24 +17,32 @@ package enum Base64Text {
         sodium_base64_encoded_len(count, alphabet.rawValue) - 1
     }
 
-    /// Encodes bytes. Writes nothing if `room` is shorter than the text.
+    /// Encodes bytes. Writes nothing if `room` is shorter than the text and the NUL after the text.
     ///
-    /// - Parameter room: gets the text, and after the text a NUL, for which a secret has a byte after its own bytes.
     package static func encode(
         _ bytes: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer, _ alphabet: Alphabet = .standard
     ) {
-        let length = length(of: bytes.count, alphabet)
-        guard room.count >= length, let start = room.baseAddress?.assumingMemoryBound(to: CChar.self) else { return }
+        guard let start = room.baseAddress?.assumingMemoryBound(to: CChar.self),
+            room.count > length(of: bytes.count, alphabet)
+        else { return }
         _ = sodium_bin2base64(
-            start, length + 1, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
+            start, room.count, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
             bytes.count, alphabet.rawValue)
+    }
+
+    /// Encodes bytes into a secret's memory, up to its end: a secret has a byte after its own, for the NUL.
+    package static func encode(
+        _ bytes: UnsafeRawBufferPointer, intoSecret room: UnsafeMutableRawBufferPointer,
+        _ alphabet: Alphabet = .standard
+    ) {
+        encode(bytes, into: UnsafeMutableRawBufferPointer(start: room.baseAddress, count: room.count + 1), alphabet)
     }
 
     /// Encodes bytes into guarded memory.
     package static func encoded(
         _ bytes: UnsafeRawBufferPointer, _ alphabet: Alphabet = .standard
     ) throws(TokenKeepError) -> SecretBytes {
-        try SecretBytes(count: length(of: bytes.count, alphabet)) { encode(bytes, into: $0, alphabet) }
+        try SecretBytes(count: length(of: bytes.count, alphabet)) { encode(bytes, intoSecret: $0, alphabet) }
     }
 
     /// Decodes a text. Returns the number of bytes; nil if the text is not base64 of this alphabet, or has no room.

@@ -11,7 +11,7 @@ extension Reconciler {
     /// item is removed.
     ///
     /// - Returns: nil if another thread saved or cleared the memory-only item meanwhile, so that the save must begin
-    ///   again. With a precondition, the save then fails, although the modules may have got the item.
+    ///   again. A save with a precondition does not: the modules have the item, and the other thread's save came later.
     func save(
         _ request: SaveRequest, over item: TokenItem, _ call: CallContext
     ) throws(TokenKeepError) -> SaveOutcome? {
@@ -21,6 +21,7 @@ extension Reconciler {
         guard let level = request.accessLevel, level != .memoryOnly else {
             return try saveInMemory(request, if: .version(item.details.version), call)
         }
+        let isConditional = request.precondition != .none
         var request = request
         request.precondition = .none
         let outcome = try saveInModules(request, call)
@@ -29,7 +30,7 @@ extension Reconciler {
         } catch {
             // A memory-only item that is gone hides nothing. Another memory-only item would hide the saved value.
             guard error.status == .conflict else { throw error }
-            if memory.item(request.name) != nil { return nil }
+            if !isConditional, memory.item(request.name) != nil { return nil }
         }
         return outcome
     }

@@ -16,7 +16,9 @@ extension Reconciler {
                 return try saveInModules(request, call)
             }
             // Begin again: another thread has saved or cleared a memory-only item of this name meanwhile.
-            try call.deadline.checkCancellation()
+            guard !call.deadline.hasPassed else {
+                throw call.deadline.failure("other threads change the memory-only item \(request.name) without a pause")
+            }
         }
     }
 

@@ -83,7 +83,7 @@ enum StoredValue {
         try SecretBytes(count: prefix.count + Base64Text.length(of: secret.count)) { text in
             text.copyBytes(from: prefix)
             secret.withUnsafeBytes {
-                Base64Text.encode($0, into: UnsafeMutableRawBufferPointer(rebasing: text[prefix.count...]))
+                Base64Text.encode($0, intoSecret: UnsafeMutableRawBufferPointer(rebasing: text[prefix.count...]))
             }
         }
     }

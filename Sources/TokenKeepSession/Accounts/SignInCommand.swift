@@ -8,8 +8,13 @@ package enum SignInCommand {
     package static func text(_ name: ItemName, provider: String?) -> String {
         let options = name.namespace.isEmpty ? "" : " --namespace \(word(name.namespace))"
         let names = "\(word(name.service)) \(word(name.account))"
-        guard let provider, !provider.isEmpty else { return "tokenkeep session begin \(names)\(options)" }
-        return "tokenkeep session login \(names) --provider \(word(provider))\(options)"
+        let ofProvider = provider.flatMap { $0.isEmpty ? nil : " --provider \(word($0))" } ?? ""
+        let command = "tokenkeep session \(ofProvider.isEmpty ? "begin" : "login")"
+        // A name that begins with "-" would be read as an option.
+        guard !name.service.hasPrefix("-"), !name.account.hasPrefix("-") else {
+            return "\(command)\(ofProvider)\(options) -- \(names)"
+        }
+        return "\(command) \(names)\(ofProvider)\(options)"
     }
 
     /// A word for the user's shell, in single quotes unless every shell takes it as it is.

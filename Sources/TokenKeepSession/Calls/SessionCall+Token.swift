@@ -12,7 +12,7 @@ extension SessionCall {
         case .clearGuest:
             guard try clearGuest(facts) else { return try token(minTTL: minTTL) }
             throw guestIsOver
-        case .ended: throw storage.ended(.expired)
+        case .ended: throw storage.ended(.expired, of: record)
         case .isGuest: throw guestCannotRenew
         case .hasNoRefreshToken: throw cannotRenewWithoutRefreshToken
         case .renew: break
@@ -79,7 +79,7 @@ extension SessionCall {
         case .renew, .use: return try renew(facts, record.accessToken, nil, isRejected: false)
         case .clearGuest: throw try clearGuest(facts) ? guestIsOver : guestCannotRenew
         case .isGuest: throw guestCannotRenew
-        case .ended: throw storage.ended(.expired)
+        case .ended: throw storage.ended(.expired, of: record)
         case .hasNoRefreshToken: throw cannotRenewWithoutRefreshToken
         }
     }
@@ -105,7 +105,7 @@ extension SessionCall {
             throw guestIsOver
         case .ended:
             try SessionTransaction(storage, context).apply(.expired, to: facts.note)
-            throw storage.ended(.expired)
+            throw storage.ended(.expired, of: record)
         case .isGuest: throw guestCannotRenew
         case .hasNoRefreshToken: throw cannotRenewWithoutRefreshToken
         }

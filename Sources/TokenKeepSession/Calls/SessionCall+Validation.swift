@@ -70,7 +70,7 @@ extension SessionCall {
     /// - Throws: ``Status/unavailable`` while the server asks to wait, whoever was told so.
     private func checkCoolDown() throws(TokenKeepError) {
         if let note = try storage.note(), let seconds = note.coolDown(at: options.clock()) {
-            throw note.coolingDown(seconds)
+            throw note.notAsked(seconds)
         }
     }
 

@@ -9,8 +9,12 @@ package struct LastLogout: Equatable {
 
     /// Reads the note alone, unless it must be rebuilt. Returns nil if nobody has ever signed in.
     package init?(of session: SessionEngine) throws(TokenKeepError) {
-        if try session.storage.note() == nil { _ = try session.storage.read(session.begin()) }
-        guard let note = try session.storage.note() else { return nil }
+        var note = try session.storage.note()
+        if note == nil {
+            _ = try session.storage.read(session.begin())
+            note = try session.storage.note()
+        }
+        guard let note else { return nil }
         (mark, isSignedOut) = (note.logoutMark, note.state == .signedOut)
     }
 }

@@ -88,14 +88,23 @@ extension SessionNote {
         }
     }
 
-    /// The error of a call during a cool-down. A refusal stays one: only a change of the settings helps.
+    /// The error of a call that must refresh the token, during a cool-down. A refusal stays a refusal: only a change of
+    /// the settings helps.
     func coolingDown(_ seconds: Int64) -> TokenKeepError {
+        let error = notAsked(seconds)
+        guard let refusal else { return error }
+        return TokenKeepError(.denied, error.message, hint: refusal.hint)
+    }
+
+    /// The error of any other question to the server during a cool-down.
+    func notAsked(_ seconds: Int64) -> TokenKeepError {
         let reason = problem.isEmpty ? SessionNote.asksToWait : problem
         let message = "the server is not asked for \(seconds) s more: \(reason)"
-        let refusal = Refusal.allCases.first { problem.hasPrefix($0.problem) }
-        guard let refusal else { return TokenKeepError(.unavailable, message, hint: "try again then") }
-        return TokenKeepError(.denied, message, hint: refusal.hint)
+        return TokenKeepError(.unavailable, message, hint: "try again then")
     }
+
+    /// The refusal that the problem tells of; nil for another problem.
+    var refusal: Refusal? { Refusal.allCases.first { problem.hasPrefix($0.problem) } }
 
     /// The refusals that a note's problem tells of.
     enum Refusal: CaseIterable {

@@ -198,7 +198,7 @@ extension Renewal {
             return Result(facts: present, record: record)
         }
         guard try end(reason, facts, words: words) else { return nil }
-        throw storage.ended(reason, words)
+        throw storage.ended(reason, words, of: before)
     }
 
     /// Notes that the user must sign in again. The record stays.

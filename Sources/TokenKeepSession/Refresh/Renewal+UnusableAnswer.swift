@@ -31,7 +31,7 @@ extension Renewal {
             }
         }
         guard try end(.otherSubject, facts) else { return nil }
-        throw storage.ended(.otherSubject)
+        throw storage.ended(.otherSubject, of: record)
     }
 
     /// Keeps an answer that may have tokens beside those in force. A failure changes nothing.

@@ -120,9 +120,11 @@ enum SessionChange {
     private func applyToLive(_ note: inout SessionNote, at now: SessionTime) -> Bool {
         guard note.state == .user || note.state == .guest else { return false }
         if case .coolDown(let failure, let problem) = self {
-            // The server's words about a refresh stand until it gives tokens.
+            // The server's words about a refresh stand until it gives tokens. A refusal stands for its own pause alone:
+            // in the pause that begins here, a refresh is not refused but put off.
+            let isPast = note.refusal != nil && note.coolDown(at: now) == nil
             let isFree = note.problem.isEmpty || note.problem.hasPrefix(SessionNote.asksToWait)
-            note.coolDown(after: failure, isFree ? problem : note.problem, now: now)
+            note.coolDown(after: failure, isFree || isPast ? problem : note.problem, now: now)
         } else {
             note.validatedAt = now.wall
         }
