@@ -1,4 +1,5 @@
 """The interface of the Secret Service, call by call."""
+import json
 import unittest
 
 from client import (
@@ -232,6 +233,22 @@ class Sharing(Case):
         self.assertEqual((found["Label"], found["Attributes"]), ("two\nlines", before))
         self.assertEqual(self.client.call(path, ITEM, "GetSecret", "o", self.client.open_session())[3], "text/plain; charset=utf8")
         self.assertEqual(self.world.tokenkeep("load", "s", "u").stdout.strip(), "2")
+
+    def test_level_flags_and_dates_stay_when_attributes_change_the_name(self):
+        self.world.tokenkeep("save", "s", "u", "--level", "when-unlocked", "--attribute", "color=red", "--expires", "+1h", input="1")
+        before = self.item("s")
+        (path,), _ = self.client.search({"service": "s", "username": "u"})
+        created = self.client.get(path, ITEM, "Created")
+        self.client.set(path, ITEM, "Attributes", "a{ss}", {"other": "1"})
+        self.client.set(path, ITEM, "Attributes", "a{ss}", {"service": "t", "username": "u"})
+        after = self.item("t")
+        for name in ("level", "flags", "expires_at", "attributes", "created_at"):
+            self.assertEqual(after[name], before[name], name)
+        self.assertEqual((after["level"], self.client.get(path, ITEM, "Created")), ("when-unlocked", created))
+
+    def item(self, service):
+        (item,) = json.loads(self.world.tokenkeep("list", "--json", service).stdout)["items"]
+        return item
 
     def test_a_label_stays_when_attributes_change(self):
         path = self.client.create({"a": "1"}, b"1", label="two\nlines")

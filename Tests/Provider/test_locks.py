@@ -300,6 +300,21 @@ class Unlocking(Locked):
         self.assertEqual(reply.body, (4,))
         self.assertIn("the descriptor gave no password in two minutes, for python3 (pid ", self.world.logged())
 
+    def test_a_client_that_reads_its_own_password_holds_up_nobody(self):
+        """The provider and the client read one pipe: what was announced may be gone."""
+        self.begin()
+        client = self.ours()
+        for _ in range(20):
+            reading, writing = os.pipe()
+            with os.fdopen(reading, "rb", buffering=0) as file, os.fdopen(writing, "wb", buffering=0) as end:
+                with self.stopped():
+                    client.connection.send(client.message(OUR_PATH, OURS, "Unlock", "h", file))
+                    end.write(b"x")
+                with contextlib.suppress(BlockingIOError):
+                    os.set_blocking(file.fileno(), False)
+                    os.read(file.fileno(), 1)
+        self.assertEqual(self.world.stop(self.provider), 0)
+
     def test_a_client_has_at_most_16_passwords_unanswered(self):
         """Each is a descriptor of the provider's: none left would cost the connection to the bus."""
         self.begin()

@@ -197,6 +197,16 @@ class Pairs(Ordered):
             self.assertEqual((made, self.client.value(path)), (path, b"3"))
         self.each(pair)
 
+    def test_two_items_get_one_name(self):
+        """As by a client that waits for the replies: the second replaces the first."""
+        def pair(number):
+            first, second = self.client.create({"a": str(number)}, b"1"), self.client.create({"b": str(number)}, b"2")
+            wanted = {"service": "s", "username": str(number)}
+            _, _, found = self.together(
+                self.set_attributes(first, wanted), self.set_attributes(second, wanted), self.search(wanted))
+            self.assertEqual((found, self.client.value(second)), (([second], []), b"2"))
+        self.each(pair)
+
     def test_a_label_is_set_and_read(self):
         path = self.client.create({"a": "1"}, b"1")
 

@@ -103,7 +103,8 @@ struct CallScope {
         var scope = changing(path)
         guard case .item(let collection, _) = path else { return scope }
         scope.add(.collection(collection), .move)
-        if let other { scope.add(.item(collection: collection, id: other), .move) }
+        // Two moves to one name follow each other.
+        if let other { scope.add(.item(collection: collection, id: other), .whole) }
         return scope
     }
 

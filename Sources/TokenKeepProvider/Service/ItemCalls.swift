@@ -160,10 +160,13 @@ extension Provider {
             }
             moving[target] = name
         }
+        // The record of the item's own, if policy forbids the other.
+        let own = try? Provider.reservedName(item.collection, item.id).get()
+        if let own { moving[own] = name }
         run(
             on: item.id, for: message.sender,
             { [writer] in Provider.move(item, name, move, fields, writer) },
-            then: { [self] result in moved(name, target, result, message) })
+            then: { [self] result in moved(name, [target, own].compactMap(\.self), result, message) })
     }
 
     private static func move(
@@ -185,19 +188,18 @@ extension Provider {
     }
 
     private func moved(
-        _ name: ItemName, _ target: ItemName?, _ result: Result<ItemDetails, TokenKeepError>, _ message: BusMessage
+        _ name: ItemName, _ targets: [ItemName], _ result: Result<ItemDetails, TokenKeepError>, _ message: BusMessage
     ) {
         switch result {
         case .success(let details):
             // First the new record, whose item has the same path: the item changed, and is never gone.
             moving[details.name] = name
             wrote(details.name, details)
-            moving[details.name] = nil
-            if let target { moving[target] = nil }
+            for target in targets + [details.name] { moving[target] = nil }
             if details.name != name { wrote(name, nil) }
             bus.reply(to: message)
         case .failure(let error):
-            if let target { moving[target] = nil }
+            for target in targets { moving[target] = nil }
             if index.item(named: name) == nil { readAgain(name) }
             if error.status != .locked { report(error, message) }
             bus.fail(message, Refusal(error))

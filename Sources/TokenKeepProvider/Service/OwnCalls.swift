@@ -55,6 +55,7 @@ extension Provider {
 
     private func unlockOwn(_ message: BusMessage) throws(Refusal) {
         try message.expect("h")
+        guard !isLeaving else { throw .failed("the program ends") }
         let client = message.sender
         guard inputs.values.reduce(0, { $0 + ($1.client == client ? 1 : 0) }) < PasswordInput.clientLimit,
             inputs.count < PasswordInput.limit

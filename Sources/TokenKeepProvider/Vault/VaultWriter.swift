@@ -31,20 +31,13 @@ struct VaultWriter: Sendable {
     ) throws(TokenKeepError) -> ItemDetails {
         let shown = VaultWriter.shown(label, for: name)
         return try change(name) { (present, _) throws(TokenKeepError) in
-            if present?.flags.contains(.userPresence) == true {
-                throw TokenKeepError(.policy, "the item needs the password at each use", module: "vault")
-            }
+            try VaultWriter.checkNeedsNoPresence(present)
             var request = try SaveRequest(
                 name: name, secret: secret, label: shown, attributes: present?.attributes ?? .none,
                 expiresAt: nil)
-            request.lookup = lookup
-            request.lookup?.itemID = lookup.itemID ?? present?.lookup?.itemID ?? (present == nil ? newID : nil)
-            if !shown.utf8.elementsEqual(label.utf8) {
-                // A label beyond the limit would be a record that cannot be read.
-                request.lookup = try LookupFields(
-                    attributes: lookup.attributes, contentType: lookup.contentType, label: label,
-                    itemID: request.lookup?.itemID)
-            }
+            var fields = try VaultWriter.labelled(lookup, label, shown: shown)
+            fields.itemID = lookup.itemID ?? present?.lookup?.itemID ?? (present == nil ? newID : nil)
+            request.lookup = fields
             var details = request.details(replacing: present, module: "vault")
             if let dates, dates.created > 0, dates.modified > 0 {
                 details.createdAt = UnixTime(Int64(clamping: dates.created))
@@ -91,14 +84,11 @@ struct VaultWriter: Sendable {
             }
             if let label {
                 details.label = VaultWriter.shown(label, for: name)
-                if details.label.utf8.elementsEqual(label.utf8) {
-                    details.lookup?.label = nil
-                } else {
-                    let present = details.lookup
-                    details.lookup = try LookupFields(
-                        attributes: present?.attributes ?? [:],
-                        contentType: present?.contentType ?? ItemMapping.usualContentType, label: label,
-                        itemID: present?.itemID)
+                if details.lookup == nil, !details.label.hasBytes(of: label) {
+                    details.lookup = try LookupFields(attributes: [:], contentType: ItemMapping.usualContentType)
+                }
+                if let fields = details.lookup {
+                    details.lookup = try VaultWriter.labelled(fields, label, shown: details.label)
                 }
             }
             details.modifiedAt = .now
@@ -171,6 +161,21 @@ struct VaultWriter: Sendable {
         }
     }
 
+    private static func checkNeedsNoPresence(_ present: ItemDetails?) throws(TokenKeepError) {
+        guard present?.flags.contains(.userPresence) != true else {
+            throw TokenKeepError(.policy, "the item needs the password at each use", module: "vault")
+        }
+    }
+
+    /// The fields with the label, if the record's own label differs: a record with a longer label could not be read.
+    private static func labelled(
+        _ lookup: LookupFields, _ label: String, shown: String
+    ) throws(TokenKeepError) -> LookupFields {
+        try LookupFields(
+            attributes: lookup.attributes, contentType: lookup.contentType,
+            label: shown.hasBytes(of: label) ? nil : label, itemID: lookup.itemID)
+    }
+
     /// The label that a record can hold.
     private static func shown(_ label: String, for name: ItemName) -> String {
         do throws(TokenKeepError) {
@@ -183,9 +188,12 @@ struct VaultWriter: Sendable {
 }
 
 extension VaultWriter {
-    /// Gives an item other fields, and its record another name if need be. The item keeps its identifier on the bus.
+    /// Gives an item other fields, and its record another name if need be. The item keeps its identifier on the bus, its
+    /// level, flags, own attributes and dates.
     ///
     /// The new record is durable before the old one is cleared.
+    ///
+    /// - Throws: ``Status/policy`` if the item that has the name needs a protection that the moved item has not.
     func move(
         _ name: ItemName, to other: ItemName, _ fields: LookupFields, id: String
     ) throws(TokenKeepError) -> ItemDetails {
@@ -194,7 +202,15 @@ extension VaultWriter {
         guard other != name else { return try describe(name, lookup: fields) }
         let item = try load(name)
         let label = item.details.lookup?.label ?? item.details.label
-        let details = try save(other, item.secret, label: label, lookup: fields)
+        let shown = VaultWriter.shown(label, for: other)
+        let lookup = try VaultWriter.labelled(fields, label, shown: shown)
+        let details = try change(other) { (present, _) throws(TokenKeepError) in
+            try VaultWriter.checkNeedsNoPresence(present)
+            var details = item.details
+            (details.name, details.label, details.lookup, details.modifiedAt) = (other, shown, lookup, .now)
+            try details.checkLowersNothing(of: present, module: "vault")
+            return TokenItem(details: details, secret: item.secret)
+        }
         _ = try remove(name)
         return details
     }

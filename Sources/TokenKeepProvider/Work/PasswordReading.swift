@@ -8,7 +8,8 @@ enum PasswordReading {
     private static let limit = 4096
 
     static func file(_ path: String) throws(TokenKeepError) -> SecretBytes {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+        // A named pipe without a writer is waited for by poll, which has a limit.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
         guard descriptor >= 0 else {
             throw TokenKeepError(.io, "cannot read \(path): \(Bus.describe(errno))")
         }
@@ -49,6 +50,7 @@ enum PasswordReading {
             while length < bytes.count {
                 try waitForInput(descriptor, source, deadline, isOver)
                 let count = read(descriptor, bytes.baseAddress.map { $0 + length }, bytes.count - length)
+                if count < 0, errno == EAGAIN || errno == EINTR { continue }
                 guard count >= 0 else { throw TokenKeepError(.io, "cannot read \(source): \(Bus.describe(errno))") }
                 guard count > 0 else { break }
                 length += count
@@ -89,8 +91,17 @@ final class PasswordInput: Sendable {
     private let isOver = MutexGuarded(false)
 
     init(_ descriptor: Int32, of client: String) {
-        file = OwnedDescriptor(descriptor)
+        file = PasswordInput.withoutBlocking(OwnedDescriptor(descriptor))
         self.client = client
+    }
+
+    /// Opens a pipe or a terminal once more, for reads that do not block: the client has the same open file, may read what
+    /// `poll` has announced, and may not find it changed.
+    private static func withoutBlocking(_ file: OwnedDescriptor) -> OwnedDescriptor {
+        var status = stat()
+        guard fstat(file.number, &status) == 0, [S_IFIFO, S_IFCHR].contains(status.st_mode & S_IFMT) else { return file }
+        let again = open("/proc/self/fd/\(file.number)", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+        return again < 0 ? file : OwnedDescriptor(again)
     }
 
     var isEnded: Bool { isOver.withLock { $0 } }
