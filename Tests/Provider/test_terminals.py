@@ -2,6 +2,7 @@
 import os
 import pty
 import signal
+import termios
 import unittest
 import unittest.mock
 
@@ -75,14 +76,37 @@ class Terminals(test_locks.Asking):
             self.assertEqual(process.stdout.readline(), shown)
         self.assertEqual(process.wait(PATIENCE), -signal.SIGHUP)
 
+    def shown(self, host, text):
+        """Reads what a terminal shows until it has shown a text."""
+        shown = b""
+        while text not in shown:
+            shown += os.read(host, 1024)
+
+    def test_a_real_pinentry_leaves_the_terminal_as_it_was(self):
+        """Else the shell reads on without an echo, or as pinentry read: the next password lands in its history."""
+        for name in ("tty", "curses"):
+            program = f"/usr/bin/pinentry-{name}"
+            if not os.path.exists(program):
+                continue
+            with self.subTest(name):
+                self.world.lock()
+                self.provider = self.world.provider("--pinentry", program)
+                host, guest = self.terminal()
+                before = termios.tcgetattr(guest)
+                process = self.ask(terminal=guest, TERM="xterm")
+                self.shown(host, b"assword")
+                wait_until(lambda guest=guest: not termios.tcgetattr(guest)[3] & termios.ECHO, "a terminal without echo")
+                process.kill()
+                wait_until(lambda: not self.children(), "the end of pinentry")
+                self.assertEqual(termios.tcgetattr(guest), before)
+                self.world.stop(self.provider)
+
     def test_a_real_pinentry_ends_with_its_terminal(self):
         self.begin("--pinentry", "/usr/bin/pinentry-tty")
         host, guest = self.terminal()
         with prefixed(IGNORES_HANGUP):
             process = self.ask(terminal=guest, TERM="xterm")
-        shown = b""
-        while b"Password:" not in shown:
-            shown += os.read(host, 1024)
+        self.shown(host, b"Password:")
         os.close(guest)
         os.close(host)
         self.assertEqual(process.stdout.readline(), "(True, ('ao', []))\n")
