@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -39,14 +38,9 @@ static void *wait_at_gate(void *argument) {
 
 /* A joined thread counts against the limit of processes until the kernel has released it. */
 static void await_release(pid_t thread) {
-    enum { short_waits = 20, waits = 2000 };
     const struct timespec pause = {0, 50000};
-    for (int i = 0; i < waits && syscall(SYS_tgkill, getpid(), thread, 0) == 0; i++) {
-        if (i < short_waits)
-            sched_yield();
-        else
-            nanosleep(&pause, NULL);
-    }
+    for (int i = 0; i < 2000 && syscall(SYS_tgkill, getpid(), thread, 0) == 0; i++)
+        nanosleep(&pause, NULL);
 }
 
 /* Whether the kernel grants as many threads at once as GLib starts: 0 or EAGAIN. */
