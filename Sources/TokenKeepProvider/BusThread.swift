@@ -38,17 +38,26 @@ extension Provider {
     }
 
     /// Requests the names. The program never takes a name from another owner.
+    ///
+    /// Its own names come first: a client that sees the keyring's name knows by the others that it is a provider, and of
+    /// which vault.
     func requestNames() throws(TokenKeepError) {
-        for name in [Provider.name, Provider.ownName] {
+        // A program that the bus started for its own name must not get that name's calls only to end.
+        guard bus.process(of: Provider.name) == nil else { throw isTaken(Provider.name) }
+        if let identifier = try? store.records.opener.vaultID() { claimName(ofVault: identifier) }
+        for name in [Provider.ownName, Provider.name] {
             // Without SD_BUS_NAME_QUEUE the request ends at once if the name has another owner.
-            let result = sd_bus_request_name(bus.raw, name, UInt64(SD_BUS_NAME_ALLOW_REPLACEMENT))
-            guard result >= 0 else {
-                let owner = bus.process(of: name).map { ": \(CallingProgram.name(of: $0)) (pid \($0))" } ?? ""
-                throw TokenKeepError(
-                    .unavailable, "\(name) has another owner\(owner)",
-                    hint: "this program never takes the name from another keyring")
+            guard sd_bus_request_name(bus.raw, name, UInt64(SD_BUS_NAME_ALLOW_REPLACEMENT)) >= 0 else {
+                throw isTaken(name)
             }
         }
+    }
+
+    private func isTaken(_ name: String) -> TokenKeepError {
+        let owner = bus.process(of: name).map { ": \(CallingProgram.name(of: $0)) (pid \($0))" } ?? ""
+        return TokenKeepError(
+            .unavailable, "\(name) has another owner\(owner)",
+            hint: "this program never takes the name from another keyring")
     }
 
     private func ownerChanged(_ message: BusMessage) {

@@ -49,6 +49,8 @@ final class Provider {
     var looksForOthers = false
     /// Whether the program has given its names back and ends after the calls in flight.
     var isLeaving = false
+    /// The name by which stores recognise this vault's provider; nil without a vault.
+    var vaultName: String?
     private var completions: [UInt64: (any Sendable) -> Void] = [:]
     private var tickets: UInt64 = 0
 
@@ -204,6 +206,7 @@ final class Provider {
             return
         }
         freshness.reported = nil
+        claimName(ofVault: look.state.vaultID)
         if let whole = look.whole { replaceAll(whole) }
         for (name, details) in look.changes where !freshness.written.contains(name) { update(name, details) }
         freshness.isIndexed = freshness.isIndexed || look.whole != nil

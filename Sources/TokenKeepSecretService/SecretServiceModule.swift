@@ -118,7 +118,7 @@ public final class SecretServiceModule: BasicModule {
 
     /// Loads an item. In the empty namespace, the item may be another program's (a foreign item).
     public func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
-        try withServiceCall(call, of: name) { serviceCall throws(TokenKeepError) in
+        try withServiceCall(call, after: early(name, call)) { serviceCall throws(TokenKeepError) in
             try ItemReading(whole: serviceCall, key: versionKey()).load(name)
         }
     }
@@ -167,7 +167,10 @@ public final class SecretServiceModule: BasicModule {
     public func list(
         namespace: String, service: String?, _ call: CallContext
     ) throws(TokenKeepError) -> ItemListing {
-        var listing = try withServiceCall(call) { serviceCall throws(TokenKeepError) in
+        let sealing = ItemSealing(sealer: call.sealer)
+        let early = EarlySearch(
+            ItemLists.searches(namespace: namespace, service: service, sealing), asksCollection: true)
+        var listing = try withServiceCall(call, after: early) { serviceCall throws(TokenKeepError) in
             try ItemLists(whole: serviceCall).list(namespace: namespace, service: service)
         }
         listing.problem = listing.problem?.inModule(name)
@@ -225,7 +228,8 @@ public final class SecretServiceModule: BasicModule {
         let isFinal = { isConditional && mark.hasWritten }
         let silent = call.withoutPrompts
         do throws(TokenKeepError) {
-            return try withServiceCall(silent, of: name, unless: isFinal) { serviceCall throws(TokenKeepError) in
+            return try withServiceCall(silent, after: early(name, call), unless: isFinal) {
+                serviceCall throws(TokenKeepError) in
                 let writing = ItemWriting(whole: serviceCall, key: try versionKey(), mark: mark)
                 return try gate.withLock(name, until: writing.deadline) { () throws(TokenKeepError) in
                     try body(writing)
@@ -248,16 +252,16 @@ public final class SecretServiceModule: BasicModule {
     ///
     /// Runs `body` once more with a new link if the service went away meanwhile, or if the session's key was doubted.
     ///
-    /// - Parameter item: the item that `body` searches for first; nil if `body` begins with something else.
+    /// - Parameter early: the searches with which `body` begins; nil if `body` begins with something else. They are sent
+    ///   if a new link is made.
     func withServiceCall<Result>(
-        _ call: CallContext, of item: ItemName? = nil, unless isFinal: () -> Bool = { false },
+        _ call: CallContext, after early: EarlySearch? = nil, unless isFinal: () -> Bool = { false },
         _ body: (ServiceCall) throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
         let budget = Budget(milliseconds: timeout, until: call.deadline)
         let patience = budget.deadline.remainingMilliseconds
         do throws(TokenKeepError) {
             try ForkGuard.check()
-            let early = item.map { EarlySearch(for: $0, ItemSealing(sealer: call.sealer)) }
             let first = try firstLink(searching: early, until: budget.deadline)
             let doubt = SessionDoubt(isRepetition: false)
             do throws(TokenKeepError) {
@@ -273,6 +277,10 @@ public final class SecretServiceModule: BasicModule {
             if error.status == .timedOut { leaveMark(after: patience) }
             throw error.inModule(name)
         }
+    }
+
+    private func early(_ name: ItemName, _ call: CallContext) -> EarlySearch {
+        EarlySearch(for: name, ItemSealing(sealer: call.sealer))
     }
 
     /// The present link, or a new link. Tries once more if the service ended meanwhile.

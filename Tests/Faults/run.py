@@ -26,6 +26,7 @@ import crowd_cases
 import host_cases
 import keyring_cases
 import late_cases
+import provider_cases  # noqa: F401
 import session_cases
 import session_keyring_cases  # noqa: F401
 import session_power_cases  # noqa: F401

@@ -170,6 +170,26 @@ class Names(unittest.TestCase):
         self.assertEqual(self.world.stop(self.world.provider()), 0)
 
 
+# Runs a command to which the kernel's calls for keys are forbidden, as by Docker's filter.
+WITHOUT_KEYS = """
+import ctypes, os, platform, struct, sys
+PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
+LOAD, EQUALS, RETURN, ALLOW, FORBID = 0x20, 0x15, 0x06, 0x7FFF0000, 0x00050001
+calls = (248, 249, 250) if platform.machine() == "x86_64" else (217, 218, 219)
+steps = [(LOAD, 0, 0, 0)]
+steps += [(EQUALS, len(calls) - place, 0, call) for place, call in enumerate(calls)]
+steps += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, FORBID)]
+filter = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(steps), ctypes.addressof(filter)))
+libc = ctypes.CDLL(None, use_errno=True)
+for words in ((PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), (PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program, 0, 0)):
+    if libc.prctl(*words) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+assert libc.syscall(calls[2], 0, -3, 0) == -1 and ctypes.get_errno() == 1, "keyctl is not forbidden"
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+
 class Commands(unittest.TestCase):
     def setUp(self):
         self.world = World()
@@ -214,6 +234,23 @@ class Commands(unittest.TestCase):
             "secret-service", "run", "--password-file", password, "--", "sh", "-c", text,
             environment={"TOKENKEEP": os.environ["TOKENKEEP"]})
         self.assertEqual(done.stdout, "token 0\n 1\ntoken 0\n", done.stderr)
+
+    def test_run_in_an_unprivileged_container(self):
+        """As Docker's: root of a user namespace, without capabilities, without calls for keys, with little locked memory."""
+        if self.world.run("unshare", "--user", "--map-root-user", "true", check=False).returncode != 0:
+            self.skipTest("no user namespaces here")
+        self.world.tokenkeep("save", "s", "u", input="token")
+        self.world.set_password()
+        self.world.lock()
+        password = self.world.password_file()
+        lookup = "secret-tool lookup service s username u; echo \" $?\""
+        text = (f"{lookup}; printf new | secret-tool store --label=x service s username v; $TOKENKEEP lock; {lookup};"
+                f" $TOKENKEEP unlock --password-file {password}; secret-tool lookup service s username v; exit 7")
+        done = self.world.run(
+            "prlimit", "--memlock=65536:65536", "unshare", "--user", "--map-root-user", "setpriv", "--bounding-set=-all",
+            "--inh-caps=-all", "/usr/bin/python3", "-c", WITHOUT_KEYS, os.environ["TOKENKEEP"], "secret-service", "run",
+            "--password-file", password, "--", "sh", "-c", text, check=False, environment={"TOKENKEEP": os.environ["TOKENKEEP"]})
+        self.assertEqual((done.stdout, done.returncode), ("token 0\n 1\nnew", 7), done.stderr)
 
     def test_status_inside_run_names_the_provider(self):
         shown = self.command("run", "--", os.environ["TOKENKEEP"], "secret-service", "status").stdout

@@ -210,7 +210,10 @@ class Unlocking(Locked):
         ours = Client(self.world.address, destination="org.tokenkeep.SecretService1", fds=True)
         self.addCleanup(ours.close)
         path, interface = "/org/tokenkeep/SecretService1", "org.tokenkeep.SecretService1"
-        self.assertRegex(ours.get(path, interface, "VaultId"), "^[0-9a-f]{32}$")
+        identifier = ours.get(path, interface, "VaultId")
+        self.assertRegex(identifier, "^[0-9a-f]{32}$")
+        # By this name a store recognises its own vault also while the provider does not answer.
+        self.assertEqual(self.world.owner(f"{interface}.vault_{identifier}"), self.provider.pid)
         for password, status in (("wrong", 6), ("pw", 0)):
             with open(self.world.password_file(password), "rb") as file:
                 self.assertEqual(ours.call(path, interface, "Unlock", "h", file), status)
@@ -431,19 +434,21 @@ def start_now():
     return int(done.stdout.rsplit(")", 1)[1].split()[19])
 
 
-class Pinentry(Locked):
+class Asking(Locked):
+    """Programs that unlock with a prompt."""
+
     def asking_text(self, paths):
         here = os.path.dirname(os.path.abspath(__file__))
         return ASKING.format(path=[here, os.path.join(here, "..", "Support")], address=self.world.address, paths=list(paths))
 
-    def ask(self, paths=(DEFAULT,), terminal=None, **environment):
+    def ask(self, paths=(DEFAULT,), terminal=None, wrapper=(), **environment):
         """A program that unlocks with a prompt. Its last line is the prompt's result."""
-        program = ["/usr/bin/python3", "-c", self.asking_text(paths)]
+        program = [*wrapper, "/usr/bin/python3", "-c", self.asking_text(paths)]
         if terminal is not None:
             program = ["setsid", "--ctty", *program]
         process = subprocess.Popen(
             program, env={**self.world.environment, **environment}, stdout=subprocess.PIPE, text=True,
-            stdin=terminal if terminal is not None else subprocess.DEVNULL, start_new_session=terminal is None)
+            stdin=terminal if terminal is not None else subprocess.DEVNULL, start_new_session=terminal is None and not wrapper)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait, PATIENCE)
         self.addCleanup(process.kill)
@@ -453,6 +458,17 @@ class Pinentry(Locked):
     def begin_asking(self, *answers):
         self.begin("--pinentry", self.pinentry(*answers))
 
+    @staticmethod
+    def is_zombie(process):
+        with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
+
+    def children(self):
+        found = subprocess.run(["pgrep", "-P", str(self.provider.pid)], stdout=subprocess.PIPE, text=True, check=False)
+        return [int(line) for line in found.stdout.split()]
+
+
+class Pinentry(Asking):
     def test_the_right_password_unlocks(self):
         self.begin_asking("pw")
         process = self.ask([DEFAULT], DISPLAY=":7")
@@ -512,15 +528,6 @@ class Pinentry(Locked):
         (running,) = self.children()
         self.world.stop(self.provider, signal.SIGKILL)
         wait_until(lambda: not os.path.exists(f"/proc/{running}") or self.is_zombie(running), "the end of pinentry")
-
-    @staticmethod
-    def is_zombie(process):
-        with open(f"/proc/{process}/stat", encoding="utf-8") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
-
-    def children(self):
-        found = subprocess.run(["pgrep", "-P", str(self.provider.pid)], stdout=subprocess.PIPE, text=True, check=False)
-        return [int(line) for line in found.stdout.split()]
 
     def test_a_display_without_pinentry_keeps_the_prompt_open(self):
         self.begin("--pinentry", "/nonexistent")

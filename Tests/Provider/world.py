@@ -12,8 +12,6 @@ from patience import PATIENCE, wait_until
 PROVIDER = os.environ["PROVIDER"]
 TOKENKEEP = os.environ["TOKENKEEP"]
 NAME = "org.freedesktop.secrets"
-# The provider requests it after the other name.
-OWN_NAME = "org.tokenkeep.SecretService1"
 
 # The limits are those of a session's bus.
 CONFIGURATION = """<busconfig><type>session</type><listen>unix:dir={}</listen><servicedir>{}</servicedir><policy context="default">
@@ -65,14 +63,14 @@ class World:
                 self.environment[name] = os.environ[name]
 
     def provider(self, *arguments, waits=True, **environment):
-        """Starts the provider, and waits until it owns its names."""
+        """Starts the provider, and waits until it owns the name. It requests its other name before that one."""
         with open(self.log, "ab") as log:
             process = subprocess.Popen(
                 [PROVIDER, *arguments], env={**self.environment, **environment}, stderr=log,
                 stdin=subprocess.DEVNULL)
         self.processes.append(process)
         if waits:
-            wait_until(lambda: process.poll() is not None or self.owns_its_names(process), "the names' owner")
+            wait_until(lambda: process.poll() is not None or self.owner() == process.pid, "the name's owner")
             assert process.poll() is None, self.logged()
         return process
 
@@ -97,9 +95,6 @@ class World:
         answer = self.run("dbus-send", "--print-reply=literal", "--dest=org.freedesktop.DBus", "/",
                           "org.freedesktop.DBus.GetConnectionUnixProcessID", f"string:{name}", check=False)
         return int(answer.stdout.split()[-1]) if answer.returncode == 0 else None
-
-    def owns_its_names(self, process):
-        return all(self.owner(name) == process.pid for name in (NAME, OWN_NAME))
 
     def run(self, *command, check=True, text=True, **options):
         done = subprocess.run(

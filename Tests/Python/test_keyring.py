@@ -67,6 +67,16 @@ class BackendTests(StoreCase):
         self.assertEqual(self.ring.get_credential("example.com", "a\tb").password, "old")
         self.assertIsNone(self.ring.get_credential("example.com", "nobody"))
 
+    def test_without_a_username_the_last_saved_is_found_also_within_a_second(self):
+        for account in ("mia", "zoe", "ann", "lea"):
+            self.ring.set_password("example.com", account, "p")
+            self.assertEqual(self.ring.get_credential("example.com", None).username, account)
+        self.open().save("example.com", "mia", "q", attributes={"mine": "kept"})
+        self.ring.set_password("example.com", "zoe", "q")
+        self.ring.set_password("example.com", "mia", "q")
+        self.assertEqual(self.ring.get_credential("example.com", None).username, "mia")
+        self.assertEqual(self.open().load("example.com", "mia").attributes["mine"], "kept")
+
     def test_a_credential_without_a_username_is_anonymous(self):
         self.open().save("example.com", "", "token")
         found = self.ring.get_credential("example.com", None)

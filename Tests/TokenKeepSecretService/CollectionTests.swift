@@ -230,8 +230,8 @@ import TokenKeepCore
         let fake = try FakeService("{\(both)}")
         #expect(try fake.client.load("example.com", "ann") == "theirs")
         let calls = try fake.calls()
-        // The search does not wait for the session, which this service opens at the second attempt.
-        #expect(calls == ["OpenSession", "SearchItems", "OpenSession", "GetAll", "GetAll", "GetSecrets"])
+        // The search waits for no session: this service opens one at the second attempt.
+        #expect(calls == ["SearchItems", "OpenSession", "OpenSession", "GetAll", "GetAll", "GetSecrets"])
         try fake.configure(#"{"override": {"GetSecrets": {"do": "error", "name": "org.example.One"}}}"#)
         #expect(try fake.client.load("example.com", "ann") == "theirs", "one item's failure is not another's")
     }

@@ -33,7 +33,7 @@ import TokenKeepCore
     }
 
     private func find() throws {
-        _ = try ServiceOwner.find(over: connection, until: Deadline(milliseconds: Patience.milliseconds))
+        _ = try ServiceOwner.find(over: connection, ownVault: nil, until: Deadline(milliseconds: Patience.milliseconds))
     }
 
     @Test func aRuleOfACancelledCallIsStoredOnce() throws {

@@ -29,6 +29,11 @@ def git_fills_what_it_approved(world):
     same(world.load(SERVICE, "ann"), "s3cret")
 
 
+def a_call_without_an_operation_says_so(world):
+    has(world.run("git-credential-tokenkeep", code=2).err, "tokenkeep: the operation is missing\n")
+    same(tell(world, "an-operation-of-later", ANN).out, "")
+
+
 def git_erases_only_the_refused_password(world):
     use(world)
     git(world, "approve", ANN + "password=new\n")
@@ -67,6 +72,19 @@ def a_store_of_the_same_writes_nothing(world):
     before = world.version(SERVICE, "ann")
     tell(world, "store", ANN + "password=p\n")
     same(world.version(SERVICE, "ann"), before)
+
+
+def the_newest_of_a_host_is_the_last_stored_also_within_a_second(world):
+    accounts = ["mia", "zoe", "ann", "lea", "bob"]
+    for account in accounts:
+        tell(world, "store", HOST + f"username={account}\npassword=p\n")
+        has(ask(world, HOST).out, f"username={account}\n")
+    # An account that is stored again, with a new password, is the newest again; with the same one, nothing is written.
+    tell(world, "store", HOST + "username=zoe\npassword=new\n")
+    has(ask(world, HOST).out, "username=zoe\n")
+    before = world.version(SERVICE, "zoe")
+    tell(world, "store", HOST + "username=zoe\npassword=new\n")
+    same(world.version(SERVICE, "zoe"), before)
 
 
 def types_are_answered_where_they_were_announced(world):
@@ -160,7 +178,7 @@ def a_secret_of_several_lines_does_not_become_lines(world):
     world.save(SERVICE, "ann", "p\nhost=evil.example")
     refused = ask(world, HOST, code=2)
     same(refused.out, "")
-    has(refused.err, f"the secret of {SERVICE} (ann) is not one line of text")
+    has(refused.err, f"the secret of {SERVICE} (ann) is not one line of text; save it anew with --strip-newline")
     world.save(SERVICE, "ann", "no lines", "--attribute", "format=git")
     has(ask(world, HOST, code=7).err, f"the item {SERVICE} (ann) does not have git's lines")
 

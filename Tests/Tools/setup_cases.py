@@ -108,12 +108,51 @@ def lines_that_end_as_on_windows_are_lines(world):
         same(world.read(path), text)
 
 
-def git_uses_what_setup_wrote(world):
-    world.write("home/.gitconfig", "[credential]\n\thelper = store\n")
-    has(setup(world, "git", "--yes").out, "displaces the helper store")
+def a_helper_that_git_got_after_setup_is_displaced(world):
+    setup(world, "git", "--yes")
+    written = world.read("home/.gitconfig")
+    world.write("home/.gitconfig", written + "[credential]\n\thelper = store\n")
+    told = setup(world, "git", "--yes").out
+    has(told, "    helper = tokenkeep\n", "displaces the helper store\n")
+    git_asks_us_alone(world)
+    same(setup(world, "git", "--yes").out, "git: is set up already\n")
+    setup(world, "git", "--undo", "--yes")
+    same(world.read("home/.gitconfig"), "[credential]\n\thelper = store\n")
+
+
+def git_asks_us_alone(world):
     world.run("git", "credential", "approve", input="protocol=https\nhost=h\nusername=ann\npassword=p\n\n")
     same(world.load("git:https://h", "ann"), "p")
     assert not os.path.exists(world.path("home/.git-credentials"))
+
+
+def lines_of_setup_that_git_changed_are_named(world):
+    """git config writes into the section that it finds, which is setup's."""
+    path = world.path("home/.gitconfig")
+    message = (f"tokenkeep: the lines of setup in {path} were changed\n"
+               "hint: take them out yourself: they begin with # tokenkeep setup begin\n")
+    for words in (("--add", "credential.helper"), ("--replace-all", "credential.helper")):
+        setup(world, "git", "--yes")
+        world.run("git", "config", "--global", *words, "store")
+        same(setup(world, "git", "--yes", code=6).err, message)
+        os.remove(path)
+    setup(world, "git", "--yes")
+    world.run("git", "config", "--global", "credential.useHttpPath", "true")
+    same(setup(world, "git", "--yes").out, "git: is set up already\n")
+
+
+def a_provider_that_took_the_place_of_ours_is_named(world):
+    world.write("home/.cargo/config.toml", "[net]\n")
+    setup(world, "cargo", "--yes")
+    text = world.read("home/.cargo/config.toml").replace(', "cargo-credential-tokenkeep"', "")
+    world.write("home/.cargo/config.toml", text)
+    has(setup(world, "cargo", "--yes", code=6).err, "config.toml were changed\n")
+
+
+def git_uses_what_setup_wrote(world):
+    world.write("home/.gitconfig", "[credential]\n\thelper = store\n")
+    has(setup(world, "git", "--yes").out, "displaces the helper store")
+    git_asks_us_alone(world)
 
 
 def helpers_of_single_addresses_are_named(world):
@@ -300,4 +339,4 @@ def a_killed_setup_leaves_whole_files(world):
 a_file_of_another_user_is_refused.as_root = True
 nothing_is_made_in_the_home_of_another_user.as_root = True
 a_killed_setup_leaves_whole_files.needs = ["strace"]
-CASES = cases(globals(), setup, files, has, same)
+CASES = cases(globals(), setup, files, git_asks_us_alone, has, same)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import re
+import time
 import urllib.parse
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 import keyring.backend
 from keyring import credentials, errors
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from ._store import Store
 
 ESCAPE = "%:"
+# The attribute by which git's helper, too, orders what was saved within one second.
+SAVED_AFTER = "saved-after"
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 # Older versions of keyring have no class for a credential without a username.
 ANONYMOUS = getattr(credentials, "AnonymousCredential", None)
@@ -88,7 +91,9 @@ class Keyring(keyring.backend.KeyringBackend):
     def set_password(self, service: str, username: str, password: str) -> None:
         """Saves the password, replacing an existing one."""
         try:
-            self._store().save(escaped(service), escaped(username or ""), password)
+            names = escaped(service), escaped(username or "")
+            store = self._store()
+            store.save(*names, password, attributes=_order(store, *names))
         except _errors.Error as error:
             raise _raised(error, errors.PasswordSetError) from error
 
@@ -119,7 +124,7 @@ class Keyring(keyring.backend.KeyringBackend):
     def _newest(self, service: str) -> Optional[credentials.Credential]:
         store = self._store()
         items = store.list(service)
-        own = sorted(items, key=lambda item: item.modified_at or 0, reverse=True)
+        own = sorted(items, key=_saved_at, reverse=True)
         found = self._first(store, service, [item.account for item in own])
         if found is None and items.problem is not None:
             raise items.problem
@@ -161,6 +166,27 @@ class Keyring(keyring.backend.KeyringBackend):
             return float(self.timeout)
         except ValueError:
             raise _errors.Invalid(f"the property timeout is no number of seconds: {self.timeout!r}") from None
+
+
+def _saved_at(item: Item) -> int:
+    """The moment at which an item counts as saved, in milliseconds."""
+    changed = (item.modified_at or 0) * 1000
+    after = item.attributes.get(SAVED_AFTER, "")
+    return max(changed, int(after)) if after.isascii() and after.isdigit() else changed
+
+
+def _order(store: Store, service: str, account: str) -> Optional[Dict[str, str]]:
+    """The attributes of an item that is saved within the second of another account's, or after the clock was set back; None
+    for those that it has."""
+    try:
+        items = list(store.list(service))
+    except _errors.Error:
+        return None
+    latest = max((_saved_at(item) for item in items if item.account != account), default=0)
+    if latest < int(time.time()) * 1000:
+        return None
+    kept = {name: value for item in items if item.account == account for name, value in item.attributes.items()}
+    return {**kept, SAVED_AFTER: str(latest + 1)}
 
 
 def _password(item: Item) -> Optional[str]:

@@ -31,12 +31,23 @@ struct ItemSearch {
 
     /// Finds the items. Asks nobody, and reads no secret.
     func run() throws(TokenKeepError) -> FoundItems {
-        guard let service else { return try module.search(anyOf: [attributes], until: deadline) }
+        guard let service else { return try search([attributes]) }
         let searches = ItemSearch.serviceAttributes.map { attributes.merging([$0: service]) { given, _ in given } }
-        var found = try module.search(anyOf: searches, until: deadline)
+        var found = try search(searches)
         // A given attribute may be one of those.
         found.keep { item in ItemSearch.serviceAttributes.contains { item.attributes[$0] == service } }
         return found
+    }
+
+    private func search(_ searches: [[String: String]]) throws(TokenKeepError) -> FoundItems {
+        do throws(TokenKeepError) {
+            return try module.search(anyOf: searches, until: deadline)
+        } catch {
+            guard error.isAbsence, error.hint == nil else { throw error }
+            throw TokenKeepError(
+                error.status, error.message, module: error.module,
+                hint: "tokenkeep list shows the items of the vault", isAbsence: true)
+        }
     }
 
     /// Reads the secret of an item that the search found.

@@ -10,8 +10,11 @@ struct CargoSettingsFile: ToolSettings {
     func setUp() throws(TokenKeepError) -> SettingsChange? {
         let folder = try CargoSettingsFile.folder()
         let file = try SettingsFile(CargoSettingsFile.path(folder))
-        guard try SettingsBlock.removed(from: file, where: { _ in true }) == nil else { return nil }
         let provider = "cargo-credential-tokenkeep"
+        let names = { (line: String) in line.split(separator: "\"" as Character).contains { $0.hasSuffix(provider) } }
+        guard try SettingsBlock.removed(from: file, where: { isOurs($0) && $0.contains(where: names) }) == nil else {
+            return nil
+        }
         let setting =
             "\(CargoSettingsFile.key) = [\"cargo:token\", \"\(try ToolPlaces.name(of: provider, short: provider))\"]"
         var change: SettingsChange
@@ -31,11 +34,13 @@ struct CargoSettingsFile: ToolSettings {
 
     func undo() throws(TokenKeepError) -> SettingsChange? {
         let file = try SettingsFile(CargoSettingsFile.path(CargoSettingsFile.folder()))
-        let removed = try SettingsBlock.removed(from: file) { lines in
-            let settings = lines.first == "[registry]" ? lines.dropFirst() : lines[...]
-            return settings.count == 1 && settings.last?.hasPrefix("\(CargoSettingsFile.key) = ") == true
-        }
+        let removed = try SettingsBlock.removed(from: file, where: isOurs)
         return removed.map { SettingsChange(file: file, text: $0.text, lines: $0.lines) }
+    }
+
+    private func isOurs(_ lines: [String]) -> Bool {
+        let settings = lines.first == "[registry]" ? lines.dropFirst() : lines[...]
+        return settings.count == 1 && settings.last?.hasPrefix("\(CargoSettingsFile.key) = ") == true
     }
 
     static func folder() throws(TokenKeepError) -> String {

@@ -9,20 +9,35 @@ struct GitSettingsFile: ToolSettings {
 
     func setUp() throws(TokenKeepError) -> SettingsChange? {
         let file = try SettingsFile(GitSettingsFile.path())
-        guard try SettingsBlock.removed(from: file, where: { _ in true }) == nil else { return nil }
+        // git config adds further helpers within the block or after it: they would get every password, too.
+        var rest = file.text
+        if try SettingsBlock.removed(from: file, where: { _ in true }) != nil {
+            guard !GitSettingsFile.isOursAlone(file.text ?? "") else { return nil }
+            rest = try SettingsBlock.removed(from: file, where: GitSettingsFile.isOurs)?.text
+        }
         let helper = try ToolPlaces.name(of: "git-credential-tokenkeep", short: "tokenkeep")
         let lines = ["[credential]", "\thelper =", "\thelper = \(helper)"]
         return SettingsChange(
-            file: file, text: SettingsBlock(lines: lines).appended(to: file.text), lines: lines,
-            notes: GitSettingsFile.notes(file.text ?? ""))
+            file: file, text: SettingsBlock(lines: lines).appended(to: rest), lines: lines,
+            notes: GitSettingsFile.notes(rest ?? ""))
     }
 
     func undo() throws(TokenKeepError) -> SettingsChange? {
         let file = try SettingsFile(GitSettingsFile.path())
-        let removed = try SettingsBlock.removed(from: file) { lines in
-            lines.count == 3 && lines.starts(with: ["[credential]", "\thelper ="]) && lines[2].hasPrefix("\thelper = ")
-        }
+        let removed = try SettingsBlock.removed(from: file, where: GitSettingsFile.isOurs)
         return removed.map { SettingsChange(file: file, text: $0.text, lines: $0.lines) }
+    }
+
+    private static func isOurs(_ lines: [String]) -> Bool {
+        lines.count == 3 && lines.starts(with: ["[credential]", "\thelper ="]) && lines[2].hasPrefix("\thelper = ")
+    }
+
+    /// Whether git asks our helper, and no other one of this file that is not for one address.
+    private static func isOursAlone(_ text: String) -> Bool {
+        let all = helpers(text).filter(\.address.isEmpty).map(\.helper)
+        guard let last = all.last, all.lastIndex(where: \.isEmpty) == all.count - 2 else { return false }
+        let name = last.split(separator: "/" as Character).last ?? ""
+        return ["tokenkeep", "git-credential-tokenkeep"].contains(name)
     }
 
     /// The file that `git config --global` writes.
@@ -36,7 +51,14 @@ struct GitSettingsFile: ToolSettings {
 
     /// A line for each helper in a configuration: displaced, or kept for its address.
     private static func notes(_ text: String) -> [String] {
-        var notes: [String] = []
+        helpers(text).filter { !$0.helper.isEmpty }.map { address, helper in
+            address.isEmpty ? "displaces the helper \(helper)" : "\(address) keeps the helper \(helper) of its own"
+        }
+    }
+
+    /// The helpers of a configuration in their order, each with its address, which is empty for a helper of all addresses.
+    private static func helpers(_ text: String) -> [(address: String, helper: Substring)] {
+        var found: [(address: String, helper: Substring)] = []
         var place: String?
         for line in SettingsFile.lines(of: text) {
             let line = trimmed(line)
@@ -45,15 +67,10 @@ struct GitSettingsFile: ToolSettings {
             } else if let place, let equals = line.firstIndex(of: "="),
                 trimmed(line[..<equals]).lowercased() == "helper"
             {
-                let helper = trimmed(line[line.index(after: equals)...])
-                guard !helper.isEmpty else { continue }
-                let address = place.filter { !"[]\" \t".contains($0) }
-                notes.append(
-                    address.isEmpty
-                        ? "displaces the helper \(helper)" : "\(address) keeps the helper \(helper) of its own")
+                found.append((place.filter { !"[]\" \t".contains($0) }, trimmed(line[line.index(after: equals)...])))
             }
         }
-        return notes
+        return found
     }
 
     private static func trimmed(_ text: Substring) -> Substring {

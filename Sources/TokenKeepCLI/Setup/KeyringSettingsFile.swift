@@ -23,7 +23,7 @@ struct KeyringSettingsFile: ToolSettings {
 
     func setUp() throws(TokenKeepError) -> SettingsChange? {
         let file = try SettingsFile(path())
-        guard try SettingsBlock.removed(from: file, where: { _ in true }) == nil else { return nil }
+        guard try SettingsBlock.removed(from: file, where: isOurs) == nil else { return nil }
         guard ToolPlaces.isOnPath("keyring") else {
             throw TokenKeepError(
                 .unsupported, "the program keyring is not on the PATH, which pip and uv run",
@@ -49,10 +49,12 @@ struct KeyringSettingsFile: ToolSettings {
 
     func undo() throws(TokenKeepError) -> SettingsChange? {
         let file = try SettingsFile(path())
-        let removed = try SettingsBlock.removed(from: file) { lines in
-            lines == [setting] || lines == (section.map { ["[\($0)]"] } ?? []) + [setting]
-        }
+        let removed = try SettingsBlock.removed(from: file, where: isOurs)
         return removed.map { SettingsChange(file: file, text: $0.text, lines: $0.lines) }
+    }
+
+    private func isOurs(_ lines: [String]) -> Bool {
+        lines == [setting] || lines == (section.map { ["[\($0)]"] } ?? []) + [setting]
     }
 
     private func path() throws(TokenKeepError) -> String {

@@ -67,7 +67,7 @@ enum DockerHelper {
     private static func list(_ items: CredentialStore) throws {
         let answer = try JSONValue.object()
         // The newest last: its account is the one that stays.
-        for details in try items.details(ofServicesWith: prefix).sorted(by: CredentialStore.isNewer).reversed() {
+        for details in try items.details(ofServicesWith: prefix).sorted(by: SaveOrder.isNewer).reversed() {
             try answer.set(String(details.name.service.dropFirst(prefix.count)), details.name.account)
         }
         try JSONRequest.write(answer)

@@ -16,7 +16,7 @@ struct GitHelper {
     /// Answers one call. Operations of later versions of git are passed over.
     static func run(_ invocation: inout Invocation) throws {
         invocation.mayPrompt = invocation.mayPrompt && GitSettings.mayPrompt
-        let operation = try invocation.nextWord()
+        let operation = try invocation.requiredWord("the operation")
         if operation == "capability" {
             return try Terminal.write("version 0\ncapability authtype\ncapability state\n")
         }

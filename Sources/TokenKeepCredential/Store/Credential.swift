@@ -32,7 +32,8 @@ struct Credential {
     /// Refuses a secret with a line break or another control character, which the protocol's lines and headers do not carry.
     func checkOneLine() throws(TokenKeepError) {
         guard !secret.hasControlByte else {
-            throw TokenKeepError(.invalid, "the secret of \(title) is not one line of text")
+            throw TokenKeepError(
+                .invalid, "the secret of \(title) is not one line of text", hint: "save it anew with --strip-newline")
         }
     }
 }

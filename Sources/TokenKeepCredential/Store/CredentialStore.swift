@@ -12,6 +12,8 @@ struct CredentialStore {
     /// Opens the store that the command line names.
     init(_ invocation: Invocation, namespace: String? = nil) throws(TokenKeepError) {
         store = try invocation.store(namespace: namespace)
+        // The program ends after this request. The kernel then closes the connections, sooner than an orderly end.
+        _ = Unmanaged.passRetained(store)
         sessionTimeout = invocation.timeoutMilliseconds
     }
 
@@ -44,18 +46,12 @@ struct CredentialStore {
     private func item(of service: String, _ account: String?) throws(TokenKeepError) -> TokenItem? {
         if let account { return try load(service, account) }
         let listing = try listing(service)
-        for details in listing.items.sorted(by: CredentialStore.isNewer) {
+        for details in listing.items.sorted(by: SaveOrder.isNewer) {
             // Another process may have cleared the newest meanwhile.
             if let item = try load(service, details.name.account) { return item }
         }
         if let problem = listing.problem { throw problem }
         return nil
-    }
-
-    /// Whether an item was saved after another; of the same second, in the order of names.
-    static func isNewer(_ left: ItemDetails, _ right: ItemDetails) -> Bool {
-        let times = (left.modifiedAt?.rawValue ?? 0, right.modifiedAt?.rawValue ?? 0)
-        return times.0 == times.1 ? left.name < right.name : times.0 > times.1
     }
 
     private func load(_ service: String, _ account: String) throws(TokenKeepError) -> TokenItem? {
@@ -99,9 +95,11 @@ struct CredentialStore {
         let name = try ItemName(namespace: store.namespace, service: service, account: account)
         if let present = try? store.load(service: service, account: account) {
             if SessionRecord.isRecord(present.secret) { return try keepSession(of: name, given: secret) }
-            let details = present.details
-            if present.secret == secret, details.attributes == attributes, details.expiresAt == expiresAt { return }
+            let isSame = try SaveOrder.removed(from: present.details.attributes) == attributes
+            if isSame, present.secret == secret, present.details.expiresAt == expiresAt { return }
         }
+        let others = try? store.list(service: service, until: store.deadline).items
+        let attributes = try SaveOrder.attributes(attributes, of: name, after: others ?? [])
         _ = try store.save(
             SaveRequest(name: name, secret: secret, attributes: attributes, expiresAt: expiresAt))
     }

@@ -1,4 +1,6 @@
 import CSystemdBus
+import TokenKeepCore
+import TokenKeepKeys
 
 /// The names that the program owns, and the other keyrings of the user.
 extension Provider {
@@ -49,5 +51,15 @@ extension Provider {
         for path in prompts.keys.sorted() { complete(path, isDismissed: true) }
         for input in inputs.values { input.end() }
         for name in [Provider.name, Provider.ownName] { sd_bus_release_name(bus.raw, name) }
+    }
+
+    /// Owns the name by which stores recognise their own vault, also while this program does not answer.
+    func claimName(ofVault identifier: [UInt8]) {
+        let name = ProviderName.ofVault(Hexadecimal.text(identifier))
+        guard name != vaultName else { return }
+        // Without a callback, sd-bus closes the connection if the name is not to be had.
+        if let vaultName { sd_bus_release_name_async(bus.raw, nil, vaultName, { _, _, _ in 1 }, nil) }
+        if let name { sd_bus_request_name_async(bus.raw, nil, name, 0, { _, _, _ in 1 }, nil) }
+        vaultName = name
     }
 }

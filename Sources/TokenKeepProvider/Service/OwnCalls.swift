@@ -6,7 +6,7 @@ import TokenKeepKeys
 
 /// The interface `org.tokenkeep.SecretService1`, by which the program `tokenkeep` reaches the keys of this process.
 extension Provider {
-    static let ownName = "org.tokenkeep.SecretService1"
+    static let ownName = ProviderName.own
     static let ownPath = "/org/tokenkeep/SecretService1"
 
     func handleOwn(_ message: BusMessage) {

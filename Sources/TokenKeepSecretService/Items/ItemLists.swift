@@ -10,11 +10,28 @@ struct ItemLists: ServicePart {
     /// Lists TokenKeep's items of a namespace. The listing's problem is a locked or unreadable item.
     func list(namespace: String, service: String?) throws(TokenKeepError) -> ItemListing {
         let what = service.map { "the items of \($0)" } ?? "the items"
-        let maybeSealed = namespace.isEmpty && service != nil && sealing.mayBeThere
-        let searches = ItemCoding.searches(namespace: namespace, service: service, maybeSealed: maybeSealed)
-        return try list(searches, what) { item throws(TokenKeepError) in
-            try details(of: item, namespace: namespace, service: service)
+        let searches = ItemLists.searches(namespace: namespace, service: service, sealing)
+        var paths: [ItemName: [ObjectPath]] = [:]
+        let listing = try list(searches, what) { item throws(TokenKeepError) in
+            let details = try details(of: item, namespace: namespace, service: service)
+            if let name = details?.name { paths[name, default: []].append(item.path) }
+            return details
         }
+        if service != nil { notePaths(paths) }
+        return listing
+    }
+
+    /// Notes the paths of items without copies: a load that follows need not search first.
+    private func notePaths(_ found: [ItemName: [ObjectPath]]) {
+        for (name, paths) in found where paths.count == 1 && link.paths[name] == nil {
+            link.paths[name] = PathCache.Entry(path: paths[0])
+        }
+    }
+
+    /// The searches that together find what ``list(namespace:service:)`` lists.
+    static func searches(namespace: String, service: String?, _ sealing: ItemSealing) -> [[String: String]] {
+        let maybeSealed = namespace.isEmpty && service != nil && sealing.mayBeThere
+        return ItemCoding.searches(namespace: namespace, service: service, maybeSealed: maybeSealed)
     }
 
     /// The names of the items that a vault sealed, in every namespace, as far as they are readable.

@@ -1,35 +1,42 @@
 import TokenKeepCore
 
-/// The search for a call's item, sent while the service opens the session of a new link.
+/// The searches of a call, sent while a new link is made.
 ///
-/// A program that makes a single call then waits for the session and the search at the same time.
+/// The service answers them while libsecret makes the keys of the session. A program that makes a single call then
+/// waits for the session and the searches at the same time.
 final class EarlySearch {
-    private let name: ItemName
-    private let sealing: ItemSealing
-    /// The attributes of each search that was sent.
-    private var searches: [[String: String]] = []
+    private let searches: [[String: String]]
+    private let asksCollection: Bool
     private var sent: [BusConnection.Sent]?
     private var replies: [Reply]?
+    private var lockReply: Reply?
 
-    init(for name: ItemName, _ sealing: ItemSealing) {
-        self.name = name
-        self.sealing = sealing
+    /// - Parameters:
+    ///   - searches: the attributes of each search.
+    ///   - asksCollection: whether to ask too if the default collection is locked.
+    init(_ searches: [[String: String]], asksCollection: Bool = false) {
+        self.searches = searches
+        self.asksCollection = asksCollection
     }
 
-    /// Sends the search. Does nothing if the search was sent already, for example because the session is requested
-    /// again.
+    /// The search for an item.
+    convenience init(for name: ItemName, _ sealing: ItemSealing) { self.init(sealing.searches(for: name)) }
+
+    /// Sends the calls.
     func start(over connection: BusConnection, of owner: String) {
-        guard sent == nil else { return }
-        searches = sealing.searches(for: name)
-        sent = connection.start(searches.map { ItemSearch.searchItems($0, of: owner) })
+        var calls = searches.map { ItemSearch.searchItems($0, of: owner) }
+        if asksCollection { calls.append(KeyringLocks.isDefaultCollectionLocked(of: owner)) }
+        sent = connection.start(calls)
     }
 
-    /// Waits for the replies. Must run in the context in which the search was sent.
+    /// Waits for the replies. Must run in the context in which the calls were sent.
     func finish(
         over connection: BusConnection, in context: borrowing MainContext, until deadline: Deadline
     ) throws(TokenKeepError) {
         guard let sent else { return }
-        replies = try connection.replies(to: sent, in: context, until: deadline)
+        var replies = try connection.replies(to: sent, in: context, until: deadline)
+        if asksCollection { lockReply = replies.popLast() }
+        self.replies = replies
     }
 
     func cancel(over connection: BusConnection) { connection.cancel(sent ?? []) }
@@ -38,5 +45,11 @@ final class EarlySearch {
     func take(_ searches: [[String: String]]) -> [Reply]? {
         defer { replies = nil }
         return searches == self.searches ? replies : nil
+    }
+
+    /// Takes the reply about the default collection. A second call returns nil.
+    func takeLockReply() -> Reply? {
+        defer { lockReply = nil }
+        return lockReply
     }
 }

@@ -72,15 +72,24 @@ struct KeyringLocks: ServicePart {
 
     /// Whether the default collection, which gets new items, is locked.
     func isDefaultCollectionLocked(for subject: String) throws(TokenKeepError) -> Bool {
-        let reply = try exchange(
-            properties(
-                .defaultCollection, "Get", [.string(ServiceCall.collectionInterface), .string("Locked")],
-                answerType: "(v)"))
+        let reply: Reply
+        if let early = whole.early?.takeLockReply() {
+            reply = early
+        } else {
+            reply = try exchange(KeyringLocks.isDefaultCollectionLocked(of: link.owner))
+        }
         if try lacksDefaultCollection(reply) { throw KeyringLocks.noDefaultCollection }
         guard case .answer(let body) = reply, let isLocked = body[0].content?.boolean else {
             throw ServiceFailure.error(reply, "find", subject)
         }
         return isLocked
+    }
+
+    /// The call that asks a service whether its default collection is locked.
+    static func isDefaultCollectionLocked(of owner: String) -> MethodCall {
+        MethodCall(
+            destination: owner, path: .defaultCollection, interface: "org.freedesktop.DBus.Properties", member: "Get",
+            body: .tuple([.string(ServiceCall.collectionInterface), .string("Locked")]), answerType: "(v)")
     }
 
     static let noDefaultCollection = TokenKeepError(

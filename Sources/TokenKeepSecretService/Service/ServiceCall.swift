@@ -13,7 +13,7 @@ struct ServiceCall {
     let module: String
     /// Whether the session's key may be wrong, so that the call is tried again with a new session.
     let doubt: SessionDoubt
-    /// The search for the call's item that was sent together with the request for the session; nil if it was not sent.
+    /// The call's first searches, sent before the request for the session; nil if they were not sent.
     var early: EarlySearch?
 
     static let itemInterface = "org.freedesktop.Secret.Item"

@@ -62,9 +62,11 @@ final class ServiceLink: @unchecked Sendable {
         until deadline: Deadline
     ) throws(TokenKeepError) {
         self.connection = connection
-        let found = try ServiceOwner.find(over: connection, until: deadline)
+        let found = try ServiceOwner.find(over: connection, ownVault: ownVault, until: deadline)
         owner = found.name
         connection.watch.use(owner: owner, tells: found.tells)
+        // A provider of this vault that does not answer must not count as a service that missed a change.
+        if found.isOwnVault { throw ServiceOwner.ownVault }
         if found.isProvider, let ownVault,
             try ServiceOwner.vaultID(of: owner, over: connection, until: deadline) == ownVault
         {
@@ -110,7 +112,7 @@ final class ServiceLink: @unchecked Sendable {
 
     private static func openSession(
         _ service: OpaquePointer, _ context: borrowing MainContext, of owner: String, over connection: BusConnection,
-        until deadline: Deadline, whenAsked: () -> Void
+        until deadline: Deadline, whenReady: () -> Void
     ) throws(TokenKeepError) -> ObjectPath {
         let isInitialised = try complete(context, until: deadline, connection, owner) { pending in
             glib.pointee.g_async_initable_init_async(
@@ -120,11 +122,11 @@ final class ServiceLink: @unchecked Sendable {
         }
         // KWallet before 6.25 refuses a client key that begins with a zero byte. A second attempt has new keys.
         var hasSession = false
+        if isInitialised { whenReady() }
         for _ in 0..<2 where isInitialised && !hasSession {
             hasSession = try complete(context, until: deadline, connection, owner) { pending in
                 glib.pointee.secret_service_ensure_session(
                     service, pending.cancellable, pendingCallback, pending.callbackData)
-                whenAsked()
             } finish: { result, error in
                 glib.pointee.secret_service_ensure_session_finish(service, result, error)
             }

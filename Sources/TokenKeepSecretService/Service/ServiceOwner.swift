@@ -9,7 +9,7 @@ enum ServiceOwner {
     private static let telling = "org.gnome.keyring"
 
     /// The bus name that a provider of a vault owns, too.
-    static let provider = "org.tokenkeep.SecretService1"
+    static let provider = ProviderName.own
 
     /// The service on the bus.
     struct Found {
@@ -19,6 +19,8 @@ enum ServiceOwner {
         let tells: Bool
         /// Whether the service is `tokenkeep-secret-service`, which serves this vault or another vault.
         let isProvider: Bool
+        /// Whether the service owns the name for the provider of this store's vault.
+        let isOwnVault: Bool
     }
 
     /// The identifier of the vault that a provider serves; nil if the provider does not tell.
@@ -47,16 +49,19 @@ enum ServiceOwner {
     ///
     /// If no service runs, the bus starts one if it can.
     ///
+    /// - Parameter ownVault: the identifier of this store's vault; nil without a vault.
     /// - Throws: ``Status/unavailable``, as an absence, if nothing owns the name and nothing can be started;
     ///   ``Status/timedOut``.
     static func find(
-        over connection: BusConnection, until deadline: Deadline
+        over connection: BusConnection, ownVault: String?, until deadline: Deadline
     ) throws(TokenKeepError) -> Found {
-        let getOwners = [provider, telling, BusWatch.serviceName].map {
+        // The service's name first: a provider requests its other names before that one.
+        let names = [BusWatch.serviceName, telling, provider, ownVault.flatMap(ProviderName.ofVault)]
+        let getOwners = names.compactMap(\.self).map {
             ask("GetNameOwner", .tuple([.string($0)]), answerType: "(s)")
         }
         let replies = try exchangeWithRules(getOwners, over: connection, until: deadline)
-        if let owner = owner(replies) { return owner }
+        if let owner = owner(replies.suffix(getOwners.count)) { return owner }
         let start = ask(
             "StartServiceByName", .tuple([.string(BusWatch.serviceName), .number(0)]), answerType: "(u)")
         let started = try connection.exchange(start, until: deadline)
@@ -93,12 +98,14 @@ enum ServiceOwner {
         }
     }
 
-    /// Reads the last three replies: the owners of ``provider`` and ``telling``, and the owner of the service's name.
-    private static func owner(_ replies: [Reply]) -> Found? {
-        let names = replies.suffix(3).map(text)
-        return names.last.flatMap { $0 }.map { name in
-            Found(name: name, tells: names.dropLast().last == name, isProvider: names.count == 3 && names.first == name)
-        }
+    /// Reads the owners of the service's name, of ``telling``, of ``provider`` and, if it was asked for, of the own
+    /// vault's name.
+    private static func owner(_ replies: some Sequence<Reply>) -> Found? {
+        let names = replies.map(text)
+        guard names.count >= 3, let name = names[0] else { return nil }
+        return Found(
+            name: name, tells: names[1] == name, isProvider: names[2] == name,
+            isOwnVault: names.count > 3 && names[3] == name)
     }
 
     /// Whether the service's owner also owns the bus name `name`.
