@@ -1,4 +1,4 @@
-/* What a call and a stream have in common. */
+/* The options of libcurl that calls and streams share. */
 #ifndef TOKENKEEP_LINK_OPTIONS_H
 #define TOKENKEEP_LINK_OPTIONS_H
 

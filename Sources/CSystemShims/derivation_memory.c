@@ -33,8 +33,8 @@ int tokenkeep_derivation_memory_map(size_t stack_length, struct derivation_memor
         tokenkeep_derivation_memory_unmap(memory);
         return error;
     }
-    /* Failures of both are ignored. WIPEONFORK does not cover the stack: glibc writes to its upper end in
-     * a child. */
+    /* Failures of mlock and madvise are ignored. WIPEONFORK does not cover the stack: glibc writes to its
+     * upper end in a child. */
     (void)mlock(memory->stack, stack_length + secrets);
     (void)madvise(memory->secrets, secrets, MADV_WIPEONFORK);
     return 0;

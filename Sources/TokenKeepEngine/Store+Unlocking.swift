@@ -126,9 +126,9 @@ extension Store {
         let given = ProtectionRequirements(dispatcher: dispatcher, sealer: VaultSealer(records))
             .protection(of: level, flags)
         guard level.needsDevice, let vault = try records.open(),
-            let note = records.opener.residentKeys.devices.anchorRemark(of: vault)
+            let remark = records.opener.residentKeys.devices.anchorRemark(of: vault)
         else { return given }
-        return given.noting(note, for: .diskTheft)
+        return given.adding(remark: remark, for: .diskTheft)
     }
 
     /// Copies of the keys for items of these levels, to be used even after the vault is locked (a lease).

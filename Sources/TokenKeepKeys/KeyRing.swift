@@ -19,7 +19,7 @@ package struct KeyRing: Sendable {
     package var names: SecretBytes { base.names }
     /// The key that encrypts the part of a record that is readable while the vault is locked.
     ///
-    /// This key also encrypts the vault's notes about items that the vault sealed (encrypted) for other modules.
+    /// This key also encrypts the records' lists of sealed copies in other modules.
     package var states: SecretBytes { base.states }
     /// The key that encrypts the files about sessions (signed-in accounts).
     package var sessions: SecretBytes { base.sessions }

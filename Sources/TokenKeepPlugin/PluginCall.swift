@@ -13,13 +13,13 @@ final class PluginCall: Sendable {
         var expected = Expected.handle
         var hasWords = false
         var words: String?
-        var notes: [String] = []
+        var remarks: [String] = []
         var items: [AnsweredItem] = []
         var fault: TokenKeepError?
     }
 
     private static let mostItems = 100_000
-    private static let mostNotes = 32
+    private static let mostRemarks = 32
 
     let deadline: Deadline
     let promptsAllowed: Bool
@@ -60,8 +60,9 @@ final class PluginCall: Sendable {
         }
     }
 
-    func note(_ text: String) {
-        told.withLock { if $0.notes.count < PluginCall.mostNotes { $0.notes.append(text) } }
+    /// Adds a remark on the module's condition. Later remarks are dropped once there are ``mostRemarks``.
+    func addRemark(_ text: String) {
+        told.withLock { if $0.remarks.count < PluginCall.mostRemarks { $0.remarks.append(text) } }
     }
 
     /// Stores the item that `read` returns, or its error. `read` learns whether the secret is wanted.
@@ -79,7 +80,8 @@ final class PluginCall: Sendable {
         }
     }
 
-    var notes: [String] { told.withLock { $0.notes } }
+    /// The remarks on the module's condition.
+    var remarks: [String] { told.withLock { $0.remarks } }
 
     /// The items of the module's answer.
     ///

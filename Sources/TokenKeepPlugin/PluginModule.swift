@@ -147,8 +147,8 @@ package final class PluginModule: BasicModule {
     package func report(_ call: CallContext) -> ModuleReport {
         let place = "the \(setting.file.kind.rawValue) \(setting.file.path)"
         do throws(TokenKeepError) {
-            let notes = try ask(call) { (transport, call) throws(TokenKeepError) in try transport.report(call) }
-            return ModuleReport(module: name, place: place, notes: notes)
+            let remarks = try ask(call) { (transport, call) throws(TokenKeepError) in try transport.report(call) }
+            return ModuleReport(module: name, place: place, remarks: remarks)
         } catch {
             return ModuleReport(module: name, problem: error, place: place)
         }

@@ -39,7 +39,7 @@ protocol PluginTransport: Sendable {
     /// Does the work that needs the user.
     func prepare(_ call: PluginCall) throws(TokenKeepError)
 
-    /// Notes on the module's condition, one line each.
+    /// The module's remarks on its condition, one line each.
     func report(_ call: PluginCall) throws(TokenKeepError) -> [String]
 
     /// Releases resources that the next call can make again.

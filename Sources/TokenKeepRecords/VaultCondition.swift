@@ -8,24 +8,24 @@ struct VaultCondition {
     /// Describes the vault's condition.
     ///
     /// - Throws: the reason why the vault cannot be used.
-    func notes() throws(TokenKeepError) -> [String] {
+    func remarks() throws(TokenKeepError) -> [String] {
         records.opener.residentKeys.removal.dropKeysOfLostVaults()
         guard let vault = try records.open() else {
             try records.checkMaking()
             return ["not made yet: the first save makes it"]
         }
         try records.testify(vault)
-        var notes = lockNotes(vault.keys)
+        var remarks = lockRemarks(vault.keys)
         for name in try HeaderFiles.missing(in: vault.era) {
-            notes.append("\(name), one of two copies of the keys, is missing")
+            remarks.append("\(name), one of two copies of the keys, is missing")
         }
         let setAside = try VaultFiles.countSetAside(in: vault.records)
-        if setAside > 0 { notes.append("unreadable records that were set aside: \(setAside)") }
-        return notes
+        if setAside > 0 { remarks.append("unreadable records that were set aside: \(setAside)") }
+        return remarks
     }
 
     /// Describes the device that the vault is bound to.
-    private func deviceNotes(_ keys: KeyRing) -> [String] {
+    private func deviceRemarks(_ keys: KeyRing) -> [String] {
         guard let device = keys.header.device else { return [] }
         let fault = records.opener.residentKeys.devices.fault(of: device)
         let bound = "bound to this device (\(device.provider.word))"
@@ -34,20 +34,20 @@ struct VaultCondition {
     }
 
     /// Describes whether the vault has a password and is locked.
-    private func lockNotes(_ keys: KeyRing) -> [String] {
-        var notes: [String] = []
+    private func lockRemarks(_ keys: KeyRing) -> [String] {
+        var remarks: [String] = []
         if keys.header.hasPassword {
             let isOpen = keys.isOpen(.level(.afterFirstUnlock))
             let all = keys.isOpen(.level(.whenUnlocked)) ? "" : " but for items of the level when-unlocked"
-            notes.append("protected by a password; \(isOpen ? "unlocked\(all)" : "locked")")
+            remarks.append("protected by a password; \(isOpen ? "unlocked\(all)" : "locked")")
         } else {
-            notes.append("protected from other users; not from who has the disk (no password)")
+            remarks.append("protected from other users; not from who has the disk (no password)")
         }
-        notes += deviceNotes(keys)
+        remarks += deviceRemarks(keys)
         if keys.header.hasRetiringKeys {
             let command = keys.header.hasPassword ? "unlock" : "sync"
-            notes.append("other modules hold items under older keys: tokenkeep \(command) seals them anew")
+            remarks.append("other modules hold items under older keys: tokenkeep \(command) seals them anew")
         }
-        return notes
+        return remarks
     }
 }

@@ -105,7 +105,7 @@ public final class VaultModule: BasicModule {
     public func report(_ call: CallContext) -> ModuleReport {
         let place = (try? records.opener.path()) ?? "unknown"
         do throws(TokenKeepError) {
-            return ModuleReport(module: name, place: place, notes: try VaultCondition(records: records).notes())
+            return ModuleReport(module: name, place: place, remarks: try VaultCondition(records: records).remarks())
         } catch {
             return ModuleReport(module: name, problem: error, place: place)
         }

@@ -207,11 +207,11 @@ public final class SecretServiceModule: BasicModule {
             }
             return ModuleReport(
                 module: name, place: place,
-                notes: [isLocked ? "the default keyring is locked" : "the default keyring is open"])
+                remarks: [isLocked ? "the default keyring is locked" : "the default keyring is open"])
         } catch {
             guard !error.isOwnVault else {
                 return ModuleReport(
-                    module: name, place: place, notes: ["it serves this vault: its items are the vault's"])
+                    module: name, place: place, remarks: ["it serves this vault: its items are the vault's"])
             }
             return ModuleReport(module: name, problem: error, place: place)
         }

@@ -45,7 +45,7 @@ package struct PasswordSource: Sendable {
         }
     }
 
-    /// Puts nothing in the place of standard input, which was read to its end.
+    /// Replaces standard input, which was read to its end, by /dev/null.
     package static func hideStandardInput() {
         let nothing = open("/dev/null", O_RDONLY | O_CLOEXEC)
         guard nothing >= 0 else { return }

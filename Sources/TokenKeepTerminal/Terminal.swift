@@ -59,7 +59,7 @@ package enum Terminal {
         return "no key can stay in the kernel here; unlock the vault for one command: tokenkeep run -- COMMAND"
     }
 
-    /// Prints a note about an event or an unexpected outcome that is no error.
+    /// Prints a line about an event or an unexpected outcome that is no error.
     package static func explain(_ text: String, hint: String? = nil) {
         say("tokenkeep: \(text)", hint: hint)
     }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What programs and modules were compiled with still holds: types and functions as in baseline.abi, numbers as in
+# Programs and modules compiled with an earlier header still work: types and functions as in baseline.abi, numbers as in
 # constants.txt. Any difference fails until the baseline is changed in the same commit, which a reviewer sees.
 #
 # Usage: check-abi.sh INCLUDE-DIRECTORY [--update]

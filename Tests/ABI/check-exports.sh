@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the headers declare, what symbols.txt lists and what the library exports are the same.
+# The headers, symbols.txt and the library's exports name the same functions.
 #
 # Usage: check-exports.sh LIBRARY INCLUDE-DIRECTORY
 set -eu

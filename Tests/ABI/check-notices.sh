@@ -39,7 +39,7 @@ check "each file with a licence is named" "" \
     "$(cd "$notices" && ls | grep -vxF -e parts.txt -e linked.txt | while read -r file; do
         grep -q " $file\$" parts.txt || echo "$file"
     done)"
-# What the Debian packages say of copyrights.
+# debian/copyright, which the Debian packages install, names each part.
 check "debian/copyright names each part" "" \
     "$(sed '/^#/d; s/ .*//' "$notices/parts.txt" | while read -r part; do grep -qF " $part" "$root/debian/copyright" || echo "$part"; done)"
 exit $result

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an item carries: label, attributes, level, expiry, dates; how long it lives; what errors and constants
+/* The parts of an item: label, attributes, level, expiry, dates; how long it lives; what errors and constants
  * say. */
 #include "store_test.h"
 #include <time.h>

@@ -74,7 +74,7 @@ static void the_report_refuses_what_cannot_be(void) {
     tokenkeep_protection_free(protection);
 }
 
-/* What a prompt saw, and what it answers. */
+/* The last prompt's arguments, and the answers for the next prompts. */
 struct prompts {
     const char *answers[4];
     int asked;

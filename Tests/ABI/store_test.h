@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the programs here share: a store of the stack under test, and calls in one line. */
+/* Shared by the programs of this folder: a store of the stack under test, and calls in one line. */
 #ifndef TOKENKEEP_TESTS_STORE_TEST_H
 #define TOKENKEEP_TESTS_STORE_TEST_H
 

@@ -163,7 +163,7 @@ static void clearing_a_service_counts(void) {
 }
 
 /* A bus that never answers may have items: from then on its absence is an outage. */
-static void use_a_silent_bus(tokenkeep_store *owing) {
+static void use_a_silent_bus(tokenkeep_store *offline) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     char bus[sizeof address.sun_path + 16];
     const char *before = getenv("DBUS_SESSION_BUS_ADDRESS");
@@ -173,7 +173,7 @@ static void use_a_silent_bus(tokenkeep_store *owing) {
     snprintf(bus, sizeof bus, "unix:path=%s", address.sun_path);
     CHECK(bind(listener, (struct sockaddr *)&address, sizeof address) == 0 && listen(listener, 1) == 0);
     setenv("DBUS_SESSION_BUS_ADDRESS", bus, 1);
-    CHECK_NUMBER(TOKENKEEP_TIMED_OUT, load_status(owing, "owed", "nobody"));
+    CHECK_NUMBER(TOKENKEEP_TIMED_OUT, load_status(offline, "pending", "nobody"));
     if (kept)
         setenv("DBUS_SESSION_BUS_ADDRESS", kept, 1);
     else
@@ -183,31 +183,31 @@ static void use_a_silent_bus(tokenkeep_store *owing) {
     unlink(address.sun_path);
 }
 
-/* No bus is there: what is saved is owed. */
-static void syncing_counts_what_is_owed(void) {
+/* There is no bus: each save is a pending write. */
+static void syncing_counts_pending_writes(void) {
     tokenkeep_open_options options = TOKENKEEP_OPEN_OPTIONS_INIT;
-    tokenkeep_store *owing = NULL;
+    tokenkeep_store *offline = NULL;
     size_t drained = 7, left = 7;
     CHECK_STATUS(TOKENKEEP_OK, tokenkeep_sync(store, &drained, &left, &error));
     CHECK(drained == 0 && left == 0);
     options.stack_text = "any sufficient secret-service\nany required vault";
-    options.name_space = "owing";
+    options.name_space = "offline";
     options.timeout_ms = PASSED_LIMIT_MS;
-    if (!CHECK(tokenkeep_open(&options, &owing, NULL) == TOKENKEEP_OK && begin_passing_limits())) {
+    if (!CHECK(tokenkeep_open(&options, &offline, NULL) == TOKENKEEP_OK && begin_passing_limits())) {
         return;
     }
-    use_a_silent_bus(owing);
-    CHECK_NUMBER(TOKENKEEP_OK, save_text(owing, "owed", "a", "x", NULL));
-    CHECK_NUMBER(TOKENKEEP_OK, save_text(owing, "owed", "b", "x", NULL));
-    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_sync(owing, &drained, &left, &error));
+    use_a_silent_bus(offline);
+    CHECK_NUMBER(TOKENKEEP_OK, save_text(offline, "pending", "a", "x", NULL));
+    CHECK_NUMBER(TOKENKEEP_OK, save_text(offline, "pending", "b", "x", NULL));
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_sync(offline, &drained, &left, &error));
     CHECK_NUMBER(0, drained);
     CHECK_NUMBER(2, left);
-    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_sync(owing, NULL, NULL, &error));
-    /* Another stack owes nothing of it. */
+    CHECK_STATUS(TOKENKEEP_OK, tokenkeep_sync(offline, NULL, NULL, &error));
+    /* Another stack has no pending writes. */
     CHECK_STATUS(TOKENKEEP_OK, tokenkeep_sync(store, &drained, &left, &error));
     CHECK(drained == 0 && left == 0);
     end_passing_limits();
-    tokenkeep_close(owing);
+    tokenkeep_close(offline);
 }
 
 int main(void) {
@@ -220,7 +220,7 @@ int main(void) {
     RUN(a_list_of_nothing_is_empty);
     RUN(all_services_are_listed_in_order);
     RUN(clearing_a_service_counts);
-    RUN(syncing_counts_what_is_owed);
+    RUN(syncing_counts_pending_writes);
     tokenkeep_close(store);
     return check_result();
 }

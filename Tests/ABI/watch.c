@@ -115,7 +115,7 @@ static int change_a_lot(void) {
     return 0;
 }
 
-/* What an observer believes who knows nothing but the events; -1 after one without a name. */
+/* The items as an observer counts them from events alone; -1 after an event without a name. */
 static int believed[accounts];
 
 static size_t note_events(tokenkeep_watch *watch) {

@@ -1,4 +1,4 @@
-/* What holds for all combinations of facts. */
+/* Properties that hold for all combinations of facts. */
 #include "lock_rules.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Does nothing, but linked to libsecret: what its users pay before their first call. */
+/* Does nothing, but linked to libsecret: the cost for its users before their first call. */
 #include <libsecret/secret.h>
 
 int main(void) {

@@ -1,4 +1,4 @@
-# What the scenarios of doctor share: the program with few tools, and with a root of the system of the scenario's own.
+# Shared by the scenarios of doctor: the program with few tools, and with a root of the system of the scenario's own.
 mkdir -p bin root
 # borrow TOOL: a script that runs a tool of the system. Never a link: a scenario that writes a tool of its own to the same path
 # would write to the system's.

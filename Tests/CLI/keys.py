@@ -130,7 +130,7 @@ def fill(command, but=0):
     # This process's keyring goes with it, so the command runs below it.
     made = 0
     add(b"filler", PROCESS)
-    # What ended processes had is collected later, and counts until then.
+    # The kernel frees keys of ended processes later, and counts these keys until then.
     deadline = time.monotonic() + 300
     while but > 0 and free_keys() < 150 and time.monotonic() < deadline:
         pass

@@ -1,4 +1,4 @@
-# What the scenarios share. WORK is the scenario's own directory, TOKENKEEP the program.
+# Shared by all scenarios. WORK is the scenario's own directory, TOKENKEEP the program.
 
 # Says what the following lines are about.
 title() { printf '\n## %s\n' "$*"; }

@@ -1,4 +1,4 @@
-# What scenarios of devices share: software TPMs, restarts, machines with a machine key, and programs in other hands.
+# Shared by the scenarios of devices: software TPMs, restarts, machines with a machine key, and programs in other hands.
 program=$TOKENKEEP
 tools=()
 trap 'kill -CONT "${tools[@]}" 2>/dev/null; kill "${tools[@]}" 2>/dev/null' EXIT

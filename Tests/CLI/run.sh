@@ -32,7 +32,7 @@ jobs=${TOKENKEEP_JOBS:-3}
 mkdir "$base/results"
 skipped=0
 
-# What differs from run to run: places, times, versions, who runs it.
+# Parts of the output that differ from run to run: places, times, versions, who runs it.
 mask() {
     sed -E \
         -e "s|$work|WORK|g; s|$program|TOKENKEEP|g; s|$here|HERE|g" \

@@ -1,4 +1,4 @@
-# What the scenarios of sign-ins on a terminal share: the server with three providers, and the steps of a browser elsewhere.
+# Shared by the scenarios of sign-ins on a terminal: the server with three providers, and the steps of a browser elsewhere.
 export XDG_CACHE_HOME="$WORK/cache"
 serve
 https="https://127.0.0.1:$(port https)"

@@ -1,5 +1,5 @@
 # needs: mount
-# Who does not get at a secret, and what the report says of it.
+# Adversaries that do not get a secret, and the report of protection for each.
 cp "$TOKENKEEP" "$WORK/tmp/tokenkeep" && chmod 755 "$WORK" "$WORK/tmp" "$WORK/tmp/tokenkeep"
 # A user whose quota of keys is this run's own.
 other=$((100000 + $$))

@@ -1,4 +1,4 @@
-# What doctor says about the vault, the login and what surrounds the process. The bus: t_doctor_bus; tools: t_doctor_tools.
+# Findings of doctor about the vault, the login and what surrounds the process. The bus: t_doctor_bus; tools: t_doctor_tools.
 . "$HERE/doctor.sh"
 
 title "nothing is here yet"
@@ -43,7 +43,7 @@ doctor records
 title "a pending write, which the keyring missed"
 printf 'any sufficient secret-service\nany required vault\n' >config/tokenkeep/stack.d/default.conf
 use_service 'default'
-printf owed | DBUS_SESSION_BUS_ADDRESS=unix:path=/nonexistent run save example.com bob
+printf pending | DBUS_SESSION_BUS_ADDRESS=unix:path=/nonexistent run save example.com bob
 doctor stack bus pending
 echo "any required vault" >config/tokenkeep/stack.d/default.conf
 

@@ -1,6 +1,6 @@
 # needs: keyring
 # slowness: 12
-# What doctor says about the message bus and the keyring on it.
+# Findings of doctor about the message bus and the keyring on it.
 . "$HERE/doctor.sh"
 export XDG_DATA_DIRS=$WORK/none
 printf 'any sufficient secret-service\nany required vault\n' >config/tokenkeep/stack.d/default.conf

@@ -1,5 +1,5 @@
 # needs: mount strace machine-faults
-# What doctor says about file systems, the kernel's keyring and memory.
+# Findings of doctor about file systems, the kernel's keyring and memory.
 if [ -z "${INSIDE-}" ]; then
     exec env INSIDE=yes unshare -m bash -u -c '. "$HERE/lib.sh"; . "$HERE/t_doctor_faults.sh"'
 fi

@@ -1,4 +1,4 @@
-# What doctor says about the helpers of git, docker, cargo and Python, and about files of plain tokens.
+# Findings of doctor about the helpers of git, docker, cargo and Python, and about files of plain tokens.
 # slowness: 12
 . "$HERE/doctor.sh"
 helper=${TOKENKEEP%/*}/tokenkeep-credential

@@ -1,4 +1,4 @@
-# What the program shows about logins, and the calls of the PAM module. Tests/Login has the module itself.
+# The program's report of logins, and the calls of the PAM module. Tests/Login has the module itself.
 title "the calls of the PAM module are not shown"
 run login --help
 run login status --help

@@ -7,7 +7,7 @@ echo "${TOKENKEEP_PURPOSE} $token" >>requests
 number=$(cat number)
 if [ "$token" != "refresh-$number" ]; then echo '{"error":"invalid_grant"}'; exit; fi
 number=$((number + 1)); echo "$number" >number
-# What happens while the server is asked.
+# Changes of the clocks while the server is asked.
 [ ! -e meanwhile ] || sh ./meanwhile
 printf '{"access_token":"access-%s","expires_in":3600,"refresh_token":"refresh-%s"}' "$number" "$number"
 SCRIPT

@@ -1,4 +1,4 @@
-# What a logout says about the tokens that the server may still take.
+# Warnings of a logout about tokens that the server may still accept.
 begin() { printf '{"access_token":"a","refresh_token":"r","expires_in":3600}' | "$TOKENKEEP" session begin "$@"; }
 
 title "the same about more than five accounts is said once"

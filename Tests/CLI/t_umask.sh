@@ -1,5 +1,5 @@
 # needs: root
-# The program as another user, whom modes concern, and who must be able to read it.
+# Runs the program as another user than root: modes bind this user, who must be able to read the program.
 cp "$TOKENKEEP" "$WORK/tmp/tokenkeep" && chmod 755 "$WORK" "$WORK/tmp" "$WORK/tmp/tokenkeep"
 printf '#!/bin/sh\numask "$UMASK"\nexec setpriv --reuid=65534 --regid=65534 --clear-groups %s "$@"\n' \
     "$WORK/tmp/tokenkeep" >"$WORK/tmp/as_nobody"

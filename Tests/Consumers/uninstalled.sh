@@ -17,7 +17,7 @@ is() {
         failed=$((failed + 1))
     fi
 }
-# What is below a directory, of the given kinds.
+# Lists the entries below a directory, of the given kinds.
 below() { (cd "$1" && shift && find . -mindepth 1 "$@" | sort | tr '\n' ' '); }
 
 for destination in "" "$work/package"; do

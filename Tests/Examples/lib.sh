@@ -1,4 +1,4 @@
-# What run.sh and packages.sh share. Sourced with $prefix and $here.
+# Shared by run.sh and packages.sh. Sourced with $prefix and $here.
 examples=$(cd "$here/../../examples" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

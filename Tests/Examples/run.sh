@@ -69,7 +69,7 @@ done
 export LD_LIBRARY_PATH="$libraries" # the prefix is not one that the loader knows
 run_c "pkg-config:" "$work/pkg-config"
 
-# What another program stored, in a keyring of a session of its own.
+# Items of another program, in a keyring of a session of its own.
 cat >"$work/bus.conf" <<'END'
 <busconfig><type>session</type><listen>unix:tmpdir=/tmp</listen><policy context="default">
 <allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>

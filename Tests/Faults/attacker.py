@@ -26,7 +26,7 @@ ANN = ItemPlan("s", "ann", b"a token of the attacker's", level=1)
 LATER = "a token that is saved after the attack"
 TOKENS = '{"access_token":"access-of-eve","refresh_token":"refresh-of-eve","expires_in":3600}'
 OK, NOT_FOUND, LOCKED, NO_PASSWORD, DENIED, CORRUPT = 0, 1, 3, 4, 5, 7
-# What the user changes to when he hears that somebody may know his password.
+# The user's next password, after he hears that somebody may know the present one.
 NEXT = "the next one"
 SCENARIOS = []
 # What every process writes, and what says nothing.
@@ -237,7 +237,7 @@ def a_forged_state_beside_a_keyring(world, right):
             assert keyring.look_up(account) == "", f"the keyring got the item of {account}"
 
 
-# What the forged note says of the session, and the words beside its provider.
+# The fields of the forged note, and the words beside its provider.
 NOTES = {
     "user": {"state": 4, "expires_at": 1, "level": 2},
     "guest": {"kind": 2, "state": 3, "expires_at": 1, "level": 2},

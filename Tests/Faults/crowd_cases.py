@@ -1,6 +1,6 @@
 """Many processes, some without a bus, on one item of a real gnome-keyring."""
 from faults import PATIENCE, case
-from keyring_cases import Keyring, settle, without_bus
+from keyring_cases import Keyring, drain, without_bus
 
 OPERATIONS = 200
 
@@ -27,7 +27,7 @@ def check_history(operations):
             if other.end >= load.start:
                 break
             assert not save.end < other.start, f"{load}: {other} had replaced it"
-    # What a load has seen, no later load un-sees.
+    # Once a load has returned a value, no later load returns an older one.
     for index, load in enumerate(loads):
         for later in loads[index + 1:]:
             if load.end < later.start:
@@ -52,5 +52,5 @@ def eight_processes_half_without_a_bus_see_what_was_acknowledged():
         last = max((one for one in operations if one.kind == "save"), key=lambda one: one.end)
         rivals = [one.value for one in operations if one.kind == "save" and one.end > last.start]
         found = vault.expect("a", *rivals)
-        settle(vault, "a", found)
+        drain(vault, "a", found)
         assert keyring.look_up("a") == found

@@ -138,10 +138,10 @@ class History:
         if self.is_pending():
             self.record, self.changed_at = (value,), now
         else:
-            self.settle()
+            self.drain()
         self.note(f"-> {self.possible} {'pending' if self.record else ''}")
 
-    def settle(self):
+    def drain(self):
         self.record = self.changed_at = self.unseen_at = None
         self.known = self.home is None and None not in self.possible
 
@@ -192,7 +192,7 @@ class History:
                 return
             assert found in self.possible, f"{found!r} is none of {self.possible} and nothing is pending"
             self.possible = {found}
-            self.settle()
+            self.drain()
 
     def clear(self, bus):
         was_used = self.is_used()

@@ -189,7 +189,7 @@ static void the_loop_turns_while_threads_call(void) {
     tokenkeep_items_free(items);
 }
 
-/* What a child says: 0, or the number of the check that failed. */
+/* A child's exit code: 0, or the number of the check that failed. */
 static int in_child(int (*body)(void)) {
     int outcome = -1;
     fflush(stdout);
@@ -209,7 +209,7 @@ static int use_before(void) {
                : !has(own, "before", "of the child", "secret-service");
 }
 
-/* The service is out of reach in such a child, and what it saves is owed. */
+/* The service is out of reach in such a child, and what it saves is pending. */
 static int use_after(void) {
     if (save(store, "after", "x") != TOKENKEEP_FORKED)
         return 1;

@@ -92,13 +92,13 @@ def without_bus(vault):
     return other
 
 
-def settle(vault, account, wanted):
-    """Loads until nothing is owed: a service that has just been started may not answer the first load."""
-    def is_settled():
+def drain(vault, account, wanted):
+    """Loads until nothing is pending: a service that has just been started may not answer the first load."""
+    def is_drained():
         vault.expect(account, wanted)
         return not has_records(vault)
 
-    wait_until(is_settled, "the end of the pending writes")
+    wait_until(is_drained, "the end of the pending writes")
 
 
 def has_records(vault):
@@ -145,11 +145,11 @@ def killed_everywhere(keyring, prepare, arguments, is_connected, allowed, after)
         killed += user(vault).run(*[word.format(account) for word in arguments], wrapper=kill)[0] == "SIGNAL 9"
         found = vault.expect(account, *allowed)
         seen.add(found)
-        settle(vault, account, found)
+        drain(vault, account, found)
         in_service = keyring.look_up(account) or "NOT_FOUND"
         assert in_service == found.split(" until ")[0], f"{call}: {found} was loaded, the service has {in_service}"
         assert user(vault).run(*[word.format(account) for word in after[0]])[-1] == "OK", f"nothing works after {call}"
-        settle(vault, account, after[1])
+        drain(vault, account, after[1])
         assert (keyring.look_up(account) or "NOT_FOUND") == after[1], f"{call}: it does not arrive"
         vault.expect("other", "other")
     assert killed > len(calls) / 2, f"only {killed} of {len(calls)} calls were reached"
@@ -164,9 +164,9 @@ def save_until_with_bus(vault, account):
     assert vault.run("save-until", account, "old", 2000000000) == ["OK"]
 
 
-def save_and_owe(vault, account):
+def save_offline(vault, account):
     save_with_bus(vault, account)
-    assert without_bus(vault).run("save", account, "owed") == ["OK"]
+    assert without_bus(vault).run("save", account, "pending") == ["OK"]
 
 
 def save_and_owe_removal(vault, account):
@@ -196,15 +196,15 @@ def killed_at_every_step_of_a_save_that_takes_several():
 @case
 def killed_at_every_step_of_settling_a_save():
     with Keyring() as keyring:
-        killed_everywhere(keyring, save_and_owe, ("load", "{}"), True, ("owed",), (("save", "{}", "after"), "after"))
+        killed_everywhere(keyring, save_offline, ("load", "{}"), True, ("pending",), (("save", "{}", "after"), "after"))
 
 
 @case
 def killed_at_every_step_of_a_save_over_what_is_owed():
     with Keyring() as keyring:
         seen = killed_everywhere(
-            keyring, save_and_owe, ("save", "{}", "new"), True, ("owed", "new"), (("save", "{}", "after"), "after"))
-        assert seen == {"owed", "new"}, f"the kills only ever left {seen}"
+            keyring, save_offline, ("save", "{}", "new"), True, ("pending", "new"), (("save", "{}", "after"), "after"))
+        assert seen == {"pending", "new"}, f"the kills only ever left {seen}"
 
 
 @case
@@ -219,8 +219,8 @@ def killed_at_every_step_of_a_clear_without_a_bus():
 def killed_at_every_step_of_a_clear_of_what_is_owed():
     with Keyring() as keyring:
         seen = killed_everywhere(
-            keyring, save_and_owe, ("clear", "{}"), True, ("owed", "NOT_FOUND"), (("clear", "{}"), "NOT_FOUND"))
-        assert seen == {"owed", "NOT_FOUND"}, f"the kills only ever left {seen}"
+            keyring, save_offline, ("clear", "{}"), True, ("pending", "NOT_FOUND"), (("clear", "{}"), "NOT_FOUND"))
+        assert seen == {"pending", "NOT_FOUND"}, f"the kills only ever left {seen}"
 
 
 @case

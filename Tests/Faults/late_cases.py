@@ -6,7 +6,7 @@ import tempfile
 
 from faults import PATIENCE, WORK, Vault, case
 from gates import Freeze, Gate, Server, next_second
-from keyring_cases import Keyring, has_records, settle, without_bus
+from keyring_cases import Keyring, has_records, drain, without_bus
 from patience import wait_until
 
 # The limit of each call: it is passed, or the call ends before it.
@@ -34,7 +34,7 @@ def senders(keyring, count, word="SetSecret", prepare=True):
 
 
 def newest_stands(keyring, vault, accounts, newest):
-    """What was acknowledged last is loaded by another process, which settles it, and in the service, and stays so."""
+    """What was acknowledged last is loaded by another process, which drains it, and in the service, and stays so."""
     def all_are_loaded():
         for account in accounts:
             vault.expect(account, newest(account))
@@ -58,7 +58,7 @@ def a_thawed_late_writer_replaces_nothing_newer_100_of_100():
                     assert cron.run("save", account, f"newest-{account}") == ["OK"]
                 next_second()
                 keyring.daemon.send_signal(18)
-                # Their messages arrive now, later than what was saved last; another process settles it.
+                # Their messages arrive now, later than what was saved last; another process drains it.
                 newest_stands(keyring, vault, accounts, lambda account: f"newest-{account}")
                 for account, server in zip(accounts, servers):
                     assert server.do("load", account) == ["OK", f"newest-{account}"]
@@ -114,5 +114,5 @@ def a_cancelled_save_has_happened_as_a_whole_or_not_at_all():
             assert without_bus(vault).load("a") == "cut"
             assert without_bus(vault).run("save", "a", "newest") == ["OK"]
             next_second()
-        settle(vault, "a", "newest")
+        drain(vault, "a", "newest")
         assert keyring.look_up("a") == "newest"

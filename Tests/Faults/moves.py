@@ -97,13 +97,13 @@ def moves(machine, source, target):
 def syncs(machine):
     expected = {"ann": "new", "bob": ""}
 
-    def owe():
+    def save_offline():
         machine.run("save", "example.com", "ann", input="old")
         machine.run("save", "example.com", "bob", input="old")
         assert machine.run("save", "example.com", "ann", input="new", online=False).returncode == 0
         machine.expect("clear", "example.com", "bob", online=False)
 
-    for when in each_kill(machine, "sync", before=owe):
+    for when in each_kill(machine, "sync", before=save_offline):
         machine.check_items(expected, when)
         machine.expect("sync")
         machine.check_items(expected, when + " and another run")
@@ -127,11 +127,11 @@ def removals(machine):
         machine.expect("sync")
         assert machine.records() == 0 and machine.modules() == set(), when
 
-    def owe():
+    def save_offline():
         fill()
         machine.expect("clear", "example.com", "--all", online=False)
 
-    for when in each_kill(machine, "sync", before=owe, least=10):
+    for when in each_kill(machine, "sync", before=save_offline, least=10):
         machine.check_items(gone, when)
         machine.expect("sync")
         assert machine.records() == 0 and machine.modules() == set(), when

@@ -68,7 +68,7 @@ def a_keyring_that_is_locked_while_the_server_answers():
     for stack in STACKS:
         with Keyring() as keyring:
             vault = refreshed_while(keyring, stack, LOCK)
-            # What lies on the disk meanwhile would open with the keyfile alone.
+            # A record written to the disk meanwhile would open with the keyfile alone.
             loaded = subprocess.run(
                 [PREFIX + "/bin/tokenkeep", "load", "api.fault.test", "ann", "--stack", "any required vault"],
                 env=vault.environment, capture_output=True, text=True, check=False)

@@ -41,7 +41,7 @@ def migrate(vault, source, target):
     done = tokenkeep(vault, "migrate", "--from", source, "--to", target, "--stack", stack, "--explain")
     assert "moved 10 items" in done.stdout, done.stdout
     steps = {"secret-service": ["the item goes there", "it is read back"], "vault": ["it is to be moved from there", "it goes from here"]}
-    # Of each item the watch may have settled what is owed before this program came to it.
+    # Of each item the watch may have drained what is pending before this program came to it.
     for step in steps[target]:
         lines = [line for line in done.stderr.splitlines() if "): secret-service: OK, " + step in line]
         assert any("fault.test (item-" in line for line in lines), done.stderr
@@ -54,9 +54,9 @@ def moving_and_settling_is_no_change():
         vault = keyring.vault()
         for number in range(10):
             assert vault.run("save", f"item-{number}", "token") == ["OK"]
-        assert without_bus(vault).run("save", "item-0", "owed") == ["OK"]
+        assert without_bus(vault).run("save", "item-0", "pending") == ["OK"]
         events = Events(vault)
-        vault.expect("item-0", "owed")  # and settles it
+        vault.expect("item-0", "pending")  # and drains it
         for source, target in (("secret-service", "vault"), ("vault", "secret-service")) * 2:
             migrate(vault, source, target)
         tokenkeep(vault, "sync")

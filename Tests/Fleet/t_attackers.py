@@ -82,7 +82,7 @@ def test_nested_transactions_are_refused_or_meet_sealed_values(place, server):
     assert attacker.write(order, before[order])[0] == 200
     laptop.fleet("run", "--once")
     assert laptop.state()[0] == "user"
-    # What the sealing does not protect: an order can be deleted, and then nobody obeys it (docs/fleet.md).
+    # The sealing does not protect against removal: an order can be deleted, and then nobody obeys it (docs/fleet.md).
     admin.fleet("admin", "sign-out", "ann", "--account", "other", given=ROOT)
     (order,) = [key for key in etcd.keys("/tokenkeep/", user=CTL) if "/orders/" in key and key[-32:] not in ("0" * 32, "1" * 32)]
     assert attacker.delete(order)[0] == 200

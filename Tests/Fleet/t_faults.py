@@ -93,7 +93,7 @@ def test_nothing_waits_for_a_registry_that_is_away(place, server):
         with open(cache, "w", encoding="utf-8") as file:
             json.dump(kept | {"as_of": as_of}, file)
         assert "there is no earlier list of the fleet" in desk.fleet("list", "--cached", check=1).stderr
-    # What has changed meanwhile is published later.
+    # The device publishes the changes of the meantime later.
     laptop.sign_in(server, account="later")
     etcd.start()
     laptop.fleet("run", "--once")
@@ -251,7 +251,7 @@ def test_answers_that_no_registry_gives_are_refused(place, server):
         fake.what, fake.first, fake.count = what, None, 0
         refused = desk.fleet("list", check=4).stderr
         assert f"the answer of http://127.0.0.1:{fake.server_port} is not that of a registry" in refused, what
-    # 500 pages, and 32 MiB.
+    # The device reads at most 500 pages, and at most 32 MiB.
     for fake.what, pages in (("endless", (500, 500)), ("heavy", (30, 45))):
         fake.count = 0
         assert f"the list of http://127.0.0.1:{fake.server_port} does not end" in desk.fleet("list", check=4).stderr

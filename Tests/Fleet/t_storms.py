@@ -41,7 +41,7 @@ def test_sign_outs_by_all_of_all_leave_no_order_and_no_session(place, server):
     done = all_at_once([
         lambda device=device: device.fleet("sign-out", "api.example.com", "ann", "--others", check=None)
         for device in devices])
-    # Who came late may have found nobody that was signed in.
+    # A late process may have found that nobody was signed in.
     assert all(one.returncode == 0 or "no such device is signed in" in one.stderr for one in done), done
     assert len(values(etcd, "orders")) <= COUNT
     for device in devices[COUNT // 2:]:

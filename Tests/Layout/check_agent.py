@@ -20,7 +20,7 @@ FLOORS = [
     ["main"],
 ]
 RULES = {"lock_state", "lock_step"}
-# What carries out brings rules and sources together.
+# The files that carry out actions include both rules and sources.
 ABOVE = {"agent", "main"}
 INCLUDE = re.compile(r'^#include "([a-z0-9_]+)\.h"$', re.M)
 

@@ -10,7 +10,7 @@ PREFIX = "tkl-test"
 PASSWORD = "correct horse"
 HERE = pathlib.Path(__file__).parent
 PAM = pathlib.Path("/etc/pam.d")
-# What the module gives the program if the limit is not what is tested: the longest that it takes, in seconds.
+# The limit in seconds that the module gives the program in tests of other things: the longest that the module takes.
 LONGEST = 30
 
 SUCCESS, AUTH_ERROR = 0, 7

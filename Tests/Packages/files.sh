@@ -1,4 +1,4 @@
-# What the packages hold, read without installing them. Read by run.sh.
+# The files of the packages, read without installing them. Read by run.sh.
 names="libtokenkeep0 libtokenkeep-dev tokenkeep-common tokenkeep tokenkeep-secret-service libpam-tokenkeep python3-tokenkeep"
 files=$work/files
 mkdir -p "$files"

@@ -34,7 +34,7 @@ get_foreign() { # PACKAGE…
     # shellcheck disable=SC2046
     get install $(get -s install "$@" | sed -n 's/^Inst \([^ ]*\) .*/\1/p' | grep -vxF "$(echo "$packages" | tr ' ' '\n')")
 }
-# What the machine is before the first package of ours: after the purge it is the same again.
+# The state of the machine before the first package of ours: the purge restores it.
 packages="libtokenkeep0 libtokenkeep-dev tokenkeep-common tokenkeep tokenkeep-secret-service libpam-tokenkeep python3-tokenkeep"
 use now
 is "the machine has none of our packages" "" "$(dpkg-query -W '*tokenkeep*' 2>/dev/null)"

@@ -10,7 +10,7 @@ if [ ! -d "$base" ]; then
         { fail "mmdebstrap made no clean machine"; return; }
     mv "$base.unfinished" "$base"
 fi
-# What the packages and their tests need besides: fetched with the network that the test has, once.
+# Other packages that ours and their tests need: fetched once, with the network that the test has.
 needed=$(sed -n 's/^Depends: //p' "$root/debian/tests/control" | tr -d ' ' | tr ',' '\n' | grep -v tokenkeep | sort -u)
 needed="$needed libsodium23 libargon2-1 libjansson4 libcurl4 libsecret-1-0 libgcrypt20 libsystemd0 libpam-runtime libpam0g libtss2-esys-3.0.2-0
     libtss2-mu0 libtss2-tctildr0 python3 libglib2.0-0 gnome-keyring"

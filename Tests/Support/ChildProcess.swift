@@ -42,14 +42,14 @@ public final class ChildProcess: @unchecked Sendable {
         return String(decoding: line, as: UTF8.self)
     }
 
-    /// Waits for its end; returns everything it printed and its exit status.
+    /// Waits for the process's end. Returns its whole output and its exit status.
     public func finish() throws -> (output: String, status: Int32) {
         let data = try output.fileHandleForReading.readToEnd() ?? Data()
         waitForEnd()
         return (String(decoding: data, as: UTF8.self), process.terminationStatus)
     }
 
-    /// Sends it a signal.
+    /// Sends a signal to the process.
     public func signal(_ number: Int32) { Foundation.kill(process.processIdentifier, number) }
 
     /// Stops it and waits until each of its threads has stopped: until then one of them may still answer.

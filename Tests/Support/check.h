@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A test that waits for what others do in their own time ends after so many seconds. No test measures by it.
+/* Seconds after which a test that waits for another process fails. No test measures a time with this limit.
  */
 enum { CHECK_PATIENCE_S = 300 };
 

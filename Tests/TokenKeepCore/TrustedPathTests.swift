@@ -87,7 +87,7 @@ import TokenKeepCore
         #expect(error(path("a/b"), user: 5) == nil)
         chown(path("a/b"), 5, 100)
         #expect(error(path("a/b"), user: 5)?.status == .denied)
-        // nobody's group is nogroup: another name, so it may be shared.
+        // The group of the user nobody is nogroup, which has another name: other users may be in it.
         chown(path("a/b"), 65534, 65534)
         #expect(error(path("a/b"), user: 65534)?.status == .denied)
     }

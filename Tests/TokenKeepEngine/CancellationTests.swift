@@ -110,14 +110,14 @@ import TokenKeepRecords
     ) throws {
         let keyring = try PrivateKeyring()
         try stores(keyring).open().put("old")
-        try stores(nil).open().put("owed")
+        try stores(nil).open().put("pending")
         let store = try stores(keyring).open()
         let holder = try #require(LockHolder(vault.path + "/vault/lock"))
         let statuses = try cancelled([operation], store)
         #expect(statuses == [.cancelled])
         holder.release()
-        #expect(try stores(keyring).open().value() == "owed")
-        #expect(try stores(keyring).open().value() == "owed")
+        #expect(try stores(keyring).open().value() == "pending")
+        #expect(try stores(keyring).open().value() == "pending")
         #expect(run("save", store) == .ok)
     }
 

@@ -18,8 +18,12 @@ final class ScriptedModule: BasicModule {
     /// Runs once, before the next save.
     let beforeSave = Mutex<(@Sendable () -> Void)?>(nil)
 
-    init(_ name: String, failing failures: [StackLine.Operation: Status] = [:]) {
+    private let own: Protection?
+
+    /// - Parameter own: the protection that the module states; nil if it states none.
+    init(_ name: String, failing failures: [StackLine.Operation: Status] = [:], protecting own: Protection? = nil) {
         self.name = name
+        self.own = own
         self.failures = Mutex(failures)
     }
 
@@ -71,6 +75,8 @@ final class ScriptedModule: BasicModule {
     }
 
     func report(_ call: CallContext) -> ModuleReport { ModuleReport(module: name, place: "here") }
+
+    func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? { own }
 }
 
 @Suite struct DispatcherTests {
@@ -84,13 +90,13 @@ final class ScriptedModule: BasicModule {
     private func stack(_ text: String = "any sufficient first\nany required second") throws -> Dispatcher {
         let modules: [String: any Module] = ["first": first, "second": second]
         let stack = try Stack(text: text, source: "test", directories: .none)
-        let programs = try StackOperations(stack.entries) { line throws(TokenKeepError) in
+        let operations = try StackOperations(stack.entries) { line throws(TokenKeepError) in
             guard let module = modules[line.module] else {
                 throw TokenKeepError(.invalid, "no module", isAbsence: true)
             }
             return module
         }
-        return Dispatcher(operations: programs, memory: MemoryModule())
+        return Dispatcher(operations: operations, memory: MemoryModule())
     }
 
     /// Another process may save between the check of the version and the removal.

@@ -92,7 +92,7 @@ import TokenKeepRecords
     @Test func aMemoryOnlyItemIsListedOverAPendingOne() throws {
         try stores.open().put("old")
         let store = try stores.open(isConnected: false)
-        try store.put("owed")
+        try store.put("pending")
         try store.put("code", level: .memoryOnly)
         #expect(try store.value() == "code")
         #expect(

@@ -27,7 +27,7 @@ struct KeePassXCStoreTests {
         try keePassXC.bus.secretTool("lookup", "service", "example.com", "username", "ann").output
     }
 
-    private func owed() throws -> Int { try stores.open().pendingChanges.report().entries.count }
+    private func pending() throws -> Int { try stores.open().pendingChanges.report().entries.count }
 
     @Test(arguments: ["clear", "sync", "save"]) func aPendingRemovalIsAppliedIfTheUserMayBeAsked(by call: String) throws
     {
@@ -35,7 +35,7 @@ struct KeePassXCStoreTests {
         #expect(try store.put("token").pendingModules.isEmpty)
         try store.clear(service: "example.com", account: "ann")
         #expect(try store.value() == nil)
-        #expect(try inService() == "token" && owed() == 1, "it would have had to ask")
+        #expect(try inService() == "token" && pending() == 1, "it would have had to ask")
         #expect(try store.pendingChanges.sync().left == 1, "nor does a sync ask unless it may")
         let asking = try stores.open { $0.isInteractive = true }
         switch call {
@@ -44,7 +44,7 @@ struct KeePassXCStoreTests {
         default: #expect(try asking.pendingChanges.sync().drained == 1)
         }
         #expect(try inService() == (call == "save" ? "new" : ""))
-        #expect(try owed() == 0)
+        #expect(try pending() == 0)
         #expect(try store.value() == (call == "save" ? "new" : nil))
     }
 
@@ -52,7 +52,7 @@ struct KeePassXCStoreTests {
         #expect(try stores.open().put("token").pendingModules.isEmpty)
         try stores.open { $0.isInteractive = true }.clear(service: "example.com", account: "ann")
         #expect(try inService() == "")
-        #expect(try owed() == 0)
+        #expect(try pending() == 0)
     }
 
     /// KeePassXC never removes an attribute of an entry, so the save must make a new entry.
@@ -60,10 +60,10 @@ struct KeePassXCStoreTests {
         let expires = UnixTime(2_000_000_000)
         #expect(try stores.open().put("old", expiresAt: expires).pendingModules.isEmpty)
         #expect(throws: TokenKeepError(.locked, "")) { try stores.open().put("new") }
-        #expect(try stores.open().value() == "old" && inService() == "old" && owed() == 0, "nothing was touched")
+        #expect(try stores.open().value() == "old" && inService() == "old" && pending() == 0, "nothing was touched")
         let outcome = try stores.open { $0.isInteractive = true }.put("new")
         #expect(outcome.pendingModules.isEmpty && outcome.module == "secret-service")
-        #expect(try inService() == "new" && owed() == 0)
+        #expect(try inService() == "new" && pending() == 0)
         let item = try stores.open().load(service: "example.com", account: "ann")
         #expect(item.details.expiresAt == nil && item.details.version == outcome.version)
         #expect(try stores.open().list().items.count == 1)
@@ -76,7 +76,7 @@ struct KeePassXCStoreTests {
         #expect(outcome.pendingModules.isEmpty)
         let item = try stores.open().load(service: "example.com", account: "ann")
         #expect(item.details.expiresAt == expires && item.details.version == outcome.version)
-        #expect(try owed() == 0)
+        #expect(try pending() == 0)
     }
 
     /// Unsealing an item needs a new entry, and KeePassXC asks before it deletes the old one.
@@ -92,7 +92,7 @@ struct KeePassXCStoreTests {
         let asking = try stores.open { $0.isInteractive = true }
         #expect(try asking.pendingChanges.sync().left == 0)
         _ = try store.passwords.set(old)
-        #expect(try store.value() == "token" && owed() == 0)
+        #expect(try store.value() == "token" && pending() == 0)
         try store.lock()
     }
 }

@@ -30,13 +30,13 @@ import TokenKeepRecords
     }
 
     /// Loads until no change is pending.
-    private func settle(_ account: String = "ann") throws {
-        let isSettled = try Patience.wait {
+    private func drain(_ account: String = "ann") throws {
+        let isDrained = try Patience.wait {
             guard try stores.record(account) != nil else { return true }
             _ = try? stores.open().value(account)
             return false
         }
-        #expect(isSettled)
+        #expect(isDrained)
     }
 
     @Test func aTokenGoesToTheServiceAndNowhereElse() throws {
@@ -66,7 +66,7 @@ import TokenKeepRecords
         try keyring.restart()
         #expect(try lookUp() == "old")
         #expect(try stores.open().value() == "new")  // the load drains, so the service gets the value
-        try settle()
+        try drain()
         #expect(try lookUp() == "new")
         #expect(try stores.record() == nil)
         #expect(try stores.open().value() == "new")
@@ -83,7 +83,7 @@ import TokenKeepRecords
         #expect(try lookUp() == "old")
         #expect(try stores.open().list().items.isEmpty)
         #expect(try stores.open().value() == nil)
-        try settle()
+        try drain()
         #expect(try lookUp() == "")
         #expect(try stores.record() == nil)
         #expect(try stores.open().value() == nil)
@@ -109,7 +109,7 @@ import TokenKeepRecords
         let version = try stores.open(isConnected: false).put("ours").version
         let store = try stores.open()
         #expect(try store.value() == "ours")
-        try settle()
+        try drain()
         #expect(try store.load(service: "example.com", account: "ann").details.version == version)
         #expect(try store.put("newer", if: .version(version)).module == "secret-service")
     }
@@ -147,7 +147,7 @@ import TokenKeepRecords
         #expect(try store.value() == nil)
         try keyring.restart()
         #expect(try stores.open().value() == nil)
-        try settle()
+        try drain()
         #expect(try lookUp() == "")
     }
 
@@ -191,7 +191,7 @@ import TokenKeepRecords
         #expect(status { try stores.open().clear(service: "example.com", account: "ann", ifVersion: swapped) } == .ok)
         #expect(status { try stores.open().put("anew", if: .absent) } == .ok)
         #expect(try stores.open().value() == "anew")
-        try settle()
+        try drain()
         #expect(try lookUp() == "anew")
     }
 

@@ -9,7 +9,7 @@ import TokenKeepRecords
 
 /// A deferrable module with scripted faults.
 private final class ScriptedPlace: BasicModule {
-    /// The faults of the module.
+    /// The faults that a test scripts for the module.
     struct Faults {
         var failing: Set<StackLine.Operation> = []
         /// Whether the module saves another secret than the given one.

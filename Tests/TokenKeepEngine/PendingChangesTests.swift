@@ -231,11 +231,11 @@ import TokenKeepRecords
         let others = [("secret-service", otherMachine), ("elsewhere", .current)].map { module, machine in
             PendingWrite(module: module, machine: journal.hash(of: machine), kind: .write, since: UnixTime(5))
         }
-        let owing = try #require(try stores.record())
-        let item = try #require(try owing.item())
+        let saved = try #require(try stores.record())
+        let item = try #require(try saved.item())
         do {
             var transaction = try journal.begin(name(), .patient)
-            let pending = owing.pending + others
+            let pending = saved.pending + others
             try transaction.apply(.parts(value: item, pending: pending))
         }
         #expect(try stores.open().pendingChanges.forget(module: "secret-service").kept == 1)

@@ -4,7 +4,8 @@ import TokenKeepCore
 
 @testable import TokenKeepEngine
 
-/// A vault without a key under which it could seal, or with a key for some levels only. It keeps a note of each item.
+/// A vault without a key under which it could seal, or with a key for some levels only. Its records name a sealed copy of
+/// each item.
 private struct KeylessSealer: SecretSealer {
     /// Whether the vault seals items of other levels.
     let sealsOthers: Bool
@@ -14,7 +15,7 @@ private struct KeylessSealer: SecretSealer {
     func sealsItems(of level: AccessLevel?) throws(TokenKeepError) -> Bool { sealsOthers && level == nil }
     func holds(_ name: ItemName) -> Bool { true }
     var mayHaveSealed: Bool { true }
-    func hasNote(of name: ItemName) -> Bool { true }
+    func hasSealedCopy(of name: ItemName) -> Bool { true }
     func isHeldSealed(_ name: ItemName, by module: String) throws(TokenKeepError) -> Bool { false }
     func protection(of level: AccessLevel, _ flags: ItemFlags) throws(TokenKeepError) -> Protection {
         Protection(none: "the vault has no key for it")
@@ -36,8 +37,9 @@ private struct KeylessSealer: SecretSealer {
 
     init() throws { item = try ItemName(service: "s", account: "a") }
 
-    private func save(_ request: SaveRequest, sealsOthers: Bool) throws {
-        let module = SealingModule(base: shelf) { () throws(TokenKeepError) in try ItemVersionKey.random() }
+    private func save(_ request: SaveRequest, sealsOthers: Bool, in shelf: ScriptedModule? = nil) throws {
+        let module = SealingModule(base: shelf ?? self.shelf) { () throws(TokenKeepError) in try ItemVersionKey.random()
+        }
         _ = try module.save(request, CallContext.patient.sealing(with: KeylessSealer(sealsOthers: sealsOthers)))
     }
 
@@ -60,5 +62,19 @@ private struct KeylessSealer: SecretSealer {
             name: item, secret: SecretBytes("new"), accessLevel: .whenUnlocked, flags: .requireEnforced)
         #expect(throws: TokenKeepError(.policy, "")) { try save(request, sealsOthers: true) }
         #expect(throws: TokenKeepError(.notFound, "")) { try shelf.load(item, .patient) }
+    }
+
+    /// A vault that is bound to a device and has no password seals only items of the device's levels.
+    @Test func aModuleThatMeetsTheRequirementByItselfSavesPlain() throws {
+        let enforced = Protection { _ in Protection.Axis(.enforced, "a test") }
+        let safe = ScriptedModule("safe", protecting: enforced)
+        let request = try SaveRequest(
+            name: item, secret: SecretBytes("new"), accessLevel: .whenUnlocked, flags: .requireEnforced)
+        try save(request, sealsOthers: true, in: safe)
+        #expect(try safe.load(item, .patient).secret.utf8String == "new")
+        let bound = try SaveRequest(
+            name: item, secret: SecretBytes("newer"), accessLevel: .whenUnlockedThisDeviceOnly, flags: .requireEnforced)
+        #expect(throws: TokenKeepError(.policy, "")) { try save(bound, sealsOthers: true, in: safe) }
+        #expect(try safe.load(item, .patient).secret.utf8String == "new")
     }
 }

@@ -123,6 +123,6 @@ final class SealingWorld: @unchecked Sendable {
     /// Whether modules still hold items under older keys of the vault.
     func hasRetiringKeys() throws -> Bool {
         let report = try open().status().modules.first { $0.module == "vault" }
-        return report?.notes.contains { $0.hasPrefix("other modules hold items under older keys") } ?? true
+        return report?.remarks.contains { $0.hasPrefix("other modules hold items under older keys") } ?? true
     }
 }

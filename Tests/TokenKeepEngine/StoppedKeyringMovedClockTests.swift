@@ -12,15 +12,12 @@ import TokenKeepEngine
         case save, removal, removalOfTheService
     }
 
-    private let keyring: PrivateKeyring
-    private let ours: TestStore
-    private let theirs: TestStore
+    private let shared: SharedKeyring
+    private var keyring: PrivateKeyring { shared.keyring }
+    private var ours: TestStore { shared.ours }
+    private var theirs: TestStore { shared.theirs }
 
-    init() throws {
-        keyring = try PrivateKeyring()
-        ours = TestStore(keyring.bus, in: TemporaryDirectory(inMemory: true))
-        theirs = TestStore(keyring.bus, in: TemporaryDirectory(inMemory: true))
-    }
+    init() throws { shared = try SharedKeyring() }
 
     /// Returns a connected store, and the version of the item with its pending change.
     private func connected(_ change: Change) throws -> (store: Store, version: UInt64) {
@@ -66,7 +63,7 @@ import TokenKeepEngine
 
     // MARK: A keyring that does not go on
 
-    /// By the clock, which also goes on between a call's limit and the call's end.
+    /// The longest duration of a call, by the tests' clock, which still runs between the call's limit and the call's end.
     private func limit(_ store: Store) -> Duration {
         .milliseconds(store.timeoutMilliseconds) + .milliseconds(Patience.milliseconds)
     }

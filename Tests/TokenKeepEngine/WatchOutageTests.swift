@@ -17,7 +17,7 @@ import TokenKeepRecords
         let near = try stores.open()
         let far = try stores.open(isConnected: false)
         for account in ["known", "gone"] { try near.put("0", account) }
-        try far.put("1", "owed")
+        try far.put("1", "pending")
         let watch = try StoreWatch(stores.open(isConnected: false))
         #expect(watch.problem?.status == .unavailable)
         #expect(try watch.all() == [])
@@ -29,10 +29,10 @@ import TokenKeepRecords
         try covers("new") { try near.put("1", "new") }
         try covers("known") { try near.put("1", "known") }
         try covers("gone") { try near.clear(service: "example.com", account: "gone") }
-        try covers("settled") { _ = try near.pendingChanges.sync() }
-        try covers("owed 2") { try near.put("2", "owed") }
-        try covers("owed 3") { try near.put("3", "owed") }
-        try covers("owed cleared") { try near.clear(service: "example.com", account: "owed") }
+        try covers("drained") { _ = try near.pendingChanges.sync() }
+        try covers("pending 2") { try near.put("2", "pending") }
+        try covers("pending 3") { try near.put("3", "pending") }
+        try covers("pending cleared") { try near.clear(service: "example.com", account: "pending") }
         try covers("known cleared from afar") { try far.clear(service: "example.com", account: "known") }
         try covers("known saved from afar") { try far.put("2", "known") }
     }

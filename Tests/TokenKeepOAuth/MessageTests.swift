@@ -100,7 +100,7 @@ import TokenKeepCore
             errorText { throw progress.end }
                 == "nobody signed in in time: the browser has opened the sign-in, and has not come back; sign in again, in "
                 + "the newest tab: the tab of an earlier sign-in does not count; \(more)")
-        progress.note(SignInProgress.other(try Self.answer("code=c&state=old")))
+        progress.add(SignInProgress.other(try Self.answer("code=c&state=old")))
         #expect(
             errorText { throw progress.end }
                 == "nobody signed in in time: the browser brought the answer of another sign-in; go on in the newest tab: "

@@ -279,13 +279,13 @@ import TokenKeepCore
         }
         #expect(lines.contains("TOKENKEEP_TEST_GIVEN=given"))
         #expect(lines.contains("/"))
-        // The three, the leash, ls's own and a pipe of the shell's.
+        // The three standard descriptors, the death pipe, the descriptor of ls and a pipe of the shell.
         #expect(Int(lines.last?.filter(\.isNumber) ?? "99") ?? 99 <= 6)
         let wrong = try failure(module(script, ["env=A=B"]))
         #expect(wrong?.status == .invalid && wrong?.message == "env= names no variable")
     }
 
-    /// Without its leash too, which a child of its caller's may hold, it ends with its caller.
+    /// The program ends with its caller, even if a child of the caller keeps the death pipe open.
     @Test func itIsBoundToItsCallerAndHasNothingElse() throws {
         let script = """
             import base64, ctypes, fcntl, os, struct, sys

@@ -68,7 +68,7 @@ import TokenKeepCore
             #expect(try locked.strength(.diskTheft, of: level, elsewhere) == .enforced)
             #expect(throws: TokenKeepError(.denied, "")) { try locked.unlock("wrong", elsewhere) }
             #expect(loading(account, elsewhere) == .locked)
-            // With the password nothing keeps him out: no key of the machine takes part.
+            // A thief who knows the password opens these items: no key of the machine protects them.
             try locked.unlock("old", elsewhere)
             #expect(loading(account, elsewhere) == .ok)
             #expect(try locked.strength(.otherMachine, of: level, elsewhere) == .none)

@@ -24,7 +24,7 @@ enum ChangeOfKeys: CaseIterable {
     /// The password afterwards; nil if there is none.
     var after: String? { self == .removal ? nil : "new" }
 
-    /// Does the steps up to one, and then no more.
+    /// Runs the change of the password up to the step `last`, as if the process were killed there.
     func run(_ world: LockedVault, until last: Step) throws {
         guard last > .nothing else { return }
         let opener = world.records.opener

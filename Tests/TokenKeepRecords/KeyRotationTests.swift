@@ -157,7 +157,7 @@ import TokenKeepCore
         let expected: Status = damage.leavesNames ? .corrupt : .notFound
         #expect(try locked.setPassword().unreadable == 1)
         try check(expected, [bad, aside + [1], aside + [2]])
-        // A later change of keys opens what an earlier one carried over, and seals it anew.
+        // A later change of keys opens the records that an earlier change carried over, and seals these records anew.
         try locked.changePassword(isCompromised: true)
         try check(expected, [bad, aside + [1], aside + [2]])
         try locked.removePassword("new")

@@ -73,12 +73,12 @@ import TokenKeepCore
     }
 
     @Test func reportsWhatIsMissing() throws {
-        #expect(module().report(call).notes == ["not made yet: the first save makes it"])
+        #expect(module().report(call).remarks == ["not made yet: the first save makes it"])
         try module().put("a", "a")
         #expect(module().report(call).problem == nil)
         unlink(vault + "/era-1/header.2")
         directory.write([], to: "vault/era-1/records/\(String(repeating: "a", count: 32)).corrupt-1")
-        let notes = module().report(call).notes
+        let notes = module().report(call).remarks
         #expect(notes.contains { $0.hasPrefix("header.2") })
         #expect(notes.contains("unreadable records that were set aside: 1"))
         rename(vault + "/era-1/records", vault + "/lost")

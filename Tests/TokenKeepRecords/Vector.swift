@@ -52,7 +52,7 @@ struct Vector: CustomTestStringConvertible, Sendable {
         }
     }
 
-    /// The vault, which shares its keys with those of other vectors: what one unlocks must stay locked for the others.
+    /// The vault, whose keys in memory no other vector shares: vectors have the same vault, and one must not unlock another.
     func records(
         in directory: TemporaryDirectory, tpm: FakeTPM? = nil, credentials: FakeCredentials? = nil
     ) throws -> Records {

@@ -206,7 +206,7 @@ extension KeePassXCTests {
         let patience = Deadline.patient
         expectLocked(client)
         #expect(!patience.hasPassed, "nobody is asked, so nobody is waited for")
-        #expect(client.module.report(client.call()).notes == ["the default keyring is locked"])
+        #expect(client.module.report(client.call()).remarks == ["the default keyring is locked"])
     }
 
     /// What was found is known by its path, which is gone while the database is locked.

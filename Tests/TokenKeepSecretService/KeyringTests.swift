@@ -180,7 +180,7 @@ extension KeyringTests {
         #expect(status { try client.save("example.com", "nobody", "other") } == .locked)
         #expect(status { _ = try client.clear("example.com", "ann") } == .locked)
         #expect(status { _ = try client.list() } == .locked)
-        #expect(client.module.report(client.call()).notes == ["the default keyring is locked"])
+        #expect(client.module.report(client.call()).remarks == ["the default keyring is locked"])
         // The prompter cannot be started on this bus: that is no answer of the user's.
         #expect([.locked, .cancelled].contains(status { _ = try client.load("example.com", "ann", prompts: true) }))
     }

@@ -37,7 +37,7 @@ import TokenKeepCore
     }
 
     @Test func aRuleOfACancelledCallIsStoredOnce() throws {
-        // The bus stores the rules, and the call ends before it knows.
+        // The bus stores the rules, and the call ends before the bus's reply.
         let (remove, add) = connection.watch.beginRequest()
         #expect(remove == [] && Set(add) == BusWatch.rules)
         for rule in add { _ = try ask(ServiceOwner.bus, "AddMatch", .tuple([.string(rule)]), "()") }

@@ -4,7 +4,7 @@ import TokenKeepCore
 
 @testable import TokenKeepSecretService
 
-/// Which saves one message does: the others are written ahead by the journal.
+/// Saves that the module makes with one message. The journal writes all other saves into the record first.
 @Suite struct SaveStepTests {
     private func saveAtOnce(
         _ client: ServiceClient, _ secret: String, expiresAt: UnixTime? = nil, label: String? = nil

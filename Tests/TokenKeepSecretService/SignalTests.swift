@@ -89,7 +89,7 @@ import TokenKeepCore
         #expect(status { try client.save("example.com", "ann", "x") } == .locked)
     }
 
-    /// gnome-keyring is known by its other name.
+    /// gnome-keyring also owns `org.gnome.keyring`, by which the module recognises it.
     @Test(arguments: ["org.gnome.keyring", "org.gnome.keyring.Other"]) func whoIsKnownToTellNeedNotBeHeardFirst(
         name: String
     ) throws {

@@ -8,15 +8,12 @@ import TokenKeepSession
 /// A connected session beside a real gnome-keyring that is stopped, with a pending sign-in for the keyring, while another
 /// program has signed in there.
 @Suite struct StoppedKeyringSessionMovedClockTests {
-    private let keyring: PrivateKeyring
-    private let ours: TestStore
-    private let theirs: TestStore
+    private let shared: SharedKeyring
+    private var keyring: PrivateKeyring { shared.keyring }
+    private var ours: TestStore { shared.ours }
+    private var theirs: TestStore { shared.theirs }
 
-    init() throws {
-        keyring = try PrivateKeyring()
-        ours = TestStore(keyring.bus, in: TemporaryDirectory(inMemory: true))
-        theirs = TestStore(keyring.bus, in: TemporaryDirectory(inMemory: true))
-    }
+    init() throws { shared = try SharedKeyring() }
 
     private func session(_ stores: TestStore, isConnected: Bool = true) throws -> SessionEngine {
         try SessionEngine(

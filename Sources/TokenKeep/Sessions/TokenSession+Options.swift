@@ -14,7 +14,7 @@ extension TokenSession {
 
     /// A request that the application sends to the server.
     public struct Request: Sendable {
-        /// The purpose of a request.
+        /// The purpose for which the session sends a request to its server.
         public enum Purpose: Sendable {
             /// Renew the access token (RFC 6749 section 6).
             case refresh

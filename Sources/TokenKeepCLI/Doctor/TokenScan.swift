@@ -66,7 +66,7 @@ struct TokenScan {
         return !isLetter && !isDigit && before != UInt8(ascii: "_") && before != UInt8(ascii: "-")
     }
 
-    /// Whether a value stands at a place. Text that begins with a brace or `$` is a placeholder.
+    /// Whether the text at this offset is a token's value. Text that begins with a brace or `$` is a placeholder.
     private static func isValue(_ text: UnsafeRawBufferPointer, _ place: Int) -> Bool {
         guard place < text.count else { return false }
         return !",}{$<>[\n".utf8.contains(text[place])

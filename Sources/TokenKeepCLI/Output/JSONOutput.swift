@@ -128,7 +128,7 @@ enum JSONOutput {
             status = Nullable(report.problem?.status.name)
             problem = Nullable(report.problem?.message)
             hint = Nullable(report.problem?.hint)
-            notes = report.notes
+            notes = report.remarks
         }
     }
 

@@ -29,7 +29,7 @@ enum NetworkWatch {
         return -1
     }
 
-    /// Reads what waits there. Returns whether anything did.
+    /// Reads and drops the kernel's waiting messages. Returns whether there was a message.
     static func drain(_ descriptor: Int32) -> Bool {
         var hasCome = false
         withUnsafeTemporaryAllocation(byteCount: longestMessage, alignment: 8) { buffer in

@@ -35,7 +35,7 @@ struct StatusCommand: StoreCommand {
     private static func text(_ status: StoreStatus, _ waiting: Sessions.Waiting?, _ login: LastLogin?) -> String {
         let modules = status.modules.flatMap { report in
             ["module \(report.module): \(report.problem == nil ? "reachable" : "unusable")"]
-                + ([report.place] + problemLines(report.problem) + report.notes).map { "  " + Terminal.printable($0) }
+                + ([report.place] + problemLines(report.problem) + report.remarks).map { "  " + Terminal.printable($0) }
         }
         let memory =
             status.isMemoryLocked

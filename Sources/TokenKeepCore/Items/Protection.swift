@@ -76,11 +76,11 @@ public struct Protection: Sendable {
     /// The protection against the threat `axis`.
     public subscript(axis: ProtectionAxis) -> Axis { axes[axis] ?? Axis(.none, "nothing") }
 
-    /// This protection with a note behind the mechanism against one threat.
-    package func noting(_ note: String, for axis: ProtectionAxis) -> Protection {
+    /// This protection with a remark behind the mechanism against one threat.
+    package func adding(remark: String, for axis: ProtectionAxis) -> Protection {
         Protection { each in
             let given = self[each]
-            return each == axis ? Axis(given.strength, given.mechanism + note, remedy: given.remedy) : given
+            return each == axis ? Axis(given.strength, given.mechanism + remark, remedy: given.remedy) : given
         }
     }
 

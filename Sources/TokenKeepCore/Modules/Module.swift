@@ -170,14 +170,14 @@ public struct ModuleReport: Sendable {
     public let problem: TokenKeepError?
     /// A description of the place of the module's items, for example a path or the name of a service.
     public let place: String
-    /// More sentences for the user, one line each.
-    public let notes: [String]
+    /// Remarks: more sentences for the user, one line each.
+    public let remarks: [String]
 
     /// Makes the description of a module's condition.
-    public init(module: String, problem: TokenKeepError? = nil, place: String, notes: [String] = []) {
+    public init(module: String, problem: TokenKeepError? = nil, place: String, remarks: [String] = []) {
         self.module = module
         self.problem = problem
         self.place = place
-        self.notes = notes
+        self.remarks = remarks
     }
 }

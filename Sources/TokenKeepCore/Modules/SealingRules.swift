@@ -3,14 +3,20 @@
 extension SecretSealer {
     /// Whether the vault seals an item that a module is about to save.
     ///
-    /// - Parameter isAcknowledged: whether a save of the sealed item was acknowledged before. The item's protection
-    ///   requirement was met then, and is not checked again.
-    /// - Throws: ``Status/policy`` if the item's protection requirement is not met, even by sealing the item;
+    /// - Parameters:
+    ///   - own: the protection that the module gives an item by itself.
+    ///   - isAcknowledged: whether a save of the sealed item was acknowledged before. The item's protection requirement
+    ///     was met then, and is not checked again.
+    /// - Throws: ``Status/policy`` if neither the module nor sealing the item meets the item's protection requirement;
     ///   ``Status/corrupt`` if the vault whose key the level needs is not there; any failure to read the vault.
-    package func seals(_ details: ItemDetails, isAcknowledged: Bool) throws(TokenKeepError) -> Bool {
+    package func seals(
+        _ details: ItemDetails, besides own: Protection?, isAcknowledged: Bool
+    ) throws(TokenKeepError) -> Bool {
         let (level, flags) = (details.accessLevel, details.flags)
         guard Protection.isAsked(by: level, flags) else { return false }
         let isSealed = try sealsItems(of: level)
+        // Without a password, a vault with a device seals no item of this level: the module alone may suffice.
+        if !isSealed, !level.needsDevice, own?.isEnough(for: level, flags, beside: nil) == true { return false }
         if !flags.isDisjoint(with: .requirements), !isAcknowledged || !isSealed {
             try protection(of: level, flags).checkRequirements(of: details)
         }

@@ -23,14 +23,14 @@ public protocol SecretSealer: Sendable {
     /// Whether any module may hold an item sealed under the vault's keys. True if the vault cannot be read.
     var mayHaveSealed: Bool { get }
 
-    /// Whether the vault has a note that it sealed this item for a module.
-    func hasNote(of name: ItemName) -> Bool
+    /// Whether the vault's record of this item names a sealed copy in a module.
+    func hasSealedCopy(of name: ItemName) -> Bool
 
-    /// Whether the vault has a note that this module on this machine holds the item sealed (encrypted by the vault).
+    /// Whether the vault's record of this item names a sealed copy in this module on this machine.
     ///
-    /// If the note exists, an unsealed item of the same name in the module is not the item that TokenKeep saved.
+    /// If so, an unsealed item of the same name in the module is not the item that TokenKeep saved.
     ///
-    /// - Throws: if the note cannot be read.
+    /// - Throws: if the record cannot be read.
     func isHeldSealed(_ name: ItemName, by module: String) throws(TokenKeepError) -> Bool
 
     /// The protection that a sealed item of this level has at the moment.
@@ -38,7 +38,7 @@ public protocol SecretSealer: Sendable {
     /// - Throws: the reason why the vault cannot be read.
     func protection(of level: AccessLevel, _ flags: ItemFlags) throws(TokenKeepError) -> Protection
 
-    /// Notes in the vault that `module` gets a sealed secret, and seals (encrypts) the secret.
+    /// Seals (encrypts) a secret for `module`, and first writes this sealed copy into the item's record.
     ///
     /// The module may store the result without any protection of its own.
     ///
@@ -50,7 +50,8 @@ public protocol SecretSealer: Sendable {
         _ secret: SecretBytes, of details: ItemDetails, for module: String, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes
 
-    /// Notes in the vault that the module stored the secret last sealed for it, in place of every earlier secret.
+    /// Writes into the item's record that the module stored the secret last sealed for it, in place of every earlier
+    /// secret.
     func acknowledge(_ name: ItemName, in module: String)
 
     /// Opens a sealed secret.
@@ -62,11 +63,11 @@ public protocol SecretSealer: Sendable {
         _ sealed: SecretBytes, of details: ItemDetails, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes
 
-    /// Notes in the vault that a module no longer holds the sealed item.
+    /// Removes a module's sealed copy from the item's record, because the module no longer holds it.
     ///
-    /// Does nothing if this call does not hold the item's lock. A later call that holds the lock removes the note.
+    /// Does nothing if this call does not hold the item's lock. A later call that holds the lock does it.
     ///
-    /// - Parameter everywhere: whether the note is removed for the module on other machines too, because the item was
-    ///   cleared.
+    /// - Parameter everywhere: whether the sealed copies of the module on other machines are removed too, because the
+    ///   item was cleared.
     func forget(_ name: ItemName, in module: String, everywhere: Bool) throws(TokenKeepError)
 }

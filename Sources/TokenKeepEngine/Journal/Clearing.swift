@@ -133,7 +133,7 @@ private struct Clearing {
         let looks = pending.look(at: reconciler.clearable(after: known), item, call, after: present)
         let holders = reconciler.holders(after: known)
         let parts = pending.afterClear(known, of: item, holders: holders, looks: looks)
-        reconciler.note(
+        reconciler.addToTrace(
             .clear, item.name, state == .removing ? .notFound : .ok,
             parts.isEmpty ? "the vault loses it" : "the vault loses it, with pending removals")
         return Step(

@@ -152,7 +152,8 @@ struct PendingDrain {
         return ended
     }
 
-    /// Removes the item from a module. A module without the item is called too, so that it drops its notes of the item.
+    /// Removes the item from a module. A module without the item is called too, so that its sealed copy leaves the item's
+    /// record.
     private func remove(
         from module: any Module, _ name: ItemName, includingForeign: Bool
     ) throws(TokenKeepError) {

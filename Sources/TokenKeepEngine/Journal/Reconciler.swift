@@ -98,7 +98,7 @@ struct Reconciler: Sendable {
                 return nil
             }
             let item = try item(of: record, name, call)
-            note(.load, name, item == nil ? .notFound : .ok, "something is pending, so its record answers alone")
+            addToTrace(.load, name, item == nil ? .notFound : .ok, "something is pending, so its record answers alone")
             let drained = drainsNow ? (try? draining(name, call.withoutPrompts)) : nil
             if let newer = drained?.newer { return newer }
             if drained?.isNeeded == false, attempt < Reconciler.attempts {
@@ -239,7 +239,7 @@ struct Reconciler: Sendable {
     }
 
     /// Adds an action of the journal itself to the trace.
-    func note(_ operation: StackLine.Operation, _ name: ItemName, _ status: Status, _ reason: String) {
+    func addToTrace(_ operation: StackLine.Operation, _ name: ItemName, _ status: Status, _ reason: String) {
         dispatcher.trace?(
             StackTraceEvent(
                 operation: operation, subject: name.description, module: "journal", status: status, action: nil,

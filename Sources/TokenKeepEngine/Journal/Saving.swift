@@ -214,8 +214,8 @@ struct Saving {
     private func sending(
         _ request: SaveRequest, over record: JournalRecord?, _ item: borrowing ItemTransaction, _ call: CallContext
     ) throws(TokenKeepError) -> Step {
-        // Note the fingerprint before sending: if this process is killed now, the request may still reach the module, after
-        // the save of another process. The note lets a drain recognize the value as an older one.
+        // Write the fingerprint before sending: if this process is killed now, the request may still reach the module, after
+        // the save of another process. The fingerprint lets a drain recognize the value as an older one.
         let before = item.holder(first.name)
         let fingerprint = item.keys.fingerprint(of: request.secret)
         item.noteSending(fingerprint, to: first.name)
@@ -406,7 +406,7 @@ struct Saving {
             parts[index] = parts[index].sending(item.keys.fingerprint(of: request.secret))
         }
         let words = parts.isEmpty ? "the vault keeps it" : "the vault keeps it, with pending writes"
-        reconciler.note(.save, request.name, .ok, words)
+        reconciler.addToTrace(.save, request.name, .ok, words)
         return Step(
             change: .parts(value: TokenItem(details: details, secret: request.secret), pending: parts),
             version: details.version, pending: parts.filter(pending.isOurs), home: target?.name ?? "vault")

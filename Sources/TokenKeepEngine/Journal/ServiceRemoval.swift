@@ -22,7 +22,7 @@ struct ServiceRemoval {
         let known = item.entry.record?.pending ?? []
         let kept = known.filter { !(pending.isOurs($0) && names.contains($0.module)) }
         try item.apply(.cleared(pending: kept + pending.afterClear([], of: item, holders: missed)))
-        reconciler.note(.clear, name, .ok, "its removal is pending for \(names.sorted().joined(separator: ", "))")
+        reconciler.addToTrace(.clear, name, .ok, "its removal is pending for \(names.sorted().joined(separator: ", "))")
     }
 
     /// Removes the service's items that are no newer than the removal, from the modules that answer.
@@ -113,7 +113,7 @@ struct ServiceRemoval {
 
     /// The items of the service that a record names as sealed in a module, although the module does not list them.
     ///
-    /// An interrupted removal leaves such a note, which would keep older keys in the vault.
+    /// An interrupted removal leaves such a sealed copy in the record, which would keep older keys in the vault.
     private func sealedItems(
         of service: String, in module: String, besides listed: Set<ItemName>
     ) throws(TokenKeepError) -> [ItemName] {

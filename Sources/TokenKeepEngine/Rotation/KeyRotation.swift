@@ -106,12 +106,12 @@ struct KeyRotation {
     /// If such an item has no readable record, it may be sealed under any key: returns the keys of all levels.
     private func keysOfSealedItems(_ vault: UnlockedVault) throws(TokenKeepError) -> [OpenKey] {
         let sealed = try SealedRecords(vault.vault).all()
-        let noted = Set(sealed.entries.flatMap { $0.copies.holders.flatMap(\.keyIDs) })
+        let recorded = Set(sealed.entries.flatMap { $0.copies.holders.flatMap(\.keyIDs) })
         let header = vault.vault.keys.header
         let mayBeUnread = sealed.mayBeIncomplete && (header.hasPassword || header.hasRetiringKeys)
-        let hasUnnoted = mayBeUnread || resealing.hasUnnotedItems(besides: sealed, call)
-        guard hasUnnoted || !noted.isEmpty else { return [] }
-        return KeyRotation.sealingKeys(of: vault) { hasUnnoted || noted.contains($0) }
+        let hasUnrecorded = mayBeUnread || resealing.hasUnrecordedItems(besides: sealed, call)
+        guard hasUnrecorded || !recorded.isEmpty else { return [] }
+        return KeyRotation.sealingKeys(of: vault) { hasUnrecorded || recorded.contains($0) }
     }
 
     /// The level keys for which `isWanted` is true, and the presence key, all as retiring keys.

@@ -8,9 +8,9 @@ struct Resealing {
     private struct Item {
         let name: ItemName
         let module: String
-        /// The hash of the machine named in the vault's note about the item; nil if there is no note.
+        /// The hash of the machine with the sealed copy, as the item's record names it; nil if no record does.
         let machine: [UInt8]?
-        /// Whether this entry is for another machine, although a second note about the item names this machine.
+        /// Whether this entry is for another machine, although the item's record also names a sealed copy on this machine.
         ///
         /// An item found in the module on this machine proves nothing about the module on the other machine.
         var isOnlyElsewhere = false
@@ -44,7 +44,7 @@ struct Resealing {
     ) throws(TokenKeepError) -> (UnlockedVault, unreadable: Int) {
         let call = call.withoutPrompts.granting(unlocked.presence).sealing(with: VaultSealer(records))
         let sealed = try SealedRecords(unlocked.vault).all()
-        let items = notedItems(sealed, of: unlocked.vault) + unnotedItems(besides: sealed, call)
+        let items = recordedItems(sealed, of: unlocked.vault) + unrecordedItems(besides: sealed, call)
         var unreadable = 0
         var obstacle: TokenKeepError?
         for (index, item) in items.enumerated() {
@@ -68,7 +68,7 @@ struct Resealing {
             let present = try SealedRecords(unlocked.vault).all()
             let names = Set(items.map(\.name))
             guard !present.mayBeIncomplete,
-                notedItems(present, of: unlocked.vault).allSatisfy({ names.contains($0.name) })
+                recordedItems(present, of: unlocked.vault).allSatisfy({ names.contains($0.name) })
             else {
                 throw TokenKeepError(
                     .conflict, "an item was sealed under an older key meanwhile", module: "vault",
@@ -81,23 +81,23 @@ struct Resealing {
     /// Whether modules list items that this vault encrypted, but that none of its records names.
     ///
     /// For example, a vault restored from a backup lacks the records of items that were encrypted after the backup.
-    func hasUnnotedItems(besides sealed: SealedRecords.Found, _ call: CallContext) -> Bool {
-        !unnotedItems(besides: sealed, call).isEmpty
+    func hasUnrecordedItems(besides sealed: SealedRecords.Found, _ call: CallContext) -> Bool {
+        !unrecordedItems(besides: sealed, call).isEmpty
     }
 
-    private func unnotedItems(besides sealed: SealedRecords.Found, _ call: CallContext) -> [Item] {
-        let noted = Set(sealed.entries.map(\.name))
+    private func unrecordedItems(besides sealed: SealedRecords.Found, _ call: CallContext) -> [Item] {
+        let recorded = Set(sealed.entries.map(\.name))
         var items: [Item] = []
         for module in reconciler.dispatcher.operations.places.modules {
-            for name in module.sealedItems(call) where !noted.contains(name) {
+            for name in module.sealedItems(call) where !recorded.contains(name) {
                 items.append(Item(name: name, module: module.name, machine: nil))
             }
         }
         return items
     }
 
-    /// The items that modules hold under retiring keys, as noted in these records.
-    private func notedItems(_ sealed: SealedRecords.Found, of vault: OpenVault) -> [Item] {
+    /// The items that modules hold under retiring keys, as named in these records.
+    private func recordedItems(_ sealed: SealedRecords.Found, of vault: OpenVault) -> [Item] {
         let machine = records.hash(of: records.machine)
         var items: [Item] = []
         for entry in sealed.entries {

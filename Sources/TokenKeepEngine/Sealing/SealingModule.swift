@@ -37,7 +37,7 @@ struct SealingModule: ModuleWrapper {
         // After the removal of the password or device, the module may still hold the item sealed. Then the precondition
         // and the level that the save keeps are checked here.
         let needsPresent = request.precondition != .none || request.accessLevel == nil
-        let mayBeSealed = needsPresent && sealer.hasNote(of: request.name)
+        let mayBeSealed = needsPresent && sealer.hasSealedCopy(of: request.name)
         guard try sealer.sealsItems(of: nil) || mayBeSealed else { return try savePlain(request, sealer, call) }
         let present = try itemToReplace(by: request, call)
         try request.check(present: present)
@@ -46,7 +46,8 @@ struct SealingModule: ModuleWrapper {
         var plain = request
         // The precondition is checked already. The wrapped module knows only the version of the sealed item.
         plain.precondition = .none
-        guard try sealer.seals(details, isAcknowledged: request.mayLowerRequirements) else {
+        let own = base.protection(of: details.accessLevel, details.flags)
+        guard try sealer.seals(details, besides: own, isAcknowledged: request.mayLowerRequirements) else {
             return try savePlain(plain, sealer, call)
         }
         details.version = try versionKey().version(of: details, secret: request.secret)
@@ -83,7 +84,7 @@ struct SealingModule: ModuleWrapper {
         _ request: SaveRequest, _ sealer: any SecretSealer, _ call: CallContext
     ) throws(TokenKeepError) -> UInt64 {
         let version = try base.save(request, call)
-        if sealer.hasNote(of: request.name) { try? sealer.forget(request.name, in: name, everywhere: false) }
+        if sealer.hasSealedCopy(of: request.name) { try? sealer.forget(request.name, in: name, everywhere: false) }
         return version
     }
 

@@ -47,7 +47,7 @@ extension FleetAdmin {
             try call("/v3/auth/user/changepw", credentials, passing: "")
         }
         try call("/v3/auth/user/grant", ["user": user, "role": user], passing: "")
-        try note(name, user: user)
+        try saveName(name, user: user)
         return (user, password)
     }
 

@@ -69,8 +69,8 @@ package final class FleetAdmin {
         return users.sorted { $0.1.name < $1.1.name }
     }
 
-    /// Notes a user of the fleet.
-    func note(_ name: String, user: String) throws(TokenKeepError) {
+    /// Saves the name of a user of the fleet.
+    func saveName(_ name: String, user: String) throws(TokenKeepError) {
         let path = fleet.paths.name(of: key.userID(name))
         let sealed = try NameValue(name: name, user: user).sealed(key.administration(), for: path)
         _ = try Fleet.reporting { () throws(RegistryFailure) in

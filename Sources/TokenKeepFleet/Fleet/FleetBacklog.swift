@@ -5,7 +5,7 @@ import TokenKeepSession
 package struct FleetBacklog: Sendable {
     /// The orders that wait for this device, those for everywhere included.
     package var orders = 0
-    /// Seconds since the oldest of them was given; 0 if none waits.
+    /// Seconds since the oldest waiting order was given; 0 if no order waits.
     package var lag: Int64 = 0
     /// The sessions here that are not in the registry as they are, and those there that have ended here; nil if the sessions
     /// cannot be read.

@@ -61,7 +61,9 @@ package final class FleetRunner {
     var registry: any Registry { fleet.registry }
     var paths: FleetPaths { fleet.paths }
 
-    /// Obeys what waits, publishes what has changed, says that the device is there. Returns the registry's revision before.
+    /// Obeys the waiting orders, publishes the changed sessions, and renews the device's presence under its lease.
+    ///
+    /// - Returns: the registry's revision before the changes.
     package func synchronize(_ surroundings: RunnerSurroundings) throws(RegistryFailure) -> Int64 {
         try meetDevice(surroundings)
         let revision = try obey(surroundings)
@@ -188,7 +190,7 @@ package final class FleetRunner {
 
     // MARK: Presence
 
-    /// Says that the device is there, under a lease.
+    /// Writes the device's presence under a lease.
     func announce(_ surroundings: RunnerSurroundings) throws(RegistryFailure) {
         let path = paths.present(fleet.device)
         let value = try sealed(PresentValue(at: RegistryClock.now(registry)), for: path)

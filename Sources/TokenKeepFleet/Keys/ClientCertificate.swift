@@ -104,7 +104,7 @@ package enum ClientCertificate {
 /// Reads the elements of DER one after another (X.690), with lengths below 64 KiB.
 struct DERReader {
     static let sequence: UInt8 = 0x30
-    /// `[0]` of a certificate.
+    /// The tag `[0]`, which begins the optional version of a certificate (RFC 5280).
     static let version: UInt8 = 0xA0
 
     private var rest: ArraySlice<UInt8>

@@ -109,7 +109,7 @@ final class QueueStorage: Sendable {
         }
     }
 
-    /// Marks a step outside of the storage, for tests: the answer has arrived.
+    /// Tells tests that an answer has arrived.
     func didAnswer() { onStep() }
 
     /// The right to send the requests; nil if another process or object has the right. Does not wait.

@@ -30,7 +30,7 @@ package enum ClassKeyPlace {
     /// Whether a description is that of the headers that an unlock of its vault verified.
     static func isTrust(_ place: String) -> Bool { place.hasSuffix(":trust") }
 
-    /// Whether a description is that of a key that opens something, rather than a note about the vault.
+    /// Whether a description is that of a key that opens something, rather than that of the verified headers or of the lock mark.
     static func isOfKey(_ place: String) -> Bool { !isTrust(place) && !place.hasSuffix(":locked") }
 
     /// The beginning of the descriptions of all keys of all vaults.

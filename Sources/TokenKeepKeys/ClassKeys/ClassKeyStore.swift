@@ -262,7 +262,7 @@ package final class ClassKeyStore: Sendable {
         return trust
     }
 
-    /// Replaces the note, in memory or in the kernel's keyring, of the headers that an unlock of the vault verified.
+    /// Replaces the verified headers of the vault, in memory or in the kernel's keyring.
     func setTrust(_ trust: HeaderTrust, of vaultID: [UInt8]) throws(TokenKeepError) {
         try keep([], trust, of: vaultID)
     }

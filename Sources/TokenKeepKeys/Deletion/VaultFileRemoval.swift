@@ -35,7 +35,7 @@ struct VaultFileRemoval {
         return left.sorted()
     }
 
-    /// Whether an entry of the vault's directory is the rest of an era, whose files are named by themselves.
+    /// Whether an entry of the vault's directory is the rest of a removed era. Its files are reported one by one.
     private static func isSetAside(_ name: String) -> Bool {
         name.hasPrefix("era-") && name.dropFirst("era-".count).drop { $0.isNumber }.hasPrefix(ending)
     }

@@ -8,7 +8,7 @@ extension Devices {
         package enum Use: String, Sendable {
             /// The secret of the level ``AccessLevel/whenPasscodeSetThisDeviceOnly``.
             case secret
-            /// The note of the header in force.
+            /// The anchor, which names the header in force.
             case anchor
         }
 

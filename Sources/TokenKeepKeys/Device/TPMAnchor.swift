@@ -71,12 +71,12 @@ struct TPMAnchor {
 /// Whether the TPM has a vault's anchor, as it was asked last. Valid for a while.
 struct AnchorReport: Sendable {
     let vaultID: [UInt8]
-    let note: String
+    let remark: String
     let end: Deadline
 }
 
 extension Devices {
-    /// A note for a report: whether the TPM refuses an older header of the vault; nil if the vault has no password or is
+    /// A remark for a report: whether the TPM refuses an older header of the vault; nil if the vault has no password or is
     /// bound to no TPM.
     ///
     /// The TPM is asked once in five seconds.
@@ -85,18 +85,18 @@ extension Devices {
         guard header.hasPassword, let anchor = (try? TPMAnchor(of: header.device, vault.keys, self)) ?? nil else {
             return nil
         }
-        if let last = lastAnchor.withLock({ $0 }), last.vaultID == vaultID, !last.end.hasPassed { return last.note }
-        var note = "; the TPM refuses an older header"
+        if let last = lastAnchor.withLock({ $0 }), last.vaultID == vaultID, !last.end.hasPassed { return last.remark }
+        var remark = "; the TPM refuses an older header"
         do throws(DeviceFault) {
             if try !anchor.isThere(until: Devices.deadline) {
-                note = Devices.unanchored + "no index has the vault's anchor"
+                remark = Devices.unanchored + "no index has the vault's anchor"
             }
         } catch {
-            note = Devices.unanchored + error.reason
+            remark = Devices.unanchored + error.reason
         }
-        let report = AnchorReport(vaultID: vaultID, note: note, end: Deadline(milliseconds: 5000))
+        let report = AnchorReport(vaultID: vaultID, remark: remark, end: Deadline(milliseconds: 5000))
         lastAnchor.withLock { $0 = report }
-        return note
+        return remark
     }
 
     private static let unanchored = "; after a restart an older header is not noticed: "

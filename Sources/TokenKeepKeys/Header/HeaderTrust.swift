@@ -40,8 +40,8 @@ package struct HeaderTrust {
     /// The vault's path. If the vault is no longer at this path, its keys are removed from the kernel. The verified headers
     /// stay.
     let path: String
-    /// Whether a program that removes the vault's password also removes this note; false for a note in the memory of a
-    /// process, which no other process can change.
+    /// Whether a program that removes the vault's password also removes these verified headers; false if they are in the
+    /// memory of a process, which no other process can change.
     var isShared = true
 
     static let maximumLength = 1 + mostEntries * entryLength + 8 + 4096
@@ -91,8 +91,8 @@ package struct HeaderTrust {
 
     /// The error for a header that the verified headers do not vouch for.
     ///
-    /// A header of a later era without a password is refused in any case. If this process alone has the note, its user may
-    /// have removed the password, and no file proves that.
+    /// A header of a later era without a password is refused in any case. If this process alone has the verified headers,
+    /// its user may have removed the password, and no file proves that.
     private func refusal(of header: Header) -> TokenKeepError {
         let mayBeRemoval = !isShared && !header.hasPassword && entries.allSatisfy { $0.era < header.era }
         return mayBeRemoval ? HeaderTrust.passwordRemoved : HeaderTrust.refusal

@@ -134,7 +134,7 @@ final class LoopbackListener {
         for _ in 0..<(LoopbackListener.mostConnections / sockets.count) {
             let descriptor = tokenkeep_accept(socket)
             guard descriptor >= 0 else {
-                // Without a descriptor the socket stays ready: no busy loop.
+                // No descriptor is free, and the socket stays ready: the pause prevents a busy loop.
                 if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { ShortPause.wait(milliseconds: 250) }
                 return
             }

@@ -64,7 +64,7 @@ final class BrowserFlow {
         while result == nil {
             try deadline.checkCancellation()
             guard !deadline.hasPassed else { throw progress.end }
-            if launch?.hasFailed == true, !progress.hasBrowser { progress.note(SignInProgress.noBrowser) }
+            if launch?.hasFailed == true, !progress.hasBrowser { progress.add(SignInProgress.noBrowser) }
             if let text = try present(step(.paste)) { judge(pasted: text) }
             guard result == nil else { break }
             if let listener {
@@ -100,7 +100,7 @@ final class BrowserFlow {
     /// Judges a visit of the listener's pages.
     private func reply(to visit: LoopbackVisit) -> LoopbackReply {
         guard visit.isTrusted else {
-            progress.note(SignInProgress.otherUser)
+            progress.add(SignInProgress.otherUser)
             return LoopbackReply(page: .otherUser)
         }
         switch visit.place {
@@ -121,7 +121,7 @@ final class BrowserFlow {
             return LoopbackReply(page: .badRequest)
         }
         guard answer.belongs(to: request.state) else {
-            progress.note(SignInProgress.other(answer))
+            progress.add(SignInProgress.other(answer))
             return LoopbackReply(page: .otherSignIn)
         }
         let result = result(of: answer)

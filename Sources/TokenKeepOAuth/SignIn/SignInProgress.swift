@@ -10,14 +10,14 @@ struct SignInProgress {
     private var waiting: [TokenKeepError] = []
     private var last: TokenKeepError?
 
-    /// Notes a problem. Each is shown once: others can repeat theirs as often as they like.
-    mutating func note(_ problem: TokenKeepError) {
+    /// Adds a problem. A problem is shown once, however often another program repeats it.
+    mutating func add(_ problem: TokenKeepError) {
         last = problem
         guard shown.count < SignInProgress.mostNotices, shown.insert(problem.message).inserted else { return }
         waiting.append(problem)
     }
 
-    /// Notes why a pasted text does not count. The step shows it.
+    /// Remembers why a pasted text does not count. The step shows the reason.
     mutating func pasted(_ problem: TokenKeepError) { last = problem }
 
     /// The next problem to be shown; nil if there is none.

@@ -80,9 +80,9 @@ final class ProgramAnswer {
             let text = try WipingBuffer(capacity: value.count)
             try ProgramAnswer.decode(value, into: text)
             call.set(error: text.bytes)
-        case "note": call.note(try line(value))
+        case "note": call.addRemark(try line(value))
         case "keep": keepsRunning = value.elementsEqual("yes".utf8)
-        case "capability": try note(capability: value)
+        case "capability": try report(capability: value)
         case "item":
             try endItem()
             item = AnsweredItem()
@@ -147,13 +147,13 @@ final class ProgramAnswer {
         self.item = nil
     }
 
-    private func note(capability value: UnsafeRawBufferPointer) throws(TokenKeepError) {
+    private func report(capability value: UnsafeRawBufferPointer) throws(TokenKeepError) {
         guard value.count <= 64, value.allSatisfy(ItemAttributes.isNameByte) else {
             throw .foreign("a capability that is no word")
         }
         let word = String(decoding: value, as: UTF8.self)
         guard let known = PluginCapabilities.words.first(where: { $0.word == word }) else {
-            return call.note("it says of itself what is not known here: \(word)")
+            return call.addRemark("it says of itself what is not known here: \(word)")
         }
         capabilities.insert(known.capability)
     }

@@ -60,7 +60,7 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
             guard error.status == .unsupported else { throw error }
         }
         hasReported = true
-        return call.notes
+        return call.remarks
     }
 
     /// Ends a resident program. It is a child of this process: a host that waits for all of its children waits for it

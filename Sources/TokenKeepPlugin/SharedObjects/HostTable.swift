@@ -46,7 +46,7 @@ enum HostTable {
         }
         table.note = { pointer, text in
             guard let call = HostTable.call(pointer), let text = ForeignStrings.line(text) else { return }
-            call.note(text)
+            call.addRemark(text)
         }
         table.answer = { pointer, item in
             guard let call = HostTable.call(pointer) else { return }

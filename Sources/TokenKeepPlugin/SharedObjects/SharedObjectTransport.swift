@@ -74,7 +74,7 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
     func report(_ call: PluginCall) throws(TokenKeepError) -> [String] {
         guard object.table.report != nil else { return [] }
         _ = try ask(object.table.report, .nothing, call) { report, call in report(handle, call) }
-        return call.notes
+        return call.remarks
     }
 
     func rest() {}

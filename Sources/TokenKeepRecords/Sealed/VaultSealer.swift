@@ -63,10 +63,10 @@ package struct VaultSealer: SecretSealer {
         }
     }
 
-    /// Whether the vault has noted that it sealed this item for a module. False if the record cannot be read.
-    package func hasNote(of name: ItemName) -> Bool { ((try? copies(of: name, vault())) ?? nil) != nil }
+    /// Whether the record of this item names a sealed copy in a module. False if the record cannot be read.
+    package func hasSealedCopy(of name: ItemName) -> Bool { ((try? copies(of: name, vault())) ?? nil) != nil }
 
-    /// Whether the vault has noted that this module on this machine holds the item sealed.
+    /// Whether the record of this item names a sealed copy in this module on this machine.
     package func isHeldSealed(_ name: ItemName, by module: String) throws(TokenKeepError) -> Bool {
         try holder(name, module, vault()) != nil
     }
@@ -91,7 +91,7 @@ package struct VaultSealer: SecretSealer {
         }
     }
 
-    /// Encrypts a secret for a module, and notes in the vault that the module is about to get the secret.
+    /// Encrypts a secret for a module, and first writes this sealed copy into the item's record.
     package func seal(
         _ secret: SecretBytes, of details: ItemDetails, for module: String, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes {
@@ -104,7 +104,7 @@ package struct VaultSealer: SecretSealer {
             let bytes = try SealedSecret.seal(secret, of: details, keys: held.vault.keys, call.presence)
             return try FormatFault.needing { () throws(TokenKeepError) in
                 let sealed = try bytes.lent { bytes throws(TokenKeepError) in try SecretBytes(copying: bytes) }
-                try note(sealed, details, in: module, held)
+                try addCopy(sealed, details, in: module, held)
                 return sealed
             }
         } catch {
@@ -113,18 +113,18 @@ package struct VaultSealer: SecretSealer {
     }
 
     /// Records that a module is about to get this sealed item.
-    private func note(
+    private func addCopy(
         _ sealed: SecretBytes, _ details: ItemDetails, in module: String, _ held: HeldItem
     ) throws(TokenKeepError) {
         let keys = held.vault.keys
         let keyID = keys.currentKeyID(for: .level(details.accessLevel)) ?? 0
         try held.copyChanges.change(of: details.name) { copies in
-            var noted = copies ?? SealedCopies(level: details.accessLevel, flags: details.flags)
-            (noted.level, noted.flags) = (details.accessLevel, details.flags)
-            noted.add(
+            var changed = copies ?? SealedCopies(level: details.accessLevel, flags: details.flags)
+            (changed.level, changed.flags) = (details.accessLevel, details.flags)
+            changed.add(
                 module, keys.journal.machine(records.machine.bytes), keyID: keyID,
                 keys.journal.fingerprint(of: sealed))
-            copies = noted
+            copies = changed
         }
     }
 

@@ -10,7 +10,7 @@ import TokenKeepCore
 final class BusConnection: @unchecked Sendable {
     let pointer: OpaquePointer
     let watch: BusWatch
-    /// The note about an unresponsive service, which all processes share; nil if there is no place for the file.
+    /// The mark of an unresponsive service, which all processes share; nil if there is no place for the file.
     let mark: BreakerMark?
     let breaker: CircuitBreaker
     private let filter: UInt32

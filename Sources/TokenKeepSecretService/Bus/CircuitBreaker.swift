@@ -11,7 +11,7 @@ import TokenKeepCore
 /// - The rest period has passed, and the service has answered a Ping. The Ping alone is not enough: libraries answer it
 ///   even if the main loop of their program hangs.
 ///
-/// ``BreakerMark`` is the breaker's note for other processes.
+/// ``BreakerMark`` tells other processes that the breaker is open.
 final class CircuitBreaker: Sendable {
     private struct Silence {
         var unanswered: Set<UInt32>

@@ -28,7 +28,7 @@ public struct FoundItem: Sendable {
     }
 }
 
-/// The items that a search found.
+/// The result of a search among items of all programs.
 public struct FoundItems: Sendable {
     /// The items, the newest first.
     public internal(set) var items: [FoundItem] = []

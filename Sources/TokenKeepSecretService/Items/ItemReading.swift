@@ -8,7 +8,7 @@ struct ItemReading: ServicePart {
 
     /// Loads an item from the cache if it is unchanged, otherwise from the service.
     func load(_ name: ItemName) throws(TokenKeepError) -> TokenItem {
-        if let unchanged = try loadUnchanged(name), unchanged.details.isSealed || !sealing.isNoted(name) {
+        if let unchanged = try loadUnchanged(name), unchanged.details.isSealed || !sealing.hasSealedCopy(of: name) {
             return unchanged
         }
         let changes = link.itemChanges

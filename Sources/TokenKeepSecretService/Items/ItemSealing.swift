@@ -18,15 +18,15 @@ struct ItemSealing: Sendable {
         }
     }
 
-    /// Whether the vault notes that any module may hold the item sealed.
-    func isNoted(_ name: ItemName) -> Bool { sealer?.hasNote(of: name) ?? false }
+    /// Whether the vault's record of the item names a sealed copy in any module.
+    func hasSealedCopy(of name: ItemName) -> Bool { sealer?.hasSealedCopy(of: name) ?? false }
 
     /// The searches that together find an item, sealed or not.
     func searches(for name: ItemName) -> [[String: String]] {
-        ItemCoding.searches(for: name, maybeSealed: name.namespace.isEmpty && isNoted(name))
+        ItemCoding.searches(for: name, maybeSealed: name.namespace.isEmpty && hasSealedCopy(of: name))
     }
 
-    /// Whether the service may hold sealed items, even without a note. The result is true if the vault is unreadable.
+    /// Whether the service may hold sealed items, even if no record names a sealed copy. True if the vault is unreadable.
     var mayBeThere: Bool { sealer?.mayHaveSealed ?? false }
 
     /// Whether the service got the item sealed, so that a plain item of this name does not count.
@@ -36,9 +36,11 @@ struct ItemSealing: Sendable {
 
     /// The ID of the vault that seals the item in a save; nil if the item is not sealed.
     ///
-    /// - Throws: the errors of ``SecretSealer/seals(_:isAcknowledged:)``.
+    /// - Throws: the errors of ``SecretSealer/seals(_:besides:isAcknowledged:)``.
     func vaultID(for details: ItemDetails, isAcknowledged: Bool) throws(TokenKeepError) -> String? {
-        guard let sealer, try sealer.seals(details, isAcknowledged: isAcknowledged) else { return nil }
+        guard let sealer,
+            try sealer.seals(details, besides: ItemSealing.ofService, isAcknowledged: isAcknowledged)
+        else { return nil }
         guard let vaultID = try sealer.vaultID() else { throw TokenKeepError.noSealingVault }
         return vaultID
     }
@@ -51,9 +53,9 @@ struct ItemSealing: Sendable {
         return try sealer?.vaultID() != sealedBy
     }
 
-    /// Removes the note that the service holds an item sealed.
+    /// Removes the service's sealed copy from the item's record.
     ///
-    /// A failure is ignored: a note that stays only keeps old keys in the vault's header.
+    /// A failure is ignored: a copy that stays in the record only keeps old keys in the vault's header.
     func forget(_ name: ItemName, in module: String, everywhere: Bool) {
         try? sealer?.forget(name, in: module, everywhere: everywhere)
     }

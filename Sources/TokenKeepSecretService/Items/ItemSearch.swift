@@ -57,8 +57,8 @@ struct ItemSearch: ServicePart {
 
     /// Searches for an item by its attributes alone, which finds every copy of the item.
     ///
-    /// If the search finds no plain item of TokenKeep, it is repeated for sealed items, even if no note names a sealed
-    /// item.
+    /// If the search finds no plain item of TokenKeep, it is repeated for sealed items, even if no record names a
+    /// sealed copy.
     func findAnew(_ name: ItemName, secret: Bool) throws(TokenKeepError) -> Findings {
         let searches = sealing.searches(for: name)
         let findings = try findAnew(name, by: searches, secret: secret)
@@ -71,9 +71,9 @@ struct ItemSearch: ServicePart {
         return try findAnew(name, by: both, secret: secret)
     }
 
-    /// Searches for an item by its attributes alone, including sealed items that no note names.
+    /// Searches for an item by its attributes alone, including sealed items that no record names.
     func findEverywhere(_ name: ItemName, secret: Bool) throws(TokenKeepError) -> Findings {
-        let maybeSealed = name.namespace.isEmpty && (sealing.isNoted(name) || sealing.mayBeThere)
+        let maybeSealed = name.namespace.isEmpty && (sealing.hasSealedCopy(of: name) || sealing.mayBeThere)
         return try findAnew(name, by: ItemCoding.searches(for: name, maybeSealed: maybeSealed), secret: secret)
     }
 

@@ -23,37 +23,163 @@ struct SessionCall {
         }
         return try body()
     }
+}
 
-    /// Replaces the session's profile.
-    func setProfile(_ profile: SecretBytes) throws(TokenKeepError) {
-        _ = try storage.live(read())
-        try prompting { () throws(TokenKeepError) in
-            let transaction = try SessionTransaction(storage, context)
-            let record = try storage.live(transaction.facts())
-            try profile.withUnsafeBytes { bytes throws(TokenKeepError) in try record.setProfile(bytes) }
-            try transaction.apply(.profile(record, savesStash: storage.stash.read() != nil))
+/// Access tokens. ``TokenRules`` decides.
+extension SessionCall {
+    /// A token that lasts `minTTL` seconds, if it can be had. Does not look at the kept tokens.
+    func token(minTTL: UInt32 = 0, for target: TokenTarget? = nil) throws(TokenKeepError) -> SessionToken {
+        let facts = try read()
+        let record = try storage.live(facts)
+        let present = try record.access(for: target)
+        switch TokenRules.asked(tokenFacts(record, present, target, minTTL: Int64(minTTL))) {
+        case .use: return try keep(facts, record, target, minTTL)
+        case .clearGuest:
+            guard try clearGuest(facts) else { return try token(minTTL: minTTL) }
+            throw guestIsOver
+        case .ended: throw storage.ended(.expired, of: record)
+        case .isGuest: throw guestCannotRenew
+        case .hasNoRefreshToken: throw cannotRenewWithoutRefreshToken
+        case .renew: break
+        }
+        do throws(TokenKeepError) {
+            let renewed = try Renewal(storage, for: target, context).run(facts, stale: present?.value)
+            return try keep(renewed.facts, renewed.record, target, minTTL)
+        } catch {
+            guard error.status != .needsLogin, error.status != .notFound else { throw error }
+            return try tokenAfter(error, record, target, minTTL)
         }
     }
 
-    /// The state of the session, without its tokens.
-    func info() throws(TokenKeepError) -> SessionInfo {
-        let isActive = (try? Sessions(storage.store).isActive(name, context)) == true
-        do throws(TokenKeepError) {
-            var facts = try read()
-            if facts.isOver(at: options.clock()) {
-                facts.note.state = .needsLogin
-                facts.note.reason = .expired
-            }
-            if facts.stashed == nil { facts.note.isStashed = false }
-            return SessionInfo(name: name, facts.note, state: facts.state, isActive: isActive)
-        } catch {
-            guard error.status == .locked || error.status == .unavailable || error.status == .timedOut else {
-                throw error
-            }
-            let note = try storage.note() ?? SessionNote()
-            let hidden: SessionState = error.status == .locked ? .locked : .unknown
-            let isOver = note.state == .signedOut || note.state == .needsLogin
-            return SessionInfo(name: name, note, state: isOver ? note.state : hidden, isActive: isActive)
+    /// ``token(minTTL:for:)``, or the kept token.
+    func presentToken() throws(TokenKeepError) -> SessionToken {
+        if let token = engine.tokenInHand(minTTL: 0) { return token }
+        return try token()
+    }
+
+    private func tokenFacts(
+        _ record: SessionRecord, _ access: AccessToken?, _ target: TokenTarget?, minTTL: Int64 = 0
+    ) -> TokenRules.Facts {
+        let now = options.clock()
+        return TokenRules.Facts(
+            kind: record.kind, access: TokenRules.Access(access?.life, at: now, minTTL: minTTL),
+            isForTarget: target != nil, canRenew: record.canRenew, isSignInOver: record.life.left(at: now) == 0)
+    }
+
+    /// The token in hand after a refresh that failed, or the one that another process saved meanwhile. A logout during
+    /// the request ends the use of both.
+    private func tokenAfter(
+        _ failure: TokenKeepError, _ record: SessionRecord, _ target: TokenTarget?, _ minTTL: UInt32
+    ) throws(TokenKeepError) -> SessionToken {
+        let (present, state, problem) = try reread(record)
+        guard let access = try present.access(for: target) else { throw problem ?? failure }
+        switch TokenRules.failed(state, TokenRules.Access(access.life, at: options.clock(), minTTL: 0)) {
+        case .end: throw problem ?? failure
+        case .failure: throw failure
+        case .use: break
         }
+        options.explain?("the refresh failed: \(failure.message); the present token is still valid")
+        return KeptToken(access, generation: present.generation, sealingKey: nil)
+            .token(at: options.clock(), for: target, minTTL: minTTL)
+    }
+
+    /// The session after a renewal that failed. If the record cannot be read, the note says whether the session goes on.
+    private func reread(
+        _ record: SessionRecord
+    ) throws(TokenKeepError) -> (SessionRecord, TokenRules.Reread, TokenKeepError?) {
+        do throws(TokenKeepError) {
+            return (try storage.live(read()), .live, nil)
+        } catch {
+            let epoch = try storage.note()?.epoch ?? record.epoch
+            let isOver = [.notFound, .needsLogin, .expired].contains(error.status) || epoch != record.epoch
+            return (record, isOver ? .ended : .unreadable, error)
+        }
+    }
+
+    /// Renews the token now, whatever its age.
+    func refresh() throws(TokenKeepError) -> SessionToken {
+        let facts = try read()
+        let record = try storage.live(facts)
+        switch try TokenRules.refreshAsked(tokenFacts(record, record.access(for: nil), nil)) {
+        case .renew, .use: return try renew(facts, record.accessToken, nil, isRejected: false)
+        case .clearGuest: throw try clearGuest(facts) ? guestIsOver : guestCannotRenew
+        case .isGuest: throw guestCannotRenew
+        case .ended: throw storage.ended(.expired, of: record)
+        case .hasNoRefreshToken: throw cannotRenewWithoutRefreshToken
+        }
+    }
+
+    /// A token in place of one that the server refused with 401.
+    func rejected(_ refused: SecretBytes, for target: TokenTarget? = nil) throws(TokenKeepError) -> SessionToken {
+        guard refused.count > 0 else {
+            throw TokenKeepError(.invalid, "the refused token is empty", hint: "give the token that the server refused")
+        }
+        let refused = try TokenResponse.bareToken(refused) ?? refused
+        let facts = try read()
+        let record = try storage.live(facts)
+        guard let present = try record.access(for: target), present.value == refused else {
+            options.explain?("another token was saved since, generation \(record.generation)")
+            // Reads the record, not the kept token: the change mark changes after the record, so the kept token may still be
+            // the refused token.
+            return try token(for: target)
+        }
+        switch TokenRules.refused(tokenFacts(record, present, target)) {
+        case .renew, .use: return try renew(facts, refused, target, isRejected: true)
+        case .clearGuest:
+            guard try clearGuest(facts) else { return try token() }
+            throw guestIsOver
+        case .ended:
+            try SessionTransaction(storage, context).apply(.expired, to: facts.note)
+            throw storage.ended(.expired, of: record)
+        case .isGuest: throw guestCannotRenew
+        case .hasNoRefreshToken: throw cannotRenewWithoutRefreshToken
+        }
+    }
+
+    private func renew(
+        _ facts: SessionFacts, _ stale: SecretBytes, _ target: TokenTarget?, isRejected: Bool
+    ) throws(TokenKeepError) -> SessionToken {
+        let renewed = try Renewal(storage, for: target, context).run(facts, stale: stale, isRejected: isRejected)
+        return try keep(renewed.facts, renewed.record, target, 0)
+    }
+
+    /// Clears the record of a guest whose time is over.
+    ///
+    /// - Returns: false if the guest became a user meanwhile, or signed out.
+    private func clearGuest(_ facts: SessionFacts) throws(TokenKeepError) -> Bool {
+        let cleared = try Sessions(storage.store).ending(storage, context) { (transaction) throws(TokenKeepError) in
+            try transaction.clearGuest(facts.note) ? true : nil
+        }
+        return cleared != nil
+    }
+
+    /// Keeps a token for later calls, and returns it.
+    private func keep(
+        _ facts: SessionFacts, _ record: SessionRecord, _ target: TokenTarget?, _ minTTL: UInt32
+    ) throws(TokenKeepError) -> SessionToken {
+        guard let access = try record.access(for: target) else {
+            throw TokenKeepError(
+                .unavailable, "the token for the resource could not be kept",
+                hint: "try again; if it fails again, the session's other tokens fill its record (256 KiB)")
+        }
+        try storage.requireBearer(access.type)
+        let token = KeptToken(access, generation: record.generation, sealingKey: facts.sealingKey)
+        if let mark = facts.mark, facts.isKeepable {
+            engine.kept.withLock { $0[target] = KeptTokens.Entry(token: token, mark: mark) }
+        }
+        return token.token(at: options.clock(), for: target, minTTL: minTTL)
+    }
+
+    private var guestIsOver: TokenKeepError {
+        TokenKeepError(.notFound, "the guest session of \(name) is over", hint: "begin another one")
+    }
+
+    private var guestCannotRenew: TokenKeepError { cannotRenew("it is a guest's") }
+    private var cannotRenewWithoutRefreshToken: TokenKeepError { cannotRenew("it has no refresh token") }
+
+    private func cannotRenew(_ reason: String) -> TokenKeepError {
+        TokenKeepError(
+            .unsupported, "the session of \(name) cannot be renewed: \(reason)",
+            hint: "the present token is valid: tokenkeep session token")
     }
 }

@@ -7,7 +7,7 @@ package struct TokenIdentity: Sendable {
     /// The claim `sub`; nil if the token has none.
     package let subject: String?
 
-    /// Reads an ID token, unverified; nil if it is unreadable, or says neither.
+    /// Reads an ID token, unverified; nil if the token is unreadable, or names neither issuer nor subject.
     package init?(idToken: SecretBytes) {
         guard let claims = UnverifiedClaims(unverified: idToken) else { return nil }
         self.init(issuer: claims.unverified("iss"), subject: claims.unverified("sub"))

@@ -116,7 +116,7 @@ extension HistoryPlayer {
         } else if outcome.pendingModules.isEmpty {
             try require(outcome.module == first.name && isThere, step, "said to be in \(first.name)")
         } else {
-            try require(governing(step.account) != nil, step, "said to be owed")
+            try require(governing(step.account) != nil, step, "said to be pending")
         }
     }
 

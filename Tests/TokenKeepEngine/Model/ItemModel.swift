@@ -96,12 +96,12 @@ struct ItemModel {
 
     /// Notes that another program saved a value, or cleared the item if the value is nil.
     ///
-    /// - Parameter owing: whether the change is certainly later than the pending change; nil if nothing is pending.
+    /// - Parameter isLater: whether the change is certainly later than the pending change; nil if nothing is pending.
     mutating func change(
-        to value: String?, at now: UnixTime, clockOffset: Int64, laterThanRecord owing: Bool?
+        to value: String?, at now: UnixTime, clockOffset: Int64, laterThanRecord isLater: Bool?
     ) {
         unseen = (value, now, clockOffset)
-        guard let isLater = owing else { return acknowledge(value) }
+        guard let isLater else { return acknowledge(value) }
         if let replaced = theirs ?? perhapsTheirs { possible.remove(replaced) }
         theirs = nil
         perhapsTheirs = nil

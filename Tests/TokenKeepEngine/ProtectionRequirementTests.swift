@@ -8,7 +8,7 @@ import TokenKeepRecords
 @testable import TokenKeepEngine
 
 /// Items that require more protection than the service provides, and a locked vault beside an unlocked service.
-@Suite final class DemandTests: Sendable {
+@Suite final class ProtectionRequirementTests: Sendable {
     private let world = ScriptedService()
     private let directory = TemporaryDirectory(inMemory: true)
     private var stores: TestStore { TestStore(world, in: directory) }
@@ -77,13 +77,13 @@ import TokenKeepRecords
     @Test func aPendingWriteWaitsForTheKeyAndIsClearedWithoutIt() throws {
         #expect(try store.value() == nil)  // marks the service as used
         world.become(.down)
-        try store.put("owed")
+        try store.put("pending")
         try store.lock()
         world.become(.up)
         #expect(throws: TokenKeepError(.locked, "")) { try store.value() }
         #expect(!isInService)
         try store.unlock(password)
-        #expect(try store.value() == "owed")
+        #expect(try store.value() == "pending")
         #expect(isInService)
         world.become(.down)
         try store.put("again")
@@ -153,8 +153,8 @@ import TokenKeepRecords
     @Test func theReportIsThatOfTheStack() throws {
         let plain = try store.protection(of: .afterFirstUnlock)
         #expect(plain[.diskTheft].strength == .none)  // the scripted service states no protection
-        let demanded = try store.protection(of: .afterFirstUnlock, .requireEnforced)
-        #expect(demanded[.otherUser].strength == .enforced && demanded[.diskTheft].strength == .enforced)
+        let required = try store.protection(of: .afterFirstUnlock, .requireEnforced)
+        #expect(required[.otherUser].strength == .enforced && required[.diskTheft].strength == .enforced)
         #expect(try store.protection(of: .whenUnlocked)[.screenLock].strength == .advisory)
         #expect(try store.protection(of: .memoryOnly)[.otherMachine].strength == .enforced)
         #expect(throws: TokenKeepError(.unsupported, "")) {
