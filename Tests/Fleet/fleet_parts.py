@@ -1,9 +1,11 @@
 """What the tests of the fleet share: etcd in private directories, and devices as homes with vaults of their own."""
 import base64
+import contextlib
 import http.client
 import http.server
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -23,13 +25,21 @@ STACK = ["--stack", "any required vault"]
 
 
 def free_ports(count):
-    """Ports that nobody has now. Port 0 breaks etcd's gateway, which dials the address as it is written."""
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
+    """Ports that nobody has now. Port 0 breaks etcd's gateway, which dials the address as it is written.
+
+    They are not of the range that the kernel takes for connections: one of these could take a port before etcd has it."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as file:
+        first = int(file.read().split()[0])
+    ports = []
+    while len(ports) < count:
+        port = random.randrange(first // 2, first)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        if port not in ports:
+            ports.append(port)
     return ports
 
 
@@ -197,8 +207,12 @@ class Tunnel:
         self.target, self.silent_after = port, silent_after
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
-        self.count, self.age, self.open = 0, 0, []
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.count, self.age, self.open, self.threads = 0, 0, [], []
+        self.begin(self.accept)
+
+    def begin(self, target, *arguments):
+        self.threads.append(threading.Thread(target=target, args=arguments, daemon=True))
+        self.threads[-1].start()
 
     def accept(self):
         while True:
@@ -210,8 +224,8 @@ class Tunnel:
             server = socket.create_connection(("127.0.0.1", self.target))
             self.open += [client, server]
             state = {"age": self.age, "answers": self.silent_after if self.count == 1 else None, "was_answer": False}
-            threading.Thread(target=self.copy, args=(client, server, state, False), daemon=True).start()
-            threading.Thread(target=self.copy, args=(server, client, state, True), daemon=True).start()
+            self.begin(self.copy, client, server, state, False)
+            self.begin(self.copy, server, client, state, True)
 
     def copy(self, source, target, state, is_answer):
         try:
@@ -220,9 +234,16 @@ class Tunnel:
                     continue
                 target.sendall(data)
                 self.passed(data)
-            target.close()
         except OSError:
-            pass  # the other direction has closed both
+            pass  # the other direction has ended both
+        self.end(source, target)
+
+    @staticmethod
+    def end(*sockets):
+        """Ends connections. Their descriptors stay: a thread that still reads one would read another connection's bytes."""
+        for one in sockets:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
 
     @staticmethod
     def is_over(state, is_answer):
@@ -239,6 +260,9 @@ class Tunnel:
         self.age += 1
 
     def close(self):
+        self.end(self.listener, *self.open)
+        for one in self.threads:
+            one.join(PATIENCE)
         for one in [self.listener, *self.open]:
             one.close()
 
