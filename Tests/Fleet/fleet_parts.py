@@ -5,7 +5,6 @@ import http.client
 import http.server
 import json
 import os
-import random
 import shutil
 import signal
 import socket
@@ -19,28 +18,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "Support"))
 sys.path.insert(0, os.path.join(HERE, "..", "Servers"))
 import tests_clock  # noqa: E402: their folders must be on the path first
+from listening import free_ports  # noqa: E402
 from patience import PATIENCE, wait_until  # noqa: E402
 
 STACK = ["--stack", "any required vault"]
-
-
-def free_ports(count):
-    """Ports that nobody has now. Port 0 breaks etcd's gateway, which dials the address as it is written.
-
-    They are not of the range that the kernel takes for connections: one of these could take a port before etcd has it."""
-    with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as file:
-        first = int(file.read().split()[0])
-    ports = []
-    while len(ports) < count:
-        port = random.randrange(first // 2, first)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        if port not in ports:
-            ports.append(port)
-    return ports
 
 
 def openssl(*arguments):
@@ -84,6 +65,7 @@ class Etcd:
         self.choose_ports()
 
     def choose_ports(self):
+        # Port 0 breaks etcd's gateway, which dials the address as it is written.
         self.port, self.peer_port = free_ports(2)
         scheme = "https" if self.authority else "http"
         self.url = f"{scheme}://127.0.0.1:{self.port}"
