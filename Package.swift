@@ -151,7 +151,7 @@ let package = Package(
             name: "TestSupport", dependencies: ["TokenKeepCore", "CSodium", "CTestClock"], path: "Tests/Support",
             exclude: [
                 "Clock", "Stores", "credentials.py", "exchange.py", "forget_keys.py", "listening.py", "patience.py",
-                "tests_clock.py",
+                "stall.py", "tests_clock.py",
             ],
             sources: [
                 "TemporaryDirectory.swift", "LockHolder.swift", "ChildProcess.swift", "PrivateBus.swift",
@@ -159,7 +159,7 @@ let package = Package(
                 "NextSecond.swift", "Patience.swift", "TestClock.swift", "SeededNumbers.swift", "Mutation.swift",
                 "ErrorText.swift", "FakeHelper.swift", "SoftwareTPM.swift", "UnixSocket.swift",
                 "JSONWebToken.swift", "ReplacedVault.swift", "PatientDeadline.swift", "PassedLimit.swift",
-                "KernelLocks.swift", "BusMonitor.swift", "StoppedKeyring.swift",
+                "KernelLocks.swift", "BusMonitor.swift", "StoppedKeyring.swift", "FakeSecretService.swift",
             ],
             swiftSettings: strict),
         // Stores as tests open them, for the tests of targets above the engine, too.

@@ -82,7 +82,8 @@ scenario() {
     fi
     (
         cd "$work" || exit 125
-        env -i PATH="$PATH" HOME="$work/home" XDG_CONFIG_HOME="$work/config" TMPDIR="$work/tmp" TOKENKEEP_VAULT="$work/vault" TOKENKEEP_TPM2_SOCKET="$work/no-tpm" TOKENKEEP_SYSTEMD_SOCKET="$work/no-systemd" LC_ALL=C.UTF-8 TZ=UTC \
+        # Who starts the tests may ignore SIGPIPE: then the writers of closed pipes have something to say.
+        env -i --default-signal=PIPE PATH="$PATH" HOME="$work/home" XDG_CONFIG_HOME="$work/config" TMPDIR="$work/tmp" TOKENKEEP_VAULT="$work/vault" TOKENKEEP_TPM2_SOCKET="$work/no-tpm" TOKENKEEP_SYSTEMD_SOCKET="$work/no-systemd" LC_ALL=C.UTF-8 TZ=UTC \
             ${TOKENKEEP_EVERY_MOMENT:+TOKENKEEP_EVERY_MOMENT=1} COLUMNS=80 TERM=dumb TOKENKEEP="$program" HERE="$here" WORK="$work" \
             ${slowness:+TOKENKEEP_SLOWNESS="$slowness"} \
             ${TOKENKEEP_TEST_CLOCK:+TOKENKEEP_TEST_CLOCK="$TOKENKEEP_TEST_CLOCK" LD_PRELOAD="$LD_PRELOAD"} \

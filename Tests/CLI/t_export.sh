@@ -29,7 +29,7 @@ run list --json
 title "an item that another process holds"
 "$TOKENKEEP" clear example.com bert --namespace team
 hold_lock "$(/usr/bin/python3 "$HERE/item_id.py" "$TOKENKEEP_VAULT" team example.com bert)"
-run import "$WORK/backup" --timeout 3s --stdin <<<passphrase
+run_held import "$WORK/backup" --stdin <<<passphrase
 release_lock
 run import "$WORK/backup" --stdin <<<passphrase
 

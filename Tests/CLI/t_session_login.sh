@@ -91,14 +91,15 @@ login other.example.com --provider anonymous --flow browser
 grep -c 'POST /revoke' served/requests
 
 title "the port, and the parameters of the address"
+free=$(python3 -c 'import sys; sys.path.insert(0, sys.argv[1]); import listening; print(*listening.free_ports(1))' "$HERE/../Support")
 : >asked
-"$TOKENKEEP" session login api.example.com eve --provider example --flow browser --no-open --port 47890 --scope "read write" \
+"$TOKENKEEP" session login api.example.com eve --provider example --flow browser --no-open --port "$free" --scope "read write" \
     --resource https://files.example.com --audience api >>asked 2>&1 &
 login=$!
 tail -n +1 -f asked --pid="$login" | grep -q -m 1 'code_challenge='
 kill "$login"
 wait "$login" 2>/dev/null
-grep -o '[?&][a-z_]*=[^&]*' asked | sed -E 's/(state|code_challenge)=.*/\1=…/' | sort
+grep -o '[?&][a-z_]*=[^&]*' asked | sed -E "s/(state|code_challenge)=.*/\1=…/; s/3A$free/3APORT/" | sort
 
 title "a code alone is refused"
 echo code-1 | login api.example.com eve --provider example --flow paste

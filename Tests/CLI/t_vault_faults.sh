@@ -25,10 +25,10 @@ mv elsewhere "$TOKENKEEP_VAULT"
 
 title "another process holds the vault past the timeout; reading needs no lock"
 hold_lock
-printf x | run save example.com ann --timeout 200ms
-run clear example.com ann --timeout 200ms
+printf x | run_held save example.com ann
+run_held clear example.com ann
 run load example.com ann
-run import backup --replace --timeout 3s --stdin <<<passphrase
+run_held import backup --replace --stdin <<<passphrase
 release_lock
 
 title "a damaged record: the others are unharmed, nothing is deleted"

@@ -3,6 +3,7 @@ import os
 import select
 import signal
 import subprocess
+import threading
 import time
 
 from faults import GATE, PROBE
@@ -59,6 +60,31 @@ class Gate:
         return len([name for name in os.listdir(self.directory) if name.startswith(what)])
 
 
+class Monitor:
+    """Sees which programs call the Secret Service of a keyring's bus. The monitor ends with the bus."""
+
+    def __init__(self, keyring):
+        self.process = subprocess.Popen(
+            ["dbus-monitor", "--profile", "--session", "type='method_call'"], env=keyring.environment, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True)
+        # The bus takes away a monitor's name, and from then on shows it all messages.
+        while not (line := self.process.stdout.readline()).rstrip().endswith("NameLost"):
+            assert line, "dbus-monitor does not start"
+        self.senders = []
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            words = line.rstrip("\n").split("\t")
+            if len(words) == 8 and words[5].startswith("/org/freedesktop/secrets"):
+                self.senders.append(words[3])
+        self.process.wait()
+
+    def count(self):
+        """How many programs have called so far."""
+        return len(set(self.senders))
+
+
 class Server:
     """A program that does what it is told, one thing after the other."""
 
@@ -76,8 +102,9 @@ class Server:
     def has_answered(self):
         return bool(select.select([self.process.stdout], [], [], 0)[0])
 
-    def answer_in_vain(self):
-        """The answer to what a service that stands still never answers: each limit is passed."""
+    def answer_in_vain(self, has_called=lambda: True):
+        """The answer to what a service that stands still never answers: each limit is passed, once the service has the call."""
+        wait_until(lambda: has_called() or self.has_answered(), "a call of the service")
         tests_clock.pass_limits(self.process, self.has_answered)
         return self.answer()
 

@@ -1,5 +1,6 @@
 """What the tests of the fleet share: etcd in private directories, and devices as homes with vaults of their own."""
 import base64
+import contextlib
 import http.client
 import http.server
 import json
@@ -17,20 +18,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "Support"))
 sys.path.insert(0, os.path.join(HERE, "..", "Servers"))
 import tests_clock  # noqa: E402: their folders must be on the path first
+from listening import free_ports  # noqa: E402
 from patience import PATIENCE, wait_until  # noqa: E402
 
 STACK = ["--stack", "any required vault"]
-
-
-def free_ports(count):
-    """Ports that nobody has now. Port 0 breaks etcd's gateway, which dials the address as it is written."""
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def openssl(*arguments):
@@ -74,6 +65,7 @@ class Etcd:
         self.choose_ports()
 
     def choose_ports(self):
+        # Port 0 breaks etcd's gateway, which dials the address as it is written.
         self.port, self.peer_port = free_ports(2)
         scheme = "https" if self.authority else "http"
         self.url = f"{scheme}://127.0.0.1:{self.port}"
@@ -197,8 +189,12 @@ class Tunnel:
         self.target, self.silent_after = port, silent_after
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
-        self.count, self.age, self.open = 0, 0, []
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.count, self.age, self.open, self.threads = 0, 0, [], []
+        self.begin(self.accept)
+
+    def begin(self, target, *arguments):
+        self.threads.append(threading.Thread(target=target, args=arguments, daemon=True))
+        self.threads[-1].start()
 
     def accept(self):
         while True:
@@ -210,8 +206,8 @@ class Tunnel:
             server = socket.create_connection(("127.0.0.1", self.target))
             self.open += [client, server]
             state = {"age": self.age, "answers": self.silent_after if self.count == 1 else None, "was_answer": False}
-            threading.Thread(target=self.copy, args=(client, server, state, False), daemon=True).start()
-            threading.Thread(target=self.copy, args=(server, client, state, True), daemon=True).start()
+            self.begin(self.copy, client, server, state, False)
+            self.begin(self.copy, server, client, state, True)
 
     def copy(self, source, target, state, is_answer):
         try:
@@ -220,9 +216,16 @@ class Tunnel:
                     continue
                 target.sendall(data)
                 self.passed(data)
-            target.close()
         except OSError:
-            pass  # the other direction has closed both
+            pass  # the other direction has ended both
+        self.end(source, target)
+
+    @staticmethod
+    def end(*sockets):
+        """Ends connections. Their descriptors stay: a thread that still reads one would read another connection's bytes."""
+        for one in sockets:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
 
     @staticmethod
     def is_over(state, is_answer):
@@ -239,6 +242,9 @@ class Tunnel:
         self.age += 1
 
     def close(self):
+        self.end(self.listener, *self.open)
+        for one in self.threads:
+            one.join(PATIENCE)
         for one in [self.listener, *self.open]:
             one.close()
 

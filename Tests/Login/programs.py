@@ -3,7 +3,8 @@ Debian's pam-auth-update."""
 
 import os, pathlib, pty, select, shutil, socket, subprocess
 
-from world import LONGEST, PASSWORD, PATIENCE, Failure, case, check, run, wait_until
+from world import LONGEST, PASSWORD, PATIENCE, Failure, case, check, run, wait_until  # its path has the next
+from listening import free_ports
 
 SSHD = pathlib.Path("/usr/sbin/sshd")
 
@@ -103,9 +104,7 @@ def sshd_unlocks_the_vault_after_a_mistyped_password(world):
     run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key)
     os.makedirs("/run/sshd", exist_ok=True)
     for method in ("PasswordAuthentication", "KbdInteractiveAuthentication"):
-        with socket.socket() as finder:
-            finder.bind(("127.0.0.1", 0))
-            port = finder.getsockname()[1]
+        port, = free_ports(1)
         config = own.base / "config"
         other = {"PasswordAuthentication": "Kbd", "KbdInteractiveAuthentication": "Password"}[method]
         config.write_text(f"Port {port}\nListenAddress 127.0.0.1\nHostKey {key}\nUsePAM yes\nPidFile none\n{method} yes\n"

@@ -8,7 +8,8 @@ import urllib.parse
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Support"))
-from patience import PATIENCE, wait_until  # noqa: E402: its folder must be on the path first
+from listening import free_ports  # noqa: E402: its folder must be on the path first
+from patience import PATIENCE, wait_until  # noqa: E402
 
 
 class Missing(Exception):
@@ -26,9 +27,7 @@ def request(url, data=None, headers=None, method=None):
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    return free_ports(1)[0]
 
 
 class LoopbackServer:

@@ -26,23 +26,24 @@ extension TestClock {
     ///   - isWaiting: whether the peer has the message. The call fails the test if it ends before.
     ///   - seconds: how far the clock goes at a time; nil to the next moment for which a thread waits. A call that can be
     ///     cancelled waits for very many moments: the clock goes at least 0.1 s, and a quarter of the time that has passed.
-    ///   - call: what runs meanwhile, on this thread.
+    ///   - call: what runs meanwhile, on this thread. The clock goes on only while this thread waits: a thread that the
+    ///     machine lets stand has not met its limit later than it did.
     public static func passLimits<Answer>(
         when isWaiting: @escaping @Sendable () -> Bool = { true }, by seconds: Double? = nil,
         of call: () throws -> Answer
     ) throws -> Outcome<Answer> {
-        let mover = try LimitMover(seconds, isWaiting)
+        let mover = try LimitMover(seconds, isWaiting, caller: TestThread.ownFolder())
         defer { mover.stop() }
         let answer = try call()
         return try mover.outcome(answer)
     }
 
-    /// Runs an asynchronous call until its limit ends it.
+    /// Runs an asynchronous call until its limit ends it. The clock goes on only while all threads of the process wait.
     public static func passLimits<Answer>(
         when isWaiting: @escaping @Sendable () -> Bool = { true }, by seconds: Double? = nil,
         isolation: isolated (any Actor)? = #isolation, of call: () async throws -> Answer
     ) async throws -> Outcome<Answer> {
-        let mover = try LimitMover(seconds, isWaiting)
+        let mover = try LimitMover(seconds, isWaiting, caller: nil)
         defer { mover.stop() }
         let answer = try await call()
         return try mover.outcome(answer)
@@ -66,7 +67,8 @@ private final class LimitMover {
     private let hasWaited = MutexGuarded(false)
     private let thread: TestThread
 
-    init(_ seconds: Double?, _ isWaiting: @escaping @Sendable () -> Bool) throws {
+    /// - Parameter caller: the kernel's directory of the thread that calls; nil if the call has no thread of its own.
+    init(_ seconds: Double?, _ isWaiting: @escaping @Sendable () -> Bool, caller: String?) throws {
         guard let page = test_clock_of_environment() else { throw NoClock() }
         self.page = page
         start = test_clock_now(page)
@@ -76,13 +78,14 @@ private final class LimitMover {
                 hasWaited.withLock { $0 = waits }
                 return waits || isOver.withLock { $0 }
             }
-            while !Patience.wait(until: { isOver.withLock { $0 } || LimitMover.move(seconds, since: start) }) {}
+            while !Patience.wait(until: { isOver.withLock { $0 } || LimitMover.move(seconds, since: start, caller) }) {}
         }
     }
 
     /// Moves the clock if a thread of this process has waited for a while. Returns false: the call may still wait.
-    private static func move(_ seconds: Double?, since start: Int64) -> Bool {
+    private static func move(_ seconds: Double?, since start: Int64, _ caller: String?) -> Bool {
         guard let page = test_clock_of_environment() else { return true }
+        guard caller.map(TestThread.isAsleep) ?? TestThread.othersAreAsleep else { return false }
         let next = test_clock_next_deadline(page, getpid(), Int32(TEST_CLOCK_ROUNDS))
         let now = test_clock_now(page)
         guard next != .max, next > now else { return false }

@@ -71,7 +71,7 @@ public final class PrivateBus: @unchecked Sendable {
     public func waitForService() throws {
         let outcome = try ChildProcess.run(
             "/usr/bin/gdbus",
-            ["wait", "--session", "--timeout", "\(Patience.milliseconds / 1000)", "org.freedesktop.secrets"],
+            ["wait", "--session", "--timeout", "\(Patience.seconds)", "org.freedesktop.secrets"],
             environment: environment)
         guard outcome.status == 0 else { throw HarnessFailure(message: "nobody owns org.freedesktop.secrets") }
     }

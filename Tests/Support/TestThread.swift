@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import TokenKeepCore
 
@@ -44,10 +45,11 @@ public final class TestThread: @unchecked Sendable {
         }
     }
 
-    private var isAsleep: Bool {
-        guard let folder = folder.withLock({ $0 }), let status = fopen("/proc/\(folder)/stat", "re") else {
-            return false
-        }
+    private var isAsleep: Bool { folder.withLock { $0 }.map(TestThread.isAsleep) ?? false }
+
+    /// Whether the kernel says that a thread sleeps. `folder` is the thread's directory below /proc.
+    static func isAsleep(in folder: String) -> Bool {
+        guard let status = fopen("/proc/\(folder)/stat", "re") else { return false }
         defer { fclose(status) }
         var line = [CChar](repeating: 0, count: 1024)
         guard fgets(&line, Int32(line.count), status) != nil else { return false }
@@ -55,7 +57,15 @@ public final class TestThread: @unchecked Sendable {
         return text.split(separator: ")").last?.hasPrefix(" S") ?? false
     }
 
-    private static func ownFolder() -> String? {
+    /// Whether all threads of this process sleep but the calling one.
+    static var othersAreAsleep: Bool {
+        let own = ownFolder()?.split(separator: "/").last.map(String.init)
+        guard let names = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task") else { return false }
+        return names.allSatisfy { $0 == own || isAsleep(in: "self/task/\($0)") }
+    }
+
+    /// The kernel's directory of the calling thread, below /proc.
+    static func ownFolder() -> String? {
         var bytes = [CChar](repeating: 0, count: 64)
         guard readlink("/proc/thread-self", &bytes, bytes.count - 1) > 0 else { return nil }
         return String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)

@@ -9,10 +9,11 @@ import TokenKeepCore
 
 /// A device that does not answer costs an unlock the device's own time, not that of the call.
 @Suite(.enabled(if: geteuid() == 0, "the helper and the service must be root's")) struct SilentDeviceMovedClockTests {
-    /// Unlocks, and passes the moments for which the unlock waits.
+    /// Unlocks while the clock goes fast enough for the device's time to end. The unlock also waits for derivations, whose limit,
+    /// that of the call, must not pass.
     private func expectSilence(_ world: LockedVault, _ store: Store, _ problem: String) throws {
         let limit = Deadline.patient
-        let (outcome, statuses) = try TestClock.passLimits {
+        let (outcome, statuses) = try TestClock.passLimits(by: 0.1) {
             (try store.unlock(SecretBytes("old")), Levels.statuses(world, store))
         }.answer
         #expect(outcome.deviceProblem == problem)

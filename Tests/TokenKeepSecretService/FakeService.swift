@@ -1,12 +1,10 @@
-import Foundation
 import TestSupport
 import TokenKeepCore
 
 /// A Secret Service that misbehaves as it is told, on a bus of its own.
 final class FakeService: Sendable {
-    let bus: PrivateBus
     let client: ServiceClient
-    private let process: ChildProcess
+    private let fake: FakeSecretService
 
     /// Starts a service.
     ///
@@ -14,48 +12,29 @@ final class FakeService: Sendable {
     ///   - behaviour: JSON, as the program describes it.
     ///   - bus: where it runs; nil for a bus of its own.
     init(_ behaviour: String = "{}", timeout: UInt32 = 5000, on bus: PrivateBus? = nil) throws {
-        self.bus = try bus ?? PrivateBus()
-        let program = #filePath.replacingOccurrences(of: "FakeService.swift", with: "Fakes/secret_service.py")
-        let inherited = ProcessInfo.processInfo.environment.filter {
-            ["PATH", "TOKENKEEP_TEST_CLOCK"].contains($0.key)
-        }
-        process = try ChildProcess(
-            "/usr/bin/python3", [program, behaviour],
-            environment: self.bus.environment.merging(inherited) { own, _ in own })
-        guard try process.firstLine() == "ready" else { throw HarnessFailure(message: "the fake does not start") }
-        client = try ServiceClient(self.bus, timeout: timeout)
+        fake = try FakeSecretService(behaviour, on: bus)
+        client = try ServiceClient(fake.bus, timeout: timeout)
     }
 
+    var bus: PrivateBus { fake.bus }
+
     /// Changes its behaviour.
-    func configure(_ behaviour: String) throws { _ = try call("Configure", behaviour) }
+    func configure(_ behaviour: String) throws { try fake.configure(behaviour) }
 
     /// The calls it got since it was asked last.
-    func calls() throws -> [String] { try call("Calls").split(separator: " ").map(String.init) }
+    func calls() throws -> [String] { try fake.call("Calls").split(separator: " ").map(String.init) }
 
     /// What it holds, as JSON.
-    func items() throws -> String { try call("Items") }
+    func items() throws -> String { try fake.items() }
 
     /// Whether it has calls that it does not answer, because it hangs.
-    var holdsCalls: Bool { (try? call("Held")).map { $0 != "0" } ?? false }
+    var holdsCalls: Bool { (try? fake.call("Held")).map { $0 != "0" } ?? false }
 
     /// Whether it got this call since it was asked last for its calls.
     func hasGot(_ member: String) -> Bool { (try? calls().contains(member)) ?? false }
 
     /// Answers the calls that it did not answer.
-    func release() throws { _ = try call("Release") }
-
-    private func call(_ member: String, _ arguments: String...) throws -> String {
-        let program = """
-            import sys, dbus
-            bus = dbus.SessionBus()
-            print(bus.call_blocking("org.freedesktop.secrets", "/fake", "org.tokenkeep.Fake", sys.argv[1],
-                "s" * len(sys.argv[2:]), sys.argv[2:]), end="")
-            """
-        let outcome = try ChildProcess.run(
-            "/usr/bin/python3", ["-c", program, member] + arguments, environment: bus.environment)
-        guard outcome.status == 0 else { throw HarnessFailure(message: "the fake does not listen") }
-        return outcome.output
-    }
+    func release() throws { _ = try fake.call("Release") }
 
     /// An item as the fake describes it.
     static func item(

@@ -185,22 +185,22 @@ def secret_text(secret, refusal):
     return value.decode("latin-1")
 
 
-def secret_struct(item):
-    return as_secret(item["secret"].encode("latin-1"))
+def secret_struct(item, session):
+    return as_secret(item["secret"].encode("latin-1"), session)
 
 
-def as_secret(value):
+def as_secret(value, session):
     parameters = b""
     if session_key[0]:
         parameters, value = encrypted(value)
-    session = session_path() + ("/another" if state["damage"] == "session" else "")
+    session += "/another" if state["damage"] == "session" else ""
     return dbus.Struct(
         (dbus.ObjectPath(session), dbus.ByteArray(parameters), dbus.ByteArray(value), "text/plain"), signature="oayays")
 
 
-def get_secrets(paths, _session):
+def get_secrets(paths, session):
     there = {path: state["items"][path] for path in paths if path in state["items"]}
-    secrets = {dbus.ObjectPath(path): secret_struct(item) for path, item in there.items() if not is_locked(item)}
+    secrets = {dbus.ObjectPath(path): secret_struct(item, session) for path, item in there.items() if not is_locked(item)}
     return "a{o(oayays)}", (dbus.Dictionary(secrets, signature="o(oayays)"),)
 
 
@@ -324,7 +324,7 @@ def answer(path, member, arguments):
         "ReadAlias": lambda: read_alias(*arguments),
         "CreateItem": lambda: create_item(*arguments),
         "GetSecrets": lambda: get_secrets(*arguments),
-        "GetSecret": lambda: ("(oayays)", (secret_struct(find_unlocked(path)),)),
+        "GetSecret": lambda: ("(oayays)", (secret_struct(find_unlocked(path), *arguments),)),
         "Close": lambda: ("", ()),
         "SetSecret": lambda: set_secret(path, *arguments),
         "Delete": lambda: delete(path),
@@ -420,8 +420,8 @@ def handle_call(message, member):
     elif override["do"] == "reply":
         reply_to(message, override["signature"], override["values"])
     elif override["do"] == "large":
-        secret = as_secret(b"x" * override["count"])
-        path = message.get_args_list()[0][0]
+        paths, session = message.get_args_list()
+        secret, path = as_secret(b"x" * override["count"], session), paths[0]
         reply_to(message, "a{o(oayays)}", (dbus.Dictionary({path: secret}, signature="o(oayays)"),))
 
 
