@@ -49,6 +49,13 @@ extension TestClock {
         return try mover.outcome(answer)
     }
 
+    /// Sets the clock forward. Returns once no thread of this process waits for a moment that has passed.
+    static func pass(seconds: Int64) {
+        guard let page = test_clock_of_environment() else { return }
+        test_clock_advance(page, seconds * 1_000_000_000)
+        _ = Patience.wait { test_clock_next_deadline(page, getpid(), 0) > test_clock_now(page) }
+    }
+
     /// Lets the clock nearly stand while `body` runs: the shortest limits end only if the test passes them.
     public static func standing<Result>(_ body: () throws -> Result) throws -> Result {
         guard let page = test_clock_of_environment() else { throw NoClock() }

@@ -2,7 +2,8 @@ import TokenKeepCore
 
 /// Calls that find the keyring stopped. Only suites whose name ends in `MovedClockTests` make them.
 extension PrivateKeyring {
-    /// Runs a call. The keyring is stopped until the bus has passed a message of the call on; the clock nearly stands.
+    /// Runs a call. The keyring is stopped until the bus has passed a message of the call on, and a second has passed then:
+    /// longer than a probe lasts. Else the clock nearly stands.
     public func stopped<Answer>(during call: () throws -> Answer) throws -> Answer {
         let monitor = try BusMonitor(bus)
         freeze(true)
@@ -10,6 +11,7 @@ extension PrivateKeyring {
         let waker = TestThread { [self] in
             let isCalled = Patience.wait { monitor.hasPassedCalls }
             wasCalled.withLock { $0 = isCalled }
+            TestClock.pass(seconds: 1)
             freeze(false)
         }
         let answer = Result { try TestClock.standing(call) }

@@ -113,7 +113,7 @@ def victims(pick, only):
         threads = [int(name) for name in os.listdir(f"/proc/{process}/task")]
     except OSError:
         return []
-    if pick.random() < 0.5:
+    if threads and pick.random() < 0.5:
         threads = [pick.choice(threads)]
     states = {thread: status_of(f"{process}/task/{thread}") for thread in threads}
     return [thread for thread, fields in states.items() if fields and fields[0] in "RSD"]
