@@ -54,7 +54,8 @@ struct Invocation {
         if let namespace { configuration.namespace = namespace }
         configuration.prompt = HiddenInput.passwordPrompt
         if let source = password ?? PasswordSource.fromEnvironment() {
-            configuration.password = { () throws(TokenKeepError) in try source.read() }
+            let limit = configuration.timeoutMilliseconds == 0 ? nil : configuration.timeoutMilliseconds
+            configuration.password = { () throws(TokenKeepError) in try source.read(within: limit) }
         }
         return try Store(configuration)
     }

@@ -8,6 +8,9 @@ package struct PasswordSource: Sendable {
         case descriptor(Int32)
     }
 
+    /// The time for the password of a pipe if no call limits it, in milliseconds: its writer may ask the user.
+    private static let longestWait: UInt32 = 120_000
+
     private let place: Place
     /// The password, once it was read: a pipe can be read only once.
     private let known = MutexGuarded<SecretBytes?>(nil)
@@ -55,23 +58,28 @@ package struct PasswordSource: Sendable {
 
     /// The first line without its line end, and without a byte order mark.
     ///
+    /// - Parameter milliseconds: the time for the writer of a pipe; nil for two minutes.
     /// - Throws: ``Status/denied`` if other users may read or change the file, ``Status/invalid`` if there is no such file
-    ///   or descriptor or the line is empty, ``Status/io`` if the system fails to read the source.
-    package func read() throws(TokenKeepError) -> SecretBytes {
-        try known.withLock { known throws(TokenKeepError) in
+    ///   or descriptor or the line is empty, ``Status/timedOut`` if nothing is written into a pipe in time, ``Status/io`` if the system
+    ///   fails to read the source.
+    package func read(within milliseconds: UInt32? = nil) throws(TokenKeepError) -> SecretBytes {
+        let deadline = Deadline(milliseconds: milliseconds ?? PasswordSource.longestWait)
+        return try known.withLock { known throws(TokenKeepError) in
             if let known { return known }
             let line: SecretBytes
             switch place {
-            case .descriptor(let number): line = try firstLine(of: number, "descriptor \(number)")
-            case .file(let path, let name): line = try firstLine(ofFile: path, "\(name) \(path)")
+            case .descriptor(let number): line = try firstLine(of: number, "descriptor \(number)", deadline)
+            case .file(let path, let name): line = try firstLine(ofFile: path, "\(name) \(path)", deadline)
             }
             known = line
             return line
         }
     }
 
-    private func firstLine(ofFile path: String, _ name: String) throws(TokenKeepError) -> SecretBytes {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+    private func firstLine(
+        ofFile path: String, _ name: String, _ deadline: Deadline
+    ) throws(TokenKeepError) -> SecretBytes {
+        let descriptor = SecretInput.open(path)
         guard descriptor >= 0 else {
             let error = errno
             throw TokenKeepError(
@@ -79,7 +87,7 @@ package struct PasswordSource: Sendable {
         }
         defer { close(descriptor) }
         try PasswordSource.checkOwnerAndMode(of: descriptor, name)
-        return try firstLine(of: descriptor, name)
+        return try firstLine(of: descriptor, name, deadline)
     }
 
     /// Refuses a file that another user may have written or may read.
@@ -106,10 +114,12 @@ package struct PasswordSource: Sendable {
         }
     }
 
-    private func firstLine(of descriptor: Int32, _ name: String) throws(TokenKeepError) -> SecretBytes {
+    private func firstLine(
+        of descriptor: Int32, _ name: String, _ deadline: Deadline
+    ) throws(TokenKeepError) -> SecretBytes {
         let input = try SecretInput.readToEnd(
             of: descriptor, named: name, tooLong: TokenKeepError(.invalid, "\(name) is longer than any password"),
-            toLineEnd: true)
+            toLineEnd: true, until: deadline)
         let line = try input.withUnsafeBytes { bytes throws(TokenKeepError) in
             let text = try PasswordLine.text(bytes, of: name)
             let end = text.firstIndex(of: UInt8(ascii: "\n")) ?? text.endIndex

@@ -43,13 +43,16 @@ package enum SecretInput {
     ///   - name: the name of the descriptor in errors.
     ///   - tooLong: the error for an input longer than the limit.
     ///   - toLineEnd: whether the first line is enough: the writer of a pipe may keep it open.
+    ///   - deadline: ends the wait for the writer of a pipe; nil for standard input, for which the user may take time.
+    /// - Throws: ``Status/timedOut`` if the writer is silent until the deadline.
     package static func readToEnd(
         of descriptor: Int32, named name: String = "standard input", tooLong: TokenKeepError = SecretInput.tooLong(),
-        toLineEnd: Bool = false
+        toLineEnd: Bool = false, until deadline: Deadline? = nil
     ) throws(TokenKeepError) -> SecretBytes {
         var count = 0
         let buffer = try SecretBytes(count: Limits.secret + 1) { bytes throws(TokenKeepError) in
             while count < bytes.count {
+                if let deadline { try wait(for: descriptor, named: name, until: deadline) }
                 let received = Glibc.read(descriptor, bytes.baseAddress.map { $0 + count }, bytes.count - count)
                 if received == 0 { return }
                 if received > 0 {
@@ -68,5 +71,27 @@ package enum SecretInput {
         }
         guard count <= Limits.secret else { throw tooLong }
         return try buffer.prefix(count)
+    }
+
+    /// Opens a file for reading. A pipe is opened at once, also before its writer has opened it; ``readToEnd`` waits then.
+    ///
+    /// - Returns: the descriptor; negative with errno if the file cannot be opened.
+    package static func open(_ path: String) -> Int32 {
+        Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+    }
+
+    /// Waits until a descriptor has bytes or its end. A pipe without a writer has its end only after the first writer.
+    private static func wait(
+        for descriptor: Int32, named name: String, until deadline: Deadline
+    ) throws(TokenKeepError) {
+        var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        while true {
+            let remaining = deadline.remainingMilliseconds
+            let ready = poll(&poller, 1, Int32(clamping: remaining))
+            if ready > 0 || ready < 0 && errno != EINTR { return }
+            guard deadline.hasPassed else { continue }
+            throw TokenKeepError(
+                .timedOut, "\(name) is a pipe into which nothing is written", hint: "--timeout allows more time")
+        }
     }
 }

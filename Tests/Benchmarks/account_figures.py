@@ -48,10 +48,11 @@ def keeper_figures(vault):
     os.chmod(server, 0o700)
     keeper = subprocess.Popen(vault.command("keep", "--exec", server), env=vault.environment)
     try:
-        change(vault, "first")  # the keeper has read the others then
+        change(vault, "account-0")
+        change(vault, "account-1")  # the keeper has taken the first steps of all sessions before
         before = ticks(keeper)
         for number in range(CHANGES):
-            change(vault, f"changed-{number}")
+            change(vault, f"account-{number + 2}")
         return 1000 * (ticks(keeper) - before) / CHANGES
     finally:
         keeper.send_signal(signal.SIGTERM)
@@ -59,9 +60,9 @@ def keeper_figures(vault):
 
 
 def change(vault, account):
-    """Begins a session whose token has ended, and waits until the keeper has renewed it."""
-    vault.call("begin", "web.example", account, "--rotation", "none", text=TOKENS)
-    while json.loads(vault.call("show", "web.example", account, "--json")[2])["generation"] < 2:
+    """Begins an account's session anew with a token that has ended, and waits until the keeper has renewed it."""
+    vault.call("begin", SERVICE, account, "--rotation", "none", text=TOKENS)
+    while json.loads(vault.call("show", SERVICE, account, "--json")[2])["generation"] < 2:
         pass
 
 

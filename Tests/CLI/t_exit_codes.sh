@@ -42,6 +42,20 @@ run unlock --password-file "$WORK/pipe"
 run lock
 exec 9>&-
 
+title "a pipe into which nothing is written holds no call beyond its time limit, and is no export"
+run unlock --password-file "$WORK/pipe" --timeout 20ms
+run password change --password-file "$WORK/pipe" --timeout 20ms
+run run --password-file "$WORK/pipe" --timeout 20ms -- true
+run run --env-file pipe --timeout 20ms -- true
+exec 9<>pipe
+run unlock --password-file "$WORK/pipe" --timeout 20ms
+run unlock --password-fd 9 --timeout 20ms
+run run --env-file pipe --timeout 20ms -- true
+printf hor >&9 # half a line
+run unlock --password-fd 9 --timeout 20ms
+exec 9>&-
+run import pipe --stdin <<<passphrase
+
 title "a file of an export that is missing or of another kind: 2"
 echo horse >password && chmod 600 password
 run unlock --password-file "$WORK/password"

@@ -11,6 +11,11 @@ run session login api ann --provider empty
 run session login api ann --provider browser --flow device
 run session login api ann --provider secret --flow paste
 
+title "no session begins with a provider that no file describes"
+begin browsr
+run session show api ann
+begin ../browser
+
 title "a line that is too long"
 head -c 20000 /dev/zero | tr '\0' x | "$TOKENKEEP" session login api ann --provider browser --flow paste 2>&1 | tail -n 3 | sed "s|https:.*|ADDRESS|"
 

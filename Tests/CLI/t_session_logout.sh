@@ -16,6 +16,24 @@ chmod 700 config/tokenkeep/logout.d/caches
 for account in ann bob carol dave eve frank grace; do begin api "$account"; done
 run session logout api --all --local
 
+title "a hook that is a link into a directory of another user does not run"
+mkdir -m 755 "$WORK/linked" && mv config/tokenkeep/logout.d/caches "$WORK/linked/caches" && chown 65534 "$WORK/linked"
+ln -s "$WORK/linked/caches" config/tokenkeep/logout.d/caches
+begin api ann
+run session logout api ann --local 2>&1 | sed "s|$WORK|WORK|"
+rm config/tokenkeep/logout.d/caches && mv "$WORK/linked/caches" config/tokenkeep/logout.d/caches
+
+title "a file in the place of the directory of hooks is named: its programs seem to run"
+mv config/tokenkeep/logout.d moved
+cp moved/caches config/tokenkeep/logout.d
+begin api ann
+run session logout api ann --local 2>&1 | sed "s|$XDG_CONFIG_HOME|CONFIG|"
+rm config/tokenkeep/logout.d && mv moved config/tokenkeep/logout.d
+
+title "the command that the hint names is the one that was given"
+begin "a shop" ann
+run session logout "a shop" ann --exec "./no such 'server'"
+
 title "a record that cannot be read is not called locked"
 begin damaged ann
 for file in "$(era)"/records/*; do : >"$file"; done

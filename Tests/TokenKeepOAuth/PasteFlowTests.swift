@@ -27,6 +27,7 @@ import TokenKeepOAuth
         "REDIRECT?code=c&amp;state=STATE", "\u{1B}[200~REDIRECT?code=c&state=STATE\u{1B}[201~",
         "\u{FEFF}“REDIRECT?code=c&state=STATE”", "REDI\nRECT?co de=c&state=STATE\n", "REDIRECT?code=c&state=STATE#_=_",
         "an earlier line\nREDIRECT?code=x&state=another\nREDIRECT?code=c&state=STATE\n",
+        "[here](REDIRECT?code=c&state=STATE)", "It was REDIRECT?code=c&state=STATE.", "REDIRECT?code=c&state=STATE;",
         "PLAIN?code=c&state=STATE", "REDIRECT/?code=c&state=STATE",
     ])
     func anAddressIsReadAsPeoplePasteIt(text: String) throws {

@@ -189,7 +189,9 @@ struct TokenClaimTests {
     @Test(arguments: [#""mac""#, #""N_A""#, #""DPoP""#, "7", "[]"])
     func aTokenOfAnotherTypeIsNotUsedAndTheNewRefreshTokenIsKept(type: String) throws {
         let session = try session(#","expires_in":3600"#, then: #","token_type":\#(type)"#)
-        #expect(throws: TokenKeepError(.unavailable, "")) { try session.refresh() }
+        let error = #expect(throws: TokenKeepError.self) { try session.refresh() }
+        #expect(error?.status == .unavailable)
+        #expect(error?.message == "the session was not renewed: the token_type of its answer is not Bearer")
         #expect(try session.token().text == "a")
         #expect(try stored().refreshToken?.utf8String == "next")
     }

@@ -16,8 +16,9 @@ trap 'rm -rf "$work"' EXIT
 
 export TOKENKEEP_VAULT="$work/vault" XDG_CONFIG_HOME="$work/config"
 # The vault alone, whatever the machine has.
-mkdir -p "$XDG_CONFIG_HOME/tokenkeep/stack.d"
+mkdir -p "$XDG_CONFIG_HOME/tokenkeep/stack.d" "$XDG_CONFIG_HOME/tokenkeep/providers.d"
 echo "any required vault" >"$XDG_CONFIG_HOME/tokenkeep/stack.d/default.conf"
+echo "token_endpoint = https://login.example.com/token" >"$XDG_CONFIG_HOME/tokenkeep/providers.d/example.conf"
 printf 'token' | "$tokenkeep" save example.com ann --label Work --attribute b=2 --attribute a=1 --expires @2000000000
 /usr/bin/python3 -c 'import sys; sys.stdout.buffer.write(bytes(range(256)) * 4096)' >"$work/large"
 "$tokenkeep" save --namespace team --level when-unlocked --synchronizable café "" <"$work/large"

@@ -24,11 +24,14 @@ enum PasswordInput {
     }
 
     /// Reads one line of standard input if `inInput` is true, else reads `source`, else asks the user.
+    ///
+    /// - Parameter limit: the time for the writer of a pipe, in milliseconds; nil for two minutes.
     static func line(
-        inInput: Bool, or source: PasswordSource? = nil, orAsk ask: () throws(TokenKeepError) -> SecretBytes
+        inInput: Bool, or source: PasswordSource? = nil, within limit: UInt32? = nil,
+        orAsk ask: () throws(TokenKeepError) -> SecretBytes
     ) throws(TokenKeepError) -> SecretBytes {
         if inInput { return try lines(1)[0] }
-        if let source { return try source.read() }
+        if let source { return try source.read(within: limit) }
         return try ask()
     }
 
@@ -43,13 +46,13 @@ enum PasswordInput {
     /// Reads a new password from a line of standard input or `source`, else asks the user, who types it twice. Says what
     /// a weak password means.
     static func newPassword(
-        inInput: Bool = false, or source: PasswordSource? = nil
+        inInput: Bool = false, or source: PasswordSource? = nil, within limit: UInt32? = nil
     ) throws(TokenKeepError) -> SecretBytes {
         guard inInput || source != nil else {
             explainWeakness()
             return try twice("new password of the vault: ", .password)
         }
-        let password = try line(inInput: inInput, or: source, orAsk: password)
+        let password = try line(inInput: inInput, or: source, within: limit, orAsk: password)
         explainWeakness()
         return password
     }

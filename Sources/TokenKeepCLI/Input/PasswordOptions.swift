@@ -81,7 +81,9 @@ struct NewPasswordOptions: ParsableArguments {
     }
 
     /// The new password: what the options name, else the terminal.
-    func password() throws(TokenKeepError) -> SecretBytes {
-        try PasswordInput.newPassword(or: source())
+    ///
+    /// - Parameter limit: the time for the writer of a pipe, in milliseconds; nil for two minutes.
+    func password(within limit: UInt32?) throws(TokenKeepError) -> SecretBytes {
+        try PasswordInput.newPassword(or: source(), within: limit)
     }
 }

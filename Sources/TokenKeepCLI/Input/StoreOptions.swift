@@ -38,7 +38,8 @@ struct StoreOptions: StoreOpening {
         configuration.residentKeys = residentKeys
         configuration.prompt = PasswordInput.handler
         if usesPassword, let source = passwordOptions.source() {
-            configuration.password = { () throws(TokenKeepError) in try source.read() }
+            let limit = try limit()
+            configuration.password = { () throws(TokenKeepError) in try source.read(within: limit) }
         }
         if let stack {
             // A stack's name has no white space; a stack in place has white space between its words.
@@ -48,11 +49,16 @@ struct StoreOptions: StoreOpening {
                 configuration.stack = stack
             }
         }
-        if let timeout {
-            configuration.timeoutMilliseconds = try Durations.timeout(timeout)
+        if let limit = try limit() {
+            configuration.timeoutMilliseconds = limit
             configuration.longTimeoutMilliseconds = configuration.timeoutMilliseconds
         }
         return try Store(configuration)
+    }
+
+    /// The milliseconds of `--timeout`; nil without the option.
+    func limit() throws(TokenKeepError) -> UInt32? {
+        try timeout.map { text throws(TokenKeepError) in try Durations.timeout(text) }
     }
 
     /// Makes the name of an item in the namespace.
@@ -66,7 +72,9 @@ struct StoreOptions: StoreOpening {
         of store: Store, inInput: Bool, orAsk ask: () throws(TokenKeepError) -> SecretBytes = PasswordInput.password
     ) throws(TokenKeepError) -> SecretBytes {
         try refuseTwoPasswords(inInput)
-        return try PasswordInput.line(inInput: inInput, or: passwordOptions.source()) { () throws(TokenKeepError) in
+        return try PasswordInput.line(
+            inInput: inInput, or: passwordOptions.source(), within: limit()
+        ) { () throws(TokenKeepError) in
             try store.unlocking.checkHasPassword()
             return try ask()
         }
@@ -75,7 +83,7 @@ struct StoreOptions: StoreOpening {
     /// A new password of the vault, from the same sources as ``password(of:inInput:orAsk:)``. The user types it twice.
     func newPassword(inInput: Bool) throws(TokenKeepError) -> SecretBytes {
         try refuseTwoPasswords(inInput)
-        return try PasswordInput.newPassword(inInput: inInput, or: passwordOptions.source())
+        return try PasswordInput.newPassword(inInput: inInput, or: passwordOptions.source(), within: limit())
     }
 
     private func refuseTwoPasswords(_ inInput: Bool) throws(TokenKeepError) {

@@ -7,10 +7,13 @@ import TokenKeepCore
 enum EnvironmentFile {
     /// Reads the variables of a file, in order.
     ///
+    /// - Parameter deadline: ends the wait for the writer of a pipe.
     /// - Throws: ``Status/invalid`` for a line of another form, which the error names by its number alone.
-    static func read(_ path: String) throws(TokenKeepError) -> [(name: String, value: String)] {
+    static func read(
+        _ path: String, until deadline: Deadline
+    ) throws(TokenKeepError) -> [(name: String, value: String)] {
         let subject = "the file of variables \(path)"
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+        let descriptor = SecretInput.open(path)
         guard descriptor >= 0 else {
             let error = errno
             throw TokenKeepError(
@@ -18,7 +21,8 @@ enum EnvironmentFile {
         }
         defer { close(descriptor) }
         let content = try SecretInput.readToEnd(
-            of: descriptor, named: subject, tooLong: TokenKeepError(.invalid, "\(subject) is longer than 1 MiB"))
+            of: descriptor, named: subject, tooLong: TokenKeepError(.invalid, "\(subject) is longer than 1 MiB"),
+            until: deadline)
         guard let text = content.utf8String else { throw TokenKeepError(.invalid, "\(subject) is not UTF-8") }
         var variables: [(name: String, value: String)] = []
         for (number, line) in text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)

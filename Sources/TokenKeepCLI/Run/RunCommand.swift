@@ -44,11 +44,16 @@ struct RunCommand: ParsableCommand {
     @OptionGroup(title: "Store options")
     var options: StoreOptions
 
+    /// The time for the writer of a pipe of variables, in milliseconds, without `--timeout`.
+    private static let longestWait: UInt32 = 120_000
+
     func run() throws {
         guard let program = command.first, !program.isEmpty else {
             throw TokenKeepError(.invalid, "no command is given", hint: "tokenkeep run -- COMMAND")
         }
-        let secrets = try RunSecrets(options: secretOptions, namespace: options.namespace)
+        let secrets = try RunSecrets(
+            options: secretOptions, namespace: options.namespace,
+            until: Deadline(milliseconds: options.limit() ?? RunCommand.longestWait))
         if secrets.hasReferences, !stdin, options.passwordOptions.source() == nil {
             try secrets.handOver { namespace throws(TokenKeepError) in try open(namespace) }
         } else {

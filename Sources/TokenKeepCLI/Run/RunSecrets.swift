@@ -29,13 +29,14 @@ struct RunSecrets {
     /// Reads the options, the files and the environment. Of several values for a variable the option's counts, then that
     /// of the last file.
     ///
-    /// - Throws: ``Status/invalid`` for a malformed reference, file or option, or for two options with one name.
-    init(options: RunSecretOptions, namespace: String) throws(TokenKeepError) {
+    /// - Throws: ``Status/invalid`` for a malformed reference, file or option, or for two options with one name,
+    ///   ``Status/timedOut`` if nothing is written into a pipe until the deadline.
+    init(options: RunSecretOptions, namespace: String, until deadline: Deadline) throws(TokenKeepError) {
         for (name, value) in RunSecrets.environment() where ItemReference.isMeant(by: value) {
             values[name] = .variable(try ItemReference(value, of: "the variable \(name)", namespace: namespace))
         }
         for path in options.envFile {
-            for (name, value) in try EnvironmentFile.read(path) {
+            for (name, value) in try EnvironmentFile.read(path, until: deadline) {
                 guard ItemReference.isMeant(by: value) else {
                     values[name] = .text(value)
                     continue

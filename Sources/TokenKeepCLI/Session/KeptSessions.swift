@@ -4,27 +4,14 @@ import TokenKeepSession
 
 /// The sessions that `session keep` renews, several at a time: a server that does not answer keeps no other one waiting.
 ///
-/// A look takes the steps of the changed sessions and of those that are due, whatever the number of the others.
+/// A look takes the steps of the changed sessions and of those that are due. The number of the others hardly counts.
 final class KeptSessions: Sendable {
-    /// The times of a session's next step.
-    private struct Due {
-        /// In seconds of the boot clock.
-        var at: Int64
-        /// The time, in seconds of the wall clock, from which a keyring that opens, or a network that is back, may help.
-        var waitsFrom: Int64
-
-        init(_ info: SessionInfo, at time: Int64) {
-            at = time
-            let isWaiting = info.isStashed || info.coolDownUntil != nil || info.state == .unknown
-            let ends = [info.refreshAt, info.expiresAt].compactMap { $0?.rawValue }
-            waitsFrom = isWaiting ? 0 : ends.min() ?? Int64.max
-        }
-    }
-
     private struct State {
         var infos: [String: SessionInfo] = [:]
-        /// A separate dictionary, because each look reads all due times.
-        var due: [String: Due] = [:]
+        /// The times of the sessions' next steps, in seconds of the boot clock.
+        var due = DueTimes()
+        /// The times, in seconds of the wall clock, from which a keyring that opens, or a network that is back, may help.
+        var helpedFrom = DueTimes()
         /// The start of a session's last step, in seconds of the boot clock.
         var steppedAt: [String: Int64] = [:]
         /// The time before which a session that a step has renewed takes no other step, in seconds of the boot clock.
@@ -36,16 +23,42 @@ final class KeptSessions: Sendable {
 
         mutating func note(_ pause: UInt32, of name: String, isLocked: Bool = false, hasFailed: Bool = false) {
             guard let info = infos[name] else { return }
-            var next = Due(info, at: SessionTime.now.boottime + Int64(pause + 999) / 1000)
-            if hasFailed { next.waitsFrom = 0 }
-            due[name] = next
+            due[name] = SessionTime.now.boottime + Int64(pause + 999) / 1000
+            helpedFrom[name] = hasFailed ? 0 : State.helpedFrom(info)
             let opened = locked.note(name, isLocked: isLocked)
-            for other in opened { due[other]?.at = 0 }
+            for other in opened { hurry(other) }
+        }
+
+        /// Lets a session take its next step now.
+        mutating func hurry(_ name: String) {
+            if infos[name] != nil { due[name] = 0 }
+        }
+
+        private static func helpedFrom(_ info: SessionInfo) -> Int64? {
+            let isWaiting = info.isStashed || info.coolDownUntil != nil || info.state == .unknown
+            return isWaiting ? 0 : [info.refreshAt, info.expiresAt].compactMap { $0?.rawValue }.min()
+        }
+
+        /// Returns the sessions whose turn it is. Each is noted anew by its step.
+        ///
+        /// - Parameter mayHelp: whether a keyring may have opened, or a network may be back.
+        mutating func take(mayHelp: Bool, _ now: SessionTime) -> [SessionInfo] {
+            var names = due.take(until: now.boottime)
+            let resting = Set(names)
+            for name in mayHelp ? helpedFrom.take(until: now.wall) : [] where !resting.contains(name) {
+                if restsUntil[name, default: 0] <= now.boottime {
+                    names.append(name)
+                } else {
+                    helpedFrom[name] = infos[name].flatMap(State.helpedFrom)
+                }
+            }
+            return names.compactMap { infos[$0] }
         }
 
         mutating func forget(_ info: SessionInfo) {
             infos[KeptSessions.name(info)] = nil
             due[KeptSessions.name(info)] = nil
+            helpedFrom[KeptSessions.name(info)] = nil
             steppedAt[KeptSessions.name(info)] = nil
             restsUntil[KeptSessions.name(info)] = nil
             locked.forget(KeptSessions.name(info))
@@ -62,7 +75,8 @@ final class KeptSessions: Sendable {
                 restsUntil[name] = nil  // another sign-in
             }
             infos[name] = info
-            due[name] = Due(info, at: max(time, restsUntil[name] ?? time))
+            due[name] = max(time, restsUntil[name] ?? time)
+            helpedFrom[name] = State.helpedFrom(info)
         }
     }
 
@@ -94,20 +108,14 @@ final class KeptSessions: Sendable {
             for info in wake.changes.present {
                 if info.state == .signedOut { state.forget(info) } else { state.remember(info, dueAt: now.boottime) }
             }
-            if let name = state.locked.nextLook() { state.due[name]?.at = 0 }
-            return state.due.indices.compactMap { index in
-                let due = state.due.values[index]
-                let name = state.due.keys[index]
-                let mayHelp = wake.mayHelp && state.restsUntil[name, default: 0] <= now.boottime
-                guard due.at <= now.boottime || mayHelp && due.waitsFrom <= now.wall else { return nil }
-                return state.infos[name]
-            }
+            if let name = state.locked.nextLook() { state.hurry(name) }
+            return state.take(mayHelp: wake.mayHelp, now)
         }
     }
 
     /// Milliseconds until the next step of any session.
     private func pause() -> UInt32 {
-        let (next, locked) = state.withLock { state in (state.due.values.lazy.map(\.at).min(), state.locked.pause) }
+        let (next, locked) = state.withLock { state in (state.due.next(), state.locked.pause) }
         let longest = min(KeptSessions.longestPause, locked)
         guard let next else { return longest }
         let seconds = max(0, next - SessionTime.now.boottime)

@@ -48,7 +48,7 @@ struct SessionBeginCommand: ParsableCommand {
 
     func run() throws {
         let known = try provider.flatMap { name throws(TokenKeepError) in
-            try ProviderFiles.standard.provider(named: name)
+            try ProviderFiles.standard.named(name)
         }
         var options = try profile.options()
         if let timeout = storeOptions.timeout { options.timeoutMilliseconds = try Durations.timeout(timeout) }

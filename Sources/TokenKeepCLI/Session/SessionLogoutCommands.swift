@@ -110,7 +110,7 @@ struct SessionLogoutCommand: ParsableCommand {
     }
 
     private func show(_ ended: [(session: SessionEngine, report: EndReport)]) throws {
-        let exec = session.server.command == nil ? "" : " --exec COMMAND"
+        let exec = session.server.command.map { " --exec \(SignInCommand.word($0))" } ?? ""
         var warnings = LogoutWarnings(flush: "tokenkeep session flush" + exec)
         for (session, report) in ended {
             if json { try Terminal.write(JSONOutput.line(SessionJSON.Ended(report))) }
@@ -167,8 +167,13 @@ struct LogoutHooks: Sendable {
     /// have put there is refused; nothing keeps the user signed in.
     static func programs() -> [LogoutHooks] {
         guard let directory = ConfigurationDirectory.path().map({ $0 + "/logout.d" }),
-            let names = DirectoryNames.visible(in: directory)
+            access(directory, F_OK) == 0
         else { return [] }
+        guard let names = DirectoryNames.visible(in: directory) else {
+            let refusal = TokenKeepError(
+                .io, "no hook ran: \(directory) cannot be listed: \(Terminal.describe(errno: errno))")
+            return [LogoutHooks("logout.d", directory, refusal: refusal)]
+        }
         do throws(TokenKeepError) {
             try TrustedPath.check(directory)
         } catch {
@@ -182,9 +187,19 @@ struct LogoutHooks: Sendable {
                 continue
             }
             let isTrusted = (status.st_uid == geteuid() || status.st_uid == 0) && status.st_mode & 0o022 == 0
-            hooks.append(LogoutHooks(name, path, refusal: isTrusted ? nil : changeable(path)))
+            hooks.append(LogoutHooks(name, path, refusal: isTrusted ? linked(path) : changeable(path)))
         }
         return hooks
+    }
+
+    /// The reason why a program's path is not trusted: a link may lead through directories of other users.
+    private static func linked(_ path: String) -> TokenKeepError? {
+        do throws(TokenKeepError) {
+            try TrustedPath.check(path)
+            return nil
+        } catch {
+            return error
+        }
     }
 
     private static func changeable(_ path: String) -> TokenKeepError {

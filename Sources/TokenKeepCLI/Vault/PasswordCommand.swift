@@ -91,7 +91,7 @@ struct PasswordCommand: CommandGroup {
             let present = try options.password(of: store, inInput: false) { () throws(TokenKeepError) in
                 try PasswordInput.password("present password of the vault: ")
             }
-            return (present, try newPasswordOptions.password())
+            return (present, try newPasswordOptions.password(within: options.limit()))
         }
     }
 

@@ -77,14 +77,17 @@ struct RecoveryCommand: CommandGroup {
 
         private func codeAndPassword() throws(TokenKeepError) -> (SecretBytes, SecretBytes) {
             guard stdin else {
-                return (try HiddenInput.ask("recovery code: ", .code), try newPasswordOptions.password())
+                return (
+                    try HiddenInput.ask("recovery code: ", .code),
+                    try newPasswordOptions.password(within: options.limit())
+                )
             }
             guard let source = newPasswordOptions.source() else {
                 let lines = try PasswordInput.lines(2)
                 PasswordInput.explainWeakness()
                 return (lines[0], lines[1])
             }
-            return (try PasswordInput.lines(1)[0], try PasswordInput.newPassword(or: source))
+            return (try PasswordInput.lines(1)[0], try PasswordInput.newPassword(or: source, within: options.limit()))
         }
     }
 }

@@ -88,19 +88,23 @@ package struct ExportReader {
     package static func check(_ path: String) throws(TokenKeepError) { _ = try open(path) }
 
     private static func open(_ path: String) throws(TokenKeepError) -> OwnedDescriptor {
+        let opened: (file: OwnedDescriptor, isRegular: Bool)
         do throws(Errno) {
             // O_NONBLOCK keeps the open from blocking if the path names a pipe.
             guard let file = try SystemCall.openFollowing(path, O_RDONLY | O_NONBLOCK) else {
                 throw Errno.noSuchFileOrDirectory
             }
             let status = try SystemCall.status(of: file)
-            guard status.isRegularFile else {
-                throw status.isDirectory ? Errno.isDirectory : Errno.invalidArgument
-            }
-            return file
+            guard !status.isDirectory else { throw Errno.isDirectory }
+            opened = (file, status.isRegularFile)
         } catch {
             throw TokenKeepError(.ofNamedFile(errno: error.rawValue), "cannot read \(path): \(error)")
         }
+        guard opened.isRegular else {
+            throw TokenKeepError(
+                .invalid, "\(path) is no file", hint: "an import reads the export twice, which a pipe does not allow")
+        }
+        return opened.file
     }
 
     /// The error that a caller of the store gets for this fault in an export file.

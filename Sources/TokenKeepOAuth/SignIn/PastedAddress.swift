@@ -24,7 +24,7 @@ struct PastedAddress {
         } catch {
             let joined = try PastedAddress.joined(firstPart, pasted)
             // Other lines may stand before the address.
-            for text in [joined, try PastedAddress.lastLine(pasted)] {
+            for text in [joined, try PastedAddress.lastLine(pasted), try PastedAddress.withoutMarks(text)] {
                 if let answer = try? whole(text) { return answer }
             }
             firstPart = [text, joined].first(where: isCut)
@@ -123,6 +123,12 @@ struct PastedAddress {
             bytes[length] = byte
             length += 1
         }
+    }
+
+    /// A text without the marks at its end that a sentence or Markdown adds. No state ends with such a mark.
+    private static func withoutMarks(_ text: SecretBytes) throws(TokenKeepError) -> SecretBytes {
+        let marks = text.withUnsafeBytes { bytes in bytes.reversed().prefix { ".,;:!)]}*".utf8.contains($0) }.count }
+        return try text.prefix(text.count - marks)
     }
 
     private static func lastLine(_ text: SecretBytes) throws(TokenKeepError) -> SecretBytes {

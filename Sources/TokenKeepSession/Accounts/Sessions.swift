@@ -190,7 +190,11 @@ public struct Sessions: Sendable {
 
     private static let mostInHint = 5
 
-    static let signIn = "sign in: tokenkeep session begin SERVICE ACCOUNT"
+    /// The advice to sign in; `ACCOUNT` stands for an account that nobody has named.
+    static func signIn(_ service: String, _ account: String?) -> String {
+        let account = account.map(SignInCommand.word) ?? "ACCOUNT"
+        return "sign in: tokenkeep session begin \(SignInCommand.word(service)) \(account)"
+    }
 
     /// Names the accounts of a service that are not signed out, and one that may have been meant; advises to sign in if
     /// there are none.
@@ -206,7 +210,8 @@ public struct Sessions: Sendable {
         }
         guard !accounts.isEmpty else {
             // A service with a note is the one that is meant: its accounts are signed out.
-            return notes.isEmpty ? nearestService(to: service) ?? Sessions.signIn : Sessions.signIn
+            let nearest = notes.isEmpty ? nearestService(to: service) : nil
+            return (nearest.map { "the nearest service is \($0); " } ?? "") + Sessions.signIn(service, account)
         }
         let shown = accounts.sorted().prefix(Sessions.mostInHint).joined(separator: ", ")
         let others = accounts.count - Sessions.mostInHint
@@ -226,7 +231,7 @@ public struct Sessions: Sendable {
             else { return nil }
             return name.service
         }
-        return NearestName.of(service, among: services ?? []).map { "the nearest service is \($0); \(Sessions.signIn)" }
+        return NearestName.of(service, among: services ?? [])
     }
 
     /// The ID of the active account; nil if no account is active, or if the pointer is damaged.

@@ -18,7 +18,7 @@ package enum SignInCommand {
     }
 
     /// A word for the user's shell, in single quotes unless every shell takes it as it is.
-    private static func word(_ text: String) -> String {
+    package static func word(_ text: String) -> String {
         let isPlain = text.utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

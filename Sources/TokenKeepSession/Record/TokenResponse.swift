@@ -9,6 +9,8 @@ package struct TokenResponse {
     package var scope: String?
     /// Seconds, rounded down; nil if the server did not say, or said no number from 0 to a century.
     package var expiresIn: Int64?
+    /// Whether the access token was left out because no header with `Bearer` can carry it.
+    private var isOfAnotherType = false
     /// The members that have no meaning here; kept in the record.
     package var others: [(name: String, value: JSONValue)] = []
 
@@ -20,8 +22,14 @@ package struct TokenResponse {
         guard let json = JSONValue.answer(bytes) else { return nil }
         try self.init(json)
         guard !TokenResponse.isBearer(json["token_type"]) else { return }
+        isOfAnotherType = accessToken != nil
         accessToken = nil
         tokenType = nil
+    }
+
+    /// The fault of an answer without an access token, for messages.
+    var missingToken: String {
+        isOfAnotherType ? "the token_type of its answer is not Bearer" : "its answer has no access_token"
     }
 
     private init(_ json: JSONValue) throws(TokenKeepError) {
@@ -67,7 +75,8 @@ package struct TokenResponse {
         guard let type = json["token_type"], !isBearer(type) else { return response }
         guard type.text?.lowercased() != "dpop" else {
             throw TokenKeepError(
-                .unsupported, "the token_type of the response is DPoP", hint: "ask the server for Bearer tokens")
+                .unsupported, "the tokens of the response are bound to a key (DPoP), which TokenKeep does not keep",
+                hint: "sign in with a client for which the server gives Bearer tokens")
         }
         throw TokenKeepError(.invalid, "the token_type of the response is not Bearer")
     }

@@ -47,7 +47,7 @@ package enum RefreshAnswer {
             // GitHub answers 200 with an error.
             let (code, words) = error(response, token)
             return code.flatMap { refusal($0, words, status: 400) }
-                ?? .unknown("its answer has no access_token" + (words.isEmpty ? "" : " (\(words))"))
+                ?? .unknown(tokens.missingToken + (words.isEmpty ? "" : " (\(words))"))
         }
         return .tokens(tokens)
     }

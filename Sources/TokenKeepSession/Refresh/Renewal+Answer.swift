@@ -57,7 +57,7 @@ extension Renewal {
             } else {
                 try renewed.apply(tokens, generation: generation, now: sent, offset: offset)
             }
-            return try save(renewed, of: facts, hasToken: tokens.accessToken != nil)
+            return try save(renewed, of: facts, fault: tokens.accessToken == nil ? tokens.missingToken : nil)
         case .refused(let words), .interaction(let words):
             guard case .end(let reason) = action else { return nil }
             return try ended(reason, words, facts, record)
@@ -113,8 +113,10 @@ extension Renewal {
     }
 
     /// Saves the renewed record, or stashes it if its place is locked or full.
+    ///
+    /// - Parameter fault: the reason why the answer has no access token; nil if it has one.
     func save(
-        _ renewed: SessionRecord, of facts: SessionFacts, hasToken: Bool
+        _ renewed: SessionRecord, of facts: SessionFacts, fault: String? = nil
     ) throws(TokenKeepError) -> Result? {
         let saved: SessionFacts
         do throws(TokenKeepError) {
@@ -125,10 +127,10 @@ extension Renewal {
             try SessionTransaction(stashingIn: storage, Renewal.saving).stash(renewed, of: facts.note)
             saved = try storage.read(Renewal.saving)
         }
-        guard hasToken, TokenResponse.isBearer(renewed.tokenType) else {
+        guard fault == nil, TokenResponse.isBearer(renewed.tokenType) else {
             // Each further answer may be the same: nobody asks again at once.
             try note(.pause(.asksToWait(nil), withdraws: false), "its answer has no token that can be used", saved)
-            guard hasToken else { throw Renewal.unknown("its answer has no access_token", nil) }
+            if let fault { throw Renewal.unknown(fault, nil) }
             return Result(facts: saved, record: try storage.live(saved), isNew: true)
         }
         return Result(facts: saved, record: try storage.live(saved), isNew: true)

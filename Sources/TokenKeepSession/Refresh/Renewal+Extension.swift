@@ -58,6 +58,6 @@ extension Renewal {
         } else {
             return
         }
-        guard try save(extended, of: facts, hasToken: true) != nil else { throw endedMeanwhile }
+        guard try save(extended, of: facts) != nil else { throw endedMeanwhile }
     }
 }

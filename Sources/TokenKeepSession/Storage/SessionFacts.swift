@@ -54,7 +54,8 @@ extension SessionStorage {
             let reason = note.reason.word.map { " (\($0))" } ?? ""
             throw TokenKeepError(
                 .notFound, "nobody is signed in as \(name)\(reason)",
-                hint: (try? Sessions(store).hint(of: name.service, insteadOf: name.account)) ?? Sessions.signIn)
+                hint: (try? Sessions(store).hint(of: name.service, insteadOf: name.account))
+                    ?? Sessions.signIn(name.service, name.account))
         }
         try requireBearer(record.tokenType)
         return record
