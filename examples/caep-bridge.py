@@ -5,7 +5,8 @@ Usage: caep-bridge.py SETTINGS      an operator runs it once per fleet, on the d
 
 Polls a stream of security events (RFC 8936, https://www.rfc-editor.org/rfc/rfc8936), verifies each event's token (RS256 or
 ES256, issuer, audience, each id once), and orders the end of the person's sessions for CAEP's session-revoked and RISC's
-account-disabled. An event is acknowledged when its orders are durable; else it comes again. SETTINGS is a JSON file:
+account-disabled. An event is acknowledged when its orders are durable; else it comes again. Users who have too many keys
+to be looked at are named on standard error, and hold up nobody's events. SETTINGS is a JSON file:
 
   {"poll": "https://id.example.com/ssf/poll", "token_item": ["id.example.com", "bridge"], "ca_file": null,
    "issuer": "https://id.example.com", "audience": "https://fleet.example.com",
@@ -33,6 +34,7 @@ EVENTS = {
 }
 LONGEST = 1 << 20
 UNKNOWN = 8  # fleet admin sign-out: no such person, which no repetition changes
+UNLISTED = 9  # the orders are durable, but users with too many keys could not be looked at: an operator must
 PAUSE = 30  # seconds between polls that brought nothing
 
 
@@ -124,7 +126,8 @@ class Bridge:
                                   given=self.item("root_password_item") + "\n")
             if done.returncode not in (0, UNKNOWN):
                 print(done.stderr, file=sys.stderr, flush=True)
-                return False
+                if done.returncode != UNLISTED:
+                    return False
             print(f"{EVENTS[kind]}: {done.stdout.strip() or 'nobody'}", flush=True)
         return True
 

@@ -24,6 +24,16 @@ CODES = [
     ("0", "done"), ("1", "no such item"), ("2", "wrong usage"), ("3", "locked, or sign in again"),
     ("4", "unavailable, or out of time"), ("5", "refused or cancelled"), ("6", "changed, expired or already there"),
     ("7", "damaged, or the disk fails"), ("70", "a fault of tokenkeep itself")]
+NOT_STARTED = [("126", "the command cannot be started"), ("127", "there is no command of this name")]
+READER_GONE = [("141", "nobody reads the output any more")]
+# What the codes of some commands mean in place of the common meaning, or beside it.
+OWN_CODES = {
+    "tokenkeep": [("1", "no such item; of doctor: there is a problem"), *NOT_STARTED, *READER_GONE],
+    "tokenkeep-doctor": [("1", "there is a problem")],
+    "tokenkeep-run": NOT_STARTED, "tokenkeep-lock": NOT_STARTED,
+    "tokenkeep-watch": READER_GONE, "tokenkeep-session-watch": READER_GONE, "tokenkeep-fleet-watch": READER_GONE,
+    "tokenkeep-fleet-admin-sign-out": [
+        ("8", "there is no such user"), ("9", "the orders are durable, but users could not be listed")]}
 
 
 def version():
@@ -110,7 +120,7 @@ def page(path, command, name):
             if one.get("discussion"):
                 out.append(line(one["discussion"]))
     out.append(".SH EXIT STATUS")
-    for code, meaning in CODES:
+    for code, meaning in sorted((dict(CODES) | dict(OWN_CODES.get(name, []))).items(), key=lambda one: int(one[0])):
         out += [".TP", f".B {code}", meaning]
     above = ["tokenkeep"] if name == "tokenkeep" or len(path) == 2 else ["-".join(path[:-1]), "tokenkeep"]
     also = [(one, 1) for one in above if one != name] + [("tokenkeep", 7), ("tokenkeep-tools", 7)]

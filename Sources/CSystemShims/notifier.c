@@ -107,3 +107,16 @@ int tokenkeep_either_add(int either, int another) {
     struct epoll_event event = {.events = EPOLLIN};
     return epoll_ctl(either, EPOLL_CTL_ADD, another, &event);
 }
+
+int tokenkeep_reader_watch(int written) {
+    struct epoll_event event = {.events = 0}; /* EPOLLERR and EPOLLHUP come unasked */
+    int watch = epoll_create1(EPOLL_CLOEXEC);
+    if (watch < 0)
+        return -1;
+    if (epoll_ctl(watch, EPOLL_CTL_ADD, written, &event) == 0)
+        return watch;
+    int error = errno;
+    close(watch);
+    errno = error;
+    return -1;
+}

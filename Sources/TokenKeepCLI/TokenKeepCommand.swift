@@ -13,7 +13,7 @@ struct TokenKeepCommand: ParsableCommand {
               TOKEN=$(tokenkeep load example.com ann)
               tokenkeep clear example.com ann
 
-            Exit codes: 0 done, 1 no such item, 2 wrong usage, 3 locked or sign in again, 4 unavailable or out of \
+            Exit codes: 0 done, 1 no such item or a problem that doctor found, 2 wrong usage, 3 locked or sign in again, 4 unavailable or out of \
             time, 5 refused or cancelled, 6 changed, expired or already there, 7 damaged, or the disk fails, 70 a fault \
             of tokenkeep itself; 126 and 127 a command that run or lock cannot start or does not find, 141 nobody reads \
             the output any more.

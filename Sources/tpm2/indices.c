@@ -10,8 +10,8 @@
 /* The limit for a user with all his subordinate uids, so that room is left for other users. */
 #define INDICES_OF_OWNER 8
 /* Uids of one remainder have the same numbers. The last four numbers are no uid's. */
-#define UIDS             0xFFFFFu
-#define RESERVE          (FIRST_INDEX + UIDS * INDICES_OF_UID)
+#define UIDS    0xFFFFFu
+#define RESERVE (FIRST_INDEX + UIDS * INDICES_OF_UID)
 /* Indices without data that keep room in the TPM. They give way to owners who have indices already, and to
  * root: the last two to root alone. */
 #define RESERVE_UID       ((uid_t)-1)

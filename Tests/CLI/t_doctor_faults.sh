@@ -63,7 +63,7 @@ title "a provider of cargo that another user's file names, as with sudo -E: it d
 mkdir -p other-home/.cargo
 printf '#!/bin/sh\ntouch "%s/ran"\n' "$WORK" >other-home/cargo-credential-tokenkeep
 chmod 755 other-home/cargo-credential-tokenkeep
-echo "global-credential-providers = [\"$WORK/other-home/cargo-credential-tokenkeep\"]" >other-home/.cargo/config.toml
+printf '[registry]\nglobal-credential-providers = ["%s"]\n' "$WORK/other-home/cargo-credential-tokenkeep" >other-home/.cargo/config.toml
 chmod 644 other-home/.cargo/config.toml
 chown -R 12345 other-home
 HOME="$WORK/other-home" doctor helpers | grep -A 2 cargo

@@ -120,15 +120,34 @@ doctor helpers
 mkdir 'a;b'
 ln -s "$helper" 'a;b/cargo-credential-tokenkeep'
 doctor helpers
-echo 'global-credential-providers = ["cargo:libsecret"]' >"$HOME/.cargo/config.toml"
+printf '[registry]\nglobal-credential-providers = ["cargo:libsecret"]\n' >"$HOME/.cargo/config.toml"
 doctor helpers
+rm bin/cargo-credential-tokenkeep
+ln -s "$helper" bin/cargo-credential-tokenkeep
+# cargo_settings TEXT: what doctor says of this file.
+cargo_settings() {
+    printf "$1" >"$HOME/.cargo/config.toml"
+    doctor helpers
+}
+title "cargo, which asks the last provider of the list first"
+cargo_settings '[registry]\nglobal-credential-providers = ["cargo-credential-tokenkeep", "cargo:token"]\n'
+cargo_settings '[registry]\nglobal-credential-providers = ["cargo-credential-tokenkeep", "cargo:libsecret"] # last: cargo-credential-tokenkeep\n'
+cargo_settings '[registry]\nglobal-credential-providers = [\n  "cargo:token",\n  # "cargo-credential-tokenkeep",\n]\n'
+cargo_settings '[registry]\n# global-credential-providers = ["cargo-credential-tokenkeep"]\nglobal-credential-providers = []\n'
+cargo_settings '[registry]\nglobal-credential-providers = [ # ]\n  "cargo:token", # "x"]\n  "cargo-credential-tokenkeep --stack vault", # last\n]\n'
+title "cargo, by the other spellings of its setting"
+cargo_settings 'registry.global-credential-providers = ["cargo:token", "cargo-credential-tokenkeep"]\n'
+cargo_settings '"registry" = { default = "x", global-credential-providers = ["cargo-credential-tokenkeep"] }\n'
+cargo_settings '[build]\njobs = 2\n[ "registry" ] # x\n  "global-credential-providers"=["cargo-credential-tokenkeep"]\n[net]\nretry = 2\n'
+cargo_settings '[registries.one]\nglobal-credential-providers = ["cargo-credential-tokenkeep"]\n'
+cargo_settings '[net]\nregistry.global-credential-providers = ["cargo-credential-tokenkeep"]\n'
 rm -r "$HOME/.cargo"
 
 title "cargo, by a relative CARGO_HOME in a strange archive, and by a file that others may write: no provider of theirs runs"
 mkdir -p unpacked/.cargo
 printf '#!/bin/sh\ntouch "%s/ran"\n' "$WORK" >unpacked/cargo-credential-tokenkeep
 chmod 755 unpacked/cargo-credential-tokenkeep
-echo "global-credential-providers = [\"$WORK/unpacked/cargo-credential-tokenkeep\"]" >unpacked/.cargo/config.toml
+printf '[registry]\nglobal-credential-providers = ["%s"]\n' "$WORK/unpacked/cargo-credential-tokenkeep" >unpacked/.cargo/config.toml
 chmod 644 unpacked/.cargo/config.toml
 (cd unpacked && CARGO_HOME=.cargo doctor helpers)
 chmod 666 unpacked/.cargo/config.toml

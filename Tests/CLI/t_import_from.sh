@@ -72,6 +72,14 @@ for text in 'sesame machine a.example password sesame machine b.example user ses
 done
 empty
 
+title "netrc: values on the line after their words, which begin with the sign of a comment"
+printf 'machine a.example login u password\n#sesame\nmachine b.example login\n  #ann password #sesame2 # sesame\n# sesame\nmachine c.example password sesame3\n' >next
+from netrc next
+secrets
+from netrc next --remove
+cat next
+empty
+
 title "docker"
 mkdir -p home/.docker
 cat >home/.docker/config.json <<END

@@ -15,6 +15,15 @@ printf '#!/bin/sh\nexit 1\n' >config/tokenkeep/logout.d/caches
 chmod 700 config/tokenkeep/logout.d/caches
 for account in ann bob carol dave eve frank grace; do begin api "$account"; done
 run session logout api --all --local
+title "and for fewer: once, with the account of a single one"
+for account in ann bob carol; do begin api "$account"; done
+run session logout api --all --local
+begin api ann
+run session logout api --all --local
+chmod g+w config/tokenkeep/logout.d/caches
+for account in ann bob carol; do begin api "$account"; done
+run session logout api --all --local
+chmod g-w config/tokenkeep/logout.d/caches
 
 title "a hook that is a link into a directory of another user does not run"
 mkdir -m 755 "$WORK/linked" && mv config/tokenkeep/logout.d/caches "$WORK/linked/caches" && chown 65534 "$WORK/linked"

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
 
 from fleet_parts import HERE, STACK, wait_until
-from t_users import ROOT, company
+from t_users import LARGE, ROOT, company, unlisted
 
 ISSUER, AUDIENCE = "https://id.example.com", "https://fleet.example.com"
 
@@ -85,6 +85,50 @@ def id_token(subject, email):
     return f"{encoded({'alg': 'none'})}.{encoded(claims)}.{encoded(b'x')}"
 
 
+def settings_of(place, admin, transmitter):
+    """The path of the bridge's settings."""
+    admin.run("save", "id.example.com", "bridge", given="stream-token")
+    admin.run("save", "etcd", "root", given=ROOT.strip())
+    settings = f"{place.directory}/bridge.json"
+    with open(settings, "w", encoding="utf-8") as file:
+        json.dump({
+            "poll": f"{transmitter.address}/poll", "keys": f"{transmitter.address}/jwks", "issuer": ISSUER,
+            "audience": AUDIENCE, "token_item": ["id.example.com", "bridge"], "root_password_item": ["etcd", "root"],
+            "seen": f"{place.directory}/seen", "options": STACK}, file)
+    return settings
+
+
+def run_bridge(settings, admin, transmitter):
+    """Runs the bridge until all events are acknowledged or refused. Returns what it said."""
+    bridge = subprocess.Popen(
+        ["/usr/bin/python3", f"{HERE}/../../examples/caep-bridge.py", settings],
+        env={**admin.environment, "TOKENKEEP": admin.program}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        wait_until(lambda: not transmitter.waiting, "the acknowledgements")
+    finally:
+        bridge.kill()
+        said, _ = bridge.communicate()
+    return said
+
+
+def test_a_user_who_cannot_be_listed_holds_up_no_event(place, server):
+    etcd, admin, laptop = company(place, server, options=LARGE)
+    transmitter = Transmitter()
+    laptop.sign_in(server, account="248", id_token=id_token("248", "248@example.com"))
+    laptop.fleet("run", "--once")
+    unlisted(place, server, etcd, admin, "eve")
+    settings = settings_of(place, admin, transmitter)
+    for name, address in (("one", "248@example.com"), ("nobody", "nobody@example.com")):
+        transmitter.send(name, "caep/event-type/session-revoked", {"format": "email", "email": address})
+    said = run_bridge(settings, admin, transmitter)
+    assert sorted(transmitter.acknowledged) == ["nobody", "one"], said
+    assert said.count("the user eve has more in the registry than can be listed") == 2, said
+    assert "session-revoked: 1 ordered" in said and "session-revoked: 0 ordered" in said, said
+    laptop.fleet("run", "--once")
+    assert laptop.state("248") == ("signed-out", "remote")
+    transmitter.http.shutdown()
+
+
 def test_an_event_of_the_identity_provider_ends_the_sessions_of_a_person(place, server):
     _, admin, laptop = company(place, server)
     transmitter = Transmitter()
@@ -94,14 +138,7 @@ def test_an_event_of_the_identity_provider_ends_the_sessions_of_a_person(place, 
             server, account=subject, id_token=id_token(subject, f"{subject}@example.com"))
     laptop.start()
     wait_until(lambda: len(laptop.sessions()) == 3, "the publication")
-    admin.run("save", "id.example.com", "bridge", given="stream-token")
-    admin.run("save", "etcd", "root", given=ROOT.strip())
-    settings = f"{place.directory}/bridge.json"
-    with open(settings, "w", encoding="utf-8") as file:
-        json.dump({
-            "poll": f"{transmitter.address}/poll", "keys": f"{transmitter.address}/jwks", "issuer": ISSUER,
-            "audience": AUDIENCE, "token_item": ["id.example.com", "bridge"], "root_password_item": ["etcd", "root"],
-            "seen": f"{place.directory}/seen", "options": STACK}, file)
+    settings = settings_of(place, admin, transmitter)
     revoked, disabled = "caep/event-type/session-revoked", "risc/event-type/account-disabled"
     person = {"format": "iss_sub", "iss": ISSUER, "sub": "248"}
     transmitter.send("one", revoked, person)
@@ -112,14 +149,7 @@ def test_an_event_of_the_identity_provider_ends_the_sessions_of_a_person(place, 
     transmitter.send("odd", revoked, {"format": "iss_sub", "iss": ISSUER})
     transmitter.send("forged", revoked, {"format": "email", "email": "250@example.com"})
     transmitter.waiting["forged"] = transmitter.waiting["forged"][:-8] + "AAAAAAAA"
-    bridge = subprocess.Popen(
-        ["/usr/bin/python3", f"{HERE}/../../examples/caep-bridge.py", settings],
-        env={**admin.environment, "TOKENKEEP": admin.program}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
-        wait_until(lambda: not transmitter.waiting, "the acknowledgements")
-    finally:
-        bridge.kill()
-        bridge.wait()
+    run_bridge(settings, admin, transmitter)
     assert sorted(transmitter.acknowledged) == ["nobody", "old", "one", "two"]
     assert transmitter.errors["other"]["description"] == "another audience"
     assert "sub" in transmitter.errors["odd"]["description"]

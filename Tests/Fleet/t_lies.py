@@ -1,4 +1,5 @@
 """A registry, or a machine between, that lies: answers that break off, watches that are none, values that are huge."""
+import http.server
 import json
 import shutil
 import socket
@@ -7,7 +8,7 @@ import threading
 
 from fleet_parts import STACK, Relay, Tunnel, wait_until
 from patience import let_pass
-from t_faults import fill, values
+from t_faults import KEY, fill, values
 from t_orders import SIGN_OUT, Writer
 from t_sign_out import three
 
@@ -67,6 +68,98 @@ def test_an_answer_that_breaks_off_is_none(place, server):
             # The next endpoint answers.
             desk.use(url, etcd.url)
             assert len(desk.sessions()) == 3, what
+
+
+class Portal:
+    """A server that is no registry: answers every request with `status` and `body`."""
+
+    def __init__(self):
+        portal = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def answer(self):
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                self.send_response(portal.status)
+                self.send_header("Date", "Thu, 01 Jan 2099 00:00:00 GMT")
+                if portal.status in (301, 302):
+                    self.send_header("Location", "https://portal.example.com/login")
+                self.send_header("Content-Length", str(len(portal.body)))
+                self.end_headers()
+                self.wfile.write(portal.body)
+
+            do_POST = do_GET = answer
+
+            def log_message(self, *_):
+                pass
+
+        self.status, self.body = 200, b""
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def test_an_endpoint_that_is_no_registry_is_left(place, server):
+    etcd, (desk, laptop, _), _ = three(place, server)
+    portal = Portal()
+    for portal.status, portal.body in (
+            (404, b"404 page not found\n"), (302, b""), (401, b"<html>log in</html>"), (403, b"{}"), (200, b"{}"),
+            (200, b"[]"), (200, b"<html>log in</html>"), (200, b'{"header":{"cluster_id":"x","revision":"-1"}}'),
+            (200, b'{"error":"sign in"}')):
+        what = portal.status, portal.body
+        desk.use(portal.url, etcd.url)
+        assert len(desk.sessions()) == 3, what
+        shown = json.loads(desk.fleet("status", "--json").stdout)
+        # The portal's clock is not the registry's.
+        assert shown["endpoint"] == etcd.url and abs(shown["clock_offset"]) < 3600, (what, shown)
+        desk.use(portal.url)
+        assert "check the address: an endpoint is that of etcd's clients" in desk.fleet("list", check=4).stderr, what
+    # The address of etcd's peers first, for a command and for a runner.
+    for device in (desk, laptop):
+        device.use(f"http://127.0.0.1:{etcd.peer_port}", etcd.url)
+    laptop.start()
+    desk.fleet(*SIGN_OUT, "--device", "laptop", "--wait", "200s")
+    assert laptop.state() == ("signed-out", "remote")
+    portal.close()
+
+
+class Partial(Relay):
+    """Passes all on but some paths, and answers those with an empty object."""
+
+    def __init__(self, etcd, *paths):
+        super().__init__(etcd, lambda *_: None)
+
+        class Handler(self.server.RequestHandlerClass):
+            def do_POST(self):
+                if self.path not in paths:
+                    return self.pass_on()
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                self.send_response(200)
+                self.send_header("Content-Length", "2")
+                self.end_headers()
+                self.wfile.write(b"{}")
+
+        self.server.RequestHandlerClass = Handler
+
+
+def test_a_call_that_one_endpoint_does_not_know_goes_to_another(place, server):
+    etcd, (desk, laptop, _), _ = three(place, server)
+    for path in ("/v3/kv/txn", "/v3/lease/grant", "/v3/lease/keepalive", "/v3/lease/timetolive"):
+        relay = Partial(etcd, path)
+        for device in (desk, laptop):
+            device.use(relay.url, etcd.url)
+        laptop.sign_in(server)
+        laptop.fleet("run", "--once")
+        desk.fleet(*SIGN_OUT, "--device", "laptop")
+        laptop.fleet("run", "--once")
+        assert laptop.state() == ("signed-out", "remote"), path
+        assert json.loads(laptop.fleet("status", "--json").stdout)["lease"], path
+        relay.close()
 
 
 class Watches(Relay):
@@ -148,6 +241,27 @@ def test_watching_lists_anew_after_changes_alone(place, server):
         tunnel.close()
 
 
+def test_watching_ends_with_its_reader(place, server):
+    etcd, (desk, _, _), _ = three(place, server)
+    for is_watched in (True, False):
+        tunnel = Ranges(etcd.port)
+        desk.use(f"http://127.0.0.1:{tunnel.port}")
+        watch = subprocess.Popen(
+            [desk.program, "fleet", "watch", *STACK], env=desk.environment, stdout=subprocess.PIPE, text=True)
+        try:
+            for _ in range(3):
+                assert "api.example.com" in watch.stdout.readline()
+            if is_watched:
+                wait_until(lambda: tunnel.created, "the watch")
+            watch.stdout.close()
+            # No session changes.
+            assert wait_until(lambda: watch.poll() is not None and watch.returncode, "the end") == 141
+        finally:
+            watch.kill()
+            watch.wait()
+            tunnel.close()
+
+
 def slow_the_poll_finds_an_order_that_a_dead_watch_missed(place, server):
     etcd, (desk, laptop, _), _ = three(place, server)
     tunnel = Ranges(etcd.port)
@@ -209,17 +323,52 @@ def test_a_snapshot_that_is_restored_under_a_runner_is_published_anew(place, ser
     assert desk.sessions()["laptop", "api.example.com", "ann"]["order"] is None
 
 
+def make_room(etcd):
+    """Takes away what fill() wrote, and ends the alarm."""
+    etcd.ctl("del", "/f", "--prefix")
+    revision = json.loads(etcd.ctl("endpoint", "status", "-w", "json").stdout)[0]["Status"]["header"]["revision"]
+    etcd.ctl("compact", str(revision))
+    etcd.ctl("defrag")
+    etcd.ctl("alarm", "disarm")
+
+
 def test_a_registry_that_has_room_again_gets_what_it_missed(place, server):
     etcd, (desk, laptop, _), _ = three(place, server, options=["--quota-backend-bytes", "16777216"])
     laptop.start()
     fill(etcd)
     laptop.sign_in(server, account="new")
     wait_until(lambda: "is full and takes no changes but removals" in laptop.said(), "the warning")
-    etcd.ctl("del", "/f", "--prefix")
-    revision = json.loads(etcd.ctl("endpoint", "status", "-w", "json").stdout)[0]["Status"]["header"]["revision"]
-    etcd.ctl("compact", str(revision))
-    etcd.ctl("defrag")
-    etcd.ctl("alarm", "disarm")
+    make_room(etcd)
     # No change here, no watch, poll or presence of 300 s, no publication of each hour tells the runner.
     wait_until(lambda: {account for name, _, account in desk.sessions() if name == "laptop"} == {"ann", "new"}, "both", 200)
     assert laptop.said().count("is full") == 1, laptop.said()
+
+
+class Requests(Tunnel):
+    """Counts the watches that are asked for."""
+
+    watches = 0
+
+    def passed(self, data):
+        self.watches += data.count(b"POST /v3/watch")
+
+
+def test_a_registry_that_becomes_full_ends_no_watch(place, server):
+    etcd = place.etcd(options=["--quota-backend-bytes", "16777216"])
+    laptop = place.device("laptop", server)
+    laptop.init(etcd, "--presence", "30")
+    laptop.sign_in(server)
+    tunnel = Requests(etcd.port)
+    laptop.use(f"http://127.0.0.1:{tunnel.port}")
+    laptop.start()
+    wait_until(lambda: tunnel.watches, "the watch")
+    assert [key for key in etcd.keys(KEY) if "/present/" in key]
+    fill(etcd)
+    # Nothing changes here: the presence under the device's lease, each ten seconds, is what the registry does not take.
+    wait_until(lambda: "is full and takes no changes but removals" in laptop.said(), "the warning")
+    make_room(etcd)
+    laptop.sign_in(server, account="new")
+    wait_until(lambda: len(laptop.sessions()) == 2, "the publication")
+    assert tunnel.watches == 1, laptop.said()
+    laptop.stop()
+    tunnel.close()

@@ -34,6 +34,26 @@ def test_the_status_tells_lease_lag_and_what_is_unpublished(place, server):
         assert (shown["orders_here"], shown["lag"], shown["unpublished"]) == (0, 0, 0), shown
 
 
+def test_a_lease_that_is_not_known_is_told_from_none(place, server):
+    etcd, (desk, laptop, _), _ = three(place, server)
+    shown = status(laptop)
+    assert shown["lease_known"] and shown["lease"], shown
+
+    def refuse(_, path, _is_answered):
+        if path == "/v3/lease/timetolive":
+            raise ConnectionResetError
+
+    relay = Relay(etcd, refuse)
+    laptop.use(relay.url)
+    shown = status(laptop)
+    assert not shown["lease_known"] and shown["lease"] is None, shown
+    relay.close()
+    new = place.device("new", server)
+    new.join(desk)
+    shown = status(new)
+    assert shown["lease_known"] and shown["lease"] is None, shown
+
+
 def test_looks_at_a_runner_keep_none_from_running(place, server):
     _, (desk, _, _), _ = three(place, server)
     over = threading.Event()

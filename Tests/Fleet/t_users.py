@@ -257,23 +257,32 @@ def test_a_user_above_the_limits_is_marked(place, server):
     assert "ann\td255\t" in pruned and "laptop" not in pruned and users(admin)["ann"]["devices"] == 257
 
 
+# For a member that takes values of which no answer of 4 MiB holds one.
+LARGE = ["--max-request-bytes", "8000000"]
+
+
+def unlisted(place, server, etcd, admin, name):
+    """A user with a value that no answer holds. Returns the prefix of the user's keys."""
+    device = place.device(name, server)
+    device.join_by(admin.fleet("admin", "add-user", name, given=ROOT))
+    secret = json.loads(device.run("load", "org.tokenkeep.fleet", "home").stdout)
+    user, password = CTL.split(":")
+    _, answer = etcd.post("/v3/auth/authenticate", json.dumps({"name": user, "password": password}))
+    prefix = f"/tokenkeep/home/1/users/{secret['user_id']}/"
+    body = {"key": base64.b64encode(f"{prefix}0".encode()).decode(), "value": base64.b64encode(b"x" * 4_000_000).decode()}
+    assert etcd.post("/v3/kv/put", json.dumps(body), {"Authorization": answer["token"]})[0] == 200
+    return prefix
+
+
 def test_a_user_who_cannot_be_listed_hides_no_other(place, server):
-    etcd, admin, laptop = company(place, server, options=["--max-request-bytes", "8000000"])
+    etcd, admin, laptop = company(place, server, options=LARGE)
     laptop.sign_in(server)
     laptop.fleet("run", "--once")
     email = "--email", "nobody@example.com"
-    eve = place.device("eve", server)
-    eve.join_by(admin.fleet("admin", "add-user", "eve", given=ROOT))
-    secret = json.loads(eve.run("load", "org.tokenkeep.fleet", "home").stdout)
-    name, password = CTL.split(":")
-    _, answer = etcd.post("/v3/auth/authenticate", json.dumps({"name": name, "password": password}))
-    # A value that no answer of 4 MiB holds.
-    path = f"/tokenkeep/home/1/users/{secret['user_id']}/0"
-    body = {"key": base64.b64encode(path.encode()).decode(), "value": base64.b64encode(b"x" * 4_000_000).decode()}
-    assert etcd.post("/v3/kv/put", json.dumps(body), {"Authorization": answer["token"]})[0] == 200
+    prefix = unlisted(place, server, etcd, admin, "eve")
     problem = "the user eve has more in the registry than can be listed"
     listed = admin.fleet("admin", "list", "--json", given=ROOT, check=4)
-    assert problem in listed.stderr and f"keys below /tokenkeep/home/1/users/{secret['user_id']}/" in listed.stderr, listed
+    assert problem in listed.stderr and f"keys below {prefix}" in listed.stderr, listed
     found = {one["user"]: one for one in json.loads(listed.stdout)}
     assert found["ann"]["sessions"] == found["ann"]["devices"] == 1 and not found["ann"]["above_limits"], found
     assert found["eve"] == found["eve"] | {"sessions": None, "devices": None, "above_limits": True}, found
@@ -281,7 +290,14 @@ def test_a_user_who_cannot_be_listed_hides_no_other(place, server):
     pruned = admin.fleet("admin", "prune", "--older-than", "1d", "--dry-run", given=ROOT, check=4)
     assert problem in pruned.stderr
     # The person may be one of eve's: that is not "unknown".
-    assert problem in admin.fleet("admin", "sign-out", *email, given=ROOT, check=4).stderr
+    assert problem in admin.fleet("admin", "sign-out", *email, given=ROOT, check=9).stderr
+    # Each of several is named.
+    unlisted(place, server, etcd, admin, "mallory")
+    several = admin.fleet("admin", "sign-out", *email, given=ROOT, check=9)
+    assert "the users eve and mallory have more in the registry than can be listed" in several.stderr, several
+    assert several.stdout == "0 ordered\n", several
+    # Nothing was ordered for a user who is named, and who cannot be listed.
+    assert problem in admin.fleet("admin", "sign-out", "eve", given=ROOT, check=4).stderr
     assert admin.fleet("admin", "sign-out", "ann", given=ROOT).stdout == "1 ordered\n"
     laptop.fleet("run", "--once")
     assert laptop.state() == ("signed-out", "remote")

@@ -65,6 +65,46 @@ struct EtcdAnswersTests {
         #expect(EtcdAnswers.failure(404, "", from: "s", isAdmin: true).error.message == "s answered 404")
     }
 
+    @Test("another endpoint is asked after an answer that is not etcd's, and after an outage alone")
+    func otherEndpoints() {
+        let strange: [(UInt32, String)] = [
+            (404, "404 page not found"), (302, ""), (301, "<a href=login>"), (401, "<html>"), (403, ""),
+            (407, "Proxy Authentication Required"), (400, "Client sent an HTTP request to an HTTPS server."), (100, ""),
+            (503, "etcdserver: leader changed"), (408, "etcdserver: request timed out"), (502, "bad gateway"),
+        ]
+        for (status, message) in strange {
+            #expect(EtcdAnswers.isOutage(status, message), "\(status) \(message)")
+            let found = EtcdAnswers.failure(status, message, from: "s", isAdmin: false)
+            #expect(found.kind == .away, "\(status) \(message)")
+            let isNoRegistry = status < 500 && !message.starts(with: "etcdserver")
+            #expect((found.error.hint == EtcdAnswers.addressHint) == isNoRegistry, "\(status) \(message)")
+        }
+        let own: [(UInt32, String)] = [
+            (404, "etcdserver: requested lease not found"), (400, "etcdserver: duplicate key given in txn request"),
+            (403, "etcdserver: permission denied"), (429, "etcdserver: mvcc: database space exceeded"),
+            (507, "etcdserver: mvcc: database space exceeded"), (400, "authentication is not enabled"),
+            (429, "grpc: received message larger than max (3 vs. 2)"),
+            (400, "CommonName of client sending a request against gateway will be ignored"),
+        ]
+        for (status, message) in own { #expect(!EtcdAnswers.isOutage(status, message), "\(status) \(message)") }
+    }
+
+    @Test("each user who cannot be listed is named, in one error")
+    func unlistedUsers() {
+        var unlisted = UnlistedUsers()
+        #expect(unlisted.problem == nil)
+        unlisted.add("eve", prefix: "/1/")
+        #expect(unlisted.problem?.message == "the user eve has more in the registry than can be listed")
+        #expect(unlisted.problem?.hint == "remove the user, or keys below /1/")
+        unlisted.add("mallory", prefix: "/2/")
+        #expect(unlisted.problem?.message == "the users eve and mallory have more in the registry than can be listed")
+        #expect(unlisted.problem?.hint == "remove the users, or keys below /1/ and /2/")
+        for number in 3...7 { unlisted.add("u\(number)", prefix: "/\(number)/") }
+        #expect(
+            unlisted.problem?.message
+                == "the users eve, mallory, u3, u4, u5 and 2 more have more in the registry than can be listed")
+    }
+
     @Test("an old token is told from a wrong password")
     func tokens() {
         #expect(EtcdAnswers.wantsNewToken("etcdserver: invalid auth token"))

@@ -55,6 +55,19 @@ struct OrderRulesTests {
         #expect(RegistryClock.exactTime(.max, offset: .max) == .max)
     }
 
+    @Test("a session's note of the end of time is no end of the runner")
+    func latestTimes() {
+        // The corrected seconds are the last ones whose milliseconds fit: only without the note's own milliseconds.
+        let last: Int64 = .max / 1000
+        #expect(RegistryClock.exactTime((last - 10) * 1000 + 999, offset: 10) == (last - 10) * 1000 + 999)
+        #expect(RegistryClock.exactTime((last - 10) * 1000 + 807, offset: 10) == .max)
+        #expect(RegistryClock.exactTime(.min, offset: -10) == .min)
+        #expect(!FleetState.Published(hash: "", at: .min).isFresh(at: 1_800_000_000))
+        #expect(!FleetState.Published(hash: "", at: .max).isFresh(at: -2))
+        #expect(FleetState.Published(hash: "", at: 86400).isFresh(at: 1))
+        #expect(!FleetState.Published(hash: "", at: 1).isFresh(at: 86401))
+    }
+
     @Test("everywhere ends what began before, of the service, account and provider that it names")
     func everywhere() {
         func value(service: String = "", account: String = "", provider: String = "", at: Int64) -> EverywhereValue {

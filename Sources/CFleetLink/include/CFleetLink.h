@@ -57,7 +57,7 @@ int tokenkeep_link_run(tokenkeep_link *link, const tokenkeep_link_call *call);
 /* Whether the last call went over a connection that an earlier call had opened. */
 int tokenkeep_link_was_kept(const tokenkeep_link *link);
 
-/* Whether the last call had a connection to the server. */
+/* Whether the last call had a connection to the server. Meaningful after TOKENKEEP_LINK_FAILED alone. */
 int tokenkeep_link_was_reached(const tokenkeep_link *link);
 
 /* Closes the kept connections, which may be dead: the next call opens a new one. 0 if there is no memory, and

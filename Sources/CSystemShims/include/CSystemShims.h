@@ -158,6 +158,9 @@ void tokenkeep_flag_lower(int flag);
 int tokenkeep_either_open(int one, int other);
 /* Adds a descriptor to one that tokenkeep_either_open opened. -1 and errno on failure. */
 int tokenkeep_either_add(int either, int another);
+/* Opens a descriptor that is readable as soon as nobody reads what is written to another one. The caller
+ * closes it. -1 and errno on failure: EPERM for a file, which needs no reader. */
+int tokenkeep_reader_watch(int written);
 
 /* Waits so long, or until a signal is handled. For looks at what no descriptor tells of: the caller looks
  * again, by a deadline. */

@@ -10,16 +10,10 @@ enum CargoHelperCheck {
         let path = CargoSettingsFile.path(folder)
         let file = SmallFile.textAndTrust(path)
         guard ToolPlaces.isOnPath("cargo") || file != nil else { return [] }
-        let list = file.flatMap { providers(in: $0.text) }
-        // cargo asks the last provider of the list first.
-        let words = (list ?? "").split { "[]\"', \t\n".contains($0) }
-        guard let word = words.last(where: { $0 == ours || $0.hasSuffix("/\(ours)") }) else {
-            return [
-                .note(
-                    "helpers", "cargo has \(list == nil ? "no provider" : "another provider") in \(path)",
-                    because: "cargo login writes the token into \(folder)/credentials.toml, in plain text.",
-                    hint: "tokenkeep setup cargo")
-            ]
+        // A provider may have arguments. cargo asks the last provider of the list first.
+        let programs = (file.flatMap { CargoProviders(in: $0.text) }?.list ?? []).map { $0.prefix { $0 != " " } }
+        guard let word = programs.last, isOurs(word) else {
+            return [stranger(programs, path, plainFile: "\(folder)/credentials.toml")]
         }
         // A file of another user, or of the working directory, must not choose the program that runs.
         guard folder.hasPrefix("/"), file?.isTrusted == true else {
@@ -33,12 +27,23 @@ enum CargoHelperCheck {
         return [finding(String(word), path)]
     }
 
-    /// The list of providers; nil if the file has none.
-    private static func providers(in text: String) -> Substring? {
-        let line = SettingsFile.lines(of: text).first {
-            $0.drop { $0.isWhitespace }.hasPrefix("global-credential-providers")
-        }
-        return line.map { text[$0.startIndex...].prefix { $0 != "]" } }
+    private static func isOurs(_ program: Substring) -> Bool { program == ours || program.hasSuffix("/\(ours)") }
+
+    /// The note about a cargo that asks no provider, or another one first.
+    private static func stranger(_ programs: [Substring], _ path: String, plainFile: String) -> Finding {
+        let first = programs.last
+        let message =
+            if let first, programs.contains(where: isOurs) {
+                "cargo asks \(first) before \(ours) in \(path)"
+            } else {
+                "cargo has \(first == nil ? "no provider" : "another provider") in \(path)"
+            }
+        let isPlain = first == nil || first == "cargo:token"
+        return .note(
+            "helpers", message,
+            because:
+                "cargo login \(isPlain ? "writes the token into \(plainFile), in plain text" : "gives the token to that provider").",
+            hint: "tokenkeep setup cargo")
     }
 
     /// Starts the provider as cargo does. Without a request it tells its versions and ends.

@@ -229,7 +229,8 @@ struct FleetAdminSignOutCommand: ParsableCommand {
         abstract: "Order the end of a user's sessions on all devices.",
         discussion: """
             Exit 0: the orders are durable, and giving them again changes nothing. Exit 8: there is no such user. Without \
-            USER the users are meant who have a session of the person that --issuer and --subject, or --email name.
+            USER the users are meant who have a session of the person that --issuer and --subject, or --email name. Exit 9: \
+            the orders are durable, but users who have too many keys could not be looked at; they are named.
 
               tokenkeep fleet admin sign-out ann --reason "left the company" < root-password
               tokenkeep fleet admin sign-out --issuer https://id.example.com --subject 248 --before @1764201600 < password
@@ -278,17 +279,22 @@ struct FleetAdminSignOutCommand: ParsableCommand {
         selection.before = try before.map { try UnixTime(expiry: $0).rawValue }
         selection.reason = reason
         let administration = try admin.open()
-        let count: Int
+        let done: (count: Int, problem: TokenKeepError?)
         do throws(TokenKeepError) {
-            count = try administration.signOut(user, selection)
+            done = try administration.signOut(user, selection)
         } catch {
             guard error.status == .notFound else { throw error }
             Terminal.report(error)
             throw ExitCode(FleetAdminSignOutCommand.unknownUser)
         }
-        try Terminal.write("\(count) ordered\n")
+        try Terminal.write("\(done.count) ordered\n")
+        guard let problem = done.problem else { return }
+        Terminal.report(problem)
+        throw ExitCode(FleetAdminSignOutCommand.unlistedUsers)
     }
 
     /// The exit code for a person whom the fleet does not know, and for nothing else: a program then need not try again.
     private static let unknownUser: Int32 = 8
+    /// The exit code if all orders are durable that could be given, and users could not be listed, and for nothing else.
+    private static let unlistedUsers: Int32 = 9
 }

@@ -88,6 +88,7 @@ enum FleetJSON {
             case waitingOrders = "waiting_orders"
             case ordersHere = "orders_here"
             case lag, lease, unpublished
+            case isLeaseKnown = "lease_known"
             case secondsAhead = "clock_offset"
         }
 
@@ -96,7 +97,9 @@ enum FleetJSON {
         let revision, secondsAhead: Int64
         let waitingOrders, unreadable, ordersHere: Int
         let lag: Int64
+        /// null without a lease, and for one that the registry did not tell of: then `isLeaseKnown` is false.
         let lease: JSONOutput.Nullable<Int64>
+        let isLeaseKnown: Bool
         let unpublished: JSONOutput.Nullable<Int>
         let devices: [Device]
     }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CSystemShims
 import TokenKeepCore
 import TokenKeepFleet
 import TokenKeepSession
@@ -118,7 +119,8 @@ struct FleetStatusCommand: ParsableCommand {
             version: version, hasHoles: ServerVersions.hasHoles(version), running: fleet.isRunning,
             revision: listing.revision, secondsAhead: fleet.registry.clockOffset ?? 0, waitingOrders: waiting,
             unreadable: listing.foreign, ordersHere: backlog.orders, lag: backlog.lag,
-            lease: JSONOutput.Nullable(backlog.leaseLeft), unpublished: JSONOutput.Nullable(backlog.unpublished),
+            lease: JSONOutput.Nullable(backlog.leaseLeft), isLeaseKnown: !backlog.isLeaseUnknown,
+            unpublished: JSONOutput.Nullable(backlog.unpublished),
             devices: listing.devices.map { FleetJSON.Device($0, fleet) })
         if json { return try Terminal.write(JSONOutput.text(status)) }
         try Terminal.write(text(status, fleet, listing, backlog))
@@ -160,7 +162,7 @@ struct FleetWatchCommand: ParsableCommand {
         abstract: "Show the sessions of all devices as they change.",
         discussion: """
             A line for each session, and for each change: the state (or "ended"), the service, the account and the device, \
-            with tabs between them.
+            with tabs between them. Ends when it is interrupted or nobody reads any more.
 
               tokenkeep fleet watch
             """.withWholeExamples)
@@ -175,27 +177,32 @@ struct FleetWatchCommand: ParsableCommand {
         let fleet = try options.open()
         var known: [String: (session: FleetSession, words: [String])] = [:]
         var backoff = Backoff()
+        let reader = OutputReader()
         while true {
             let listing = try fleet.listing()
             try show(listing, fleet, &known)
             let watch = try Fleet.reporting { () throws(RegistryFailure) in
                 try fleet.registry.watch(prefixes: [fleet.paths.sessions], from: listing.revision)
             }
-            if FleetWatchCommand.wait(watch) {
+            if try FleetWatchCommand.wait(watch, reader) {
                 backoff.reset()
             } else {
                 // A watch that is refused at once is asked for less and less often.
-                ShortPause.wait(milliseconds: backoff.pause(random: UInt32.random(in: 0..<1000)))
+                let pause = backoff.pause(random: UInt32.random(in: 0..<1000))
+                _ = tokenkeep_wait_readable(reader.descriptor, -1, pause)
+                try OutputReader.check()
             }
         }
     }
 
     /// Waits for a change, or for the time after which a list keeps the server's token. Returns false if the watch has ended.
-    private static func wait(_ watch: any RegistryWatch) -> Bool {
+    ///
+    /// - Throws: `OutputClosed` if the reader of standard output is gone.
+    private static func wait(_ watch: any RegistryWatch, _ reader: OutputReader) throws(Terminal.OutputClosed) -> Bool {
         let end = Deadline(milliseconds: 240_000)
         while !end.hasPassed {
-            switch watch.next(within: end.remainingMilliseconds, or: -1, -1) {
-            case .nothing: continue
+            switch watch.next(within: end.remainingMilliseconds, or: reader.descriptor, -1) {
+            case .nothing: try OutputReader.check()
             case .changed: return true
             case .ended: return false
             }

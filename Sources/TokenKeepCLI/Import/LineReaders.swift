@@ -139,11 +139,11 @@ struct NetrcReader {
     private static func words(of bytes: UnsafeRawBufferPointer) -> [Word] {
         var words: [Word] = []
         var isMacro = false
+        // A secret may begin with the sign of a comment, and may stand on the line after its word.
+        var isValue = false
         for line in ForeignLine.all(in: bytes) {
             if line.content.allSatisfy(isSpace) { isMacro = false }
             var rest = line.content
-            // A secret may begin with the sign of a comment.
-            var isValue = false
             while !isMacro {
                 rest = rest.drop(while: isSpace)
                 guard let first = rest.first, isValue || first != UInt8(ascii: "#") else { break }

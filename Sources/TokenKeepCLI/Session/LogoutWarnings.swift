@@ -1,7 +1,8 @@
 import TokenKeepCore
 import TokenKeepSession
 
-/// The warnings about accounts that were signed out. A warning about more than five accounts of a service is shown once.
+/// The warnings about accounts that were signed out: a line for each hook that failed, and a line for each account whose
+/// token may still be valid, or for all such accounts of a service if there are more than five.
 struct LogoutWarnings {
     /// The reason why a token may still be valid at the server.
     private enum Reason: Equatable {
@@ -36,7 +37,8 @@ struct LogoutWarnings {
     /// The command that revokes the tokens later.
     private let flush: String
     private let programs = LogoutHooks.programs()
-    private var hooks: [(warning: TokenKeepError, count: Int)] = []
+    /// The hooks that failed, each with the accounts; `refusal` is the reason why the hook may not run.
+    private var hooks: [(name: String, refusal: TokenKeepError?, accounts: [ItemName])] = []
     private var left: [(reason: Reason, names: [ItemName])] = []
 
     init(flush: String) { self.flush = flush }
@@ -44,12 +46,10 @@ struct LogoutWarnings {
     /// Notes the end of an account's session.
     mutating func add(_ report: EndReport, of name: ItemName) {
         for hook in report.hooks where hook.result == .failed {
-            let refusal = programs.first { $0.name == hook.name }?.refusal
-            let warning = refusal ?? TokenKeepError(.io, "the hook \(hook.name) failed")
-            if let index = hooks.firstIndex(where: { $0.warning.message == warning.message }) {
-                hooks[index].count += 1
+            if let index = hooks.firstIndex(where: { $0.name == hook.name }) {
+                hooks[index].accounts.append(name)
             } else {
-                hooks.append((warning, 1))
+                hooks.append((hook.name, programs.first { $0.name == hook.name }?.refusal, [name]))
             }
         }
         guard let reason = Reason(report) else { return }
@@ -63,8 +63,9 @@ struct LogoutWarnings {
 
     /// Writes the warnings to standard error.
     func show() {
-        for (warning, count) in hooks {
-            for _ in 0..<(count > LogoutWarnings.mostNamed ? 1 : count) { Terminal.warn(warning) }
+        for (hook, refusal, accounts) in hooks {
+            let subject = accounts.count == 1 ? "\(accounts[0])" : "\(accounts.count) accounts"
+            Terminal.warn(refusal ?? TokenKeepError(.io, "the hook \(hook) failed for \(subject)"))
         }
         for (reason, names) in left {
             if names.count > LogoutWarnings.mostNamed {

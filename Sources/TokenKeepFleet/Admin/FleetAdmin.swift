@@ -80,9 +80,9 @@ package final class FleetAdmin {
 
     /// The users, and why some could not be listed.
     package func users() throws(TokenKeepError) -> (users: [User], problem: TokenKeepError?) {
-        var problem: TokenKeepError?
+        var unlisted = UnlistedUsers()
         let users = try names().map { id, value throws(TokenKeepError) in
-            guard let listing = try self.listing(of: value.name, id, &problem) else {
+            guard let listing = try self.listing(of: value.name, id, &unlisted) else {
                 return User(name: value.name, id: id, devices: nil, sessions: nil, isAboveLimits: true)
             }
             let most = Dictionary(grouping: listing.sessions, by: \.device).values.map(\.count).max() ?? 0
@@ -91,7 +91,7 @@ package final class FleetAdmin {
                 name: value.name, id: id, devices: listing.devices.count, sessions: listing.sessions.count,
                 isAboveLimits: isAbove)
         }
-        return (users, problem)
+        return (users, unlisted.problem)
     }
 
     /// The registry's entries about a user.
@@ -100,18 +100,17 @@ package final class FleetAdmin {
         return try listing(found, name, id)
     }
 
-    /// The same; nil, and the problem, for a user who has more than can be listed: the others must not suffer from that.
+    /// The registry's entries about a user. nil for a user who has more than can be listed: that user is noted, and keeps
+    /// nothing from the other users.
     private func listing(
-        of name: String, _ id: String, _ problem: inout TokenKeepError?
+        of name: String, _ id: String, _ unlisted: inout UnlistedUsers
     ) throws(TokenKeepError) -> FleetListing? {
         let found: [RegistryEntry]
         do throws(RegistryFailure) {
             found = try entries(of: id)
         } catch {
             guard error.kind == .tooLong else { throw error.error }
-            problem = TokenKeepError(
-                .unavailable, "the user \(name) has more in the registry than can be listed", module: "registry",
-                hint: "remove the user, or keys below \(paths(of: id).user)")
+            unlisted.add(name, prefix: paths(of: id).user)
             return nil
         }
         return try listing(found, name, id)
@@ -134,16 +133,16 @@ package final class FleetAdmin {
     package func old(olderThan seconds: Int64) throws(TokenKeepError) -> (
         devices: [(user: String, id: String, device: FleetDevice)], problem: TokenKeepError?
     ) {
-        var problem: TokenKeepError?
+        var unlisted = UnlistedUsers()
         let now = RegistryClock.now(etcd)
         var found: [(String, String, FleetDevice)] = []
         for (id, value) in try names() {
-            for device in try listing(of: value.name, id, &problem)?.devices ?? []
+            for device in try listing(of: value.name, id, &unlisted)?.devices ?? []
             where now - (device.seenAt ?? device.value.joined) > seconds {
                 found.append((value.name, id, device))
             }
         }
-        return (found, problem)
+        return (found, unlisted.problem)
     }
 
     /// Removes a device of a user from the registry.
@@ -166,26 +165,29 @@ package final class FleetAdmin {
     /// nothing.
     ///
     /// - Parameter name: nil for the users who have a session of the selection's person.
-    /// - Returns: the number of sessions that have an order.
-    /// - Throws: ``Status/notFound`` if there is no such user.
-    package func signOut(_ name: String?, _ selection: Selection) throws(TokenKeepError) -> Int {
+    /// - Returns: the number of sessions that have an order; and, without a name, why some users could not be listed.
+    /// - Throws: ``Status/notFound`` if there is no such user; ``Status/unavailable`` if the named user cannot be listed.
+    package func signOut(
+        _ name: String?, _ selection: Selection
+    ) throws(TokenKeepError) -> (count: Int, problem: TokenKeepError?) {
         let known = try names().filter { name == nil || $0.value.name == name }
         guard !known.isEmpty else { throw FleetAdmin.unknown(name) }
         var (count, isFound) = (0, name != nil)
-        var problem: TokenKeepError?
+        var unlisted = UnlistedUsers()
         for (id, value) in known {
             let userKey = try key.user(value.name)
-            guard let listed = try listing(of: value.name, id, &problem) else { continue }
+            guard let listed = try listing(of: value.name, id, &unlisted) else { continue }
             let sessions = listed.sessions.filter { isMeant($0.value, selection, userKey) }
             guard !sessions.isEmpty || name != nil else { continue }
             isFound = true
             try order(sessions, id, userKey, selection)
             count += sessions.count
         }
+        let problem = unlisted.problem
+        if let problem, name != nil { throw problem }
         // A user who could not be listed may have such a session.
-        if let problem { throw problem }
-        guard isFound else { throw FleetAdmin.unknown(name) }
-        return count
+        guard isFound || problem != nil else { throw FleetAdmin.unknown(name) }
+        return (count, problem)
     }
 
     private static func unknown(_ name: String?) -> TokenKeepError {

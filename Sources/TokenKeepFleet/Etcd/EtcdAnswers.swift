@@ -10,10 +10,23 @@ package enum EtcdAnswers {
         has(message, "invalid auth token") || has(message, "revision of auth store is old")
     }
 
+    /// The advice for a server that is no registry.
+    static let addressHint = "check the address: an endpoint is that of etcd's clients"
+
+    /// The beginnings of etcd's own refusals, and of those of its gateway.
+    private static let ownWords = [
+        "etcdserver: ", "grpc: ", "rpc error: ", "auth: ", "authentication is not enabled", "CommonName of client",
+    ]
+
     /// Whether another endpoint may answer otherwise.
     static func isOutage(_ status: UInt32, _ message: String) -> Bool {
-        (status >= 500 && !has(message, "database space exceeded"))
+        (status >= 500 && !has(message, "database space exceeded")) || isForeign(status, message)
             || has(message, "request timed out") || has(message, "no leader") || has(message, "too many requests")
+    }
+
+    /// Whether a refusal is not etcd's: that of its port for peers, of a path below, or of a portal between.
+    private static func isForeign(_ status: UInt32, _ message: String) -> Bool {
+        status < 500 && !ownWords.contains { message.starts(with: $0) }
     }
 
     /// - Parameters:
@@ -70,7 +83,7 @@ package enum EtcdAnswers {
             kind,
             TokenKeepError(
                 .unavailable, "\(server) answered \(status)\(words)", module: "registry",
-                hint: kind == .away ? "try again later" : "check the address: an endpoint is that of etcd's clients"))
+                hint: isForeign(status, message) ? addressHint : kind == .away ? "try again later" : nil))
     }
 
     static let commonName = TokenKeepError(

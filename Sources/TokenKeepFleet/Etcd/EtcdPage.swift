@@ -1,8 +1,9 @@
-/// A page of a listing, of an answer that nobody vouches for.
+/// A page of a listing, read from an untrusted answer.
 package struct EtcdPage {
     package let revision: Int64
     package let cluster: UInt64
-    /// The entries whose key is text. A value that is longer than a device writes is empty here, and opens as none.
+    /// The entries whose key is text. A value above ``EtcdRegistry/longestValue`` is replaced by an empty value, which does
+    /// not open.
     package private(set) var entries: [RegistryEntry] = []
     /// The bytes of all keys, and of the values of ``entries``.
     package private(set) var length = 0

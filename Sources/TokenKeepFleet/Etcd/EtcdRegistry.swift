@@ -43,74 +43,91 @@ package final class EtcdRegistry: Registry {
 
     package func disconnect() { link.disconnect() }
 
-    /// Goes to another endpoint: this one's watch is silent.
+    /// Goes to another endpoint: this one's watch has ended, or it does not answer as a registry does.
     func leaveEndpoint() { present = (present + 1) % link.settings.endpoints.count }
 
     // MARK: Calls
 
-    /// Sends a request, and authenticates before it, or once more if the token has ended.
-    func post(_ path: String, _ json: String, limit: UInt32 = EtcdRegistry.limit) throws(RegistryFailure) -> WireValue {
-        try post(path, EtcdRegistry.needing { () throws(TokenKeepError) in try SecretBytes(json) }, limit: limit)
+    /// A registry's answer: the value that was read in it, or status and words of a refusal.
+    private enum Answer<Value> {
+        case value(Value)
+        case refusal(UInt32, String)
     }
 
-    func post(
-        _ path: String, _ body: SecretBytes, limit: UInt32 = EtcdRegistry.limit
-    ) throws(RegistryFailure) -> WireValue {
+    /// Sends a request, and authenticates before it, or once more if the token has ended.
+    ///
+    /// - Parameter read: reads an answer; nil for an answer that no registry gives. Then another endpoint is asked.
+    func post<Value>(
+        _ path: String, _ json: String, limit: UInt32 = EtcdRegistry.limit, _ read: (WireValue) -> Value?
+    ) throws(RegistryFailure) -> Value {
+        try post(path, EtcdRegistry.needing { () throws(TokenKeepError) in try SecretBytes(json) }, limit: limit, read)
+    }
+
+    func post<Value>(
+        _ path: String, _ body: SecretBytes, limit: UInt32 = EtcdRegistry.limit, _ read: (WireValue) -> Value?
+    ) throws(RegistryFailure) -> Value {
         try authenticateIfNeeded()
-        let (status, answer, message) = try sendToAny(path, body, limit)
-        if status == 200, let answer { return answer }
-        guard link.settings.user != nil, EtcdAnswers.wantsNewToken(message) else {
-            throw failure(status, message)
+        switch try sendToAny(path, body, limit, read) {
+        case .value(let value): return value
+        case .refusal(let status, let message):
+            guard link.settings.user != nil, EtcdAnswers.wantsNewToken(message) else {
+                throw failure(status, message)
+            }
+            // Every device meets this answer at once after a change of users.
+            if message.contains("revision of auth store") {
+                ShortPause.wait(milliseconds: randombytes_uniform(300))
+            }
         }
-        // Every device meets this answer at once after a change of users.
-        if message.contains("revision of auth store") { ShortPause.wait(milliseconds: randombytes_uniform(300)) }
         token = nil
         try authenticateIfNeeded()
-        let (again, second, words) = try sendToAny(path, body, limit)
-        guard again == 200, let second else { throw failure(again, words) }
-        return second
+        switch try sendToAny(path, body, limit, read) {
+        case .value(let value): return value
+        case .refusal(let status, let message): throw failure(status, message)
+        }
     }
 
     private func failure(_ status: UInt32, _ message: String) -> RegistryFailure {
-        guard status == 200 else {
-            return EtcdAnswers.failure(status, message, from: current.origin, isAdmin: isAdmin)
-        }
-        return EtcdRegistry.nonsense(current)
+        EtcdAnswers.failure(status, message, from: current.origin, isAdmin: isAdmin)
     }
 
-    static func nonsense(_ server: WebAddress) -> RegistryFailure {
+    private func nonsense() -> RegistryFailure {
         RegistryFailure(
             .away,
             TokenKeepError(
-                .unavailable, "the answer of \(server.origin) is not that of a registry", module: "registry",
-                hint: "check the address: an endpoint is that of etcd's clients"))
+                .unavailable, "the answer of \(current.origin) is not that of a registry", module: "registry",
+                hint: EtcdAnswers.addressHint))
     }
 
-    /// Asks the endpoints in turn until one answers.
-    private func sendToAny(
-        _ path: String, _ body: SecretBytes?, _ limit: UInt32
-    ) throws(RegistryFailure) -> (UInt32, WireValue?, String) {
+    /// Asks the endpoints in turn until a registry answers.
+    private func sendToAny<Value>(
+        _ path: String, _ body: SecretBytes?, _ limit: UInt32, _ read: (WireValue) -> Value?
+    ) throws(RegistryFailure) -> Answer<Value> {
         var last: RegistryFailure?
         for _ in link.settings.endpoints {
             let outcome = try EtcdRegistry.needing { () throws(TokenKeepError) in
                 try link.send(path, to: current, body, token: token, limit: limit)
             }
             switch outcome {
-            case .answer(let status, let json, let message, _):
-                noteClock()
-                let isNonsense = status < 200 || (status == 200 && json == nil)
-                guard isNonsense || EtcdAnswers.isOutage(status, message) else { return (status, json, message) }
-                last =
-                    isNonsense
-                    ? EtcdRegistry.nonsense(current)
-                    : EtcdAnswers.failure(status, message, from: current.origin, isAdmin: isAdmin)
+            case .answer(200, let json, _, _):
+                if let value = json.flatMap(read) {
+                    noteClock()
+                    return .value(value)
+                }
+                last = nonsense()
+            case .answer(let status, _, let message, _):
+                guard EtcdAnswers.isOutage(status, message) else {
+                    noteClock()
+                    return .refusal(status, message)
+                }
+                last = failure(status, message)
             case .failure(let failure): last = failure
             }
             leaveEndpoint()
         }
-        throw last ?? EtcdRegistry.nonsense(current)
+        throw last ?? nonsense()
     }
 
+    /// Notes the clock of a server that answered as a registry does: the clock of a portal does not count.
     private func noteClock() {
         guard let server = HTTPDate.seconds(link.date) else { return }
         clockOffset = server - UnixTime.now.rawValue
@@ -155,13 +172,16 @@ package final class EtcdRegistry: Registry {
         }
         switch outcome {
         case .failure(let failure): throw failure
-        case .answer(let status, _, let message, let body):
-            noteClock()
-            if message.contains("authentication is not enabled") { return nil }
-            guard status == 200, let body else { throw failure(status, message) }
+        case .answer(200, _, _, let body?):
             let header = try EtcdRegistry.needing { () throws(TokenKeepError) in try EtcdRegistry.header(of: body) }
-            guard let header else { throw EtcdRegistry.nonsense(current) }
+            guard let header else { throw nonsense() }
+            noteClock()
             return header
+        case .answer(let status, _, let message, _):
+            guard status != 200 else { throw nonsense() }
+            if !EtcdAnswers.isOutage(status, message) { noteClock() }
+            if message.contains("authentication is not enabled") { return nil }
+            throw failure(status, message)
         }
     }
 
@@ -176,11 +196,13 @@ package final class EtcdRegistry: Registry {
     // MARK: Reading
 
     package func version() throws(RegistryFailure) -> String {
-        let (status, json, message) = try sendToAny("/version", nil, EtcdRegistry.limit)
-        guard status == 200, let version = json?["etcdserver"]?.text, version.utf8.count <= 32 else {
-            throw failure(status, message)
+        let answer = try sendToAny("/version", nil, EtcdRegistry.limit) { json in
+            json["etcdserver"]?.text.flatMap { $0.utf8.count <= 32 ? EtcdAnswers.printable($0.utf8) : nil }
         }
-        return EtcdAnswers.printable(version.utf8)
+        switch answer {
+        case .value(let version): return version
+        case .refusal(let status, let message): throw failure(status, message)
+        }
     }
 
     package func list(prefix: String, keysOnly: Bool) throws(RegistryFailure) -> RegistryListing {
@@ -215,9 +237,7 @@ package final class EtcdRegistry: Registry {
     ) throws(RegistryFailure) -> EtcdPage {
         let body = EtcdWire.range(
             from: start, to: EtcdWire.end(ofPrefix: prefix), limit: limit, keysOnly: keysOnly, revision: revision)
-        let answer = try post("/v3/kv/range", body)
-        guard let page = EtcdPage(answer, prefix: prefix, from: start) else { throw EtcdRegistry.nonsense(current) }
-        return page
+        return try post("/v3/kv/range", body) { EtcdPage($0, prefix: prefix, from: start) }
     }
 
     private func unending() -> RegistryFailure {
@@ -255,32 +275,42 @@ package final class EtcdRegistry: Registry {
         }
         let operations = changes.map(EtcdWire.operation).joined(separator: ",")
         let body = #"{"compare":[\#(compare.joined(separator: ","))],"success":[\#(operations)]}"#
-        let answer = try post("/v3/kv/txn", body, limit: EtcdRegistry.changeLimit)
-        guard EtcdWire.Header(answer) != nil else { throw EtcdRegistry.nonsense(current) }
-        return answer["succeeded"]?.isTrue == true
+        return try post("/v3/kv/txn", body, limit: EtcdRegistry.changeLimit) { answer in
+            EtcdWire.Header(answer).map { _ in answer["succeeded"]?.isTrue == true }
+        }
     }
 
     package func grant(seconds: Int64) throws(RegistryFailure) -> Int64 {
-        let answer = try post("/v3/lease/grant", #"{"TTL":"\#(seconds)"}"#)
-        guard let id = answer["ID"]?.integer, id != 0 else { throw EtcdRegistry.nonsense(current) }
-        return id
+        try post("/v3/lease/grant", #"{"TTL":"\#(seconds)"}"#) { answer in
+            answer["ID"]?.integer.flatMap { $0 != 0 ? $0 : nil }
+        }
     }
 
     package func renew(lease: Int64) throws(RegistryFailure) {
-        let answer = try post("/v3/lease/keepalive", #"{"ID":"\#(lease)"}"#)
         // The answer of a stream: its errors come with the status 200.
+        let answer = try post("/v3/lease/keepalive", #"{"ID":"\#(lease)"}"#) { answer in
+            answer["result"] == nil && answer["error"] == nil ? nil : answer
+        }
         if let error = answer["error"] {
-            throw EtcdAnswers.failure(
-                503, EtcdAnswers.printable((error["message"]?.text ?? "").utf8), from: current.origin, isAdmin: isAdmin)
+            let failure = failure(503, EtcdAnswers.printable((error["message"]?.text ?? "").utf8))
+            if failure.kind == .away { leaveEndpoint() }
+            throw failure
         }
         guard let left = answer["result"]?["TTL"]?.integer, left > 0 else {
-            throw EtcdAnswers.failure(404, "requested lease not found", from: current.origin, isAdmin: isAdmin)
+            throw failure(404, "etcdserver: requested lease not found")
         }
     }
 
     package func timeLeft(lease: Int64) throws(RegistryFailure) -> Int64? {
-        let left = try post("/v3/lease/timetolive", #"{"ID":"\#(lease)"}"#)["TTL"]?.integer
+        let left = try post("/v3/lease/timetolive", #"{"ID":"\#(lease)"}"#) { answer in
+            answer["header"].map { _ in answer["TTL"]?.integer }
+        }
         return left.flatMap { $0 > 0 ? $0 : nil }
+    }
+
+    /// Changes users and roles.
+    func administer(_ path: String, _ body: SecretBytes) throws(RegistryFailure) {
+        try post(path, body) { answer in answer["header"].map { _ in () } }
     }
 
     package func watch(prefixes: [String], from revision: Int64) throws(RegistryFailure) -> any RegistryWatch {

@@ -56,6 +56,13 @@ final class EtcdWatch: RegistryWatch {
     }
 
     func next(within milliseconds: UInt32, or one: Int32, _ other: Int32) -> RegistryEvent {
+        let event = wait(milliseconds, one, other)
+        // The next list comes from another server.
+        if case .ended = event { registry.leaveEndpoint() }
+        return event
+    }
+
+    private func wait(_ milliseconds: UInt32, _ one: Int32, _ other: Int32) -> RegistryEvent {
         let now = SessionTime.now.boottime
         if let silence = silence(at: now) { return .ended(silence) }
         if isOpen, askedAt == nil, created == expected, now - heardAt >= Pace.question { ask(now) }

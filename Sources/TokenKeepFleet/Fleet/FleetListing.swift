@@ -126,7 +126,7 @@ extension Fleet {
     package func cachedListing() throws(TokenKeepError) -> FleetListing {
         guard let bytes = try PrivateFile.read(cachePath),
             let json = bytes.withUnsafeBytes({ JSONValue(parsing: $0, atMost: 64 << 20) }),
-            let asOf = json["as_of"]?.integer, (0...FleetMembers.latest).contains(asOf), let keys = json["keys"]
+            let asOf = json["as_of"]?.integer, FleetMembers.times.contains(asOf), let keys = json["keys"]
         else {
             throw TokenKeepError(
                 .notFound, "there is no earlier list of the fleet", hint: "tokenkeep fleet list makes one")

@@ -149,10 +149,10 @@ struct FleetOrders {
         return id
     }
 
-    /// Writes what is to end everywhere, unless the same is there for a later event.
+    /// Writes an order for everywhere, unless an order for the same or a later event is there.
     ///
-    /// - Parameter isAboutNow: whether the event is the giving of this order. Then it is later than that of an order that was
-    ///   there before; one that came meanwhile, or this one by a request that was sent twice, will do.
+    /// - Parameter isAboutNow: whether the event is the giving of this order. Then the event is set behind that of an order
+    ///   that was there at the beginning of the call. An order written during the call, also by a repeated request, will do.
     func giveEverywhere(_ account: String, _ value: EverywhereValue, isAboutNow: Bool) throws(TokenKeepError) {
         let path = paths.everywhere(account)
         var value = value

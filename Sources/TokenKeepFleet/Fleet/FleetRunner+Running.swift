@@ -90,9 +90,7 @@ extension FleetRunner {
             }
             switch event {
             // The server has stopped, is upgraded or says nothing: the next listing finds what was missed.
-            case .ended:
-                (registry as? EtcdRegistry)?.leaveEndpoint()
-                return
+            case .ended: return
             case .changed: _ = try obey(surroundings)
             case .nothing: break
             }

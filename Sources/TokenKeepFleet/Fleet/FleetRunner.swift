@@ -33,9 +33,6 @@ package struct RunnerSurroundings {
 /// The local truth wins for the device's own keys, the registry for orders. Every step may be repeated after a kill at
 /// any moment: a publication states what is, and an order names the session that it ends.
 package final class FleetRunner {
-    /// A session is written once a day, whatever happens, in seconds.
-    static let publication: Int64 = 86400
-
     private(set) var fleet: Fleet
     let options: SessionOptions
     let local: LocalSessions
@@ -134,7 +131,7 @@ package final class FleetRunner {
             let path = paths.session(session.accountID, fleet.device)
             let entry = FleetState.Published(hash: hash(session.value), at: now)
             let before = state.published[session.accountID]
-            let isFresh = before.map { $0.hash == entry.hash && abs(now - $0.at) < FleetRunner.publication } ?? false
+            let isFresh = before.map { $0.hash == entry.hash && $0.isFresh(at: now) } ?? false
             published[session.accountID] = isFresh ? before : entry
             if !isFresh || !own.contains(path) {
                 puts.append(.put(path, try sealed(session.value, for: path), lease: 0))
@@ -201,7 +198,7 @@ package final class FleetRunner {
                 return
             } catch {
                 // Somebody else's key may hang on the lease: then the server refuses ours.
-                guard error.kind == .leaseGone || error.kind == .denied else { throw error }
+                guard error.kind == .leaseGone || error.kind == .denied else { return try miss(error, surroundings) }
                 lease = 0
             }
         }

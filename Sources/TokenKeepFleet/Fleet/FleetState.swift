@@ -20,12 +20,21 @@ package struct FleetState {
     package var beginnings: [String: Int64] = [:]
     /// Of each published ACCOUNT: the hash of the value, and when it was written.
     package var published: [String: Published] = [:]
-    /// The identity of each ACCOUNT's session, and whether the person of its ID token was looked for.
+    /// The hash of a published value, and when the value was written.
     package struct Published: Equatable {
+        /// A session is written once a day, whatever happens, in seconds.
+        private static let lifetime: Int64 = 86400
+
         package var hash: String
         package var at: Int64
 
         package init(hash: String, at: Int64) { (self.hash, self.at) = (hash, at) }
+
+        /// Whether the value was written less than a day before or after a time, by a clock that may have been wrong.
+        package func isFresh(at now: Int64) -> Bool {
+            let (age, isBeyond) = now.subtractingReportingOverflow(at)
+            return !isBeyond && age.magnitude < UInt64(Published.lifetime)
+        }
     }
 
     package init() {}

@@ -8,11 +8,13 @@ final class LocalSessions {
     private let key: FleetKey
     /// The person of each session's ID token, by the session's identity: a record is read once.
     private var people: [String: (subject: String?, email: String?)] = [:]
-    /// When each session began, by the registry's clock in milliseconds, as it was computed when the session was seen first: by its identity.
-    /// The clock is the server's, and must not move a session behind an order. A beginning that is not known stays so.
+    /// When each session began, in milliseconds by the registry's clock: by the session's identity.
+    ///
+    /// Computed when the session is first seen, and kept: the server's clock must not move a session behind an order. A
+    /// beginning that was unknown at that time stays unknown.
     var beginnings: [String: Int64] = [:]
 
-    /// In ``beginnings``: of a session whose beginning is not known.
+    /// The value in ``beginnings`` for an unknown beginning.
     private static let unknown: Int64 = -1
 
     init(_ store: Store, _ key: FleetKey) { (self.store, self.key) = (store, key) }
@@ -46,6 +48,7 @@ final class LocalSessions {
             value.provider = info.provider
             value.signedInAt = signedIn.map { $0 / 1000 }
             value.validatedAt = info.validatedAt.map { RegistryClock.time($0.rawValue, offset: offset) }
+                .flatMap { FleetMembers.times.contains($0) ? $0 : nil }
             (value.subject, value.email) = person(of: info, id)
             return Found(
                 local: local, value: value, accountID: key.accountID(service: info.service, account: info.account))
@@ -53,12 +56,15 @@ final class LocalSessions {
         return (found, problem)
     }
 
-    /// A sign-in by the registry's clock; nil for a time to come: this machine's clock was wrong at the sign-in and is right
-    /// by now, so that the beginning is not known. A false time that is past by the first look here cannot be told from a true one.
+    /// The time of a sign-in, by the registry's clock; nil if that time is still to come, or before 1970.
+    ///
+    /// Such a time means that this machine's clock was wrong at the sign-in: the beginning is unknown. A wrong time in the
+    /// past passes for a true time.
     private func beginning(_ time: Int64, offset: Int64?) -> Int64? {
         let now = RegistryClock.time(UnixTime.now.rawValue, offset: offset)
         let began = RegistryClock.exactTime(time, offset: offset)
-        return began / 1000 <= now + RegistryClock.unnoticed ? min(began, now * 1000 + 999) : nil
+        guard began >= 0, began / 1000 <= now + RegistryClock.unnoticed else { return nil }
+        return min(began, now * 1000 + 999)
     }
 
     func identity(_ info: SessionInfo, _ identity: SessionIdentity) -> String {

@@ -1,8 +1,8 @@
 import Glibc
 package import TokenKeepCore
 
-/// The subject of a client certificate, as far as etcd's gateway cares: with users on, it refuses every call of a
-/// certificate with a common name.
+/// Checks of a client certificate: its end, and whether its subject has a common name. With users on, etcd's gateway
+/// refuses every call of a certificate with a common name.
 package enum ClientCertificate {
     private static let longest = 65536
     /// 2.5.4.3 of X.520, encoded with tag and length.

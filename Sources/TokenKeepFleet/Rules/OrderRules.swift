@@ -110,8 +110,9 @@ package enum RegistryClock {
     /// The same in milliseconds since 1970. The server tells whole seconds: only clocks that agree with it have better ones.
     package static func exactTime(_ local: Int64, offset: Int64?) -> Int64 {
         let seconds = time(local / 1000, offset: offset)
-        let (time, isBeyond) = seconds.multipliedReportingOverflow(by: 1000)
-        return isBeyond ? local : time + max(0, local % 1000)
+        let (whole, isBeyond) = seconds.multipliedReportingOverflow(by: 1000)
+        let (time, isOver) = whole.addingReportingOverflow(max(0, local % 1000))
+        return isBeyond || isOver ? local : time
     }
 
     package static func exactNow(_ registry: any Registry) -> Int64 {

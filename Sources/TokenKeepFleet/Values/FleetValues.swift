@@ -18,6 +18,8 @@ package enum FleetMember: Sendable {
 package struct FleetMembers {
     /// The last second of the year 9999.
     static let latest: Int64 = 253_402_300_799
+    /// The times that a value can have.
+    static let times = 0...latest
 
     let json: JSONValue
 
@@ -28,7 +30,7 @@ package struct FleetMembers {
 
     /// Unix seconds up to the year 9999; nil for any other number, with which nobody could count.
     package func time(_ name: String) -> Int64? {
-        json[name]?.integer.flatMap { (0...FleetMembers.latest).contains($0) ? $0 : nil }
+        json[name]?.integer.flatMap { FleetMembers.times.contains($0) ? $0 : nil }
     }
 
     /// An id of hexadecimal digits.
