@@ -54,7 +54,7 @@ struct LifeCycleTests {
             try SessionEngine(world.store(), service: "API.EXAMPLE.COM", account: nil)
         }
         #expect(error.status == .notFound)
-        #expect(error.hint == "the nearest service is api.example.com; \(Sessions.signIn)")
+        #expect(error.hint == "the nearest service is api.example.com; \(Sessions.signIn("API.EXAMPLE.COM", nil))")
     }
 
     /// A service whose accounts are signed out is the one that is meant.
@@ -63,7 +63,7 @@ struct LifeCycleTests {
         let other = try SessionEngine(world.store(), service: "api.example.org", account: "ann")
         try other.begin(.user, response: SecretBytes(world.server.signIn))
         let error = try #require(throws: TokenKeepError.self) { try world.session().token() }
-        #expect(error.hint == Sessions.signIn)
+        #expect(error.hint == Sessions.signIn("api.example.com", "ann"))
         let unknown = try #require(throws: TokenKeepError.self) {
             try SessionEngine(world.store(), service: "api.example.net", account: nil)
         }
