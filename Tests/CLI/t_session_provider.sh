@@ -109,7 +109,9 @@ kill -TERM "$background"
 wait "$background" 2>/dev/null
 
 title "a provider's file that is gone is named"
+put gone-from-here "token_endpoint = $https/token\n"
 sign_in hal 0 1 --provider gone-from-here
+rm config/tokenkeep/providers.d/gone-from-here.conf
 run session token api.example.com hal
 
 title "load opens no libcurl, a refresh does"
