@@ -88,7 +88,7 @@ extension Records {
         package fileprivate(set) var sealed = 0
         /// Records that cannot be read, and those that were set aside.
         package fileprivate(set) var unreadable = 0
-        /// Files among the records whose names are no record's: no call reads them.
+        /// Files among the records with a name that no record has: no call reads them.
         package fileprivate(set) var misnamed = 0
     }
 

@@ -8,7 +8,7 @@ enum RecordNames {
         try VaultFiles.names(in: records).compactMap { Hexadecimal.bytes($0, count: 16) }
     }
 
-    /// The number of files whose names are no record's, those that were set aside included; without temporary files.
+    /// The number of files with a name that no record has, those that were set aside included; without temporary files.
     static func countMisnamed(in records: OwnedDescriptor) throws(TokenKeepError) -> Int {
         try VaultFiles.names(in: records).count { Hexadecimal.bytes($0, count: 16) == nil && !$0.hasSuffix(".tmp") }
     }

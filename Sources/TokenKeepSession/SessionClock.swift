@@ -22,7 +22,7 @@ package struct SessionTime: Sendable, Equatable {
         SessionTime(wall: seconds(CLOCK_REALTIME), boottime: seconds(CLOCK_BOOTTIME), boot: start)
     }
 
-    /// The milliseconds of a second of the wall clock that have passed: 999 if the second has, 0 if it has not begun.
+    /// The milliseconds of a second of the wall clock that have passed: 999 if the second is over, 0 if it is yet to begin.
     package static func milliseconds(since wall: Int64) -> UInt32 {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)

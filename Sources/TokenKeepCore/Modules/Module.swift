@@ -5,7 +5,7 @@
 /// the deadline.
 ///
 /// No member has a default here: ``BasicModule`` answers for a module that stands alone, ``ModuleWrapper`` asks the
-/// wrapped module. So the compiler asks of a new member what both do.
+/// wrapped module. So a new member does not compile until both implement it.
 public protocol Module: Sendable {
     /// The module's name, as in the lines of a stack and in ``ItemDetails/module``.
     var name: String { get }

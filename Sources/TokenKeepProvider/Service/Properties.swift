@@ -152,7 +152,9 @@ extension Provider {
             default: try message.skip(signature)
             }
         }
-        let other = attributes.flatMap(ItemMapping.sharedName).map { index.item(named: $0)?.id ?? ItemMapping.id(of: $0) }
+        let other = attributes.flatMap(ItemMapping.sharedName).map {
+            index.item(named: $0)?.id ?? ItemMapping.id(of: $0)
+        }
         whenFresh(message, attributes == nil ? .changing(path) : .moving(path, to: other)) {
             [self] () throws(Refusal) in
             switch path {

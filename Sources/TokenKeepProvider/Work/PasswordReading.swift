@@ -99,7 +99,9 @@ final class PasswordInput: Sendable {
     /// `poll` has announced, and may not find it changed.
     private static func withoutBlocking(_ file: OwnedDescriptor) -> OwnedDescriptor {
         var status = stat()
-        guard fstat(file.number, &status) == 0, [S_IFIFO, S_IFCHR].contains(status.st_mode & S_IFMT) else { return file }
+        guard fstat(file.number, &status) == 0, [S_IFIFO, S_IFCHR].contains(status.st_mode & S_IFMT) else {
+            return file
+        }
         let again = open("/proc/self/fd/\(file.number)", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
         return again < 0 ? file : OwnedDescriptor(again)
     }

@@ -22,7 +22,7 @@ extension SessionEngine {
     }
 
     /// ``step(isValidating:)`` without the tokens of earlier logouts. Returns also whether a module other than the vault has
-    /// the session's record locked: no keyring surely tells of an unlock.
+    /// the session's record locked: a keyring may not signal its unlock.
     package func stepAlone(isValidating: Bool = false) throws(TokenKeepError) -> (pause: UInt32, isLocked: Bool) {
         var isLocked = false
         do throws(TokenKeepError) {

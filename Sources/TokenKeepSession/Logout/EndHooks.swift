@@ -54,6 +54,6 @@ public struct EndReport: Sendable {
     public internal(set) var hooks: [(name: String, result: Result)] = []
     /// The revocation of the token at the server.
     public internal(set) var revocation = Revocation.none
-    /// The reason why the record could not be cleared, so that its token waits; nil if it was.
+    /// The reason why the record could not be cleared, so that its token waits; nil if the record is cleared.
     package internal(set) var problem: TokenKeepError?
 }
