@@ -249,43 +249,23 @@ class Tunnel:
             one.close()
 
 
-class Relay:
-    """An endpoint that passes requests on, one by one, and calls `hook(number, path, is_answered)` before and after each.
-    A hook that raises ConnectionResetError loses the request, or the answer."""
+class WebServer:
+    """A server whose `respond` answers each request, a handler of http.server, with its body."""
 
-    def __init__(self, etcd, hook):
-        relay = self
+    def __init__(self):
+        server = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def pass_on(self):
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                with relay.lock:
-                    relay.count += 1
-                    number = relay.count
-                try:
-                    relay.hook(number, self.path, False)
-                    call = http.client.HTTPConnection("127.0.0.1", etcd.port, timeout=PATIENCE)
-                    token = self.headers.get("Authorization")
-                    call.request(self.command, self.path, body or None, {"Authorization": token} if token else {})
-                    answer = call.getresponse()
-                    content = answer.read()
-                    relay.hook(number, self.path, True)
-                except OSError:
-                    self.close_connection = True
-                    return
-                self.send_response(answer.status)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
+            def do_GET(self):
+                server.respond(self, self.rfile.read(int(self.headers.get("Content-Length", 0))))
 
-            do_POST = do_GET = pass_on
+            do_POST = do_GET
 
             def log_message(self, *_):
                 pass
 
-        self.hook, self.count, self.lock = hook, 0, threading.Lock()
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -293,6 +273,35 @@ class Relay:
     def close(self):
         self.server.shutdown()
         self.server.server_close()
+
+
+class Relay(WebServer):
+    """An endpoint that passes requests on, one by one, and calls `hook(number, path, is_answered)` before and after each.
+    A hook that raises ConnectionResetError loses the request, or the answer."""
+
+    def __init__(self, etcd, hook):
+        self.etcd, self.hook, self.count, self.lock = etcd, hook, 0, threading.Lock()
+        super().__init__()
+
+    def respond(self, request, body):
+        with self.lock:
+            self.count += 1
+            number = self.count
+        try:
+            self.hook(number, request.path, False)
+            call = http.client.HTTPConnection("127.0.0.1", self.etcd.port, timeout=PATIENCE)
+            token = request.headers.get("Authorization")
+            call.request(request.command, request.path, body or None, {"Authorization": token} if token else {})
+            answer = call.getresponse()
+            content = answer.read()
+            self.hook(number, request.path, True)
+        except OSError:
+            request.close_connection = True
+            return
+        request.send_response(answer.status)
+        request.send_header("Content-Length", str(len(content)))
+        request.end_headers()
+        request.wfile.write(content)
 
 
 class Device:

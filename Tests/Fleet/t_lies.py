@@ -1,12 +1,12 @@
 """A registry, or a machine between, that lies: answers that break off, watches that are none, values that are huge."""
-import http.server
+import contextlib
 import json
 import shutil
 import socket
 import subprocess
 import threading
 
-from fleet_parts import STACK, Relay, Tunnel, wait_until
+from fleet_parts import STACK, Relay, Tunnel, WebServer, wait_until
 from patience import let_pass
 from t_faults import KEY, fill, values
 from t_orders import SIGN_OUT, Writer
@@ -70,38 +70,19 @@ def test_an_answer_that_breaks_off_is_none(place, server):
             assert len(desk.sessions()) == 3, what
 
 
-class Portal:
+class Portal(WebServer):
     """A server that is no registry: answers every request with `status` and `body`."""
 
-    def __init__(self):
-        portal = self
+    status, body = 200, b""
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def answer(self):
-                self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                self.send_response(portal.status)
-                self.send_header("Date", "Thu, 01 Jan 2099 00:00:00 GMT")
-                if portal.status in (301, 302):
-                    self.send_header("Location", "https://portal.example.com/login")
-                self.send_header("Content-Length", str(len(portal.body)))
-                self.end_headers()
-                self.wfile.write(portal.body)
-
-            do_POST = do_GET = answer
-
-            def log_message(self, *_):
-                pass
-
-        self.status, self.body = 200, b""
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
+    def respond(self, request, body):
+        request.send_response(self.status)
+        request.send_header("Date", "Thu, 01 Jan 2099 00:00:00 GMT")
+        if self.status in (301, 302):
+            request.send_header("Location", "https://portal.example.com/login")
+        request.send_header("Content-Length", str(len(self.body)))
+        request.end_headers()
+        request.wfile.write(self.body)
 
 
 def test_an_endpoint_that_is_no_registry_is_left(place, server):
@@ -132,19 +113,16 @@ class Partial(Relay):
     """Passes all on but some paths, and answers those with an empty object."""
 
     def __init__(self, etcd, *paths):
+        self.paths = paths
         super().__init__(etcd, lambda *_: None)
 
-        class Handler(self.server.RequestHandlerClass):
-            def do_POST(self):
-                if self.path not in paths:
-                    return self.pass_on()
-                self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                self.send_response(200)
-                self.send_header("Content-Length", "2")
-                self.end_headers()
-                self.wfile.write(b"{}")
-
-        self.server.RequestHandlerClass = Handler
+    def respond(self, request, body):
+        if request.path not in self.paths:
+            return super().respond(request, body)
+        request.send_response(200)
+        request.send_header("Content-Length", "2")
+        request.end_headers()
+        request.wfile.write(b"{}")
 
 
 def test_a_call_that_one_endpoint_does_not_know_goes_to_another(place, server):
@@ -166,27 +144,21 @@ class Watches(Relay):
     """Passes all on but watches, and answers those with bytes of its own."""
 
     def __init__(self, etcd):
-        super().__init__(etcd, lambda *_: None)
-        relay = self
-        handler = self.server.RequestHandlerClass
-
-        class Handler(handler):
-            def do_POST(self):
-                if self.path != "/v3/watch":
-                    return self.pass_on()
-                self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                relay.watches += 1
-                self.send_response(200)
-                self.send_header("Connection", "close")
-                self.end_headers()
-                self.close_connection = True
-                try:
-                    self.wfile.write(relay.answer)
-                except OSError:
-                    pass  # the client had enough
-
         self.watches, self.answer = 0, b""
-        self.server.RequestHandlerClass = Handler
+        super().__init__(etcd, lambda *_: None)
+
+    def respond(self, request, body):
+        if request.path != "/v3/watch":
+            return super().respond(request, body)
+        self.watches += 1
+        request.send_response(200)
+        request.send_header("Connection", "close")
+        request.end_headers()
+        request.close_connection = True
+        try:
+            request.wfile.write(self.answer)
+        except OSError:
+            pass  # the client had enough
 
 
 def test_a_watch_that_is_none_keeps_no_order_from_being_obeyed(place, server):
@@ -221,8 +193,9 @@ class Ranges(Tunnel):
         self.created += data.count(b'"created":true')
 
 
-def test_watching_lists_anew_after_changes_alone(place, server):
-    etcd, (desk, laptop, _), _ = three(place, server)
+@contextlib.contextmanager
+def watching(desk, etcd):
+    """`fleet watch` through a tunnel, once it has written the three sessions: (the program, the tunnel)."""
     tunnel = Ranges(etcd.port)
     desk.use(f"http://127.0.0.1:{tunnel.port}")
     watch = subprocess.Popen(
@@ -230,36 +203,32 @@ def test_watching_lists_anew_after_changes_alone(place, server):
     try:
         for _ in range(3):
             assert "api.example.com" in watch.stdout.readline()
-        wait_until(lambda: tunnel.created, "the watch")
-        laptop.sign_in(server, account="bob")
-        laptop.fleet("run", "--once")
-        assert "bob" in watch.stdout.readline()
-        assert tunnel.ranges <= 3, tunnel.ranges
+        yield watch, tunnel
     finally:
         watch.kill()
         watch.wait()
         tunnel.close()
 
 
+def test_watching_lists_anew_after_changes_alone(place, server):
+    etcd, (desk, laptop, _), _ = three(place, server)
+    with watching(desk, etcd) as (watch, tunnel):
+        wait_until(lambda: tunnel.created, "the watch")
+        laptop.sign_in(server, account="bob")
+        laptop.fleet("run", "--once")
+        assert "bob" in watch.stdout.readline()
+        assert tunnel.ranges <= 3, tunnel.ranges
+
+
 def test_watching_ends_with_its_reader(place, server):
     etcd, (desk, _, _), _ = three(place, server)
     for is_watched in (True, False):
-        tunnel = Ranges(etcd.port)
-        desk.use(f"http://127.0.0.1:{tunnel.port}")
-        watch = subprocess.Popen(
-            [desk.program, "fleet", "watch", *STACK], env=desk.environment, stdout=subprocess.PIPE, text=True)
-        try:
-            for _ in range(3):
-                assert "api.example.com" in watch.stdout.readline()
+        with watching(desk, etcd) as (watch, tunnel):
             if is_watched:
-                wait_until(lambda: tunnel.created, "the watch")
+                wait_until(lambda tunnel=tunnel: tunnel.created, "the watch")
             watch.stdout.close()
             # No session changes.
-            assert wait_until(lambda: watch.poll() is not None and watch.returncode, "the end") == 141
-        finally:
-            watch.kill()
-            watch.wait()
-            tunnel.close()
+            assert wait_until(lambda watch=watch: watch.poll() is not None and watch.returncode, "the end") == 141
 
 
 def slow_the_poll_finds_an_order_that_a_dead_watch_missed(place, server):
