@@ -1,7 +1,7 @@
 extension Deadline {
-    /// Gives `body` a C callback, which a waiting C function calls to learn whether the call was cancelled.
+    /// Calls `body` with a C callback that tells a waiting C function whether the call was cancelled.
     ///
-    /// `body` also gets the argument for the callback. Callback and argument are nil if the call cannot be cancelled.
+    /// The second argument of `body` is the argument for the callback. Both are nil if the call cannot be cancelled.
     package func lendingCancellation<Result>(
         _ body: ((@convention(c) (UnsafeRawPointer?) -> Int32)?, UnsafeRawPointer?) -> Result
     ) -> Result {

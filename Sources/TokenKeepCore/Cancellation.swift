@@ -16,7 +16,7 @@ public final class Cancellation: Sendable {
     /// - Parameter parent: another object, whose cancellation also cancels this object; nil for none.
     public init(under parent: Cancellation? = nil) { self.parent = parent }
 
-    /// Whether this object or its parent was cancelled.
+    /// Whether this object or its parent has been cancelled.
     public var isCancelled: Bool { flag.load(ordering: .acquiring) || parent?.isCancelled ?? false }
 
     /// Cancels the calls that use this object, and wakes those that wait.
@@ -27,7 +27,7 @@ public final class Cancellation: Sendable {
         }
     }
 
-    /// Calls `body`, which may wait. A cancellation during `body` calls `wake`, which must end the wait.
+    /// Calls `body`, which may block. A cancellation during `body` calls `wake`, which must end the wait.
     ///
     /// `body` must check ``isCancelled`` before it waits, because an earlier cancellation does not call `wake`.
     ///

@@ -20,7 +20,7 @@ package struct ConfigurationFile {
     ///   if the file is writable by others, too long or not UTF-8; ``Status/denied`` or ``Status/io`` if the file
     ///   cannot be read.
     package init?(path: String) throws(TokenKeepError) {
-        // With O_NONBLOCK, the open does not block if a pipe is in the file's place.
+        // Without O_NONBLOCK, the open would block if the path names a pipe that nobody writes to.
         let descriptor = tokenkeep_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0)
         guard descriptor >= 0 else {
             let error = errno
@@ -37,8 +37,8 @@ package struct ConfigurationFile {
 
     /// Reads the file `NAME.conf` in a directory; nil if there is no file.
     ///
-    /// - Throws: the errors of ``init(path:)``; ``Status/denied`` if other users may write to the directory or a
-    ///   parent, and could therefore replace the file, whatever its own permissions.
+    /// - Throws: the errors of ``init(path:)``; ``Status/denied`` if other users may write to the directory or to a
+    ///   parent directory, because they could replace the file.
     package init?(named name: String, in directory: String) throws(TokenKeepError) {
         var status = stat()
         // A missing directory needs no check: the attempt to open `NAME.conf` below fails by itself.
@@ -77,7 +77,7 @@ package struct ConfigurationFile {
         }
     }
 
-    /// Reads the whole file. Stops with ``Status/invalid`` soon after the length limit, even if the file keeps growing.
+    /// Reads the whole file. Throws ``Status/invalid`` soon after the length limit, even if the file keeps growing.
     private static func bytes(of descriptor: Int32, _ path: String) throws(TokenKeepError) -> [UInt8] {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 4096)

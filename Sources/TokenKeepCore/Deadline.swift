@@ -1,6 +1,6 @@
 import CSystemShims
 
-/// The moment at which a call must end, by the monotonic clock. A ``Cancellation`` can end the call earlier.
+/// The time at which a call must end, by the monotonic clock. A ``Cancellation`` can end the call earlier.
 public struct Deadline: Sendable, Comparable {
     private let nanoseconds: Int64
     /// The cancellation that can end the call before its deadline; nil if there is none.
@@ -38,7 +38,7 @@ public struct Deadline: Sendable, Comparable {
         return deadline
     }
 
-    /// The earlier of two deadlines, with this deadline's cancellation if it has one.
+    /// The earlier of two deadlines, with this deadline's cancellation; with the other's if this deadline has none.
     public func noLater(than other: Deadline) -> Deadline {
         guard other < self else { return self }
         guard let cancellation else { return other }
@@ -54,7 +54,7 @@ public struct Deadline: Sendable, Comparable {
         throw TokenKeepError(.cancelled, "the call was cancelled")
     }
 
-    /// Makes the error for a call that ended early: ``Status/cancelled`` if the call was cancelled, otherwise `status`.
+    /// Makes the error of a call that ended early: ``Status/cancelled`` if the call was cancelled, otherwise `status`.
     public func failure(
         _ message: String, else status: Status = .timedOut, module: String? = nil, hint: String? = nil
     ) -> TokenKeepError {

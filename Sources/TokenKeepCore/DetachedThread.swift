@@ -1,6 +1,6 @@
 import Glibc
 
-/// Starts threads that end by themselves: no other thread waits for them.
+/// Starts threads that no other thread waits for (joins).
 package enum DetachedThread {
     private final class Body {
         let run: @Sendable () -> Void
@@ -9,7 +9,7 @@ package enum DetachedThread {
 
     /// Starts a thread with the signal mask of the calling thread.
     ///
-    /// - Returns: 0; or, if no thread was started, the error number of pthread_create(3).
+    /// - Returns: 0; if no thread was started, the error number of pthread_create(3).
     package static func start(_ body: @escaping @Sendable () -> Void) -> Int32 {
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)

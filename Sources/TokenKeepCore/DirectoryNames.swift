@@ -2,7 +2,7 @@ import Glibc
 
 /// Reads the names of the files in a directory.
 package enum DirectoryNames {
-    /// The sorted names, without those that begin with a dot or are not UTF-8; nil if the directory cannot be opened.
+    /// The sorted names, except names that begin with a dot or are not UTF-8; nil if the directory cannot be opened.
     package static func visible(in path: String) -> [String]? {
         var opened = opendir(path)
         while opened == nil, errno == EINTR { opened = opendir(path) }

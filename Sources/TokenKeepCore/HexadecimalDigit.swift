@@ -10,7 +10,9 @@ package enum HexadecimalDigit {
         }
     }
 
-    /// Takes two digits from the beginning of a text, and returns the byte for which they stand; nil if they are no digits.
+    /// Removes two digits from the beginning of a text and returns the byte that they encode.
+    ///
+    /// Returns nil if the text does not begin with two digits; the bytes read are removed even then.
     package static func takeByte<Text: Collection>(from text: inout Text) -> UInt8?
     where Text.Element == UInt8, Text.SubSequence == Text {
         guard let high = text.popFirst().flatMap(value), let low = text.popFirst().flatMap(value) else { return nil }

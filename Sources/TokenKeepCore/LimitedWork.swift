@@ -1,7 +1,7 @@
 import CSystemShims
 import Glibc
 
-/// Runs work on a new thread and waits a limited time for its result. Work that takes longer continues.
+/// Runs work on a new thread and waits for its result up to a time limit. Work that exceeds the limit continues.
 package final class LimitedWork<Value: Sendable>: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let finished = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -19,16 +19,16 @@ package final class LimitedWork<Value: Sendable>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Runs `body` on another thread and returns its value; nil if `body` did not end in time.
+    /// Runs `body` on another thread and returns its value; nil if `body` did not finish within the time limit.
     ///
-    /// If no thread can be started, `body` runs on the calling thread, without a limit.
+    /// If no thread can be started, `body` runs on the calling thread, without a time limit.
     package static func run(milliseconds: UInt32, _ body: @escaping @Sendable () -> Value) -> Value? {
         let work = LimitedWork()
         guard DetachedThread.start({ work.finish(body()) }) == 0 else { return body() }
         return work.wait(milliseconds)
     }
 
-    /// Starts work that calls `finish` with its value, and waits for the value; nil if it did not come in time.
+    /// Starts work that passes its value to `finish`, and returns the value; nil if the value did not arrive in time.
     package static func value(
         withinMilliseconds milliseconds: UInt32, from start: (_ finish: @escaping @Sendable (Value) -> Void) -> Void
     ) -> Value? {

@@ -2,8 +2,8 @@ import Glibc
 
 /// A value that a POSIX mutex protects, so that only one thread at a time can use it.
 ///
-/// Replaces the Mutex of the Synchronization module, in which ThreadSanitizer reports false data races: it does not see
-/// that the kernel hands the lock from one thread to another.
+/// Replaces the Mutex of the Synchronization module, in which ThreadSanitizer reports false data races, because it does
+/// not see that the kernel passes the lock from one thread to another.
 package final class MutexGuarded<Value>: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let value = UnsafeMutablePointer<Value>.allocate(capacity: 1)

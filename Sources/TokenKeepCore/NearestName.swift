@@ -1,16 +1,17 @@
-/// Finds the name that a mistyped name was meant to be.
+/// Suggests the existing name that a mistyped name most resembles.
 package enum NearestName {
-    /// The candidate with the fewest changed characters; nil if none is near enough.
+    /// The candidate with the fewest changed characters; nil if no candidate is near enough.
     ///
-    /// A name that differs in upper and lower case alone, or in the Unicode form of its characters (NFC, NFD), is the nearest:
-    /// on a terminal the two may look the same. The limit is one different character (two for names of at least six characters, three for names of at least
-    /// nine). Of equally near candidates, the first in alphabetical order is returned.
+    /// A candidate that differs only in upper and lower case, or only in the Unicode form of its characters (NFC, NFD),
+    /// comes first, because both may look alike on a terminal. Otherwise at most one character may differ, two for
+    /// names of at least six characters, three for names of at least nine. Of equally near candidates, the first in
+    /// alphabetical order is returned.
     package static func of(_ name: String, among candidates: some Sequence<String>) -> String? {
         let wanted = Array(name.unicodeScalars)
         var limit = max(1, min(3, wanted.count / 3))
         var nearest: String?
         let candidates = Set(candidates.map(Candidate.init)).map(\.name).sorted()
-        // Strings are equal whatever the form of their characters is.
+        // `==` on Strings also accepts different Unicode forms of the same characters.
         let folded = name.lowercased()
         let twins = candidates.filter { !$0.unicodeScalars.elementsEqual(wanted) && $0.lowercased() == folded }
         if let twin = twins.first(where: { $0 == name }) ?? twins.first { return twin }
@@ -23,7 +24,7 @@ package enum NearestName {
         return nearest
     }
 
-    /// A name by its bytes: two names that are equal as Strings may be those of two items.
+    /// A name that is compared by its bytes, because two names that are equal as Strings may name two items.
     private struct Candidate: Hashable {
         let name: String
         static func == (left: Candidate, right: Candidate) -> Bool { left.name.utf8.elementsEqual(right.name.utf8) }

@@ -1,14 +1,14 @@
 internal import CSystemShims
 import Glibc
 
-/// Checks that a file or directory is not made in the home of another user.
+/// Checks that a new file or directory is not made in another user's home.
 package enum OwnedPlace {
-    /// Throws if the nearest existing directory of the path belongs to a user other than this one and root.
+    /// Throws if the nearest existing directory of the path belongs neither to this user nor to root.
     ///
-    /// After `sudo -E` the home is another user's, who would be shut out of a directory of root's there.
+    /// After `sudo -E`, HOME is the home of another user, who could not use a directory that root makes there.
     ///
-    /// - Parameter path: the absolute path of a file that is to be made, with the missing directories before it.
-    /// - Throws: ``Status/denied``.
+    /// - Parameter path: the absolute path of the file to make; its last directories may be missing.
+    /// - Throws: ``Status/denied`` if another user owns the directory.
     package static func check(_ path: String) throws(TokenKeepError) {
         var directory = path
         var status = stat()

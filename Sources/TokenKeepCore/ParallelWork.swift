@@ -1,6 +1,6 @@
 import Glibc
 
-/// Runs work on the calling thread and on other threads that it starts.
+/// Divides work between the calling thread and further threads that it starts.
 package enum ParallelWork {
     private final class Body {
         let run: @Sendable () -> Void
@@ -9,9 +9,9 @@ package enum ParallelWork {
 
     /// Runs `body` on the calling thread and `help` on other threads, and returns when all threads have finished.
     ///
-    /// If a thread cannot be started, the work is shared by fewer threads.
+    /// If some threads cannot be started, fewer threads share the work.
     ///
-    /// - Parameter threads: the number of other threads.
+    /// - Parameter threads: the number of threads to start.
     package static func run(beside threads: Int, _ help: @escaping @Sendable () -> Void, _ body: () -> Void) {
         var started: [pthread_t] = []
         for _ in 0..<threads {

@@ -1,8 +1,8 @@
 import Glibc
 
-/// Finds out whether a user is the only member of a group, like the private group that many systems make for each user.
+/// Checks whether a user is the only member of a group, like the private group that many systems make for each user.
 ///
-/// With the umask 002, the private group may write to the user's files, which gives access to no other user.
+/// Under the umask 002, such a group may write to the user's files, which gives no other user access.
 enum PrivateGroup {
     private static let largestEntry = 1 << 20
 

@@ -1,7 +1,7 @@
 import CSystemShims
 
-/// A short pause between two looks at a state that no descriptor reports.
+/// A short pause between two checks of a state whose changes no file descriptor reports.
 package enum ShortPause {
-    /// Waits so many milliseconds, or until a signal is handled. The caller looks again, by a deadline.
+    /// Waits for `milliseconds`, or until a signal is handled. The caller then checks again, up to its deadline.
     package static func wait(milliseconds: UInt32) { tokenkeep_pause(milliseconds) }
 }

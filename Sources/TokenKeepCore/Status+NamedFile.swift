@@ -1,10 +1,10 @@
 import Glibc
 
 extension Status {
-    /// The status for a file, pipe or descriptor that the caller named and that cannot be used.
+    /// The status for an unusable file, pipe or descriptor that the caller named.
     ///
-    /// ``Status/invalid`` if the name is wrong: there is no such file, or the file is of another kind.
-    /// ``Status/denied`` if the permissions forbid the use, else ``Status/io``.
+    /// ``Status/invalid`` if the name is wrong: the file does not exist or is of another kind. ``Status/denied`` if the
+    /// permissions forbid the use. Otherwise ``Status/io``.
     ///
     /// - Parameter error: the error number of the failed call.
     package static func ofNamedFile(errno error: Int32) -> Status {

@@ -1,8 +1,8 @@
-/// The result of a call. The numbers are those of the C API (`tokenkeep/types.h`). A number never gets another meaning.
+/// The result of a call. The numbers are those of the C API (`tokenkeep/types.h`). A number never changes its meaning.
 public enum Status: Int32, Sendable, CaseIterable {
     /// The call succeeded.
     case ok = 0
-    /// No module has the item, and every module that could have the item has answered.
+    /// No module has the item, and every module that could hold the item has answered.
     case notFound = 1
     /// The item's module or key is locked, and no prompt was allowed.
     case locked = 2
@@ -20,7 +20,7 @@ public enum Status: Int32, Sendable, CaseIterable {
     case expired = 8
     /// The item no longer has the version that the caller expects.
     case conflict = 9
-    /// The item exists, but the caller asked for a new item.
+    /// The item already exists, but the caller asked to save it only if it is new.
     case duplicate = 10
     /// Stored data fails authentication or parsing.
     case corrupt = 11

@@ -11,17 +11,17 @@ public struct TokenKeepError: Error, Sendable, Equatable, CustomStringConvertibl
     public var module: String?
     /// Advice for the user, one line; nil if there is none.
     public let hint: String?
-    /// Whether the module does not exist on this machine; false if the module exists but is unavailable.
+    /// Whether the module does not exist on this machine. False if the module exists but is unavailable.
     public let isAbsence: Bool
-    /// Whether the module certainly changed nothing before the call ended.
+    /// Whether the module certainly made no change before the call ended.
     ///
-    /// If false, the module may still apply a change that it was sent.
+    /// If false, the module may still apply the change that it received.
     public var changedNothing = false
     /// Whether ``Status/locked`` means only that the module must ask its user before it deletes an item.
     public var asksBeforeDeleting = false
-    /// Whether the module is absent because the vault itself is behind it: a provider serves the vault as the module's service.
+    /// Whether the module counts as absent because a provider serves this vault as the module's service.
     package var isOwnVault = false
-    /// Whether ``Status/io`` means a lack of memory, threads or descriptors, which is over later, and not the disk.
+    /// Whether ``Status/io`` means a temporary lack of memory, threads or descriptors, not a failure of the disk.
     package var isShortage = false
 
     /// Makes an error with a status and its texts.

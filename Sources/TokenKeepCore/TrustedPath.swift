@@ -9,17 +9,16 @@ package enum TrustedPath {
 
     /// Throws if a user other than `user` and root can replace a directory of the path.
     ///
-    /// Symbolic links are followed, and the directories of their targets are checked too. A file at the end of the path
-    /// is not checked. Parts of the path that are missing, or that are in a directory which the process may not enter,
-    /// are not checked either.
+    /// Follows symbolic links, and checks the directories of their targets, too. Does not check a file at the end of
+    /// the path, missing parts of the path, or parts inside a directory that the process may not enter.
     ///
-    /// A directory is accepted if root or `user` owns it, and only its owner and the owner's private group may write to
-    /// it. Before the end of the path, two more kinds of directories are accepted: directories with the sticky bit,
-    /// like /tmp, and directories that root gave to a group.
+    /// Accepts a directory that root or `user` owns and that only its owner and the owner's private group may write to.
+    /// Before the end of the path, also accepts directories with the sticky bit, like /tmp, and directories of root
+    /// that a group may write to.
     ///
     /// - Parameters:
     ///   - path: an absolute path.
-    ///   - user: the user who may own directories of the path, besides root; nil for root only.
+    ///   - user: the user who, besides root, may own directories of the path; nil for root alone.
     /// - Throws: ``Status/denied``, with a command that repairs the permissions as the hint; ``Status/invalid`` for a
     ///   relative path; ``Status/io`` if the path cannot be inspected.
     package static func check(_ path: String, user: UInt32?) throws(TokenKeepError) {
@@ -51,7 +50,7 @@ package enum TrustedPath {
         }
     }
 
-    /// Checks a path as ``check(_:user:)`` does, for the effective user of this process.
+    /// Checks a path like ``check(_:user:)``, for the effective user of this process.
     package static func check(_ path: String) throws(TokenKeepError) { try check(path, user: geteuid()) }
 
     private static func check(
@@ -76,23 +75,23 @@ package enum TrustedPath {
             hint: remedy(owner: status.st_uid, user))
     }
 
-    /// The remedy for another user's directory, which is never that its owner loses it.
+    /// The hint for a directory of another user. Never advises to change the directory's owner.
     private static func remedy(owner: uid_t, _ user: uid_t?) -> String {
         guard let user else { return "use a directory of root's" }
         guard user == 0 else { return "use a directory of your own" }
         return "use a directory of root's, or run this as its owner: sudo -u '#\(owner)' COMMAND"
     }
 
-    /// Whether a file's owner has no number in this process's user namespace: the kernel then shows the owner as
+    /// Whether a file's owner has no number in this process's user namespace, so that the kernel shows the owner as
     /// nobody.
     ///
-    /// In most sandboxes, files of root have such an owner.
+    /// In most sandboxes, root's files have such an owner.
     static func isUnmapped(_ owner: uid_t) -> Bool {
         let nobody: uid_t = 65534
         return owner == nobody && tokenkeep_is_in_user_namespace() != 0
     }
 
-    /// The metadata of the file at a path, without following a link at its end; nil if the process cannot see the file.
+    /// The metadata of the file at a path; nil if the process cannot see the file. Does not follow a link at the end.
     private static func status(of path: String) throws(TokenKeepError) -> stat? {
         var status = stat()
         if tokenkeep_fstatat(AT_FDCWD, path, &status, AT_SYMLINK_NOFOLLOW) == 0 { return status }
@@ -116,7 +115,7 @@ package enum TrustedPath {
         return TokenKeepError(.io, "cannot inspect \(path): \(words)")
     }
 
-    /// A path in quotation marks, for use in a shell command.
+    /// A path in single quotation marks, for use in a shell command.
     private static func quoted(_ path: String) -> String {
         "'" + path.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
     }

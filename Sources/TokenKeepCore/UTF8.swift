@@ -1,7 +1,7 @@
 import Glibc
 
-// Checks and comparisons of UTF-8, several times as fast as the standard library's. Loading one item calls these
-// functions often.
+// Checks and comparisons of UTF-8. They are several times as fast as the standard library's, and a load calls them
+// often.
 extension String {
     /// A copy of UTF-8 bytes; nil if the bytes are not UTF-8.
     package init?(checking bytes: UnsafeRawBufferPointer) {

@@ -34,7 +34,8 @@ public enum AccessLevel: UInt32, Sendable, CaseIterable {
         }
     }
 
-    /// Whether the level's key needs a device of this machine (such as a TPM) besides the password or the keyfile.
+    /// Whether the level's key needs a device of this machine (such as a TPM) in addition to the password or the
+    /// keyfile.
     public var needsDevice: Bool { isThisDeviceOnly && self != .memoryOnly }
 
     /// Whether an item of the level is readable only while the screen is unlocked.
@@ -45,7 +46,7 @@ public enum AccessLevel: UInt32, Sendable, CaseIterable {
         }
     }
 
-    /// Makes the level with this name.
+    /// Makes the level whose name is `word`.
     ///
     /// - Throws: ``Status/policy`` for the Keychain's `always`, which is too permissive; ``Status/invalid`` for any
     ///   other unknown name.

@@ -1,6 +1,6 @@
 /// The attributes that an application gives an item: names and values, checked and sorted by name.
 ///
-/// Attributes are metadata, not secrets: modules may store them where other users and programs can read them.
+/// Attributes are metadata, not secrets: a module may store them unencrypted, so that other programs can read them.
 public struct ItemAttributes: Sendable, Hashable {
     /// Names and values, sorted by the bytes of the names. Each name occurs once.
     public let pairs: [(name: String, value: String)]
@@ -10,7 +10,7 @@ public struct ItemAttributes: Sendable, Hashable {
 
     private init() { pairs = [] }
 
-    /// Checks the attributes' limits, and sorts the attributes.
+    /// Checks the limits of the attributes, and sorts the attributes by name.
     ///
     /// - Throws: ``Status/invalid`` if there are more than ``Limits/attributeCount`` attributes; if a name is empty,
     ///   too long, given twice or not made of `[a-z0-9._-]`; if a value exceeds its limits.

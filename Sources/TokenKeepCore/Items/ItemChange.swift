@@ -6,7 +6,7 @@ public enum ItemChange: Sendable, Hashable {
     case saved(ItemName)
     /// The item was cleared.
     case cleared(ItemName)
-    /// Some items may have changed, and it is not known which: list the items again.
+    /// Some items may have changed, and TokenKeep does not know which: list the items again.
     case listAgain
 
     /// The change's name on the command line: `saved`, `cleared` or `list-again`.

@@ -22,9 +22,10 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
         self.account = account
     }
 
-    /// Makes the name under which the vault notes that all items of a service must still be removed from a module.
+    /// Makes the name of the record of a pending service removal.
     ///
-    /// The name has an empty service, unlike the name of any item.
+    /// The record says that all items of a service must still be removed from a module. Its name has an empty service,
+    /// unlike the name of any item.
     ///
     /// - Throws: ``Status/invalid`` if a part is outside its limits.
     package init(removalOf service: String, in namespace: String) throws(TokenKeepError) {
@@ -35,7 +36,8 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
         self.account = service
     }
 
-    /// The service whose items are to be removed, in a name from ``init(removalOf:in:)``; nil in the name of an item.
+    /// The service whose items are to be removed, if ``init(removalOf:in:)`` made this name; nil in the name of an
+    /// item.
     package var removedService: String? { service.isEmpty ? account : nil }
 
     /// The label of an item that is saved without a label.
@@ -47,8 +49,9 @@ public struct ItemName: Sendable, Hashable, Comparable, CustomStringConvertible 
         return namespace.isEmpty ? subject : "\(subject) in namespace \(namespace)"
     }
 
-    /// Whether the item is in this namespace and, if `service` is not nil, of this service. Texts are compared by
-    /// bytes.
+    /// Whether the item is in this namespace and has this service (any service if `service` is nil).
+    ///
+    /// Texts are compared by their bytes.
     public func isIn(namespace: String, service: String?) -> Bool {
         self.namespace.hasBytes(of: namespace) && (service.map(self.service.hasBytes) ?? true)
     }

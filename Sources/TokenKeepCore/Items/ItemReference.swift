@@ -5,15 +5,15 @@ package struct ItemReference: Sendable {
 
     package let name: ItemName
 
-    /// Whether a value is meant as a reference.
+    /// Whether a value begins like a reference. Such a value may still be malformed.
     package static func isMeant(by value: String) -> Bool { value.hasPrefix(scheme) }
 
-    /// Reads a reference.
+    /// Parses a reference.
     ///
     /// - Parameters:
-    ///   - subject: names the reference in errors, which do not quote the text: it may be a secret.
-    ///   - namespace: the namespace of a reference without a namespace.
-    /// - Throws: ``Status/invalid`` for any other text.
+    ///   - subject: a description of the reference for errors, which do not quote the text because it may be a secret.
+    ///   - namespace: the namespace that applies if the text contains none.
+    /// - Throws: ``Status/invalid`` if the text is not a reference.
     package init(_ text: String, of subject: String, namespace: String = "") throws(TokenKeepError) {
         let parts = text.dropFirst(ItemReference.scheme.count)
             .split(separator: "/" as Character, omittingEmptySubsequences: false)
@@ -34,7 +34,7 @@ package struct ItemReference: Sendable {
             hint: "tokenkeep://SERVICE/ACCOUNT, with %40 for @, %2F for / and %25 for %")
     }
 
-    /// The text of percent-encoded UTF-8; nil if an escape is malformed, or for characters that separate parts.
+    /// Decodes percent-encoded UTF-8; nil if an escape or the UTF-8 is malformed, or if the text contains `?` or `#`.
     private static func decoded(_ text: Substring) -> String? {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]

@@ -1,6 +1,6 @@
 /// The metadata that a client of the Secret Service gave an item: attributes for searches, content type, label.
 ///
-/// Unlike ``ItemAttributes``, names and values are any UTF-8, as D-Bus carries it.
+/// Unlike in ``ItemAttributes``, names and values may be any UTF-8 text, because D-Bus allows any.
 package struct LookupFields: Sendable, Equatable {
     /// The maximum number of attributes of one item.
     package static let attributeCount = 256
@@ -8,7 +8,9 @@ package struct LookupFields: Sendable, Equatable {
     package static let attributeName = 255
     /// The maximum length of an attribute's value, in bytes.
     package static let attributeValue = 16_384
-    /// The maximum length of all names and values of one item together, in bytes. The item's other metadata needs room, too.
+    /// The maximum length of all names and values of one item together, in bytes.
+    ///
+    /// Less than the size of a record's metadata, because the item's other metadata need room too.
     package static let attributesLength = 49_152
     /// The maximum length of a content type, in bytes.
     package static let contentTypeLength = 255
@@ -19,9 +21,9 @@ package struct LookupFields: Sendable, Equatable {
     package let attributes: [String: String]
     /// The content type of the secret, with its parameters, as the client gave it. May be empty.
     package var contentType: String
-    /// The label as the client gave it, if the item's own label cannot hold it; nil for the item's own label.
+    /// The client's label if it exceeds the limits of the item's own label; nil if the item's own label is used.
     package var label: String?
-    /// The item's identifier on the bus, 32 hexadecimal digits; nil if it follows from the item's name.
+    /// The item's identifier on the bus, 32 hexadecimal digits; nil if the identifier is computed from the item's name.
     package var itemID: String?
 
     /// Checks the limits of the fields.

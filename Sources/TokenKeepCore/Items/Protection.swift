@@ -27,9 +27,9 @@ public enum ProtectionAxis: UInt32, Sendable, CaseIterable {
 public enum ProtectionStrength: UInt32, Sendable, Comparable {
     /// No protection against the threat.
     case none = 0
-    /// The protection against the threat exists, but can be circumvented.
+    /// There is protection against the threat, but an attacker can circumvent it.
     case advisory = 1
-    /// An attacker cannot read the item, because a key is missing or the kernel prevents it.
+    /// An attacker cannot read the item, because the attacker lacks a key or the kernel refuses access.
     case enforced = 2
 
     /// The strength's name on the command line.
@@ -47,7 +47,7 @@ public enum ProtectionStrength: UInt32, Sendable, Comparable {
     }
 }
 
-/// The protection that a module gives items of one level at the moment, against each threat.
+/// The protection that a module currently gives items of one level, threat by threat.
 public struct Protection: Sendable {
     /// The protection of an item against one threat.
     public struct Axis: Sendable {
@@ -55,7 +55,7 @@ public struct Protection: Sendable {
         public let strength: ProtectionStrength
         /// A sentence for the user about how the item is protected, or why it is not.
         public let mechanism: String
-        /// Advice for the user on how to reach ``ProtectionStrength/enforced``; nil if there is none.
+        /// Advice for the user on how to reach ``ProtectionStrength/enforced``; nil if there is no advice.
         public let remedy: String?
 
         /// Makes the protection against one threat.
@@ -76,7 +76,7 @@ public struct Protection: Sendable {
     /// The protection against the threat `axis`.
     public subscript(axis: ProtectionAxis) -> Axis { axes[axis] ?? Axis(.none, "nothing") }
 
-    /// This protection with a remark behind the mechanism against one threat.
+    /// A copy of this protection with `remark` appended to the mechanism against one threat.
     package func adding(remark: String, for axis: ProtectionAxis) -> Protection {
         Protection { each in
             let given = self[each]
@@ -84,12 +84,12 @@ public struct Protection: Sendable {
         }
     }
 
-    /// For each threat, the weaker of two protections, for an item that may be in either of two modules.
+    /// For each threat, the weaker of two protections. Describes an item that may be in either of two modules.
     public func weaker(_ other: Protection) -> Protection {
         Protection { other[$0].strength < self[$0].strength ? other[$0] : self[$0] }
     }
 
-    /// Throws ``Status/policy`` if an item requires more protection than this protection gives.
+    /// Throws ``Status/policy`` if an item requires more than this protection.
     public func checkRequirements(of details: ItemDetails) throws(TokenKeepError) {
         if details.flags.contains(.userPresence), self[.presence].strength != .enforced {
             throw TokenKeepError(
@@ -100,7 +100,7 @@ public struct Protection: Sendable {
         try requireEnforced(details.accessLevel, details.flags)
     }
 
-    /// Throws ``Status/policy`` if a level is not enforced against every threat that it names.
+    /// Throws ``Status/policy`` if a level is not enforced against each threat of the level and the flags.
     ///
     /// The error names the first threat against which the level is not enforced.
     public func requireEnforced(_ level: AccessLevel, _ flags: ItemFlags) throws(TokenKeepError) {
@@ -117,16 +117,15 @@ extension Protection {
     /// No protection against any threat. `reason` says why, in a sentence for the user.
     public init(none reason: String) { self.init { _ in Axis(.none, reason) } }
 
-    /// Whether an item's level or flags require a protection that not every module gives.
+    /// Whether an item's level or flags require protection that some modules do not give.
     public static func isAsked(by level: AccessLevel, _ flags: ItemFlags) -> Bool {
         level == .whenUnlocked || level.needsDevice || !flags.isDisjoint(with: .requirements)
     }
 
     /// Whether a module with this protection may store the item unsealed (without encryption by the vault).
     ///
-    /// Any module may store an item that has no protection requirement. The exception is an item of
-    /// ``AccessLevel/whenUnlocked``: if the vault removes the key of that level when the screen is locked, and the module
-    /// does not protect its items then, the item must be sealed.
+    /// Any module may store an item without a protection requirement, except an item of ``AccessLevel/whenUnlocked``.
+    /// Such an item must be sealed if `vault` protects it better while the screen is locked than the module does.
     public func isEnough(for level: AccessLevel, _ flags: ItemFlags, beside vault: Protection?) -> Bool {
         guard !flags.isDisjoint(with: .requirements) else {
             guard level == .whenUnlocked, let vault else { return true }

@@ -28,25 +28,25 @@ public struct SaveRequest: Sendable {
     public let expiresAt: UnixTime?
     /// The condition that the existing item must meet.
     public var precondition: Precondition
-    /// The item's details in another module of the stack; nil if no other module has the item.
+    /// The item's details in another module of the stack; nil if no other module holds the item.
     ///
-    /// A module that does not have the item yet takes the level, flags and creation time from these details.
+    /// A module that does not hold the item yet copies the level, flags and creation time from these details.
     public var inherited: ItemDetails?
-    /// Whether the item may replace an item that requires more protection.
+    /// Whether the save may replace an item that requires more protection.
     ///
-    /// True if another module or the vault has already accepted this value, which must now be written.
+    /// True if another module or the vault has already accepted this value, so that the value must now be written.
     public var mayLowerRequirements = false
 
-    /// The fields that a client of the Secret Service gives the item; nil to keep those of the existing item.
+    /// The fields that a client of the Secret Service gives the item; nil to keep the existing item's fields.
     package var lookup: LookupFields?
 
-    /// Whether a save succeeds although the module is locked: the vault then keeps the value as a pending write.
+    /// Whether the vault keeps the value as a pending write if the module is locked, so that the save succeeds.
     ///
-    /// The vault must have a password and an open key, under which it seals (encrypts) the value. Without a password or
-    /// an open key, the save throws ``Status/locked``.
+    /// The vault must have a password and an open key to seal (encrypt) the value with; otherwise the save throws
+    /// ``Status/locked``.
     public var keepsWhenLocked = false
 
-    /// Makes a request to save an item, after a check of its parts.
+    /// Makes a request to save an item, and checks its values.
     ///
     /// - Parameter label: the item's label; nil for `SERVICE (ACCOUNT)`.
     /// - Throws: ``Status/invalid`` if a value exceeds its limits, or if ``ItemFlags/synchronizable`` is combined with
@@ -96,7 +96,8 @@ public struct SaveRequest: Sendable {
         }
     }
 
-    /// Throws ``Status/conflict`` unless the existing item has the version `expected`. nil stands for any version.
+    /// Throws ``Status/conflict`` if the existing item's version is not `expected`. A nil `expected` accepts any
+    /// version.
     public static func check(
         version expected: UInt64?, of name: ItemName, present: ItemDetails?
     ) throws(TokenKeepError) {
@@ -108,8 +109,8 @@ public struct SaveRequest: Sendable {
 
     /// The details that the item has after this save, except its version, which is 0.
     ///
-    /// The creation time is that of the previous item: `present`, or else ``inherited``. If the request has no level,
-    /// the level stays, and the request's flags are added to the present flags.
+    /// The creation time is that of the previous item: `present`, or ``inherited`` if `present` is nil. If the request
+    /// has no level, the previous level stays, and the request's flags are added to the previous flags.
     public func details(replacing present: ItemDetails?, module: String, now: UnixTime = .now) -> ItemDetails {
         let previous = present ?? inherited
         var details = ItemDetails(

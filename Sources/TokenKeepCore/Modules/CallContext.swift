@@ -4,16 +4,16 @@ public struct CallContext: Sendable {
     public let deadline: Deadline
     /// Whether modules may show prompts to the user.
     public let promptsAllowed: Bool
-    /// The keys for items that need the password at each use; nil if this call has not asked for the password.
+    /// The keys for items that require the password at each use; nil if the user has not entered it for this call.
     package private(set) var presence: PresenceGrant?
     /// Seals (encrypts) and opens secrets for this call; nil if the call can do neither.
     ///
-    /// The sealer seals only an item whose lock this call holds.
+    /// The sealer seals an item only if this call holds the item's lock.
     package private(set) var sealer: (any SecretSealer)?
-    /// Copies of the vault's keys, which this call can use even after the vault is locked; nil if there are none.
+    /// Copies of the vault's keys that this call can use even after the vault is locked; nil if it has none.
     package private(set) var lease: SealingLease?
 
-    /// Makes a context that cannot seal secrets, and has no keys for items that need the password at each use.
+    /// Makes a context without a sealer and without keys for items that require the password at each use.
     public init(deadline: Deadline, promptsAllowed: Bool = false) {
         self.deadline = deadline
         self.promptsAllowed = promptsAllowed
@@ -29,7 +29,7 @@ public struct CallContext: Sendable {
     /// A copy of this context that does not allow prompts.
     public var withoutPrompts: CallContext { allowingPrompts(false) }
 
-    /// A copy of this context that allows prompts or forbids them.
+    /// A copy of this context that allows or forbids prompts.
     public func allowingPrompts(_ allowed: Bool) -> CallContext {
         CallContext(self, deadline, promptsAllowed: allowed)
     }
@@ -39,14 +39,12 @@ public struct CallContext: Sendable {
         CallContext(self, deadline.withoutCancellation, promptsAllowed: promptsAllowed)
     }
 
-    /// A copy of this context with the earlier of two deadlines: its own and `earlier`.
-    ///
-    /// A cancellation of this context is kept.
+    /// A copy of this context with the earlier of two deadlines: its own and `earlier`. Keeps the cancellation.
     public func until(_ earlier: Deadline) -> CallContext {
         CallContext(self, deadline.noLater(than: earlier), promptsAllowed: promptsAllowed)
     }
 
-    /// A copy of this context with the keys for items that need the password at each use.
+    /// A copy of this context with the keys for items that require the password at each use.
     package func granting(_ presence: PresenceGrant) -> CallContext {
         var call = self
         call.presence = presence
@@ -62,7 +60,7 @@ public struct CallContext: Sendable {
         return call
     }
 
-    /// A copy of this context with an object that seals (encrypts) and opens secrets.
+    /// A copy of this context with the object that seals (encrypts) and opens its secrets.
     package func sealing(with sealer: any SecretSealer) -> CallContext {
         var call = self
         call.sealer = sealer
@@ -70,12 +68,12 @@ public struct CallContext: Sendable {
     }
 }
 
-/// The keys for items that need the password at each use. Opened when the user enters the password, and never stored.
+/// The keys for items that require the password at each use. The user's password opens them; they are never stored.
 package struct PresenceGrant: Sendable {
-    /// The newest key, which encrypts and decrypts, followed by the keys that it replaced, which only decrypt.
+    /// The newest key, for encryption and decryption, then the keys that it replaced, for decryption only.
     package let keys: [SecretBytes]
 
-    /// A copy that has only the newest key, which encrypts.
+    /// A copy with the newest key only, for encryption.
     package var current: PresenceGrant { PresenceGrant(keys: Array(keys.prefix(1))) }
 
     package init(keys: [SecretBytes]) { self.keys = keys }

@@ -19,7 +19,7 @@ package final class ChangeObservers: Sendable {
         }
     }
 
-    /// Calls all observers, and removes those that return false. No lock is held during the calls.
+    /// Calls all observers, and removes each observer that returns false. No lock is held during the calls.
     package func tell() {
         for (number, observer) in state.withLock({ $0.observers }) where !observer() {
             state.withLock { _ = $0.observers.removeValue(forKey: number) }

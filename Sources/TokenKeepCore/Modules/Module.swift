@@ -1,43 +1,47 @@
-/// Holds items for a stack. Every place in which a stack can keep items is a module.
+/// A place in which a stack can keep items.
 ///
-/// A module does not know the other modules: the stack asks them in order and combines their answers. Calls may come
-/// from several threads at once. A module must check all data that it reads before using them, and must answer before
-/// the deadline.
+/// A module does not know the other modules: the stack queries them in order and combines their answers. Several
+/// threads may call a module at once. A module must validate all data that it reads, and must answer before the
+/// deadline.
 ///
-/// No member has a default here: ``BasicModule`` answers for a module that stands alone, ``ModuleWrapper`` asks the
-/// wrapped module. So a new member does not compile until both implement it.
+/// No member has a default implementation here. ``BasicModule`` implements the optional members for a module without a
+/// wrapper, and ``ModuleWrapper`` forwards them to the wrapped module. A new member therefore does not compile until
+/// both have it.
 public protocol Module: Sendable {
     /// The module's name, as in the lines of a stack and in ``ItemDetails/module``.
     var name: String { get }
 
-    /// Whether a change that the module missed, for example while it was unavailable, is kept and applied later.
+    /// Whether TokenKeep keeps a change that the module missed, for example while unavailable, and applies it later.
     var supportsPendingWrites: Bool { get }
 
-    /// Whether the module is the vault, whose records also keep the changes that other modules missed.
+    /// Whether the module is the vault, whose records also hold the pending changes of other modules.
     var holdsRecords: Bool { get }
 
-    /// Whether the module may be able to answer now. The module is not asked.
+    /// Whether the module may be able to answer now, judged without a query to the module.
     var mayAnswer: Bool { get }
 
-    /// Whether the module may be able to answer now. A module that did not answer an earlier call is asked, for at most
+    /// Whether the module may be able to answer now. Queries a module that did not answer an earlier call, for at most
     /// 250 ms.
     func mayAnswer(asking call: CallContext) -> Bool
 
-    /// Whether the module's service is a provider of this very vault, as far as it answers in time.
+    /// Whether the module's service is a provider that serves this very vault. False if the service does not answer in
+    /// time.
     ///
-    /// The module then counts as absent: a vault with itself as a module would keep each item twice.
+    /// Such a module counts as absent, because a vault that is its own module would store each item twice.
     func isOwnVault(_ call: CallContext) -> Bool
 
     /// Whether the module knows the time of the last change of each of its items.
     var reportsModificationTime: Bool { get }
 
-    /// Calls `observer` after items were changed outside this process, until `observer` returns false.
+    /// Registers `observer`, which is called after items were changed outside this process, until `observer` returns
+    /// false.
     ///
-    /// A change that the module's storage does not signal is not reported. `observer` may be called on any thread, and
+    /// A change that the module's storage does not signal is not reported. `observer` may be called on any thread and
     /// must be brief.
     func whenChanged(_ observer: @escaping @Sendable () -> Bool)
 
-    /// Does the work that needs a prompt, if prompts are allowed: unlocks or makes the module's storage.
+    /// Does the work that may need a prompt: unlocks or makes the module's storage. Does nothing if prompts are not
+    /// allowed.
     func prepare(_ call: CallContext) throws(TokenKeepError)
 
     /// Loads the item with its secret.
@@ -51,24 +55,26 @@ public protocol Module: Sendable {
     /// The module checks the request's precondition in the same step as the save.
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64
 
-    /// Saves an item if the module can do so in one step. A process killed during this step leaves the old or the new
-    /// item.
+    /// Saves an item if the module can do so in one step. If the process is killed meanwhile, the old or the new item
+    /// exists.
     ///
-    /// Never shows a prompt. If `call` allows prompts, only a ``save(_:_:)`` that follows may show one.
+    /// Never shows a prompt. If `call` allows prompts, only a later ``save(_:_:)`` may show one.
     ///
     /// - Returns: the item's version; nil, without any change, if the save needs several steps.
     func saveAtOnce(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64?
 
     /// Removes an item. Clearing a missing item is not an error.
     ///
-    /// - Parameter version: the version that the item must have, otherwise ``Status/conflict``; nil for any version.
+    /// - Parameter version: the required version of the item; another version throws ``Status/conflict``. nil for any
+    ///   version.
     /// - Returns: whether the item existed.
     func clear(_ name: ItemName, ifVersion version: UInt64?, _ call: CallContext) throws(TokenKeepError) -> Bool
 
-    /// Removes the item that TokenKeep saved in this module. Items that other programs saved under the same name stay.
+    /// Removes the item that TokenKeep saved in this module, but no items that other programs saved under the same
+    /// name.
     func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError)
 
-    /// The items that other programs saved under this name, even if TokenKeep also saved an item of this name.
+    /// The items that other programs saved under this name, whether or not TokenKeep saved an item of this name, too.
     ///
     /// - Throws: ``Status/locked`` if the module has locked items that other programs may have saved, and the errors of
     ///   ``load(_:_:)``.
@@ -88,14 +94,14 @@ public protocol Module: Sendable {
     /// The protection that the module gives items of this level; nil if unknown, which counts as no protection.
     func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection?
 
-    /// The names of all items, in every namespace, that the module knows to be sealed by the vault.
+    /// The names of all items, in every namespace, for which the module knows that the vault sealed them.
     func sealedItems(_ call: CallContext) -> [ItemName]
 
     /// Describes the module's condition for the user. Changes nothing.
     func report(_ call: CallContext) -> ModuleReport
 }
 
-/// A module that stands alone.
+/// A module that does not wrap another module.
 public protocol BasicModule: Module {}
 
 extension BasicModule {
@@ -105,9 +111,9 @@ extension BasicModule {
     public var holdsRecords: Bool { false }
     /// True: the module can always answer.
     public var mayAnswer: Bool { true }
-    /// Returns ``mayAnswer``: the module notices by itself when its place answers again.
+    /// Returns ``mayAnswer``, because the module itself notices when its storage answers again.
     public func mayAnswer(asking call: CallContext) -> Bool { mayAnswer }
-    /// False: the module asks no service.
+    /// False: the module uses no service that could be a provider of the vault.
     public func isOwnVault(_ call: CallContext) -> Bool { false }
     /// False: the module does not know when its items changed.
     public var reportsModificationTime: Bool { false }
@@ -135,15 +141,15 @@ extension BasicModule {
     public func prepare(_ call: CallContext) throws(TokenKeepError) {}
 }
 
-/// The items that a module or a whole stack has listed.
+/// The items that a module or a whole stack returns for a list request.
 public struct ItemListing: Sendable {
     /// The items that were found.
     public var items: [ItemDetails]
-    /// The first error met while listing; nil if the list is complete.
+    /// The first error of the listing; nil if the list is complete.
     public var problem: TokenKeepError?
-    /// The errors met while listing: the first error for each pair of status and module.
+    /// The errors of the listing: the first error for each pair of status and module.
     ///
-    /// ``problem`` is the first of these errors, but a later error may be more serious.
+    /// ``problem`` is the first element, but a later error may be more serious.
     public private(set) var problems: [TokenKeepError] = []
 
     /// Makes a listing with these items.
@@ -152,9 +158,9 @@ public struct ItemListing: Sendable {
         if let problem { count(problem) }
     }
 
-    /// Adds an error to ``problems``, unless the list has an error with the same status and module.
+    /// Adds an error to ``problems`` if they contain no error with the same status and module.
     ///
-    /// Sets ``problem`` to the error if ``problem`` is nil.
+    /// Also stores the error in ``problem`` if that is nil.
     public mutating func count(_ error: TokenKeepError) {
         problem = problem ?? error
         let isKnown = problems.contains { $0.status == error.status && $0.module == error.module }
@@ -168,9 +174,9 @@ public struct ModuleReport: Sendable {
     public let module: String
     /// The reason why the module cannot be used; nil if it can be used.
     public let problem: TokenKeepError?
-    /// A description of the place of the module's items, for example a path or the name of a service.
+    /// A description of where the module's items are stored, for example a path or the name of a service.
     public let place: String
-    /// Remarks: more sentences for the user, one line each.
+    /// Additional sentences for the user, one line each.
     public let remarks: [String]
 
     /// Makes the description of a module's condition.

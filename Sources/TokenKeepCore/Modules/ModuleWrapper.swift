@@ -1,6 +1,6 @@
-/// A module around another module, which answers each call that the wrapper does not answer itself.
+/// A module around another module, to which the wrapper forwards each call that it does not implement itself.
 ///
-/// A wrapper that changes what a save does must answer ``Module/saveAtOnce(_:_:)`` as well as ``Module/save(_:_:)``.
+/// A wrapper that changes the effect of a save must implement ``Module/saveAtOnce(_:_:)`` and ``Module/save(_:_:)``.
 package protocol ModuleWrapper: Module {
     /// The wrapped module.
     var base: any Module { get }

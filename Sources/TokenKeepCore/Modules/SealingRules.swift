@@ -4,18 +4,19 @@ extension SecretSealer {
     /// Whether the vault seals an item that a module is about to save.
     ///
     /// - Parameters:
-    ///   - own: the protection that the module gives an item by itself.
-    ///   - isAcknowledged: whether a save of the sealed item was acknowledged before. The item's protection requirement
-    ///     was met then, and is not checked again.
-    /// - Throws: ``Status/policy`` if neither the module nor sealing the item meets the item's protection requirement;
-    ///   ``Status/corrupt`` if the vault whose key the level needs is not there; any failure to read the vault.
+    ///   - own: the protection that the module gives an item without a seal; nil if unknown.
+    ///   - isAcknowledged: whether an earlier save of the sealed item was acknowledged. The item's protection
+    ///     requirement was met at that save and is not checked again.
+    /// - Throws: ``Status/policy`` if neither the module nor sealing meets the item's protection requirement;
+    ///   ``Status/corrupt`` if the vault whose key the level needs does not exist; the errors of reading the vault.
     package func seals(
         _ details: ItemDetails, besides own: Protection?, isAcknowledged: Bool
     ) throws(TokenKeepError) -> Bool {
         let (level, flags) = (details.accessLevel, details.flags)
         guard Protection.isAsked(by: level, flags) else { return false }
         let isSealed = try sealsItems(of: level)
-        // Without a password, a vault with a device seals no item of this level: the module alone may suffice.
+        // A vault without a password, bound to a device, seals no item of this level. The module's protection may
+        // suffice.
         if !isSealed, !level.needsDevice, own?.isEnough(for: level, flags, beside: nil) == true { return false }
         if !flags.isDisjoint(with: .requirements), !isAcknowledged || !isSealed {
             try protection(of: level, flags).checkRequirements(of: details)
@@ -27,14 +28,14 @@ extension SecretSealer {
 }
 
 extension TokenKeepError {
-    /// The error for a plain item in a module that the vault has given the item sealed.
+    /// The error if a module returns an unsealed item although the vault sealed the item for that module.
     package static func standsInPlace(ofSealed name: ItemName) -> TokenKeepError {
         TokenKeepError(
             .corrupt, "another item stands in the place of \(name), which the vault sealed", module: "vault",
             hint: "nothing was deleted; save the item anew, or clear it")
     }
 
-    /// The error for a sealed item without the vault whose key sealed it.
+    /// The error if the vault whose key sealed an item does not exist.
     package static var noSealingVault: TokenKeepError {
         TokenKeepError(
             .corrupt, "the vault whose keys seal items is not there", module: "vault", hint: "restore it from a backup")

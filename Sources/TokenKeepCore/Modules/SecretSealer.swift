@@ -1,26 +1,26 @@
-/// Seals (encrypts) secrets under the vault's keys, for modules that protect an item too weakly. Each call has a sealer
-/// of its own.
+/// Seals (encrypts) secrets under the vault's keys for modules that protect an item too weakly. Each call has its own
+/// sealer.
 public protocol SecretSealer: Sendable {
     /// The id of the vault under whose keys secrets are sealed; nil if there is no vault.
     ///
-    /// The id has 32 hexadecimal digits, and stays the same while the vault exists.
+    /// The id has 32 hexadecimal digits and does not change during the vault's life.
     ///
-    /// - Throws: the reason why the vault cannot be read.
+    /// - Throws: the error that makes the vault unreadable.
     func vaultID() throws(TokenKeepError) -> String?
 
-    /// The id of the vault that sealed a secret, in hexadecimal digits; nil if the secret is not sealed.
+    /// The id of the vault that sealed a secret, 32 hexadecimal digits; nil if the secret is not sealed.
     func vaultID(ofSealed secret: SecretBytes) -> String?
 
-    /// Whether the vault seals items of a level: it has a password, or it is bound to a device that the level needs.
+    /// Whether the vault seals items of a level: if it has a password, or is bound to a device that the level needs.
     ///
     /// - Parameter level: nil for any level.
-    /// - Throws: the reason why the vault cannot be read.
+    /// - Throws: the error that makes the vault unreadable.
     func sealsItems(of level: AccessLevel?) throws(TokenKeepError) -> Bool
 
-    /// Whether this call holds the item's lock in the vault. A call without the lock cannot seal the item.
+    /// Whether this call holds the item's lock in the vault. Without the lock, a call cannot seal the item.
     func holds(_ name: ItemName) -> Bool
 
-    /// Whether any module may hold an item sealed under the vault's keys. True if the vault cannot be read.
+    /// Whether a module may hold an item that is sealed under the vault's keys. True if the vault cannot be read.
     var mayHaveSealed: Bool { get }
 
     /// Whether the vault's record of this item names a sealed copy in a module.
@@ -28,21 +28,20 @@ public protocol SecretSealer: Sendable {
 
     /// Whether the vault's record of this item names a sealed copy in this module on this machine.
     ///
-    /// If so, an unsealed item of the same name in the module is not the item that TokenKeep saved.
+    /// If true, an unsealed item of the same name in the module is not the item that TokenKeep saved.
     ///
-    /// - Throws: if the record cannot be read.
+    /// - Throws: the error of reading the record.
     func isHeldSealed(_ name: ItemName, by module: String) throws(TokenKeepError) -> Bool
 
     /// The protection that a sealed item of this level has at the moment.
     ///
-    /// - Throws: the reason why the vault cannot be read.
+    /// - Throws: the error that makes the vault unreadable.
     func protection(of level: AccessLevel, _ flags: ItemFlags) throws(TokenKeepError) -> Protection
 
-    /// Seals (encrypts) a secret for `module`, and first writes this sealed copy into the item's record.
+    /// Seals (encrypts) a secret for `module`, after it wrote the sealed copy's description into the item's record.
     ///
-    /// The module may store the result without any protection of its own.
-    ///
-    /// A sealed secret can be opened only with the same name, level and flags of the item.
+    /// The module may store the result without any protection of its own. The secret can be opened only for the same
+    /// name, level and flags of the item.
     ///
     /// - Throws: ``Status/locked`` if the key of the level is locked. ``Status/unavailable`` if the call does not hold
     ///   the item's lock, because the vault's keys could be replaced before the module has the secret.
@@ -50,8 +49,9 @@ public protocol SecretSealer: Sendable {
         _ secret: SecretBytes, of details: ItemDetails, for module: String, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes
 
-    /// Writes into the item's record that the module stored the secret last sealed for it, in place of every earlier
-    /// secret.
+    /// Writes into the item's record that the module has stored the secret that was last sealed for it.
+    ///
+    /// Descriptions of earlier secrets are removed from the record.
     func acknowledge(_ name: ItemName, in module: String)
 
     /// Opens a sealed secret.
@@ -63,11 +63,12 @@ public protocol SecretSealer: Sendable {
         _ sealed: SecretBytes, of details: ItemDetails, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes
 
-    /// Removes a module's sealed copy from the item's record, because the module no longer holds it.
+    /// Removes the description of a module's sealed copy from the item's record, because the module no longer holds the
+    /// copy.
     ///
-    /// Does nothing if this call does not hold the item's lock. A later call that holds the lock does it.
+    /// Does nothing if this call does not hold the item's lock; a later call that holds the lock then removes it.
     ///
-    /// - Parameter everywhere: whether the sealed copies of the module on other machines are removed too, because the
-    ///   item was cleared.
+    /// - Parameter everywhere: whether the sealed copies in the same module on other machines are removed, too, because
+    ///   the item was cleared.
     func forget(_ name: ItemName, in module: String, everywhere: Bool) throws(TokenKeepError)
 }

@@ -1,6 +1,6 @@
 /// The result of applying pending writes and removals.
 public struct SyncOutcome: Sendable {
-    /// The number of items that had pending changes for modules of the stack on this machine, and now have none.
+    /// The number of items that had pending changes for modules of the stack on this machine, and now have none left.
     public var drained: Int
     /// The number of items for which writes or removals are still pending.
     public var left: Int
@@ -10,10 +10,10 @@ public struct SyncOutcome: Sendable {
     ///
     /// For example, a record is unreadable, or another process has locked an item.
     public var problem: TokenKeepError?
-    /// The first error of a module that could not apply its pending change; nil if no module failed.
+    /// The first error of a module that did not apply its pending change; nil if no module failed.
     public var obstacle: TokenKeepError?
 
-    /// Makes the result of applying pending changes. Without arguments: no change was pending.
+    /// Makes the result of applying pending changes. Without arguments, the result says that no change was pending.
     public init(
         drained: Int = 0, left: Int = 0, pendingModules: [String] = [], problem: TokenKeepError? = nil,
         obstacle: TokenKeepError? = nil

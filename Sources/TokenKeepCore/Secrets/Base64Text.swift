@@ -1,24 +1,23 @@
 import CSodium
 
-/// Base64 (RFC 4648). libsodium converts it without tables, so that its time tells nothing of a secret.
+/// Converts base64 (RFC 4648) by libsodium, without table look-ups, so that the time does not depend on the secret.
 package enum Base64Text {
-    /// An alphabet with its padding, by libsodium's number.
+    /// An alphabet and its padding. The raw values are libsodium's.
     package enum Alphabet: Int32, Sendable {
-        /// With padding.
+        /// `+` and `/`, with padding.
         case standard = 1
-        /// Without padding.
+        /// `+` and `/`, without padding.
         case unpadded = 3
-        /// For addresses, without padding.
+        /// `-` and `_` (for URLs), without padding.
         case url = 7
     }
 
-    /// The length of the text for so many bytes.
+    /// The length of the base64 text for `count` bytes, without a NUL.
     package static func length(of count: Int, _ alphabet: Alphabet = .standard) -> Int {
         sodium_base64_encoded_len(count, alphabet.rawValue) - 1
     }
 
-    /// Encodes bytes. Writes nothing if `room` is shorter than the text and the NUL after the text.
-    ///
+    /// Encodes bytes. Writes nothing if `room` is too short for the text and a NUL after it.
     package static func encode(
         _ bytes: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer, _ alphabet: Alphabet = .standard
     ) {
@@ -30,7 +29,7 @@ package enum Base64Text {
             bytes.count, alphabet.rawValue)
     }
 
-    /// Encodes bytes into a secret's memory, up to its end: a secret has a byte after its own, for the NUL.
+    /// Encodes bytes into a secret's memory. The NUL goes into the zero byte that follows every secret.
     package static func encode(
         _ bytes: UnsafeRawBufferPointer, intoSecret room: UnsafeMutableRawBufferPointer,
         _ alphabet: Alphabet = .standard
@@ -45,7 +44,8 @@ package enum Base64Text {
         try SecretBytes(count: length(of: bytes.count, alphabet)) { encode(bytes, intoSecret: $0, alphabet) }
     }
 
-    /// Decodes a text. Returns the number of bytes; nil if the text is not base64 of this alphabet, or has no room.
+    /// Decodes a text and returns the number of bytes; nil if the text is not base64 of this alphabet or `room` is too
+    /// short.
     package static func decode(
         _ text: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer, _ alphabet: Alphabet = .standard
     ) -> Int? {

@@ -9,7 +9,7 @@ struct CellCanary: Sendable {
     private let before: (UInt64, UInt64)
     private let behind: (UInt64, UInt64)
 
-    /// Chooses the random bytes. libsodium must have been started.
+    /// Chooses the random bytes. The caller must have called `Sodium.start()`.
     init() {
         before = (CellCanary.random(), CellCanary.random())
         behind = ((CellCanary.random() & ~0xFF).littleEndian, CellCanary.random())

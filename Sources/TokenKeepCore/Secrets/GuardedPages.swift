@@ -24,7 +24,7 @@ struct GuardedPages {
         }
     }
 
-    /// Locks the pages into memory; false if the limit of locked memory (RLIMIT_MEMLOCK) is exceeded.
+    /// Locks the pages into memory; false if the kernel refuses, for example beyond the limit RLIMIT_MEMLOCK.
     ///
     /// A child of fork() does not inherit the lock.
     func lock() -> Bool { mlock(bytes.baseAddress, bytes.count) == 0 }

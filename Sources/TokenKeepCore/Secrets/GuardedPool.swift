@@ -13,17 +13,17 @@ package struct GuardedCell: @unchecked Sendable {
     package var bytes: UnsafeMutableRawBufferPointer { UnsafeMutableRawBufferPointer(start: address, count: count) }
 }
 
-/// The memory in which secrets are kept: regions that consist of cells of one size, each cell for one secret.
+/// The memory for secrets: regions of equal cells, each cell for one secret.
 ///
-/// A guard page stands before and after each region. Regions are left out of core dumps, and locked into memory if
-/// RLIMIT_MEMLOCK allows it. For each cell size, one empty region is kept, so that secrets made and freed in a loop
-/// need no system call. The lists of free cells are outside the regions. A write beyond the bounds of a secret aborts
-/// the process, at the latest when the secret is freed.
+/// A guard page precedes and follows each region. Regions are excluded from core dumps, and are locked into memory if
+/// RLIMIT_MEMLOCK allows it. For each cell size, the pool keeps one empty region, so that making and freeing secrets in
+/// a loop needs no system call. The lists of free cells are outside the regions. A write beyond a secret's bounds
+/// aborts the process, at the latest when the secret is freed.
 ///
-/// The pool may be used from any thread, and in a child of fork(). The child has copies of the secrets, and locks the
-/// memory of the copies when it first allocates a secret.
+/// Any thread may use the pool, also in a child of fork(). The child has copies of the secrets, and locks their memory
+/// when it first allocates a secret.
 package final class GuardedPool: Sendable {
-    /// The pool that all secrets of the process use.
+    /// The pool for all secrets of the process.
     package static let shared: GuardedPool = {
         let pool = GuardedPool()
         var handlers = tokenkeep_fork_handlers(
@@ -43,13 +43,13 @@ package final class GuardedPool: Sendable {
 
     /// Allocates `count` zeroed bytes.
     ///
-    /// - Throws: ``Status/io`` if the kernel gives no more memory.
+    /// - Throws: ``Status/io`` if the kernel provides no more memory.
     package func allocate(_ count: Int) throws(TokenKeepError) -> GuardedCell {
         try Sodium.start()
         guard count >= 0, count <= Int.max / 4 else { throw SecretBytes.exhausted(count) }
         let (region, cell) = try takeCell(for: count)
         guard let start = cell.baseAddress else { throw SecretBytes.exhausted(count) }
-        // Put the secret at the end of its cell: a write past the end of a large secret then soon meets the guard page.
+        // A secret at the end of its cell: a write past the end of a large secret soon meets the guard page.
         let offset = (cell.count - CellCanary.count - count) & ~(CellCanary.count - 1)
         let allocated = GuardedCell(address: start + offset, count: count, region: region)
         GuardedPool.canary.write(around: allocated)
@@ -65,9 +65,9 @@ package final class GuardedPool: Sendable {
 
     /// Whether all regions of the pool are locked into memory, so that no secret is swapped out.
     ///
-    /// A pool without regions maps a first region.
+    /// Maps a region if the pool has none yet.
     ///
-    /// - Throws: ``Status/io`` if the kernel gives no memory.
+    /// - Throws: ``Status/io`` if the kernel provides no memory.
     package func isLocked() throws(TokenKeepError) -> Bool {
         free(try allocate(1))
         return state.withLock { $0.unlockedCount == 0 }
@@ -78,7 +78,8 @@ package final class GuardedPool: Sendable {
 
     private func takeCell(for count: Int) throws(TokenKeepError) -> PoolState.Cell {
         let sizeClass = SizeClass(for: count)
-        // Map the region outside the lock, because it takes long to lock the many pages of a large secret into memory.
+        // Map the region before taking the pool's lock, because locking the pages of a large secret into memory takes
+        // long.
         let ownPages = sizeClass == .ownPages ? GuardedRegion(of: sizeClass, for: count) : nil
         let taken = state.withLock { state -> PoolState.Cell? in
             if let ownPages { state.add(ownPages) }

@@ -1,5 +1,4 @@
-/// A range of guarded memory, divided into cells of one size for one secret each. The pool's lock protects all
-/// variables.
+/// A range of guarded memory, divided into equal cells for one secret each. The pool's lock protects all variables.
 final class GuardedRegion: @unchecked Sendable {
     let sizeClass: SizeClass
     let pages: GuardedPages
@@ -14,7 +13,7 @@ final class GuardedRegion: @unchecked Sendable {
     /// The indices of the free memory cells. The cell that was freed last is used first.
     private var freeCells: [UInt16]
 
-    /// Maps a memory region and locks the region into memory; nil if the kernel gives no memory.
+    /// Maps a memory region and locks the region into memory; nil if the kernel provides no memory.
     ///
     /// - Parameter count: the length of the secret, if the region is for a single secret.
     init?(of sizeClass: SizeClass, for count: Int) {

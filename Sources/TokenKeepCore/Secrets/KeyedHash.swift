@@ -18,9 +18,9 @@ public enum KeyedHash {
     }
 }
 
-/// A sequence of byte strings, each written after its length. Different sequences never give the same bytes.
+/// A sequence of byte strings, each preceded by its length. Different sequences always give different bytes.
 public struct LengthPrefixedBytes: Sendable {
-    /// The bytes of all parts of the sequence, each after its length.
+    /// The bytes of the whole sequence: each part, preceded by its length.
     public private(set) var bytes: [UInt8] = []
 
     /// Makes a sequence without parts.

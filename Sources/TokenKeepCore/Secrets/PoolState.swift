@@ -1,4 +1,4 @@
-/// The memory regions of a pool for secrets, which the pool's lock protects.
+/// The memory regions of a ``GuardedPool``. The pool's lock protects them.
 struct PoolState: Sendable {
     typealias Cell = (region: GuardedRegion, bytes: UnsafeMutableRawBufferPointer)
 
@@ -9,7 +9,7 @@ struct PoolState: Sendable {
     private(set) var regionCount = 0
     /// The number of memory regions that are not locked into memory.
     private(set) var unlockedCount = 0
-    /// True in a child of fork() until it has locked its regions into memory, because the locks are not inherited.
+    /// True in a child of fork() until the child has locked its regions, because a child does not inherit memory locks.
     var mustLockAgain = false
 
     /// Adds a new memory region to the pool.
@@ -19,7 +19,7 @@ struct PoolState: Sendable {
         if !region.isLocked { unlockedCount += 1 }
     }
 
-    /// Takes a free memory cell of this size, and returns it with its memory region; nil if no cell is free.
+    /// Marks a free cell of this size as used, and returns the cell with its region; nil if no cell is free.
     mutating func takeCell(of sizeClass: SizeClass) -> Cell? {
         if mustLockAgain { lockAgain() }
         let index = sizeClass.rawValue
@@ -34,7 +34,7 @@ struct PoolState: Sendable {
 
     /// Frees a memory cell.
     ///
-    /// - Returns: the region, if it has no used cell left and is not kept for reuse: the caller unmaps it. Otherwise nil.
+    /// - Returns: the region, which the caller must unmap, if it is now empty and not kept for reuse; otherwise nil.
     mutating func returnCell(at address: UnsafeMutableRawPointer, of region: GuardedRegion) -> GuardedRegion? {
         let index = region.sizeClass.rawValue
         if region.isFull { lists[index].becameAvailable(region) }

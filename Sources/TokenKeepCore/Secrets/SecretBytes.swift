@@ -24,17 +24,17 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
     ) throws(TokenKeepError) {
         self.cell = try GuardedPool.shared.allocate(count)
         self.count = count
-        // All stored properties are set here, so that Swift calls deinit, which wipes the memory, if `initialize`
-        // throws.
+        // All stored properties are set before `initialize` runs. If `initialize` throws, Swift therefore calls deinit,
+        // which wipes the memory.
         try initialize(cell.bytes)
     }
 
-    /// Makes a secret whose length is known only after it was written.
+    /// Makes a secret whose length is known only after its bytes were written.
     ///
     /// The secret occupies `capacity` bytes of memory, even if it is shorter.
     ///
     /// - Parameters:
-    ///   - capacity: the longest secret, in bytes.
+    ///   - capacity: the maximum length of the secret, in bytes.
     ///   - initialize: writes the secret into zeroed bytes and returns its length.
     /// - Throws: ``Status/io`` if guarded memory is exhausted, and the errors of `initialize`.
     package init(
@@ -96,10 +96,10 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
         return try body(UnsafeRawBufferPointer(start: unsafeAddress, count: count))
     }
 
-    /// The address of the bytes, which a zero byte follows. Valid while this object exists.
+    /// The address of the bytes, which are followed by a zero byte. Valid while this object exists.
     public var unsafeAddress: UnsafeRawPointer { UnsafeRawPointer(cell.address) }
 
-    /// Copies the first `count` bytes into guarded memory of their own.
+    /// Copies the first `count` bytes into a new secret.
     ///
     /// - Throws: ``Status/io`` if guarded memory is exhausted.
     package func prefix(_ count: Int) throws(TokenKeepError) -> SecretBytes {

@@ -1,12 +1,11 @@
-/// The size of a cell (the memory for one secret). Each size has room for four times the bytes of the next smaller
-/// size.
+/// The size of a cell (the memory for one secret). Each size holds four times as many bytes as the size before it.
 enum SizeClass: Int, CaseIterable, Sendable {
     case bytes64
     case bytes256
     case bytes1024
     case bytes4096
     case bytes16384
-    /// A memory region for a single large secret, as large as the secret needs.
+    /// A memory region of its own for one large secret, as large as the secret needs.
     case ownPages
 
     /// Chooses the smallest size for a secret of `count` bytes.
@@ -25,13 +24,13 @@ enum SizeClass: Int, CaseIterable, Sendable {
     /// The number of bytes for a secret and the check bytes (canary) on each side; nil for ``ownPages``.
     var cellSize: Int? { self == .ownPages ? nil : SizeClass.cellSize(for: 64 << (2 * rawValue)) }
 
-    /// The number of bytes to map for a region of cells of this size.
+    /// The number of bytes to map for a region with cells of this size.
     ///
-    /// A larger region takes longer to map: the kernel zeroes each page that it locks into memory, in about 1 µs.
-    /// Smaller regions need more mappings, of which the kernel allows a process 65 530. Each region uses two mappings,
-    /// so that a process has room for 100 000 secrets of up to 16 KiB.
+    /// A larger region takes longer to map, because the kernel zeroes each page that it locks into memory (about 1 µs
+    /// each). Smaller regions need more mappings, and the kernel allows a process 65 530. Each region uses two
+    /// mappings, so a process has room for 100 000 secrets of up to 16 KiB.
     ///
-    /// - Parameter count: the secret's length in bytes. The length matters for ``ownPages`` only.
+    /// - Parameter count: the secret's length in bytes, which only ``ownPages`` uses.
     func regionSize(for count: Int) -> Int {
         switch self {
         case .bytes64, .bytes256, .bytes1024: 16384

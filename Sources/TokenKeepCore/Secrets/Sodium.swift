@@ -4,7 +4,7 @@ import CSodium
 public enum Sodium {
     private static let started = sodium_init() >= 0
 
-    /// Starts libsodium. Safe from any thread; may be called repeatedly.
+    /// Starts libsodium. Any thread may call this function, any number of times.
     ///
     /// - Throws: ``Status/internal`` if libsodium has no source of randomness.
     public static func start() throws(TokenKeepError) {
