@@ -38,7 +38,7 @@ public struct Deadline: Sendable, Comparable {
         return deadline
     }
 
-    /// The earlier of two deadlines, with this deadline's cancellation; with the other's if this deadline has none.
+    /// The earlier of two deadlines, with this deadline's cancellation if it has one.
     public func noLater(than other: Deadline) -> Deadline {
         guard other < self else { return self }
         guard let cancellation else { return other }

@@ -2,7 +2,7 @@ import Glibc
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The state of the machine's clocks at a moment. Two states show whether the wall clock was set back between them.
+/// The state of the machine's clocks at one time. Two states show whether the wall clock was set back between them.
 package struct ClockMark: Sendable, Equatable {
     /// A hash of the boot id, which changes at each start of the machine; 16 bytes.
     package let boot: [UInt8]
@@ -10,31 +10,34 @@ package struct ClockMark: Sendable, Equatable {
     package let offset: Int64
 
     package static let bootLength = 16
-    /// NTP often moves the wall clock by small steps, which do not count as setting the clock back.
+    /// The tolerated step back, in milliseconds. NTP often makes such steps, so they do not count as setting the clock
+    /// back.
     private static let toleratedMilliseconds: Int64 = 1000
 
-    /// Makes a state of the clocks. `boot` must have 16 bytes.
+    /// Makes a state of the clocks.
+    ///
+    /// - Parameter boot: the hash of the boot id, 16 bytes.
     package init(boot: [UInt8], offset: Int64) {
         self.boot = boot
         self.offset = offset
     }
 
-    /// The present state of the machine's clocks.
+    /// The current state of the machine's clocks.
     package static var now: ClockMark {
         ClockMark(boot: start, offset: milliseconds(CLOCK_REALTIME) - milliseconds(CLOCK_BOOTTIME))
     }
 
-    /// The relation of two moments: whether the wall clock was set back between them.
+    /// The result of comparing two states of the clocks.
     package enum Order: Sendable {
-        /// Of the two moments compared, the later one has the later time by the wall clock, too.
+        /// The wall clock was not set back: the later state also has the later wall-clock time.
         case kept
-        /// The machine was restarted between the two moments, so the times cannot be compared.
+        /// The machine was restarted between the two states, so their times cannot be compared.
         case unknown
-        /// The wall clock was set back between the two moments.
+        /// The wall clock was set back between the two states.
         case setBack
     }
 
-    /// Whether the wall clock was set back between this state of the clocks and a later state.
+    /// Compares this state of the clocks with a later state: was the wall clock set back between them?
     package func order(until later: ClockMark) -> Order {
         guard boot == later.boot else { return .unknown }
         let (least, isOver) = offset.subtractingReportingOverflow(ClockMark.toleratedMilliseconds)
@@ -43,7 +46,8 @@ package struct ClockMark: Sendable, Equatable {
 
     /// A hash of `/proc/sys/kernel/random/boot_id` (random(4)).
     ///
-    /// If the file cannot be read, the hash is random, so that clocks are never compared between processes.
+    /// If the file cannot be read, the hash is random, so that states of two processes always compare as
+    /// ``Order/unknown``.
     private static let start: [UInt8] = {
         var text = [UInt8](repeating: 0, count: 36)
         let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)

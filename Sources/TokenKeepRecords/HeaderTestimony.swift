@@ -3,32 +3,32 @@ import TokenKeepKeys
 
 /// Checks that a vault's header (the file of encrypted keys) belongs to the vault's records.
 ///
-/// Another person may have replaced the header by a forged or older header. The records are encrypted under the keys of
-/// the genuine header. Therefore a header is refused in each of these cases (docs/format.md, "Records testify"):
+/// An attacker may have replaced the header by a forged or older header, but the records are encrypted under the keys
+/// of the genuine header. A header is therefore refused in each of these cases (docs/format.md, "Records testify"):
 ///
 /// - The state of a record is authentic, but the header lacks the key of the record's level, or the header's key does
 ///   not open the record's metadata.
-/// - At least three records are of another vault or era, or have a state that does not open, and such records outnumber
-///   all other records.
+/// - At least three records belong to another vault or era, or have a state that does not open, and these records
+///   outnumber all other records.
 enum HeaderTestimony {
     private static let sample = 16
     /// The minimum number of records under other keys for which a header is refused. Fewer such records count as
     /// damaged.
     private static let leastStrangers = 3
-    /// The number of records from which the sample is drawn at random, unless it has too few with a level. A vault may have
-    /// many records.
+    /// The number of file names from which the sample is drawn first. The other names are read only if these have too
+    /// few records with a level, because a vault may have many records.
     private static let usualNames = 2048
 
-    /// The records that were heard.
+    /// The counts of the records checked so far. The state of `own` records opens, and that of `strangers` does not.
     private struct Heard {
         var own = 0
         var strangers = 0
         var isEnough: Bool { own + strangers == HeaderTestimony.sample }
     }
 
-    /// Checks the vault's header by a random sample of its records with a level.
+    /// Checks the vault's header against a random sample of the records that have a level.
     ///
-    /// A tombstone proves nothing: whoever has the keyfile can make one.
+    /// Tombstones, which have no level, prove nothing, because anyone with the keyfile can make them.
     ///
     /// - Throws: ``Status/corrupt`` if the records show that the header is forged or older.
     static func check(_ vault: OpenVault) throws(TokenKeepError) {
@@ -68,15 +68,15 @@ enum HeaderTestimony {
                 + "move it away")
     }
 
-    /// Whether the header has the keys of a record. The caller must have checked that the record's state is authentic.
+    /// Whether the header has the keys of a record, whose state the caller has already found to be authentic.
     private static func fits(_ file: RecordFile, _ keys: KeyRing) -> Bool {
         guard let level = file.prefix.level else { return true }
-        // If the password was recovered without the device's keys, the header lacks the key of such a record for good.
+        // After a recovery of the password without the device, the header lacks the keys of such records permanently.
         let mayBeLost = level.needsDevice && keys.header.device != nil
         guard mayBeLost || keys.header.names(file.prefix.classKeyID, .level(level)) else { return false }
         do throws(FormatFault) {
-            // Only the decryption counts: a malformed field in authentic metadata means a damaged record, not a wrong
-            // header.
+            // Only the decryption is checked. A malformed field in authentic metadata means a damaged record, not a
+            // wrong header.
             _ = try file.openMetadataBox()
             return true
         } catch {

@@ -7,27 +7,28 @@ package enum JournalEntry: Sendable {
     case none
     /// The item's record is readable.
     case record(JournalRecord)
-    /// The record cannot be read, for this reason.
+    /// The record exists but cannot be read, because of this error.
     case unreadable(TokenKeepError)
 }
 
 /// An item's record: the item's value, if any, and the changes that are pending for modules.
 package struct JournalRecord: Sendable {
-    /// Whether the record has a value of the item, readable or locked; false if the item was cleared.
+    /// Whether the record has a value of the item, even a locked value; false if the item was cleared.
     package let holdsValue: Bool
-    /// The writes and removals that modules missed.
+    /// The writes and removals that modules have missed.
     package var pending: [PendingWrite]
     /// The item's details; nil if the item was cleared, or if the keys of the details are locked.
     package var details: ItemDetails?
-    /// The item's name; nil if the record does not contain it.
+    /// The item's name; nil if the record does not contain a name.
     package var name: ItemName?
-    /// The error to throw if the item's details are needed but their keys are locked; nil if the details are readable.
+    /// The error to throw when the item's details are needed but their keys are locked; nil if the details are
+    /// readable.
     package var locked: TokenKeepError?
     /// The error that reports forged pending writes, which are ignored; nil if there are none.
     package let forgery: TokenKeepError?
     private let openItem: @Sendable () throws(TokenKeepError) -> TokenItem?
 
-    /// Makes the description of a record that was read.
+    /// Makes the description of a record.
     ///
     /// - Parameter item: opens the item with its secret; returns nil if the item was cleared.
     package init(
@@ -44,7 +45,7 @@ package struct JournalRecord: Sendable {
         self.openItem = item
     }
 
-    /// Whether the record has neither a value nor pending changes, and therefore only names sealed copies.
+    /// Whether the record has neither a value nor pending changes. Such a record only lists sealed copies.
     var isEmpty: Bool { !holdsValue && pending.isEmpty }
 
     /// The item's details; nil if the item was cleared.
@@ -61,9 +62,10 @@ package struct JournalRecord: Sendable {
     ///   damaged.
     package func item() throws(TokenKeepError) -> TokenItem? { try openItem() }
 
-    /// The record's pending changes, in which ``PendingWrite/inFlight`` of each write also has the present value.
+    /// The record's pending changes, with the fingerprint of the current value added to ``PendingWrite/inFlight`` of
+    /// each write.
     ///
-    /// A process may have sent the present value to the module, and been killed before it noted the value.
+    /// A process may have sent the current value to the module, and may have been killed before it noted that.
     package func pendingBeforeChange(_ keys: JournalKeys) -> [PendingWrite] {
         guard pending.contains(where: { $0.kind == .write }), let item = (try? openItem()) ?? nil else {
             return pending
@@ -77,14 +79,13 @@ package struct JournalRecord: Sendable {
 package enum JournalChange: Sendable {
     /// Leaves the item's record unchanged.
     case keep
-    /// Gives the record this value and these pending changes. A change with neither a value nor pending changes removes
-    /// the record.
+    /// Writes a record with this value and these pending changes; removes the record if there are neither.
     case parts(value: TokenItem?, pending: [PendingWrite])
 
     /// Removes the record.
     package static let remove = JournalChange.parts(value: nil, pending: [])
 
-    /// Records that the item was cleared, with the pending removals; without pending removals, removes the record.
+    /// Writes a record of a cleared item with the pending removals; removes the record if there are none.
     package static func cleared(pending: [PendingWrite]) -> JournalChange { .parts(value: nil, pending: pending) }
 
     /// Whether the record has a value after this change.

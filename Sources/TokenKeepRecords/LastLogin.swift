@@ -1,22 +1,22 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The outcome of the last login that reached the vault: its file `login` (docs/format.md, section 1).
+/// The result of the last login that used the vault, stored in the vault's file `login` (docs/format.md, section 1).
 ///
-/// The outcome is used only for hints to the user. A file that cannot be read counts as missing.
+/// Only hints to the user depend on the result. An unreadable file counts as missing.
 package struct LastLogin: Sendable, Equatable {
     package enum Outcome: String, Sendable {
         /// The login's password opened the vault, or the vault's password was changed with the login's password.
         case unlocked
         /// The login's password does not open the vault.
         case wrongPassword = "wrong-password"
-        /// A login has begun to derive the key of its password, and was ended before it had the key.
+        /// The login was ended before the key of its password had been derived.
         case tooSlow = "too-slow"
         /// The login session began without a password, for example by fingerprint, by security key or automatically.
         case noPassword = "no-password"
         /// The vault's files or the kernel's keyring could not be used.
         case unreachable
-        /// The login's password was changed, but the vault's password was not.
+        /// The login's password was changed, but the vault's password could not be changed with it.
         case notFollowed = "not-followed"
     }
 
@@ -34,7 +34,7 @@ package struct LastLogin: Sendable, Equatable {
     private static let file = "login"
     private static let maximumLength = 128
 
-    /// Whether a service's name can stand in the file: 1 to 64 letters, digits and `._+@-` of ASCII.
+    /// Whether the file can contain this service name: 1 to 64 ASCII letters, digits and characters of `._+@-`.
     private static func isName(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count)
             && text.utf8.allSatisfy { byte in
@@ -65,7 +65,7 @@ package struct LastLogin: Sendable, Equatable {
         return LastLogin(bytes)
     }
 
-    /// Writes the file. A failure is ignored. A present file that is too long or not regular is not replaced.
+    /// Writes the file, and ignores a failure. A file that is too long or not regular is not replaced.
     package func write(_ records: Records) {
         guard let directory = LastLogin.directory(records) else { return }
         do throws(TokenKeepError) {
@@ -76,7 +76,7 @@ package struct LastLogin: Sendable, Equatable {
         } catch {}
     }
 
-    /// Removes the file after a change of the vault's password by hand, because the login's password may now differ.
+    /// Removes the file after the user changed the vault's password, because the login's password may now differ.
     package static func remove(_ records: Records) {
         guard let directory = directory(records) else { return }
         try? VaultFiles.remove(file, in: directory.descriptor)

@@ -1,7 +1,7 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// A change of an item that a module on one machine missed.
+/// A write or removal of an item that a module on one machine missed.
 package struct PendingWrite: Sendable, Equatable {
     /// The kind of change that the module missed: a write or a removal.
     package enum Kind: UInt8, Sendable {
@@ -13,7 +13,7 @@ package struct PendingWrite: Sendable, Equatable {
 
     /// The module's name.
     package var module: String
-    /// The hash of the id of the machine on which the module is, 16 bytes.
+    /// The hash (16 bytes) of the id of the machine that the module is on.
     package var machine: [UInt8]
     /// Whether the module must save or remove the item.
     package var kind: Kind
@@ -21,9 +21,9 @@ package struct PendingWrite: Sendable, Equatable {
     package var since: UnixTime
     /// The state of the machine's clocks when the item was changed.
     package var clocks: ClockMark
-    /// The keyed fingerprint (16 bytes) of the value that the module last held, as far as known; nil for none.
+    /// The keyed fingerprint (16 bytes) of the value that the module was last known to hold; nil if none is known.
     package var base: [UInt8]?
-    /// The keyed fingerprints (16 bytes each) of values that were sent and that the module has not confirmed.
+    /// The keyed fingerprints (16 bytes each) of values that were sent to the module and not confirmed.
     package var inFlight: [[UInt8]]
 
     /// Makes a pending write or removal with these values.
@@ -42,10 +42,10 @@ package struct PendingWrite: Sendable, Equatable {
 
     private static let maximumInFlight = 16
 
-    /// Whether ``inFlight`` (values that were sent to the module) has room for another fingerprint.
+    /// Whether ``inFlight`` has room for another fingerprint.
     package var hasRoomInFlight: Bool { inFlight.count < PendingWrite.maximumInFlight }
 
-    /// A copy with the fingerprint of one more value in ``inFlight``: the value is about to be sent to the module.
+    /// A copy with another fingerprint in ``inFlight``, because its value is about to be sent to the module.
     package func sending(_ fingerprint: [UInt8]) -> PendingWrite {
         guard !inFlight.contains(fingerprint) else { return self }
         var copy = self
@@ -53,9 +53,9 @@ package struct PendingWrite: Sendable, Equatable {
         return copy
     }
 
-    /// A copy of this pending change whose time is the present time.
+    /// A copy of this pending change with the current time.
     ///
-    /// Values that other programs wrote until now then count as older than the change.
+    /// Values that other programs have written before then count as older than the change.
     package var renewed: PendingWrite { renewed(at: .now, .now) }
 
     /// A copy of this pending change with another time.
@@ -66,7 +66,7 @@ package struct PendingWrite: Sendable, Equatable {
         return copy
     }
 
-    /// A copy that removes the item from the module, instead of saving the item there.
+    /// A copy that removes the item from the module, instead of writing the item.
     package var ofRemoval: PendingWrite {
         var copy = self
         copy.kind = .remove

@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// A record file, split into its unencrypted first part (prefix) and its encrypted parts.
+/// A record file, split into its unencrypted prefix and its encrypted parts.
 ///
 /// Each part is decrypted only on request.
 final class RecordFile: Sendable {
@@ -13,7 +13,7 @@ final class RecordFile: Sendable {
     /// Splits a file into its unencrypted prefix and its encrypted parts.
     ///
     /// - Parameters:
-    ///   - name: the 16 bytes that the file's name stands for. The record must contain the same bytes.
+    ///   - name: the 16 bytes that the file's name encodes. The record must contain the same bytes.
     ///   - item: the item's name, from which the caller computed `name`; nil if unknown.
     init(_ bytes: [UInt8], name: [UInt8], of item: ItemName? = nil, keys: KeyRing) throws(FormatFault) {
         prefix = try bytes.lent { file throws(FormatFault) in
@@ -33,11 +33,12 @@ final class RecordFile: Sendable {
         self.item = item
     }
 
-    /// Whether the record has a value of the item. False for a tombstone, which says that the item was cleared.
+    /// Whether the record has a value of the item. False for a tombstone, the record of a cleared item.
     var holdsValue: Bool { prefix.level != nil }
 
-    /// Decrypts the record's state. The decryption also proves that the record's state, metadata and secret belong
-    /// together. Pending writes that the vault did not make are left out.
+    /// Decrypts the record's state, without pending writes that the vault did not make.
+    ///
+    /// The decryption also proves that the record's state, metadata and secret belong together.
     func openState() throws(FormatFault) -> StateFields {
         let plaintext = try bytes.lent { file throws(FormatFault) in
             let stateEnd = RecordPrefix.length + prefix.stateLength
@@ -54,13 +55,13 @@ final class RecordFile: Sendable {
         return try checkWrites(of: state)
     }
 
-    /// The bytes of the record with another state. Value and metadata stay encrypted.
+    /// The bytes of a record with this state and the encrypted metadata and secret of this record.
     func replacing(_ state: StateFields) throws(FormatFault) -> [UInt8] {
         let boxes = Array(bytes.suffix(prefix.metadataLength + prefix.secretLength))
         return try RecordWriter.joining(prefix, state, boxes: boxes, keys: keys)
     }
 
-    /// Decrypts the metadata. Throws if the record only says that the item was cleared.
+    /// Decrypts the metadata. Throws if the record is a tombstone.
     func openMetadata() throws(FormatFault) -> MetadataFields {
         guard let level = prefix.level else { throw .malformed("a tombstone has no metadata") }
         guard
@@ -90,10 +91,10 @@ final class RecordFile: Sendable {
         }
     }
 
-    /// Decrypts the metadata and the secret. Throws if the record only says that the item was cleared.
+    /// Decrypts the metadata and the secret. Throws if the record is a tombstone.
     ///
-    /// - Parameter presence: the keys for items that need the password at each use; nil if the user was not asked for
-    ///   the password.
+    /// - Parameter presence: the keys for items that require the password at each use; nil if the user has not entered
+    ///   it.
     func openItem(_ presence: PresenceGrant?) throws(FormatFault) -> TokenItem {
         let details = try openMetadata().details
         let secret = try openSecret(presence)
@@ -103,7 +104,7 @@ final class RecordFile: Sendable {
         return TokenItem(details: details, secret: secret)
     }
 
-    /// Decrypts the secret into guarded memory. Throws if the record only says that the item was cleared.
+    /// Decrypts the secret into guarded memory. Throws if the record is a tombstone.
     private func openSecret(_ presence: PresenceGrant?) throws(FormatFault) -> SecretBytes {
         let data = bytes.withUnsafeBytes { file in
             RecordPrefix.secretAdditionalData(
@@ -117,7 +118,7 @@ final class RecordFile: Sendable {
         }
     }
 
-    /// The encrypted metadata and secret.
+    /// The range of the encrypted metadata and secret in the file.
     var boxesRange: Range<Int> { RecordPrefix.length + prefix.stateLength..<bytes.count }
 
     private var metadataRange: Range<Int> {
@@ -125,14 +126,14 @@ final class RecordFile: Sendable {
         return start..<start + prefix.metadataLength
     }
 
-    /// Describes the record: its item, and its pending changes, which are readable even if the vault is locked.
+    /// Describes the record: its item, if the keys are open, and its pending changes, which are always readable.
     func journalRecord(
         _ state: StateFields, _ presence: PresenceGrant? = nil
     ) throws(FormatFault) -> JournalRecord {
         try recordWithMetadata(state, presence).record
     }
 
-    /// The record, with the metadata of its value; without metadata for a tombstone or if the vault is locked.
+    /// The record's description with the metadata; the metadata is nil for a tombstone or if the vault is locked.
     func recordWithMetadata(
         _ state: StateFields, _ presence: PresenceGrant?
     ) throws(FormatFault) -> (record: JournalRecord, metadata: MetadataFields?) {
@@ -152,7 +153,8 @@ final class RecordFile: Sendable {
             forgery: state.writes == .forged ? WritesMAC.forgery(in: shown) : nil
         ) { () throws(TokenKeepError) in
             guard self.holdsValue else { return nil }
-            // An unlock since then must not give the value to a module whose pending write nobody could check.
+            // The vault may be unlocked by now, but the pending write was not checked, so its module must not get the
+            // value.
             if let unchecked { throw unchecked }
             do throws(FormatFault) {
                 return try self.openItem(presence)

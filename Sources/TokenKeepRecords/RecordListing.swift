@@ -2,7 +2,8 @@ package import TokenKeepCore
 package import TokenKeepKeys
 
 extension Records {
-    /// The items of all namespaces in the vault, including items with pending writes, and the number of locked items.
+    /// Lists the items of all namespaces in the vault, including items with pending writes, and counts the locked
+    /// items.
     package func everyItem(
         _ call: CallContext
     ) throws(TokenKeepError) -> (items: [ItemDetails], lockedCount: Int, problems: [TokenKeepError]) {
@@ -15,20 +16,20 @@ extension Records {
         return (listing.items, locked, listing.problems)
     }
 
-    /// Lists every item of the vault without its secret. The errors of unreadable items are in the listing.
+    /// Lists every item of the vault, without secrets. The listing contains the errors of unreadable items.
     ///
-    /// - Throws: ``Status/timedOut`` if the deadline passes before the end, ``Status/cancelled`` if the call is
+    /// - Throws: ``Status/timedOut`` if the deadline passes before the end; ``Status/cancelled`` if the call is
     ///   cancelled.
     func allItems(_ call: CallContext) throws(TokenKeepError) -> ItemListing {
         while true {
             guard let vault = try open() else { return ItemListing() }
             let listing = try allItems(of: vault, call)
-            // If the vault's keys were replaced during the reading, list again: the records' file names have changed.
+            // If the vault's keys were replaced meanwhile, list again, because the records now have other file names.
             guard try open()?.era.number != vault.era.number else { return listing }
         }
     }
 
-    /// Lists every item of an open vault, with the keys that are open in `vault`.
+    /// Lists every item of an open vault that the open keys of `vault` can read.
     package func allItems(of vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
         var vault = vault
         var listing = ItemListing()
@@ -54,7 +55,7 @@ extension Records {
         return listing.counting(unreadable)
     }
 
-    /// Calls `body` with the unencrypted prefix of each record. No key is needed. Unreadable prefixes are skipped.
+    /// Calls `body` with the unencrypted prefix of each record. Needs no key, and skips unreadable prefixes.
     package func forEachPrefix(
         in vault: OpenVault, _ body: (RecordPrefix) throws(TokenKeepError) -> Void
     ) throws(TokenKeepError) {
@@ -66,7 +67,7 @@ extension Records {
 }
 
 extension ItemListing {
-    /// A copy in which the first problem's message contains the number of unreadable records.
+    /// A copy in which the first error's message contains the number of unreadable records.
     fileprivate func counting(_ unreadable: Int) -> ItemListing {
         guard let problem, unreadable > 1 else { return self }
         let count = problem.status == .locked ? "\(unreadable) items" : "and \(unreadable - 1) more"
@@ -80,19 +81,20 @@ extension ItemListing {
 }
 
 extension Records {
-    /// Counts of a vault's records.
+    /// The numbers of a vault's records, by kind.
     package struct Census: Sendable {
-        /// Records with the value of an item.
+        /// The number of records with a value of an item.
         package fileprivate(set) var items = 0
-        /// Records whose item the vault sealed for other modules, and does not have itself.
+        /// The number of records without a value whose item the vault sealed for other modules.
         package fileprivate(set) var sealed = 0
-        /// Records that cannot be read, and those that were set aside.
+        /// The number of unreadable records, including those that were set aside.
         package fileprivate(set) var unreadable = 0
-        /// Files among the records with a name that no record has: no call reads them.
+        /// The number of files in the directory of records whose names are not those of records. No call reads such
+        /// files.
         package fileprivate(set) var misnamed = 0
     }
 
-    /// Counts the records of a vault. Needs no key but the keyfile's.
+    /// Counts the records of a vault. Needs no key except the keyfile.
     package func census(of vault: OpenVault) throws(TokenKeepError) -> Census {
         var vault = vault
         var census = Census(unreadable: try VaultFiles.countSetAside(in: vault.records))

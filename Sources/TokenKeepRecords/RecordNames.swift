@@ -3,17 +3,18 @@ import TokenKeepKeys
 
 /// The file names of records: 32 lower-case hexadecimal digits.
 enum RecordNames {
-    /// The names of all records in a directory, as 16 bytes each, unsorted.
+    /// The names of all records in a directory, unsorted, 16 bytes each.
     static func all(in records: OwnedDescriptor) throws(TokenKeepError) -> [[UInt8]] {
         try VaultFiles.names(in: records).compactMap { Hexadecimal.bytes($0, count: 16) }
     }
 
-    /// The number of files with a name that no record has, those that were set aside included; without temporary files.
+    /// The number of files whose names are not those of records, with files that were set aside, without temporary
+    /// files.
     static func countMisnamed(in records: OwnedDescriptor) throws(TokenKeepError) -> Int {
         try VaultFiles.names(in: records).count { Hexadecimal.bytes($0, count: 16) == nil && !$0.hasSuffix(".tmp") }
     }
 
-    /// The names of at most `count` records in a directory, as 16 bytes each.
+    /// The names of at most `count` records in a directory, 16 bytes each.
     static func first(_ count: Int, in records: OwnedDescriptor) throws(TokenKeepError) -> [[UInt8]] {
         var names: [[UInt8]] = []
         try VaultFiles.forEachName(in: records) { file in

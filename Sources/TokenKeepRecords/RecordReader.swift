@@ -10,12 +10,12 @@ struct RecordReader {
 
     /// Reads the record and opens the parts that `body` needs; nil if there is no record.
     ///
-    /// If the record names an unknown or locked key, the header and the record are read once more, because the vault's
-    /// keys may have changed. If all keys were replaced, the records have new file names: `vault` is then set to the
-    /// vault under its new keys, and the result is nil.
+    /// If the record needs an unknown or locked key, the header and the record are read again, because the vault's keys
+    /// may have changed. If all keys were replaced, the records have new file names: then `vault` is set to the vault
+    /// under its new keys, and the result is nil.
     ///
-    /// - Returns: the result of `body`, or the reason why the record cannot be read.
-    /// - Throws: the reason why the vault cannot be read.
+    /// - Returns: the result of `body`, or the fault that makes the record unreadable.
+    /// - Throws: the error that makes the vault or the file unreadable.
     func read<Value>(
         _ vault: inout OpenVault, _ body: (RecordFile, StateFields) throws(FormatFault) -> Value
     ) throws(TokenKeepError) -> Result<Value, FormatFault>? {
@@ -26,8 +26,7 @@ struct RecordReader {
         return isSameEra ? try attempt(vault, body) : nil
     }
 
-    /// Opens the vault again if a record may be unreadable because the vault's keys have changed; otherwise returns
-    /// nil.
+    /// Opens the vault again if changed keys may be the reason that a record is unreadable; otherwise returns nil.
     private func changedVault<Value>(
         after result: Result<Value, FormatFault>, _ vault: OpenVault
     ) throws(TokenKeepError) -> OpenVault? {
@@ -40,7 +39,7 @@ struct RecordReader {
         }
     }
 
-    /// The error to throw for a record that cannot be read.
+    /// The error that reports a record as unreadable because of `fault`.
     func error(_ fault: FormatFault) -> TokenKeepError { fault.error(in: "records/\(Hexadecimal.text(fileName))") }
 
     private func attempt<Value>(

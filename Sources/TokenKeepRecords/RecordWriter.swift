@@ -4,11 +4,11 @@ import TokenKeepKeys
 
 /// Encodes and encrypts records.
 enum RecordWriter {
-    /// Encrypts an item, and makes the bytes of its record.
+    /// Encrypts an item and returns the bytes of its record.
     ///
-    /// - Parameter presence: the keys for items that need the password at each use; nil if the user was not asked for
-    ///   the password.
-    /// - Throws: if a reader would refuse the record. A save that needs such a record must fail.
+    /// - Parameter presence: the keys for items that require the password at each use; nil if the user has not entered
+    ///   it.
+    /// - Throws: a fault if a reader would reject the record. A save of such a record must fail.
     static func value(
         _ metadata: MetadataFields, secret: SecretBytes, state: StateFields, keys: KeyRing,
         presence: PresenceGrant?
@@ -51,7 +51,7 @@ enum RecordWriter {
         }
     }
 
-    /// Makes the bytes of a record without a value (a tombstone), which says that the item was cleared.
+    /// The bytes of a tombstone, the record of a cleared item.
     static func tombstone(name: [UInt8], state: StateFields, keys: KeyRing) throws(FormatFault) -> [UInt8] {
         let prefix = RecordPrefix(
             kind: .value, level: nil, vaultID: keys.vaultID, name: name, flags: [], era: keys.era,
@@ -59,16 +59,16 @@ enum RecordWriter {
         return try joining(prefix, state, boxes: [], keys: keys)
     }
 
-    /// Wipes the bytes of a state, because a session's state may contain a token.
+    /// Wipes the bytes of a state, because the state of a session's record may contain a token.
     private static func wipe(_ bytes: inout [UInt8]) {
         bytes.withUnsafeMutableBytes { bytes in
             if let start = bytes.baseAddress { sodium_memzero(start, bytes.count) }
         }
     }
 
-    /// Encrypts a record's state, and joins the result to the record's other encrypted parts.
+    /// Encrypts a record's state, and joins it with the record's other encrypted parts.
     ///
-    /// - Parameter prefix: the record's prefix. The prefix gets the length of the new state.
+    /// - Parameter prefix: the record's prefix, whose length of the state is replaced.
     static func joining(
         _ prefix: RecordPrefix, _ state: StateFields, boxes: [UInt8], keys: KeyRing
     ) throws(FormatFault) -> [UInt8] {

@@ -3,15 +3,15 @@ package import TokenKeepKeys
 
 /// The encrypted records of a vault, one file for each item. The first write makes the vault.
 ///
-/// Safe from any thread. Readers take no lock: a record is replaced by one rename, so that a reader sees either the old
-/// or the new record.
+/// Any thread may use this object. Readers take no lock: a record is replaced by one rename, so a reader sees either
+/// the old or the new record.
 package final class Records: Sendable {
     package let opener: VaultOpener
-    /// The machine on which this process runs. The process applies only pending writes of this machine.
+    /// The machine on which this process runs. The process applies only this machine's pending writes.
     package let machine: MachineID
-    /// The last header (file of encrypted keys) that was found to belong to the records.
+    /// The bytes of the header (the file of encrypted keys) that was last found to belong to the records; nil before.
     private let testified = MutexGuarded<[UInt8]?>(nil)
-    /// Remembers that no change was pending, so that loads are answered quickly; nil if a change may be pending.
+    /// Records that nothing was pending, so that loads need not list a directory; nil if a change may be pending.
     let quiet = MutexGuarded<QuietVault?>(nil)
 
     /// The pending changes of the vault's records, and notes about other modules.
@@ -25,15 +25,15 @@ package final class Records: Sendable {
 
     /// Opens the vault; nil if there is no vault.
     ///
-    /// The header (file of encrypted keys) of a vault without a password is first checked against the records, because
-    /// anyone with the keyfile could have forged the header.
+    /// The header (the file of encrypted keys) of a vault without a password is checked against the records first,
+    /// because anyone with the keyfile could have forged the header.
     package func open() throws(TokenKeepError) -> OpenVault? {
         guard let vault = try opener.open() else { return nil }
         if !vault.keys.header.hasPassword { try testify(vault) }
         return vault
     }
 
-    /// Opens the vault for a caller who verifies its header with the password; nil if there is no vault.
+    /// Opens the vault for a caller who will verify its header with the password; nil if there is no vault.
     ///
     /// See ``VaultOpener/openToUnlock()``.
     package func openToUnlock() throws(TokenKeepError) -> OpenVault? {
@@ -42,9 +42,9 @@ package final class Records: Sendable {
         return vault
     }
 
-    /// Opens the vault, or creates a vault if there is none.
+    /// Opens the vault, or makes a vault if there is none.
     ///
-    /// An existing header (file of encrypted keys) is checked against the records before anything is written.
+    /// An existing header (the file of encrypted keys) is checked against the records before anything is written.
     package func openOrMake(_ call: CallContext) throws(TokenKeepError) -> OpenVault {
         if let vault = try opener.open(), try HeaderFiles.missing(in: vault.era).isEmpty {
             try testify(vault)
@@ -58,7 +58,7 @@ package final class Records: Sendable {
         return vault
     }
 
-    /// Opens a vault again. A header (file of encrypted keys) that has changed is checked against the records.
+    /// Opens a vault again. If its header (the file of encrypted keys) has changed, checks it against the records.
     func reopen(_ vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> OpenVault {
         if let present = try open(), present.headerFile == vault.headerFile { return present }
         return try openOrMake(call)
@@ -67,14 +67,14 @@ package final class Records: Sendable {
     /// Throws if the vault's header does not belong to the vault's records. See ``HeaderTestimony``.
     package func testify(_ vault: OpenVault) throws(TokenKeepError) {
         if testified.withLock({ $0 }) == vault.headerFile { return }
-        // A header that an unlock has verified need not be compared with the records.
+        // A header that an unlock has verified with the password needs no comparison with the records.
         if try !opener.isVerified(vault) { try HeaderTestimony.check(vault) }
         testified.withLock { $0 = vault.headerFile }
     }
 
-    /// Checks whether a vault can be made in the place where there is none. Changes nothing.
+    /// Checks whether a vault can be made at the configured path. Changes nothing.
     ///
-    /// - Throws: the error with which the first save would fail.
+    /// - Throws: the error that the first save would throw.
     package func checkMaking() throws(TokenKeepError) { try VaultDirectory.checkMaking(try opener.path()) }
 
     /// Whether there is a vault.
@@ -113,7 +113,7 @@ package final class Records: Sendable {
         return found ?? nil
     }
 
-    /// The item without its secret; nil if the item has no record or was cleared.
+    /// Reads the item without its secret; nil if the item has no record or was cleared.
     package func details(of name: ItemName) throws(TokenKeepError) -> ItemDetails? {
         let found: ItemDetails?? = try read(name) { file, _ throws(FormatFault) in
             file.holdsValue ? try file.openMetadata().details : nil
@@ -133,7 +133,8 @@ package final class Records: Sendable {
             case .success(let value): return value
             case .failure(let fault): throw reader.error(fault)
             case nil:
-                // If the vault's keys were replaced meanwhile, search again: the record has another file name.
+                // If the vault's keys were replaced meanwhile, search again, because the record now has another file
+                // name.
                 guard let present = try open() else { return nil }
                 guard present.era.number != era else { return nil }
                 vault = present
@@ -143,7 +144,7 @@ package final class Records: Sendable {
 
     /// Notifies the watchers of the vault that an item in another module may have changed.
     ///
-    /// If `name` is nil, any item may have changed. Does nothing without a vault.
+    /// If `name` is nil, the watchers are told that any item may have changed. Does nothing without a vault.
     package func announceChange(of name: ItemName? = nil) {
         let event = name.flatMap { try? open()?.keys.fileName(of: $0) }.map(ChangeEvent.changed) ?? .anything
         guard let path = try? opener.path(), let directory = try? VaultDirectory.open(path) else { return }

@@ -1,11 +1,11 @@
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// Functions for records that no key opens, so that the names of the records' items are unknown.
+/// Functions for records that no key opens, so that the names of their items are unknown.
 extension Records {
     /// Throws ``Status/corrupt`` if an unreadable record has pending writes or removals.
     ///
-    /// Such a record must not be removed: its item's name is unknown, so that a module would miss the removal.
+    /// Such a record must not be removed: its item's name is unknown, so a module would miss the removal.
     package func checkNothingPending(_ fileName: [UInt8], of vault: OpenVault) throws(TokenKeepError) {
         var vault = vault
         let reader = RecordReader(records: self, fileName: fileName)
@@ -17,9 +17,9 @@ extension Records {
             module: "vault", hint: "clear the item by its name first: tokenkeep clear")
     }
 
-    /// Renames an unreadable record, so that the vault no longer has it as a record.
+    /// Renames an unreadable record, so that the vault no longer counts it as a record.
     ///
-    /// Locks the whole vault: the item alone cannot be locked, because its ID is unknown.
+    /// Locks the whole vault, because the item's ID is unknown and the item alone cannot be locked.
     package func setAside(
         _ fileName: [UInt8], of vault: OpenVault, _ call: CallContext
     ) throws(TokenKeepError) {

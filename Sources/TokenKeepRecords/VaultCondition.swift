@@ -7,7 +7,7 @@ struct VaultCondition {
 
     /// Describes the vault's condition.
     ///
-    /// - Throws: the reason why the vault cannot be used.
+    /// - Throws: the error that makes the vault unusable.
     func remarks() throws(TokenKeepError) -> [String] {
         records.opener.residentKeys.removal.dropKeysOfLostVaults()
         guard let vault = try records.open() else {
@@ -33,7 +33,7 @@ struct VaultCondition {
         return ["\(bound), but \(fault.reason): items of its levels stay locked (tokenkeep device show)"]
     }
 
-    /// Describes whether the vault has a password and is locked.
+    /// Describes whether the vault has a password, whether the vault is locked, and the vault's device and old keys.
     private func lockRemarks(_ keys: KeyRing) -> [String] {
         var remarks: [String] = []
         if keys.header.hasPassword {

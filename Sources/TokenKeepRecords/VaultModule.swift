@@ -3,11 +3,11 @@ import TokenKeepKeys
 
 /// The module `vault`, which keeps items in the vault's encrypted records.
 ///
-/// A record with pending writes counts as an item of the module. The record of a cleared item does not count.
+/// A record with pending writes counts as an item of the module. The record of a cleared item does not.
 public final class VaultModule: BasicModule {
     /// The module's name, `vault`.
     public let name = "vault"
-    /// True: the module's items are the vault's records.
+    /// True: the vault's records are the module's items.
     public let holdsRecords = true
     private let records: Records
 
@@ -24,7 +24,7 @@ public final class VaultModule: BasicModule {
         throw TokenKeepError(.notFound, "no item \(name)", module: self.name)
     }
 
-    /// Saves an item in its record, and returns its version.
+    /// Saves an item in its record, and returns the item's version.
     public func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         do throws(TokenKeepError) {
             var item = try records.begin(request.name, call)
@@ -75,7 +75,7 @@ public final class VaultModule: BasicModule {
         return try item.clear()
     }
 
-    /// Whether a clear may succeed although the vault cannot be written, because the vault has no such item.
+    /// Whether a clear may succeed although the vault cannot be written, because the vault has no record of the item.
     private func hasNothing(_ name: ItemName, _ error: TokenKeepError, _ call: CallContext) -> Bool {
         guard error.status == .io || error.status == .denied else { return false }
         do throws(TokenKeepError) {
@@ -95,7 +95,7 @@ public final class VaultModule: BasicModule {
         return listing
     }
 
-    /// The protection that the vault gives an item now; nil if the vault cannot be read.
+    /// The protection that the vault currently gives an item; nil if the vault cannot be read.
     public func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? {
         guard let vault = try? records.open() as OpenVault?? else { return nil }
         return VaultProtection(vault, records.opener.residentKeys).protection(of: level, flags)
@@ -113,13 +113,13 @@ public final class VaultModule: BasicModule {
 }
 
 extension ItemTransaction {
-    /// Clears the item's record. If a write to a module is pending, a removal from the module becomes pending instead.
+    /// Clears the item's record. A pending write to a module becomes a pending removal.
     ///
     /// - Returns: whether the item existed.
     package mutating func clear() throws(TokenKeepError) -> Bool {
         let (change, wasThere): (JournalChange, Bool) =
             switch entry {
-            // Make the removal durable even if the record is missing: an earlier removal may have been interrupted.
+            // Remove even a missing record, because an earlier removal may not have become durable.
             case .none: (.remove, false)
             case .unreadable: (.remove, true)
             case .record(let record) where !record.holdsValue: (.cleared(pending: record.pending), false)
@@ -138,7 +138,7 @@ extension JournalEntry {
         return record
     }
 
-    /// The reason why the record cannot be read; nil if the record is readable or missing.
+    /// The error that makes the record unreadable; nil if the record is readable or missing.
     package var problem: TokenKeepError? {
         guard case .unreadable(let error) = self else { return nil }
         return error

@@ -3,22 +3,23 @@ import TokenKeepKeys
 
 /// An unreadable file of the vault, encrypted as a whole when all keys of the vault are replaced.
 ///
-/// No key of the vault opens the file, so that its content cannot be re-encrypted under the new keys. See
-/// docs/format.md, "Carried over".
+/// No key of the vault opens the file, so its content cannot be re-encrypted under the new keys. See docs/format.md,
+/// "Carried over".
 struct CarriedFile {
     /// The item's name; nil if the name could not be read.
     let name: ItemName?
     let bytes: [UInt8]
 
-    /// The maximum length in bytes of an unreadable file that is encrypted as a whole. Leaves room for the item's name.
+    /// The maximum length of an unreadable file that can be encrypted as a whole, in bytes. Leaves room for the item's
+    /// name.
     static let maximumLength = RecordPrefix.maximumCarriedBox - AuthenticatedBox.overhead - 1024
 
-    /// Prepares an unreadable file, which no key of the vault opens, for its encryption as a whole.
+    /// Prepares an unreadable file for encryption as a whole.
     ///
-    /// If an earlier replacement of the vault's keys already encrypted the file as a whole, the original bytes and the
-    /// item's name are taken out of that file.
+    /// If an earlier replacement of the vault's keys already encrypted the file, this file has the decrypted bytes and
+    /// item name of that encryption.
     ///
-    /// - Parameter fileName: the 16 bytes that the file's name stands for; nil if the file is not named like a record.
+    /// - Parameter fileName: the 16 bytes that the file's name encodes; nil if the file is not named like a record.
     init(_ bytes: [UInt8], of name: ItemName?, fileName: [UInt8]?, keys: KeyRing) {
         guard let earlier = try? CarriedFile(sealed: bytes, fileName, keys: keys) else {
             (self.name, self.bytes) = (name, bytes)

@@ -5,10 +5,10 @@ package import TokenKeepKeys
 
 /// Re-encrypts a vault's records under new keys, into the next directory `era-N` (docs/format.md, "Eras").
 ///
-/// Other processes go on reading and writing the old records meanwhile. The new records are not synced one by one: the
+/// Other processes continue to read and write the old records meanwhile. The new records are not synced one by one: the
 /// file system is synced once, before the new directory comes into force.
 package struct EraCopy {
-    /// A record file that was copied: the original's identity at that time, and the name of the copy.
+    /// A record file that was copied: the original's identity when it was read, and the name of the copy.
     private struct Copied {
         let identity: FileStatus.Identity
         let newFile: String
@@ -24,8 +24,7 @@ package struct EraCopy {
     private var copied: [String: Copied] = [:]
 
     /// - Parameters:
-    ///   - before: the vault under its old keys, from which records are copied. All keys that the password opens are
-    ///     open.
+    ///   - before: the vault under its old keys, the source of the records. All keys that the password opens are open.
     ///   - after: the vault under its new keys, all of which are open.
     package init(
         from before: OpenVault, _ oldPresence: PresenceGrant?, to after: OpenVault, _ newPresence: PresenceGrant?
@@ -36,15 +35,15 @@ package struct EraCopy {
         self.newPresence = newPresence
     }
 
-    /// The number of unreadable records (no old key opened them), which were encrypted as a whole under the new keys.
+    /// The number of records that no old key opened, and that were therefore encrypted as a whole under the new keys.
     package var unreadable: Int { copied.values.count { $0.isUnreadable } }
 
-    /// The ids of the keys under which modules hold sealed items, according to the copied records.
+    /// The ids of the keys under which modules hold sealed items, as listed in the copied records.
     package var sealingKeys: Set<UInt64> { Set(copied.values.flatMap(\.sealingKeys)) }
 
-    /// Copies each record file that is new or changed since the last call, and removes copies of removed files.
+    /// Copies each record file that is new or changed since the last call, and removes the copies of removed files.
     ///
-    /// Called once while other processes write, and once under the lock of the whole vault.
+    /// Called at least once while other processes write, and finally under the lock of the whole vault.
     package mutating func copyChanges(
         _ call: CallContext, progress: ((_ done: Int, _ total: Int) -> Void)? = nil
     ) throws(TokenKeepError) {
@@ -77,8 +76,8 @@ package struct EraCopy {
 
     private mutating func copy(_ file: String) throws(TokenKeepError) {
         if let earlier = copied.removeValue(forKey: file) { try remove(earlier) }
-        // Read the file's identity before its bytes. If the file is replaced in between, the identities differ, and the
-        // file is copied again.
+        // Read the file's identity before its bytes. If the file is replaced in between, the next call sees another
+        // identity and copies the file again.
         guard let identity = identity(of: file),
             let bytes = try VaultFiles.readVersioned(
                 file, in: before.records, atMost: RecordPrefix.length + RecordPrefix.maximumCarriedBox)
@@ -133,7 +132,7 @@ package struct EraCopy {
             sealingKeys: state.sealed?.holders.flatMap(\.keyIDs) ?? [])
     }
 
-    /// The name of the item to which a damaged record belongs; nil if the name is damaged, too.
+    /// The name of the item that a damaged record belongs to; nil if the name is damaged, too.
     private func itemName(_ name: [UInt8], _ bytes: [UInt8]) -> ItemName? {
         guard let file = try? RecordFile(bytes, name: name, keys: before.keys) else { return nil }
         return (try? file.openMetadata())?.details.name
@@ -141,8 +140,8 @@ package struct EraCopy {
 
     /// Encrypts an unreadable file (no old key opens it) as a whole under the new keys.
     ///
-    /// If the item's name is known, the new file becomes the item's record, which stays unreadable. If the item's name
-    /// is unknown, the new file is named `NAME.corrupt-N`, as if a save had renamed an unreadable record.
+    /// If the item's name is known, the new file becomes the item's record and stays unreadable. Otherwise the new file
+    /// is named `NAME.corrupt-N`, like an unreadable record that a save has renamed.
     private func carried(_ file: String, _ bytes: [UInt8], of name: ItemName?) throws(TokenKeepError) -> NewFile {
         let stem = file.split(separator: ".").first.flatMap { Hexadecimal.bytes(String($0), count: 16) }
         let carried = CarriedFile(bytes, of: name, fileName: stem, keys: before.keys)
@@ -155,7 +154,7 @@ package struct EraCopy {
         let fileName = isRecord ? carried.name.map(after.keys.fileName(of:)) : nil
         do throws(FormatFault) {
             let sealed = try carried.sealed(as: fileName ?? stem ?? RandomBytes.make(16), keys: after.keys)
-            // The file's number is above those of all records that were renamed before, so that no name is used twice.
+            // This number is above the numbers of all files that were renamed earlier, so the name is not in use.
             let aside = "\(file).corrupt-\(VaultFiles.maximumSetAside + 1)"
             let shown = fileName.map(Hexadecimal.text) ?? (isRecord ? aside : file)
             return NewFile(name: shown, bytes: sealed, isUnreadable: isRecord)
@@ -201,9 +200,9 @@ package struct EraCopy {
         try SessionFiles.carry(from: before, to: after)
     }
 
-    /// Gives the files of a directory the same names in the new directory (hard links).
+    /// Makes hard links to the files of a directory, with the same names, in the new directory.
     ///
-    /// The files need no new content, because no replaced key encrypts them.
+    /// The files need no re-encryption, because none of the replaced keys encrypts them.
     private func link(_ folder: String) throws(TokenKeepError) {
         guard let from = try EraFolder(name: folder, era: before.era).open() else { return }
         let to = try EraFolder(name: folder, era: after.era).openOrMake(isDurable: false)

@@ -2,9 +2,9 @@ import Glibc
 import SystemPackage
 import TokenKeepKeys
 
-/// An entry of the vault's log of changes. An entry names a record by the 16 bytes of the record's file name.
+/// An entry in the vault's log of changes. It names a record by the 16 bytes that the record's file name encodes.
 package enum ChangeEvent: Sendable {
-    /// A process has locked the item, and may change the item's record from now on.
+    /// A process has locked the item and may change the item's record from now on.
     case began([UInt8])
     /// The item was changed: its record, or its value in another module.
     case changed([UInt8])
@@ -12,14 +12,15 @@ package enum ChangeEvent: Sendable {
     case ended([UInt8])
     /// Any item in the vault or in a module may have changed.
     case anything
-    /// The first entry of a new log, which identifies the long log that the new log replaced.
+    /// The first entry of a new log. Identifies the old log that the new log replaced because it was too long.
     case continues(LogIdentity)
 
     static let entryLength = 32
     private static let nameLength = 16
 
-    /// The entry's 32 bytes: file name (16), kind (1), zero (7), mark (8). The mark is a random number that differs in
-    /// each entry.
+    /// The entry's 32 bytes: file name (16), kind (1), zeros (7), mark (8).
+    ///
+    /// - Parameter mark: a random number, different in each entry.
     func entry(mark: UInt64) -> [UInt8] {
         let (kind, name): (UInt8, [UInt8]) =
             switch self {
@@ -36,7 +37,7 @@ package enum ChangeEvent: Sendable {
         (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
     }
 
-    /// Parses an entry. An entry of an unknown kind counts as ``anything``: any item may have changed.
+    /// Parses an entry. An entry of an unknown kind counts as ``anything``.
     init(entry: ArraySlice<UInt8>) {
         let name = Array(entry.prefix(ChangeEvent.nameLength))
         switch entry.dropFirst(ChangeEvent.nameLength).first {
@@ -48,7 +49,7 @@ package enum ChangeEvent: Sendable {
     }
 }
 
-/// Identifies one log of changes, to detect that the log was emptied or replaced.
+/// Identifies one log of changes, so that a reader notices that the log was emptied or replaced.
 package struct LogIdentity: Sendable {
     let inode: UInt64
     /// The random number in the log's first entry. A different number shows that the log was emptied.
@@ -68,7 +69,7 @@ package struct LogIdentity: Sendable {
         self = identity
     }
 
-    /// Whether `entry`, the first entry of a new log, says that the new log has replaced this log.
+    /// Whether `entry`, the first entry of a new log, says that the new log replaced this log.
     func isContinued(by entry: [UInt8]) -> Bool {
         entry.starts(with: ChangeEvent.continues(self).entry(mark: 0).dropLast(8))
     }

@@ -3,16 +3,15 @@ import SystemPackage
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// The vault's file `changes`, which logs the changes of records in their order.
+/// The vault's file `changes`, a log of the changes of records, in order.
 ///
 /// Every process appends an entry before and after it changes a record. Each entry has a random number; the number in
-/// the last entry is the vault's *generation*. While an item moves between two modules, a reader may ask each module at
-/// a moment when the other module has the item. Therefore a reader that found no item asks again if the generation has
-/// changed.
+/// the last entry is the vault's *generation*. If an item moves from one module to another while a reader queries both,
+/// each query may miss the item. A reader that found no item therefore searches again if the generation has changed.
 package struct ChangeLog {
     static let file = "changes"
     private static let temporary = "changes.tmp"
-    /// A log that is longer than this number of bytes is replaced by a new log.
+    /// The length, in bytes, above which a new log replaces the log.
     static let limit = 1 << 18
     private let directory: VaultDirectory
     private let opened: OwnedDescriptor
@@ -36,18 +35,17 @@ package struct ChangeLog {
         return opened
     }
 
-    /// Appends an entry to the log of changes without notifying watchers.
+    /// Appends an entry to the log of changes. Does not notify watchers.
     ///
-    /// - Returns: the log that contains the entry.
+    /// - Returns: the open log that contains the entry.
     @discardableResult
     package func append(_ event: ChangeEvent) throws(TokenKeepError) -> OwnedDescriptor {
         let mark = UInt64.random(in: 1 ... .max)
-        // Check the length only sometimes, because each check costs a system call.
+        // Check the length only at every 64th entry on average, because each check costs a system call.
         if mark.isMultiple(of: 64) { try? replaceIfLong() }
         do throws(Errno) {
             var log = opened
-            // If another process has just replaced the log by a new log, append to the new log, in at most eight
-            // attempts.
+            // If another process has just replaced the log, append to the new log, in at most eight attempts.
             for _ in 0..<8 {
                 try ChangeLog.write(event.entry(mark: mark), to: log)
                 guard try SystemCall.status(of: log).links == 0 else { break }
@@ -63,15 +61,15 @@ package struct ChangeLog {
         do throws(Errno) {
             try entry.lent { bytes throws(Errno) in try SystemCall.write(bytes, to: log) }
         } catch {
-            // On a full disk, empty the log and reuse its room, so that an item can still be removed.
+            // The disk is full: empty the log and reuse its space, because an item must still be removable.
             try SystemCall.empty(log)
             try entry.lent { bytes throws(Errno) in try SystemCall.write(bytes, to: log) }
         }
     }
 
-    /// Replaces a long log of changes by a new log.
+    /// Replaces a log that has become too long by a new log.
     ///
-    /// The new log's first entry names the old log, so that watchers miss no entry.
+    /// The new log's first entry identifies the old log, so that watchers read on there and miss no entry.
     private func replaceIfLong() throws(Errno) {
         guard try SystemCall.status(of: opened).size > ChangeLog.limit, SystemCall.lockWhileOpen(opened) else { return }
         let status = try SystemCall.status(of: opened)
@@ -85,10 +83,10 @@ package struct ChangeLog {
 
     /// Appends an entry to the log of changes, and notifies watchers.
     ///
-    /// A failure is ignored, because the logged change is already made. Watchers do not wait for appended entries, but
-    /// for a change of the file's times (IN_ATTRIB of inotify(7)), which this function makes.
+    /// A failure is ignored, because the logged change has already been made. Watchers wait for a change of the file's
+    /// times (IN_ATTRIB of inotify(7)), which this function makes, not for appended entries.
     package func announce(_ event: ChangeEvent) {
-        // If this append fails, watchers still see the entry for the beginning of the change, or an emptied log.
+        // If this append fails, watchers still see the entry ``ChangeEvent/began(_:)``, or an emptied log.
         let log = (try? append(event)) ?? opened
         futimens(log.number, nil)
     }
@@ -107,9 +105,9 @@ package struct ChangeLog {
         }
     }
 
-    /// The random number in the log's last entry (0 without an entry), and whether this log is still in place.
+    /// The random number in the log's last entry (0 without an entry), and whether the log is still in place.
     ///
-    /// A log is no longer in place after a new log has replaced it.
+    /// A log is not in place after a new log has replaced it.
     fileprivate static func generation(of opened: OwnedDescriptor) throws(Errno) -> (mark: UInt64, isInPlace: Bool) {
         for _ in 0..<8 {
             let status = try SystemCall.status(of: opened)
@@ -118,14 +116,14 @@ package struct ChangeLog {
             let count = MemoryLayout.size(ofValue: mark)
             let start = Int64(status.size - count)
             let read = try SystemCall.read(opened, from: start, into: &mark)
-            // If another process emptied the log since `fstat`, the read is short: read the end of the shorter log.
+            // If another process has emptied the log since `fstat`, the read is short: try again with the new length.
             if read == count { return (UInt64(littleEndian: mark), status.links > 0) }
         }
         throw .ioError  // only a faulty file system reports a length and has fewer bytes
     }
 }
 
-/// The log of changes, kept open by a process that often asks whether the vault has changed.
+/// The log of changes, kept open by a process that often checks whether the vault has changed.
 final class HeldChangeLog: Sendable {
     private let opened: OwnedDescriptor
 

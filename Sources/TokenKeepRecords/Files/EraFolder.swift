@@ -3,13 +3,13 @@ import SystemPackage
 import TokenKeepCore
 import TokenKeepKeys
 
-/// A directory inside the vault's present `era-N` directory, with at most one file for each record.
+/// A directory inside the vault's current `era-N` directory, with at most one file for each record.
 struct EraFolder {
     /// The name of this directory, for example `pending`.
     let name: String
     let era: EraDirectory
 
-    /// Opens this directory of the vault; nil if it is missing.
+    /// Opens this directory; nil if it is missing.
     func open() throws(TokenKeepError) -> OwnedDescriptor? {
         do throws(Errno) {
             return try SystemCall.open(name, in: era.descriptor.number, O_RDONLY | O_DIRECTORY)
@@ -18,9 +18,9 @@ struct EraFolder {
         }
     }
 
-    /// Opens this directory of the vault, and makes it if it is missing.
+    /// Opens this directory, and makes it if it is missing.
     ///
-    /// - Parameter isDurable: whether a new directory is synced, so that it survives a loss of power.
+    /// - Parameter isDurable: whether a new directory is synced, so that it survives a power failure.
     func openOrMake(isDurable: Bool) throws(TokenKeepError) -> OwnedDescriptor {
         do throws(Errno) {
             let isNew = try SystemCall.makeDirectory(name, in: era.descriptor.number)
@@ -32,7 +32,7 @@ struct EraFolder {
         return opened
     }
 
-    /// Removes a file. A missing file is no error. The removal is not synced.
+    /// Removes a file. A missing file is not an error. The removal is not synced.
     func remove(file: String) throws(TokenKeepError) {
         guard let opened = try open() else { return }
         do throws(Errno) {

@@ -2,9 +2,9 @@ import Glibc
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The id of a machine. If machines share a home directory, each machine applies only its own pending writes.
+/// The id of a machine. Machines that share a home directory each apply only their own pending writes.
 package struct MachineID: Sendable, Equatable {
-    /// The 16 bytes of `/etc/machine-id` (machine-id(5)); zeros if the file is missing.
+    /// The 16 bytes of `/etc/machine-id` (machine-id(5)); zeros if no such file can be read.
     package let bytes: [UInt8]
 
     /// Makes a machine id from 16 bytes.

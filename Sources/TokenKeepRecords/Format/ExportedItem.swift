@@ -6,7 +6,7 @@ package enum ExportedItem {
     private static let headLength = 12
     private static let maximumMetadata = 65_536
 
-    /// Encodes an item for an export, in guarded memory.
+    /// Encodes an item for an export file, in guarded memory.
     package static func plaintext(of item: TokenItem) throws(TokenKeepError) -> SecretBytes {
         let metadata = MetadataFields(details: item.details).serialized()
         var head = ByteWriter(capacity: headLength + metadata.count)
@@ -22,7 +22,7 @@ package enum ExportedItem {
         }
     }
 
-    /// Decodes an item of an export.
+    /// Decodes an item of an export file.
     package static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> TokenItem {
         var reader = ByteReader(bytes)
         let number = try reader.integer(UInt32.self, "level")

@@ -1,15 +1,15 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The optional fields of a record's metadata that clients of the Secret Service give an item.
+/// The encoding of the metadata that clients of the Secret Service give an item, as fields of a record's metadata.
 ///
-/// Their tags are optional: an earlier TokenKeep keeps the fields unchanged.
+/// The tags are in the range of optional fields, which an older TokenKeep preserves unchanged.
 struct LookupFieldsFormat {
     private enum Tag {
         static let contentType: UInt16 = 0x8001
         static let label: UInt16 = 0x8002
         static let itemID: UInt16 = 0x8003
-        /// All attributes: an earlier TokenKeep keeps a field of unknown meaning only if it stands once.
+        /// All attributes in one field, because an older TokenKeep preserves an unknown field only if it occurs once.
         static let attributes: UInt16 = 0x8004
     }
 
@@ -18,7 +18,7 @@ struct LookupFieldsFormat {
     private var itemID: String?
     private var attributes: [String: String] = [:]
 
-    /// Reads a field; false if the field is none of a Secret Service's.
+    /// Parses a field. Returns false if the tag is not one of ``Tag``.
     mutating func read(_ tag: UInt16, _ value: UnsafeRawBufferPointer) throws(FormatFault) -> Bool {
         var reader = ByteReader(value)
         switch tag {

@@ -16,12 +16,12 @@ package struct MetadataFields {
     }
 
     package var details: ItemDetails
-    /// Fields that this version does not know, kept unchanged when the metadata is written again.
+    /// Fields that this version does not know. They are preserved when the metadata is written again.
     package var kept: [UnknownField] = []
 
-    /// Makes the metadata of an item, except level and flags, which are in the record's unencrypted prefix.
+    /// Makes the metadata of an item. The level and flags are in the record's unencrypted prefix instead.
     ///
-    /// - Parameter kept: fields that this version does not know, written unchanged.
+    /// - Parameter kept: fields that this version does not know, to be written unchanged.
     package init(details: ItemDetails, kept: [UnknownField] = []) {
         self.details = details
         self.kept = kept
@@ -48,7 +48,7 @@ package struct MetadataFields {
         return MetadataFields(details: details, kept: kept)
     }
 
-    /// The fields of the metadata that have been read so far, except those that this version does not know.
+    /// The known fields that have been parsed so far.
     private struct Found {
         var namespace: String?
         var service: String?

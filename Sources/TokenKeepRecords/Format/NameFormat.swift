@@ -1,10 +1,10 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The encoding of an item's name: namespace, service and account, each after its length.
+/// The encoding of an item's name: namespace, service and account, each preceded by its length.
 enum NameFormat {
-    /// - Parameter mayRemoveService: whether the name may also stand for a pending removal of a whole service. Such a
-    ///   name has an empty service, and the service to be removed as its account.
+    /// - Parameter mayRemoveService: whether the name may also be that of a pending service removal. Such a name has an
+    ///   empty service, and the service to be removed as its account.
     static func parse(
         _ reader: inout ByteReader, mayRemoveService: Bool = false
     ) throws(FormatFault) -> ItemName {

@@ -59,7 +59,7 @@ enum PendingWriteFormat {
         96 + part.module.utf8.count + (part.inFlight.count + 1) * fingerprintLength
     }
 
-    /// Whether a pending write can be encoded within the limits of the format.
+    /// Whether a pending change can be encoded within the limits of the format.
     static func isValid(_ part: PendingWrite) -> Bool {
         ModuleName.isValid(part.module) && part.machine.count == machineLength
             && part.clocks.boot.count == ClockMark.bootLength

@@ -3,7 +3,7 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The kind of content of a file or secret in the format of a record. The raw value is the kind's number in the bytes.
+/// The kind of content in a file or secret with the format of a record. The raw value is the number in the file.
 enum RecordKind: UInt8 {
     /// An item in the vault.
     case value = 1
@@ -15,12 +15,12 @@ enum RecordKind: UInt8 {
     case carriedOver = 4
 }
 
-/// The unencrypted first part of a record, which names the keys that open the encrypted parts.
+/// The unencrypted first part of a record. Contains the ids of the keys that open the encrypted parts.
 package struct RecordPrefix: Equatable {
     static let length = 96
     static let maximumSmallBox = 65_536 + AuthenticatedBox.overhead
     static let maximumSecretBox = Limits.secret + AuthenticatedBox.overhead
-    /// The maximum length in bytes of the encrypted part of an unreadable file that was encrypted as a whole.
+    /// The maximum length of the encrypted part of an unreadable file that was encrypted as a whole, in bytes.
     ///
     /// The encrypted part also contains the item's name.
     static let maximumCarriedBox = 2 * (1 << 20) + AuthenticatedBox.overhead
@@ -28,7 +28,7 @@ package struct RecordPrefix: Equatable {
     private static let signature = "TKRECORD"
 
     var kind: RecordKind
-    /// The item's level; nil if the record only says that the item was cleared (a tombstone).
+    /// The item's level; nil in a tombstone, which only says that the item was cleared.
     package var level: AccessLevel?
     var vaultID: [UInt8]
     package var name: [UInt8]
@@ -75,7 +75,7 @@ package struct RecordPrefix: Equatable {
         return prefix
     }
 
-    /// Whether these bytes begin like a record file with an item.
+    /// Whether these bytes begin with the prefix of a record that belongs to an item.
     static func begins(_ bytes: [UInt8]) -> Bool {
         (try? bytes.lent { bytes throws(FormatFault) in
             var reader = ByteReader(bytes)
@@ -158,14 +158,14 @@ package struct RecordPrefix: Equatable {
     }
 }
 
-// These functions take the prefix of a record as bytes of the record's file, so that a reader need not encode the
-// prefix again to authenticate it.
+// These functions read the prefix from the bytes of the record's file, so that a reader need not encode the prefix
+// again to authenticate it.
 extension RecordPrefix {
     private static let bound = 8..<52
     private static let eraField = 56..<64
     private static let metadataKeyField = 64..<72
 
-    /// The bytes of a record file's prefix that name the item, its level and flags.
+    /// The bytes of the prefix that bind the kind, level, vault, name and flags.
     static func boundBytes(of file: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: file[bound])
     }
@@ -201,7 +201,7 @@ extension RecordPrefix {
 }
 
 extension RecordPrefix {
-    /// Reads the unencrypted first part (prefix) of a record file; nil if the file is missing or has no valid prefix.
+    /// Reads the prefix of a record file; nil if the file is missing or has no valid prefix.
     static func read(_ name: [UInt8], in records: OwnedDescriptor) throws(TokenKeepError) -> RecordPrefix? {
         do throws(Errno) {
             guard

@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The fields of a record's state: the encrypted part that is readable while the vault is locked.
+/// The fields of a record's state, an encrypted part that stays readable while the vault is locked.
 struct StateFields: Equatable {
     private enum Tag {
         static let changedAt: UInt16 = 2
@@ -22,13 +22,13 @@ struct StateFields: Equatable {
     var writesMAC: [UInt8]?
     /// The result of the check of ``writesMAC``.
     var writes = WritesMAC.Result.right
-    /// The name of the item or service; nil in a record that has a value and no sealed copies.
+    /// The name of the item, or of a service to be removed; nil in a record that has a value and no sealed copies.
     ///
     /// The name is needed to remove the item from modules, and for sealed items while the metadata is locked.
     var name: ItemName?
     /// The copies of the item that the vault sealed (encrypted) for modules; nil if there are none.
     var sealed: SealedCopies?
-    /// The fields that are kept unchanged: those of a session (numbers 16 and 17), and those of unknown meaning.
+    /// Fields that are preserved unchanged: those of a session (tags 16 and 17) and optional fields of unknown meaning.
     ///
     /// A session is a signed-in account.
     var kept: [UnknownField] = []
@@ -76,8 +76,7 @@ struct StateFields: Equatable {
 
     /// Encodes the fields. The caller must wipe the result.
     ///
-    /// The buffer has its full capacity from the start, so that no copy of the encoded bytes is left elsewhere in
-    /// memory.
+    /// The buffer has its full capacity from the start. Without reallocation, no copy of the bytes stays in memory.
     func serialized() -> [UInt8] {
         let holders = (sealed?.holders ?? []).map(SealedCopiesFormat.serialized)
         let pendingLength = pending.reduce(0) { $0 + PendingWriteFormat.maximumLength(of: $1) + 6 }
@@ -95,7 +94,7 @@ struct StateFields: Equatable {
         return writer.bytes
     }
 
-    /// Throws if a reader would refuse a record with these fields.
+    /// Throws if a reader would reject a record with these fields.
     func check() throws(FormatFault) {
         guard pending.count <= StateFields.maximumPending, pending.allSatisfy(PendingWriteFormat.isValid) else {
             throw .malformed("its pending do not fit the format")

@@ -1,7 +1,7 @@
 package import TokenKeepCore
 package import TokenKeepKeys
 
-/// A field of unknown meaning, kept unchanged when its record is written again. The value may be a token.
+/// A field of unknown meaning, preserved when its record is written again. The value may contain a token.
 package struct UnknownField: Equatable {
     package let tag: UInt16
     package let value: SecretBytes

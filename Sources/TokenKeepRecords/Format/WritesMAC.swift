@@ -2,24 +2,24 @@ import CSodium
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The MAC of a record's pending writes (docs/format.md, "State"): a write gives the item's secret to a module.
+/// The MAC of a record's pending writes, which send the item's secret to modules (docs/format.md, "State").
 ///
-/// Its key comes from the metadata key. So a person who has the keyfile alone can neither add a pending write to a record,
-/// nor put an earlier one beside a later value.
+/// The MAC's key is derived from the metadata key. A person with only the keyfile therefore cannot add a pending write
+/// to a record, or combine an old pending write with a later value.
 enum WritesMAC {
     static let length = 32
 
     /// The result of the check of a record's pending writes.
     enum Result {
-        /// The writes are the vault's own, or there are none.
+        /// The vault made the writes, or there are none.
         case right
-        /// The metadata key is locked, so that nobody can tell.
+        /// The metadata key is locked, so the writes cannot be checked.
         case unknown
-        /// The vault did not make the writes, and they are passed over.
+        /// The vault did not make the writes, and they are ignored.
         case forged
     }
 
-    /// The error that names a record with forged writes.
+    /// The error for a record with forged writes.
     static func forgery(in file: String) -> TokenKeepError {
         TokenKeepError(
             .corrupt, "\(file) has a pending write that the vault did not make: it is passed over", module: "vault",
@@ -29,7 +29,7 @@ enum WritesMAC {
     /// Computes the MAC of the pending writes; nil if there are none.
     ///
     /// - Parameters:
-    ///   - prefix: the first bytes of the record's file, at least its prefix.
+    ///   - prefix: the record's prefix; more bytes of the file may follow.
     ///   - boxes: the record's encrypted metadata and secret.
     static func of(
         _ pending: [PendingWrite], prefix: UnsafeRawBufferPointer, boxes: UnsafeRawBufferPointer,
@@ -53,7 +53,7 @@ enum WritesMAC {
 }
 
 extension RecordFile {
-    /// Passes over pending writes that the vault did not make.
+    /// A copy of a state without the pending writes that the vault did not make.
     func checkWrites(of state: StateFields) throws(FormatFault) -> StateFields {
         guard state.pending.contains(where: { $0.kind == .write }) else { return state }
         var checked = state

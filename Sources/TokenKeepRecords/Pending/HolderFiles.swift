@@ -5,17 +5,17 @@ import TokenKeepKeys
 
 /// The values of one item that one module may hold, as keyed fingerprints (hashes) of 16 bytes.
 package struct Holder: Equatable, Sendable {
-    /// Values that a load found in the module or that the module confirmed to have saved, the latest last.
+    /// Values that the module returned at a load or whose save the module confirmed; the latest is the last.
     package var seen: [[UInt8]] = []
-    /// Values that were sent to the module but not confirmed by it, so that they may still arrive.
+    /// Values that were sent to the module but not confirmed, so that the module may still store them.
     package var sent: [[UInt8]] = []
 
     fileprivate static let maximum = 16
 
-    /// Makes an empty list of values: nothing is known of the module's values.
+    /// Makes an empty list: no value of the module is known.
     package init() {}
 
-    /// A copy with this value as the latest. The module returned the value at a load, or confirmed a save of the value.
+    /// A copy with this value as the latest, because the module returned the value or confirmed its save.
     fileprivate func seeing(_ fingerprint: [UInt8]) -> Holder {
         var copy = self
         copy.seen = seen.filter { $0 != fingerprint }.suffix(Holder.maximum - 1) + [fingerprint]
@@ -25,9 +25,9 @@ package struct Holder: Equatable, Sendable {
 
 /// The vault's directory `holders`: fingerprints (keyed hashes) of the values that modules may hold.
 ///
-/// The directory has one file for each item in a module of a machine. A value that is saved directly in a module is in
-/// no record of the vault. With the value's fingerprint, the vault later recognises that TokenKeep saved the value,
-/// even if the saving process was killed. The files are not synced: if a file is missing, the times of the values are
+/// The directory has one file for each item in a module of a machine. A value that is saved directly in a module is not
+/// in any record of the vault. From the fingerprint, the vault later recognises the value as saved by TokenKeep, even
+/// if the saving process was killed. The files are not synced: if a file is missing, the times of the values are
 /// compared instead. See docs/format.md, section 1.
 struct HolderFiles {
     static let folder = "holders"
@@ -48,7 +48,7 @@ struct HolderFiles {
         Hexadecimal.text(keys.id(of: name)) + "." + module + "@" + Hexadecimal.text(machine)
     }
 
-    /// Notes the fingerprint of a value that is about to be sent to a module. The oldest of more than 16 is dropped.
+    /// Records the fingerprint of a value that is about to be sent to a module. Keeps at most the 16 latest.
     func append(sent fingerprint: [UInt8], _ name: ItemName, module: String) throws(TokenKeepError) {
         var known = try holder(name, module: module)
         guard !known.sent.contains(fingerprint) else { return }
@@ -59,7 +59,7 @@ struct HolderFiles {
         try write([HolderFiles.sentMark] + fingerprint, to: file(name, module), O_APPEND)
     }
 
-    /// Replaces the noted fingerprints of an item's values in a module. An empty list of fingerprints removes the file.
+    /// Replaces the recorded fingerprints of an item's values in a module. An empty list removes the file.
     func replace(with holder: Holder, _ name: ItemName, module: String) throws(TokenKeepError) {
         guard holder != Holder() else { return try remove(name, module: module) }
         guard try self.holder(name, module: module) != holder else { return }
@@ -86,9 +86,9 @@ struct HolderFiles {
         }
     }
 
-    /// Reads the noted fingerprints of an item's values in a module.
+    /// Reads the recorded fingerprints of an item's values in a module.
     ///
-    /// A fingerprint that a killed process wrote only in part is ignored.
+    /// Ignores a fingerprint that a killed process wrote only in part.
     func holder(_ name: ItemName, module: String) throws(TokenKeepError) -> Holder {
         var holder = Holder()
         guard let folder = try directory.open(),
@@ -106,46 +106,47 @@ struct HolderFiles {
         return holder
     }
 
-    /// Removes the noted fingerprints of an item's values in a module, if there are any. The removal is not synced.
+    /// Removes the recorded fingerprints of an item's values in a module, if there are any. The removal is not synced.
     func remove(_ name: ItemName, module: String) throws(TokenKeepError) {
         try directory.remove(file: file(name, module))
     }
 }
 
 extension ItemTransaction {
-    /// Notes that a value with this fingerprint is about to be sent to a module. A failure must not prevent the save.
+    /// Records that a value with this fingerprint is about to be sent to a module. Ignores a failure, which must not
+    /// prevent the save.
     package func noteSending(_ fingerprint: [UInt8], to module: String) {
         try? HolderFiles(vault, of: records.machine).append(sent: fingerprint, name, module: module)
     }
 
-    /// Notes that a module saved the value with this fingerprint. Values that were sent earlier can no longer arrive.
+    /// Records that a module saved the value with this fingerprint. The module can no longer store values sent earlier.
     package func noteArrival(_ fingerprint: [UInt8], in module: String) {
         noteHolder(Holder().seeing(fingerprint), module)
     }
 
-    /// Removes all noted values of a module.
+    /// Removes all recorded values of a module.
     ///
-    /// Called if the module lacks the item, and no value that was sent earlier can still arrive.
+    /// Called if the module does not have the item and cannot store an earlier sent value any more.
     package func forgetHolder(_ module: String) { noteHolder(Holder(), module) }
 
-    /// Replaces the noted values of a module, for example because a value was noted but could not be sent.
+    /// Replaces the recorded values of a module, for example because a recorded value could not be sent.
     package func noteHolder(_ holder: Holder, _ module: String) {
         try? HolderFiles(vault, of: records.machine).replace(with: holder, name, module: module)
     }
 
-    /// The noted values of the item that a module may hold; empty if the notes cannot be read.
+    /// The recorded values of the item that a module may hold; empty if they cannot be read.
     package func holder(_ module: String) -> Holder {
         (try? HolderFiles(vault, of: records.machine).holder(name, module: module)) ?? Holder()
     }
 }
 
 extension VaultJournal {
-    /// Notes that a load found a value in a module.
+    /// Records that a load found a value in a module.
     ///
-    /// Notes nothing if there is no vault, if another process has locked the item or if a change of the item is
+    /// Records nothing if there is no vault, if another process holds the item's lock, or if a change of the item is
     /// pending.
     ///
-    /// - Returns: whether the value is now noted as the latest.
+    /// - Returns: whether the value is now recorded as the latest.
     package func noteSeen(_ fingerprint: [UInt8], of name: ItemName, in module: String) -> Bool {
         guard let vault = try? records.open() else { return false }
         let keys = vault.keys.journal
@@ -154,7 +155,8 @@ extension VaultJournal {
         if known.seen.last == fingerprint { return true }
         guard let lock = try? VaultLock(trying: .item(id: keys.id(of: name)), of: vault.directory) else { return false }
         defer { lock.release() }
-        // While a change of the item is pending, the module's value may be newer than the change, so its fingerprint is not kept.
+        // While a change is pending, the module's value may be newer than the change, so its fingerprint must not be
+        // recorded.
         let hint = "\(PendingHints.folder)/\(Hexadecimal.text(vault.keys.fileName(of: name)))"
         guard let known = try? notes.holder(name, module: module),
             (try? VaultFiles.exists(hint, in: vault.era.descriptor)) == false,

@@ -3,7 +3,7 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The state of the vault at the beginning of a load: whether changes may be pending, and the last change's number.
+/// The state of the vault at the beginning of a load: its generation, and whether changes may be pending.
 package struct JournalSnapshot: Sendable {
     /// The random number in the last entry of the vault's log of changes. See ``VaultJournal/generation()``.
     package let generation: UInt64
@@ -12,10 +12,10 @@ package struct JournalSnapshot: Sendable {
 }
 
 extension VaultJournal {
-    /// Finds out whether changes may be pending in the vault, and reads the vault's ``generation()``.
+    /// Checks whether changes may be pending in the vault, and reads the vault's ``generation()``.
     ///
-    /// If nothing was pending at the last call, and a stat(2) of a directory shows that nothing became pending since,
-    /// the directory is not listed again.
+    /// If nothing was pending at the last call, and a stat(2) of the directory shows no change since, the directory is
+    /// not listed again.
     ///
     /// - Parameter name: the requested item, for error messages.
     package func snapshot(for name: ItemName) throws(TokenKeepError) -> JournalSnapshot {
@@ -30,17 +30,17 @@ extension VaultJournal {
         if let quiet = records.quiet.withLock({ $0 }), quiet.place.isUnchanged, let generation = quiet.log.generation {
             return JournalSnapshot(generation: generation, mayHavePending: false)
         }
-        // Close the log that the last call left open: an open log hides its own removal from watchers.
+        // Close the log that the last call left open, because watchers are not notified of the removal of an open log.
         records.quiet.withLock { $0 = nil }
         guard let vault = try records.open() else { return JournalSnapshot(generation: 0, mayHavePending: false) }
-        // Read the directory's times before its entries: a write that becomes pending afterwards changes the times.
+        // Read the directory's times before its entries, because a write that becomes pending later changes the times.
         let place = QuietPlace(vault.directory)
         let snapshot = JournalSnapshot(
             generation: try ChangeLog.generation(in: vault.directory),
             mayHavePending: try !PendingHints(vault.era).areNone())
-        // Remember that nothing is pending only if there is a log of changes. Without a log, a later change would not
-        // be noticed, and a reader does not make the log. If the vault's keys were replaced in the meantime, the times
-        // are those of another directory, so remember nothing.
+        // Remember that nothing is pending only if there is a log of changes: without a log, a later change would go
+        // unnoticed, and a reader does not make the log. Remember nothing if the vault's keys were replaced meanwhile,
+        // because the times are then those of another directory.
         guard snapshot.generation != 0, !snapshot.mayHavePending, let place, place.isSettled,
             try vault.directory.currentEra() == vault.era.number, let log = HeldChangeLog(vault.directory)
         else { return snapshot }
@@ -49,9 +49,9 @@ extension VaultJournal {
     }
 }
 
-/// Remembers that nothing was pending in a vault.
+/// Records that nothing was pending in a vault.
 ///
-/// Holds while the change time of the directory `pending` stays the same and the log of changes is the same file.
+/// Valid while the change time of the directory `pending` stays the same and the log of changes is the same file.
 struct QuietVault {
     let place: QuietPlace
     let log: HeldChangeLog
@@ -59,8 +59,8 @@ struct QuietVault {
 
 /// A directory whose change time shows whether a change of an item may have become pending.
 ///
-/// The directory is `pending` in the vault's present `era-N`, or `era-N` itself if `pending` is missing. The path leads
-/// through the link `current`, so that another `era-N`, or another vault at the path, has another identity.
+/// The directory is `pending` in the vault's current `era-N`, or `era-N` itself if `pending` is missing. The path goes
+/// through the link `current`, so another `era-N`, or another vault at the path, has another identity.
 struct QuietPlace {
     private let path: String
     private let identity: FileStatus.Identity
@@ -68,7 +68,8 @@ struct QuietPlace {
     /// Reads the directory's identity and change time; nil if the directory cannot be read.
     init?(_ vault: VaultDirectory) {
         let era = "\(vault.path)/\(EraDirectory.link)/"
-        // Read `era-N` before looking for `pending`: making `pending` afterwards sets the change time of `era-N`.
+        // Read the identity of `era-N` before looking for `pending`, because making `pending` later changes the time of
+        // `era-N`.
         guard let own = QuietPlace.look(era + ".") else { return nil }
         if let identity = QuietPlace.look(era + PendingHints.folder) {
             (path, self.identity) = (era + PendingHints.folder, identity)
@@ -81,12 +82,13 @@ struct QuietPlace {
         ((try? SystemCall.status(of: path, in: AT_FDCWD)) ?? nil)?.identity
     }
 
-    /// Whether the directory has the same identity and change time as before.
+    /// Whether the directory still has the same identity and change time.
     var isUnchanged: Bool { QuietPlace.look(path) == identity }
 
-    /// Whether every later change of the directory certainly gives it another change time.
+    /// Whether every later change of the directory is certain to give it another change time.
     ///
-    /// The file system's clock advances only every few milliseconds, so that two changes may get the same time.
+    /// False in the first second after a change: the file system's clock advances only every few milliseconds, so two
+    /// changes may get the same time.
     var isSettled: Bool {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)

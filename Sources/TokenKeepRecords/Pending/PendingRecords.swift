@@ -7,10 +7,9 @@ package struct PendingRecords: Sendable {
     ///
     /// Each record has the item's value, or says that the item was cleared.
     package private(set) var records: [[UInt8]: JournalRecord] = [:]
-    /// The error of the first record that could not be read, whose keys are locked or that has a forged pending write; nil
-    /// if there is no such record.
+    /// The error of the first record that is unreadable or locked, or has a forged pending write; nil if there is none.
     package private(set) var problem: TokenKeepError?
-    /// The number of records that could not be read. Does not include records with locked keys.
+    /// The number of unreadable records, without records whose keys are locked.
     package private(set) var unreadable = 0
     private var keys: KeyRing?
 

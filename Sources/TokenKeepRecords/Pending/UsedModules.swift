@@ -5,8 +5,8 @@ import TokenKeepKeys
 
 /// The directory `used`, with an empty file for each pair of a used module and the machine on which it was used.
 ///
-/// A module is used once TokenKeep has written an item to it or the module has answered a load. A used module that is
-/// absent counts as unavailable, not as empty, because it may still have items.
+/// A module is used once TokenKeep has begun to write an item to the module or has loaded from it. A used module that
+/// is absent counts as unavailable, not as empty, because it may still have items.
 extension VaultJournal {
     static let usedFolder = "used"
 
@@ -31,7 +31,7 @@ extension VaultJournal {
         return try VaultFiles.exists("\(VaultJournal.usedFolder)/\(marker(module, vault))", in: vault.era.descriptor)
     }
 
-    /// Removes the mark (an empty file) that a module is used, on this machine or on every machine, durably.
+    /// Durably removes the mark (an empty file) that says that a module is used, on this machine or on every machine.
     ///
     /// - Returns: whether the module was marked.
     package func unmarkUsed(_ module: String, onEveryMachine: Bool) throws(TokenKeepError) -> Bool {
@@ -40,7 +40,7 @@ extension VaultJournal {
         else {
             return false
         }
-        // A module's name contains no `@`, so these files belong to this module alone.
+        // A module's name contains no `@`, so a file with this prefix belongs to this module.
         let markers =
             onEveryMachine
             ? try VaultFiles.names(in: folder).filter { $0.hasPrefix(module + "@") } : [marker(module, vault)]

@@ -1,7 +1,7 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The journal of a vault: its records' pending writes and removals, and what it notes about other modules.
+/// The journal of a vault: the pending writes and removals in its records, and its notes about other modules.
 package struct VaultJournal: Sendable {
     let records: Records
 
@@ -11,13 +11,13 @@ package struct VaultJournal: Sendable {
         while true {
             let era = vault.era.number
             let found = try PendingRecords(records, &vault)
-            // If the vault's keys were replaced during the reading, read again: the records' file names have changed.
+            // If the vault's keys were replaced meanwhile, read again, because the records now have other file names.
             guard let present = try records.open(), present.era.number != era else { return found }
             vault = present
         }
     }
 
-    /// Whether any record may have pending writes; false without a vault. No key is needed.
+    /// Whether any record may have pending changes; false without a vault. Needs no key.
     package func mayHavePending() throws(TokenKeepError) -> Bool {
         guard let vault = try records.open() else { return false }
         return try !PendingHints(vault.era).areNone()
@@ -25,10 +25,10 @@ package struct VaultJournal: Sendable {
 
     /// The vault's generation: the random number in the last entry of the log of changes.
     ///
-    /// Every change of a record gives the vault another generation.
+    /// Every change of a record changes the generation.
     ///
-    /// A search for an item reads the generation at its beginning and at its end. If the two differ, an item that the
-    /// search did not find may exist: the item may have moved between two modules.
+    /// A search reads the generation at its beginning and at its end. If the two differ, an item that the search did
+    /// not find may exist, because it may have moved between two modules.
     package func generation() throws(TokenKeepError) -> UInt64 {
         guard let vault = try records.open() else { return 0 }
         return try ChangeLog.generation(in: vault.directory)
@@ -36,8 +36,8 @@ package struct VaultJournal: Sendable {
 
     /// Removes the hints that a crash left for records without pending changes.
     ///
-    /// A hint is an empty file that marks a record as having pending changes. Each hint makes every reader read a
-    /// record. Nothing is removed while another process has locked any item.
+    /// A hint is an empty file that marks a record as having pending changes, so that every reader reads that record.
+    /// Removes nothing while another process holds the lock of any item.
     package func removeStaleHints() throws(TokenKeepError) {
         guard var vault = try records.open() else { return }
         let hints = PendingHints(vault.era)
@@ -45,15 +45,17 @@ package struct VaultJournal: Sendable {
         for name in try hints.all() {
             let reader = RecordReader(records: records, fileName: name)
             guard try hasNothingPending(reader, &vault), vault.era.number == era else { continue }
-            // A hint does not contain the item's ID, so the item alone cannot be locked: lock the whole vault.
+            // A hint does not contain the item's ID, so the item's own lock cannot be acquired: lock the whole vault.
             guard let lock = try VaultLock(trying: .whole, of: vault.directory) else { return }
             defer { lock.release() }
             if try hasNothingPending(reader, &vault), vault.era.number == era { try hints.remove(name) }
         }
     }
 
-    /// Whether a record has no pending changes, or is missing. False if the record cannot be read, or has a forged pending
-    /// write, which reports go on naming.
+    /// Whether a record has no pending changes, or is missing.
+    ///
+    /// False if the record cannot be read. Also false if it has a forged pending write, so that its hint stays and
+    /// reports still name it.
     private func hasNothingPending(_ reader: RecordReader, _ vault: inout OpenVault) throws(TokenKeepError) -> Bool {
         let isQuiet = { (_: RecordFile, state: StateFields) throws(FormatFault) in
             state.pending.isEmpty && state.writes != .forged

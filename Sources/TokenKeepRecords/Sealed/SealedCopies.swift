@@ -1,27 +1,27 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The copies of an item that the vault sealed (encrypted) for other modules, as noted in the item's record.
+/// The copies of an item that the vault sealed (encrypted) for other modules, as the item's record lists them.
 package struct SealedCopies: Equatable, Sendable {
     /// A module on one machine that may hold the sealed item.
     package struct Holder: Equatable, Sendable {
         package let module: String
         /// The hash of the machine's id.
         package let machine: [UInt8]
-        /// The ids of the vault's keys under which the module may hold the secret encrypted.
+        /// The ids of the vault's keys under which the secret in the module may be encrypted.
         package var keyIDs: [UInt64]
-        /// The fingerprints (keyed hashes) of the encrypted secrets that the module may hold, the latest last.
+        /// The keyed fingerprints of the encrypted secrets that the module may hold; the latest is the last.
         var fingerprints: [[UInt8]]
     }
 
-    /// The level and the flags of the item at the last save, which are known even while the module is unavailable.
+    /// The item's level at the last save, which is known even while the module is unavailable.
     package var level: AccessLevel
     package var flags: ItemFlags
     package var holders: [Holder] = []
 
     static let maximumFingerprints = 16
 
-    /// Notes that a module is about to get the item's secret, encrypted under the key with this id.
+    /// Adds a copy: a module is about to get the item's secret, encrypted under the key with this id.
     mutating func add(_ module: String, _ machine: [UInt8], keyID: UInt64, _ fingerprint: [UInt8]) {
         guard let index = index(of: module, machine) else {
             return holders.append(
@@ -32,13 +32,13 @@ package struct SealedCopies: Equatable, Sendable {
         holders[index].fingerprints = known.suffix(SealedCopies.maximumFingerprints - 1) + [fingerprint]
     }
 
-    /// Removes all fingerprints of a module but the latest, because the module confirmed the latest secret.
+    /// Removes all fingerprints of a module except the latest, because the module confirmed the latest secret.
     mutating func keepLatest(_ module: String, _ machine: [UInt8]) {
         guard let index = index(of: module, machine) else { return }
         holders[index].fingerprints = holders[index].fingerprints.suffix(1)
     }
 
-    /// The entry about a module on a machine; nil if there is none.
+    /// The entry for a module on a machine; nil if there is none.
     func holder(_ module: String, _ machine: [UInt8]) -> Holder? { index(of: module, machine).map { holders[$0] } }
 
     private func index(of module: String, _ machine: [UInt8]) -> Int? {

@@ -1,12 +1,12 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The encoding of the sealed copies in a record's state, which is readable while the vault is locked.
+/// The encoding of the sealed copies in a record's state, which stays readable while the vault is locked.
 enum SealedCopiesFormat {
     private static let maximumHolders = 64
     private static let maximumKeys = 16
 
-    /// Throws if a reader would refuse the sealed copies of the item with this name.
+    /// Throws if a reader would reject these sealed copies of the item `name`.
     static func check(_ sealed: SealedCopies, of name: ItemName?) throws(FormatFault) {
         guard let name, name.removedService == nil, sealed.level != .memoryOnly,
             ItemFlags.known.isSuperset(of: sealed.flags), sealed.holders.count <= maximumHolders,
@@ -20,7 +20,7 @@ enum SealedCopiesFormat {
             && holder.fingerprints.allSatisfy { $0.count == PendingWriteFormat.fingerprintLength }
     }
 
-    /// Reads the level and the flags of the sealed copies.
+    /// Parses the level and the flags of the sealed copies.
     static func parse(_ reader: inout ByteReader) throws(FormatFault) -> SealedCopies {
         let level = AccessLevel(rawValue: try reader.integer(UInt32.self, "level"))
         let flags = ItemFlags(rawValue: try reader.integer(UInt32.self, "flags"))

@@ -3,15 +3,15 @@ package import TokenKeepKeys
 
 /// The records of items that modules may hold sealed (encrypted by the vault).
 ///
-/// These records tell which keys the vault must keep, and an item's level and flags while its module is unavailable. A
-/// process changes such a record only while it has locked the item. A sealed copy is noted durably before the module
-/// gets the sealed secret, and the note is removed after the module has lost the secret.
+/// From these records the vault knows which keys it must keep, and an item's level and flags while its module is
+/// unavailable. A process changes such a record only while it holds the item's lock. A sealed copy is recorded durably
+/// before the module gets the sealed secret, and is removed from the record after the module no longer has the secret.
 package struct SealedRecords {
     private let vault: OpenVault
 
     package init(_ vault: OpenVault) { self.vault = vault }
 
-    /// A record whose item is stored in other modules, sealed by the vault.
+    /// A record that lists sealed copies of its item in other modules.
     package struct Entry: Sendable {
         package let name: ItemName
         package let copies: SealedCopies
@@ -19,20 +19,20 @@ package struct SealedRecords {
         package let isAlone: Bool
     }
 
-    /// The records that name sealed copies.
+    /// The records that list sealed copies.
     package struct Found: Sendable {
         package fileprivate(set) var entries: [Entry] = []
-        /// The first error met while reading the records; nil if every record was read.
+        /// The first error of reading the records; nil if every record was read.
         package fileprivate(set) var problem: TokenKeepError?
         fileprivate let hasSetAside: Bool
 
-        /// Whether unreadable records, also those that were set aside, may have named more copies.
+        /// Whether unreadable records, or records that were set aside, may list more copies.
         package var mayBeIncomplete: Bool { problem != nil || hasSetAside }
     }
 
-    /// The sealed copies of an item; nil if the item's record names no copies.
+    /// The sealed copies of an item; nil if the item's record lists no copies.
     ///
-    /// - Throws: if the record cannot be read. An unreadable record must not count as a record without sealed copies.
+    /// - Throws: the error that makes the record unreadable, which must not count as a record without sealed copies.
     package func copies(of name: ItemName) throws(TokenKeepError) -> SealedCopies? {
         try read(vault.keys.fileName(of: name))?.state.sealed
     }
@@ -66,7 +66,7 @@ package struct SealedRecords {
         }
     }
 
-    /// Changes the sealed copies in the record of a locked item, durably. Value and pending changes stay.
+    /// Durably changes the sealed copies in the record of a locked item. Keeps the value and the pending changes.
     fileprivate func change(of name: ItemName, _ body: (inout SealedCopies?) -> Void) throws(TokenKeepError) {
         let fileName = vault.keys.fileName(of: name)
         let present = try read(fileName)
@@ -95,10 +95,10 @@ package struct SealedRecords {
     }
 }
 
-/// The changes of an item's sealed copies during one transaction, which has locked the item.
+/// Changes of an item's sealed copies during one transaction, which holds the item's lock.
 ///
-/// The transaction reads the copies once. Every change during the transaction goes through this object, so that the
-/// transaction knows when it must read them again.
+/// The transaction reads the copies once. All changes go through this object, so that the transaction knows when it
+/// must read the copies again.
 final class CopyChanges: Sendable {
     private struct State {
         var haveChanged = false
@@ -110,31 +110,32 @@ final class CopyChanges: Sendable {
 
     init(_ vault: OpenVault) { records = SealedRecords(vault) }
 
-    /// Whether the copies in the record may have changed since the transaction read the record.
+    /// Whether the copies in the record may have changed since the transaction began.
     var haveChanged: Bool { state.withLock { $0.haveChanged } }
 
-    /// Changes the copies in the record, durably.
+    /// Durably changes the copies in the record.
     func change(of name: ItemName, _ body: (inout SealedCopies?) -> Void) throws(TokenKeepError) {
         state.withLock { $0.haveChanged = true }
         try records.change(of: name, body)
     }
 
-    /// Notes that a module acknowledged the item's last sealed secret. The record's next write drops the earlier ones.
+    /// Notes that a module confirmed the item's last sealed secret. The record's next write removes earlier
+    /// fingerprints.
     func acknowledge(_ module: String) { state.withLock { _ = $0.acknowledged.insert(module) } }
 
-    /// A copy of `copies` with only the latest secret for each module that has acknowledged it.
+    /// A copy of `copies` with only the latest fingerprint for each module that has confirmed its secret.
     func applied(to copies: SealedCopies, _ machine: [UInt8]) -> SealedCopies {
         var copies = copies
         for module in state.withLock({ $0.acknowledged }) { copies.keepLatest(module, machine) }
         return copies
     }
 
-    /// Called after the transaction has written the record.
+    /// Called after the transaction has written the record. Forgets the confirmations.
     func recordWasWritten() { state.withLock { $0 = State(haveChanged: true) } }
 }
 
 extension ItemTransaction {
-    /// Records that the module holds the item encrypted under the current key, and under no earlier key.
+    /// Records that the module holds the item encrypted under the current key, and not under an earlier key.
     ///
     /// Replaces the module's entries for two machines: `machine` and this machine.
     package func noteResealed(in module: String, on machine: [UInt8]) throws(TokenKeepError) {
@@ -156,11 +157,11 @@ extension ItemTransaction {
         try sealer.forget(name, in: module, everywhere: onEveryMachine)
     }
 
-    /// The level and flags of the item that the vault sealed for a module; nil if the vault sealed no copy.
+    /// The level and flags of the item if the vault sealed it for a module; nil if the record lists no sealed copy.
     ///
-    /// Also nil if the record was unreadable when the transaction began, because the record's value is then replaced.
+    /// Also nil if the record was unreadable when the transaction began, because a save then replaces the record.
     ///
-    /// - Throws: if the record cannot be read.
+    /// - Throws: the error of reading the record again.
     package func sealedDetails() throws(TokenKeepError) -> ItemDetails? {
         guard entry.problem == nil, let copies = try sealedCopies() else { return nil }
         return ItemDetails(

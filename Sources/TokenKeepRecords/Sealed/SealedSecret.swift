@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// A secret encrypted by the vault for another module: an unencrypted prefix, and the secret in one encrypted part.
+/// A secret that the vault encrypted for another module: an unencrypted prefix, then the encrypted secret.
 enum SealedSecret {
     static func seal(
         _ secret: SecretBytes, of details: ItemDetails, keys: KeyRing, _ presence: PresenceGrant?
@@ -32,7 +32,7 @@ enum SealedSecret {
 
     /// Decrypts a sealed secret.
     ///
-    /// - Parameter details: the item's name, level and flags, the same as when the secret was sealed.
+    /// - Parameter details: the item's name, level and flags, which must be those of the sealing.
     static func open(
         _ sealed: SecretBytes, of details: ItemDetails, keys: KeyRing, _ presence: PresenceGrant?
     ) throws(FormatFault) -> SecretBytes {
@@ -65,12 +65,11 @@ enum SealedSecret {
 }
 
 extension KeyRing {
-    /// Decrypts a secret with the key that the record's unencrypted first part (prefix) names.
+    /// Decrypts a secret under the key that the record's unencrypted prefix names.
     ///
     /// - Parameters:
-    ///   - presence: the keys for items that need the password at each use; nil if the user was not asked for the
-    ///     password.
-    ///   - open: a function that decrypts the secret with a given key.
+    ///   - presence: the keys for items that require the password at each use; nil if the user has not entered it.
+    ///   - open: decrypts the secret with the given key.
     func openSecret(
         of prefix: RecordPrefix, _ presence: PresenceGrant?,
         _ open: (SecretBytes) throws(FormatFault) -> SecretBytes
@@ -80,7 +79,7 @@ extension KeyRing {
             prefix.flags.contains(.requireEnforced)
             ? try enforcedKey(prefix.classKeyID, for: level) : try key(prefix.classKeyID, for: .level(level))
         guard prefix.flags.contains(.userPresence) else { return try open(classKey) }
-        // A recovery code opens none of the keys for items that need the password at each use.
+        // After an unlock with a recovery code there are no presence keys, because the code opens none.
         guard let presence, !presence.keys.isEmpty else { throw .presenceNeeded }
         for presenceKey in presence.keys {
             let joined = try FormatFault.needing { () throws(TokenKeepError) in

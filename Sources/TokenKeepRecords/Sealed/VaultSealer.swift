@@ -4,7 +4,7 @@ import TokenKeepKeys
 /// Encrypts (seals) secrets for other modules under the vault's keys, and decrypts sealed secrets.
 package struct VaultSealer: SecretSealer {
     private let records: Records
-    /// The item that the caller has locked; nil if the caller has locked no item.
+    /// The item whose lock the caller holds; nil if the caller holds no lock.
     private let held: HeldItem?
 
     private struct HeldItem {
@@ -12,12 +12,12 @@ package struct VaultSealer: SecretSealer {
         let name: ItemName
         /// Whether the item's record was unreadable, so that its sealed copies are unknown.
         let isUnreadable: Bool
-        /// Whether the item's record has a value or pending changes.
+        /// Whether the item's record is readable and has a value or pending changes.
         let isRecorded: Bool
         let copyChanges: CopyChanges
     }
 
-    /// Makes an object that opens sealed (encrypted) secrets, but cannot seal any.
+    /// Makes an object that opens sealed (encrypted) secrets, but cannot seal secrets.
     package init(_ records: Records) {
         self.records = records
         held = nil
@@ -30,7 +30,7 @@ package struct VaultSealer: SecretSealer {
             isRecorded: item.entry.record != nil, copyChanges: item.copyChanges)
     }
 
-    /// The id of the vault whose keys encrypt items of this call; nil if there is no vault.
+    /// The id of the vault whose keys encrypt items in this call, 32 hexadecimal digits; nil if there is no vault.
     package func vaultID() throws(TokenKeepError) -> String? {
         try vault().map { Hexadecimal.text($0.keys.vaultID) }
     }
@@ -40,7 +40,7 @@ package struct VaultSealer: SecretSealer {
         SealedSecret.vaultID(of: secret).map(Hexadecimal.text)
     }
 
-    /// Whether the vault seals items of a level: it has a password, or it is bound to a device that the level needs.
+    /// Whether the vault seals items of a level: if it has a password, or is bound to a device that the level needs.
     ///
     /// - Parameter level: nil for any level.
     package func sealsItems(of level: AccessLevel?) throws(TokenKeepError) -> Bool {
@@ -48,12 +48,12 @@ package struct VaultSealer: SecretSealer {
         return header.hasPassword || (level?.needsDevice != false && header.device != nil)
     }
 
-    /// Whether the caller has locked this item, so that its secret can be sealed.
+    /// Whether the caller holds this item's lock, so that the item's secret can be sealed.
     package func holds(_ name: ItemName) -> Bool { held?.name == name }
 
-    /// Whether modules may hold items sealed (encrypted) by the vault; true if the vault cannot be read.
+    /// Whether modules may hold items that the vault sealed (encrypted); true if the vault cannot be read.
     ///
-    /// A vault can have sealed items only if it has a password, keys of a removed password, or a device.
+    /// Only a vault with a password, with keys of a removed password or with a device can have sealed items.
     package var mayHaveSealed: Bool {
         do throws(TokenKeepError) {
             guard let header = try vault()?.keys.header else { return false }
@@ -63,10 +63,10 @@ package struct VaultSealer: SecretSealer {
         }
     }
 
-    /// Whether the record of this item names a sealed copy in a module. False if the record cannot be read.
+    /// Whether the record of this item lists a sealed copy in any module. False if the record cannot be read.
     package func hasSealedCopy(of name: ItemName) -> Bool { ((try? copies(of: name, vault())) ?? nil) != nil }
 
-    /// Whether the record of this item names a sealed copy in this module on this machine.
+    /// Whether the record of this item lists a sealed copy in this module on this machine.
     package func isHeldSealed(_ name: ItemName, by module: String) throws(TokenKeepError) -> Bool {
         try holder(name, module, vault()) != nil
     }
@@ -83,7 +83,7 @@ package struct VaultSealer: SecretSealer {
         return try SealedRecords(vault).copies(of: name)
     }
 
-    /// The protection that an item has at the moment if the vault seals it.
+    /// The protection that an item currently has if the vault seals it.
     package func protection(of level: AccessLevel, _ flags: ItemFlags) throws(TokenKeepError) -> Protection {
         let given = VaultProtection(try vault(), records.opener.residentKeys).protection(of: level, flags)
         return Protection {
@@ -91,7 +91,7 @@ package struct VaultSealer: SecretSealer {
         }
     }
 
-    /// Encrypts a secret for a module, and first writes this sealed copy into the item's record.
+    /// Encrypts a secret for a module, after it recorded the sealed copy in the item's record.
     package func seal(
         _ secret: SecretBytes, of details: ItemDetails, for module: String, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes {
@@ -112,7 +112,7 @@ package struct VaultSealer: SecretSealer {
         }
     }
 
-    /// Records that a module is about to get this sealed item.
+    /// Records in the item's record that a module is about to get this sealed secret.
     private func addCopy(
         _ sealed: SecretBytes, _ details: ItemDetails, in module: String, _ held: HeldItem
     ) throws(TokenKeepError) {
@@ -128,10 +128,10 @@ package struct VaultSealer: SecretSealer {
         }
     }
 
-    /// Records that a module has stored the secret last sealed for it, in place of every earlier secret.
+    /// Records that the module has stored the secret last sealed for it, in place of all earlier secrets.
     ///
-    /// In a record with a value or pending changes, the superfluous fingerprints stay until the record's next change,
-    /// and do no harm.
+    /// In a record with a value or pending changes, the earlier fingerprints stay until the record's next write, and
+    /// are harmless.
     package func acknowledge(_ name: ItemName, in module: String) {
         guard let held, held.name == name else { return }
         let machine = held.vault.keys.journal.machine(records.machine.bytes)
@@ -139,7 +139,7 @@ package struct VaultSealer: SecretSealer {
         try? held.copyChanges.change(of: name) { $0?.keepLatest(module, machine) }
     }
 
-    /// Opens a sealed secret. If the secret's key is unknown or locked, tries again with the vault's present header.
+    /// Opens a sealed secret. If the secret's key is unknown or locked, tries again with the vault's current header.
     package func open(
         _ sealed: SecretBytes, of details: ItemDetails, _ call: CallContext
     ) throws(TokenKeepError) -> SecretBytes {
@@ -165,9 +165,9 @@ package struct VaultSealer: SecretSealer {
         }
     }
 
-    /// Records that a module no longer holds the sealed item, durably.
+    /// Durably records that a module no longer holds the sealed item.
     ///
-    /// If the removed note came back after a loss of power, the vault would keep old keys.
+    /// If a power failure restored the removed entry, the vault would keep old keys.
     package func forget(_ name: ItemName, in module: String, everywhere: Bool) throws(TokenKeepError) {
         guard let held, held.name == name else { return }
         let machine = held.vault.keys.journal.machine(records.machine.bytes)
@@ -181,7 +181,8 @@ package struct VaultSealer: SecretSealer {
         return try records.open()
     }
 
-    /// The error for a sealed secret that cannot be opened. The message does not call the vault's own files damaged.
+    /// The error for a sealed secret that cannot be opened. The message blames the sealed secret, not the vault's own
+    /// files.
     private static func error(_ fault: FormatFault, _ details: ItemDetails) -> TokenKeepError {
         let subject = "the sealed secret of \(details.name) in \(details.module)"
         let hint = "nothing was deleted; save the item anew, or clear it"
@@ -197,6 +198,6 @@ package struct VaultSealer: SecretSealer {
 }
 
 extension ItemTransaction {
-    /// An object that encrypts this item's secret for modules. Must not be used after the transaction ends.
+    /// An object that encrypts this item's secret for modules. Must not be used after the end of the transaction.
     package var sealer: VaultSealer { VaultSealer(self) }
 }

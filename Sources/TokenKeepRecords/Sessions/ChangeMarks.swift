@@ -3,12 +3,12 @@ import SystemPackage
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The file `sessions/slots`: 8 random bytes for each session, replaced if the session's tokens or state change.
+/// The file `sessions/slots`: 8 random bytes for each session, replaced when the session's tokens or state change.
 ///
 /// A session is a signed-in account.
 ///
-/// A program that keeps a token in memory compares these bytes before each use of the token, with one system call. If
-/// the file is damaged or missing, the program reads the session again, so the file need not be durable.
+/// A program with a token in memory compares these bytes before each use of the token, with one read. If the file is
+/// damaged or missing, the program reads the session again, so the file need not be durable.
 package final class ChangeMarks: Sendable {
     static let file = "slots"
 
@@ -17,9 +17,9 @@ package final class ChangeMarks: Sendable {
 
     package init(_ records: Records) { self.records = records }
 
-    /// A number made of a session's random bytes, which changes with the session's tokens and state.
+    /// A session's random bytes as a number. The number changes with the session's tokens and state.
     ///
-    /// nil if the session's random bytes cannot be read.
+    /// nil if the bytes cannot be read.
     package func value(of id: [UInt8]) -> UInt64? {
         guard let file = opened.withLock({ $0 }) ?? open() else { return nil }
         var value: UInt64 = 0
@@ -27,7 +27,7 @@ package final class ChangeMarks: Sendable {
         let isRead = withUnsafeMutableBytes(of: &value) { bytes in
             pread(file.number, bytes.baseAddress, 8, ChangeMarks.offset(of: id)) == 8
         }
-        // If the open file was removed, because the vault's keys were replaced, the bytes in it are out of date.
+        // If the vault's keys were replaced, the open file has been removed and its bytes are out of date.
         guard isRead, value != 0, fstat(file.number, &status) == 0, status.st_nlink == 1 else {
             opened.withLock { $0 = nil }
             return nil
@@ -37,7 +37,7 @@ package final class ChangeMarks: Sendable {
 
     /// Replaces a session's random bytes, so that other processes notice a change of the session.
     ///
-    /// A failure is ignored, because programs also compare expiry times.
+    /// A failure is ignored, because programs also check the expiry time of a token.
     package func change(_ id: [UInt8]) {
         guard let file = open(isWritable: true) else { return }
         var value = RandomBytes.id()

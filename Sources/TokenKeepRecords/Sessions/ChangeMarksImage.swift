@@ -2,20 +2,20 @@ import Glibc
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The file `sessions/slots` as it was read last.
+/// The content of the file `sessions/slots` when it was last read.
 struct ChangeMarksImage {
     private static let size = (1 << 16) * 8
     private var bytes: [UInt64] = []
-    /// The inode number of the file; nil if it was missing.
+    /// The inode number of the file; nil if the file was missing.
     private var inode: UInt64?
 
-    /// The place of a session in the file.
+    /// The index of a session's 8 bytes in the file.
     static func place(of id: [UInt8]) -> Int { id.prefix(2).reduce(0) { $0 << 8 | Int($1) } }
 
     /// Reads the file again.
     ///
-    /// - Returns: the places whose bytes have changed. `isSame` is false if the file was replaced or cannot be read: then
-    ///   every session may have changed.
+    /// - Returns: the indices whose bytes have changed. If the file was replaced or cannot be read, `isSame` is false,
+    ///   and every session may have changed.
     mutating func update(_ vault: OpenVault) -> (isSame: Bool, places: [Int]) {
         let before = self
         self = ChangeMarksImage()
@@ -29,7 +29,7 @@ struct ChangeMarksImage {
         return (true, present.indices.filter { present[$0] != before.bytes[$0] })
     }
 
-    /// The file's bytes; those beyond its end are 0.
+    /// The file's content, as one number for each session. Numbers beyond the end of the file are 0.
     private static func read(_ file: OwnedDescriptor) -> [UInt64]? {
         var numbers = [UInt64](repeating: 0, count: size / 8)
         let isRead = numbers.withUnsafeMutableBytes { (try? SystemCall.read(file, into: $0)) != nil }

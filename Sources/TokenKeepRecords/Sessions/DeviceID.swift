@@ -8,13 +8,13 @@ import TokenKeepKeys
 package enum DeviceID {
     private static let length = 36
 
-    /// Reads the id of this machine, which is made at the first use. A damaged file is renamed, and a new id is made.
+    /// Reads the id of this machine. Makes the id at the first use. Renames a damaged file, and makes a new id.
     package static func read(_ records: Records, _ call: CallContext) throws(TokenKeepError) -> String {
         let directory = try records.openOrMake(call).directory
         let folder = try SessionLock.folder(of: directory)
         let file = "device@" + Hexadecimal.text(MachineID.current.bytes)
         if let id = try? present(file, folder) { return id }
-        // Only one of several processes may make the id, so acquire a lock under a name that no session has.
+        // Only one process may make the id. Acquire a lock under a name that no session has.
         let place = try ItemName(service: "org.tokenkeep.session.device", account: "")
         guard let lock = try SessionLock.acquire(.change, of: place, records, call) else {
             throw TokenKeepError(.busy, "another process is making the device id", hint: "try again")

@@ -1,14 +1,13 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The right of one process to renew all sessions (signed-in accounts) of a vault before they expire.
+/// The exclusive right of one process to renew all sessions (signed-in accounts) of a vault before they expire.
 ///
-/// The right ends with the process.
+/// The right ends with the process at the latest.
 package enum KeeperLock {
     private static let file = "keeper"
 
-    /// - Throws: ``Status/busy`` if another process has the right to renew the sessions. The message names that
-    ///   process.
+    /// - Throws: ``Status/busy`` if another process holds the right. The message contains the id of that process.
     package static func acquire(_ records: Records, process: Int32) throws(TokenKeepError) -> SessionLock {
         let place = try ItemName(service: "org.tokenkeep.session.keeper", account: "")
         let call = CallContext(deadline: Deadline(milliseconds: 1000))

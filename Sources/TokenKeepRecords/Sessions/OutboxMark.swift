@@ -3,25 +3,25 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The file `sessions/outbox`, which exists if tokens may be waiting to be revoked at the server.
+/// The file `sessions/outbox`, which exists if tokens may still have to be revoked at the server.
 ///
-/// Without the file, a call need not list the waiting tokens.
+/// Without the file, a call need not list such tokens.
 package struct OutboxMark: Sendable {
     private static let file = "outbox"
     private let records: Records
 
     package init(_ records: Records) { self.records = records }
 
-    /// Whether tokens may be waiting to be revoked at the server. False if the vault cannot be read. Makes no file.
+    /// Whether tokens may still have to be revoked at the server. False if the vault cannot be read. Makes no file.
     package var isSet: Bool {
         guard let vault = (try? records.open()) ?? nil else { return false }
         let path = "\(SessionFiles.folder)/\(OutboxMark.file)"
         return (try? VaultFiles.exists(path, in: vault.directory.descriptor)) == true
     }
 
-    /// Makes the file `outbox`. Called before and after a token is added to the tokens that wait to be revoked.
+    /// Makes the file `outbox`. Called before and after a token is recorded as still to be revoked.
     ///
-    /// Several threads and processes may do so at once: no lock is held, and the file's content says nothing.
+    /// Several threads and processes may make the file at once without a lock, because the file's content is not used.
     package func set() throws(TokenKeepError) {
         let folder = try folder()
         guard try !VaultFiles.exists(OutboxMark.file, in: folder) else { return }
@@ -33,7 +33,7 @@ package struct OutboxMark: Sendable {
         try VaultFiles.sync(folder, after: "writing \(OutboxMark.file)")
     }
 
-    /// Removes the file `outbox`. Called if no token waits to be revoked.
+    /// Removes the file `outbox`. Called if no token remains to be revoked.
     package func remove() {
         guard let folder = try? folder() else { return }
         _ = try? SystemCall.remove(OutboxMark.file, in: folder)

@@ -6,7 +6,8 @@ import TokenKeepKeys
 /// The state is readable while the vault is locked. The file is in the directory `sessions`. See docs/format.md,
 /// "Sessions".
 package struct SessionFile: Sendable {
-    /// The kind of a session's file. The kind is authenticated, so that one kind of file cannot replace the other kind.
+    /// The kind of a session's file. The kind is authenticated, so a file of one kind cannot replace a file of the
+    /// other.
     package enum Kind: UInt8, Sendable {
         /// The state of one session (a signed-in account).
         case note = 1
@@ -22,13 +23,13 @@ package struct SessionFile: Sendable {
     static let maximumFile = 8192
 
     package let kind: Kind
-    /// The encoded fields of the session's state. The target TokenKeepSession defines the meaning of the fields.
+    /// The encoded fields of the session's state. The target TokenKeepSession defines their meaning.
     package var state: [UInt8]
-    /// The session's service and account; nil if the key of the names is locked, or was locked when the file was made.
+    /// The session's service and account; nil if the metadata key is locked, or was locked when the file was made.
     package var name: ItemName?
-    /// The encrypted names as read from the file. While the key of the names is locked, these bytes are written again.
+    /// The encrypted names as read from the file. While the metadata key is locked, the same bytes are written again.
     private var namesBox: [UInt8] = []
-    /// Whether the file holds the names, readable or not.
+    /// Whether the file contains names, readable or locked.
     var hasNames: Bool { !namesBox.isEmpty }
 
     package init(kind: Kind, state: [UInt8], name: ItemName) {
@@ -46,7 +47,7 @@ package struct SessionFile: Sendable {
 
     /// Decrypts and parses a session's file.
     ///
-    /// - Parameter fileName: the 16 bytes that the file's name stands for.
+    /// - Parameter fileName: the 16 bytes that the file's name encodes.
     static func parse(
         _ bytes: UnsafeRawBufferPointer, kind: Kind, fileName: [UInt8], keys: KeyRing
     ) throws(FormatFault) -> SessionFile {
@@ -73,7 +74,7 @@ package struct SessionFile: Sendable {
             kind: kind, state: state.withUnsafeBytes { Array($0) }, name: name, namesBox: namesBox)
     }
 
-    /// Decrypts the session's names; nil if the file has no names or the key of the names is locked.
+    /// Decrypts the session's names; nil if the file has no names or the metadata key is locked.
     private static func openNames(
         _ box: [UInt8], _ head: [UInt8], _ keyID: UInt64, _ keys: KeyRing
     ) throws(FormatFault) -> ItemName? {
@@ -97,7 +98,7 @@ package struct SessionFile: Sendable {
 
     /// Encodes and encrypts the session's file under the keys of `keys`.
     ///
-    /// If the key of the names is locked, the encrypted names stay as they were read, and a new file has no names.
+    /// If the metadata key is locked, the encrypted names are written as they were read, and a new file gets no names.
     func serialized(fileName: [UInt8], keys: KeyRing) throws(FormatFault) -> [UInt8] {
         guard state.count <= SessionFile.maximumState else { throw .malformed("its state is too long") }
         let metadataKey = name == nil ? nil : try? keys.currentKey(for: .metadata)
@@ -133,7 +134,7 @@ package struct SessionFile: Sendable {
         return writer.bytes
     }
 
-    /// The data authenticated with a session file's state: the unencrypted first part, and the encrypted names.
+    /// The data authenticated with a session file's state: the unencrypted prefix and the encrypted names.
     private static func stateData(_ prefix: [UInt8], _ namesBox: [UInt8], _ keys: KeyRing) -> [UInt8] {
         var writer = ByteWriter(capacity: 256)
         writer.append("TKsess-s".utf8)
@@ -145,7 +146,7 @@ package struct SessionFile: Sendable {
 
     /// The data authenticated with the names in a session's file.
     ///
-    /// The data contains no lengths, so that a new state of another length can be written beside the old names.
+    /// The data contains no lengths, so that the old encrypted names stay valid beside a state of another length.
     private static func namesData(_ head: [UInt8], _ keys: KeyRing) -> [UInt8] {
         var writer = ByteWriter(capacity: 128)
         writer.append("TKsess-n".utf8)

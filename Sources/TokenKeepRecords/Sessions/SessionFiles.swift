@@ -3,11 +3,11 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The directory `sessions` of the vault's present `era-N` directory, with a file for each session and for each
+/// The directory `sessions` of the vault's current `era-N` directory: a file for each session, and a file for each
 /// service's active account.
 ///
-/// The files contain no token. A process changes a file only while it has locked the session's item. A replacement of
-/// the vault's keys therefore copies the file either before or after the change.
+/// The files contain no tokens. A process changes a file only while it holds the lock of the session's item, so a
+/// replacement of the vault's keys copies the file either before or after the change.
 package struct SessionFiles: Sendable {
     static let folder = "sessions"
     private static let activeSuffix = ".active"
@@ -23,18 +23,18 @@ package struct SessionFiles: Sendable {
         guard var vault = try records.open() else { return nil }
         while true {
             if let found = try SessionFiles.read(kind, vault.keys.fileName(of: name), in: vault) { return found }
-            // If the vault's keys were replaced meanwhile, search again: the file has another name.
+            // If the vault's keys were replaced meanwhile, search again, because the file now has another name.
             guard let present = try records.open(), present.era.number != vault.era.number else { return nil }
             vault = present
         }
     }
 
-    /// Changes the file about a session, or about a service's active account, durably and while the item is locked.
+    /// Locks the item, and durably changes the file about a session or about a service's active account.
     ///
     /// A damaged file is first renamed to `NAME.corrupt-N`.
     ///
-    /// - Parameter body: gets the present file, or nil if it is missing or damaged. Returns the new state, or nil to
-    ///   change nothing.
+    /// - Parameter body: receives the current file; nil if the file is missing or damaged. Returns the new state, or
+    ///   nil to change nothing.
     package func change(
         _ kind: SessionFile.Kind, of name: ItemName, _ call: CallContext,
         _ body: (SessionFile?) throws(TokenKeepError) -> [UInt8]?
@@ -62,7 +62,7 @@ package struct SessionFiles: Sendable {
         try SessionFiles.write(file, fileName, in: folder, vault.keys, isDurable: true)
     }
 
-    /// Reads the state files of all sessions. Damaged files are skipped and counted.
+    /// Reads the state files of all sessions. Skips and counts damaged files.
     package func notes() throws(TokenKeepError) -> (files: [SessionFile], damaged: Int) {
         guard let vault = try records.open(),
             let folder = try EraFolder(name: SessionFiles.folder, era: vault.era).open()
@@ -85,7 +85,7 @@ package struct SessionFiles: Sendable {
         try records.openOrMake(call).keys.journal.id(of: name)
     }
 
-    /// The keyed fingerprint of a token, 16 bytes. Fingerprints make it possible to compare tokens that are not stored.
+    /// The keyed fingerprint of a token, 16 bytes. Allows comparison with a token that is not stored.
     package func fingerprint(of token: SecretBytes, _ call: CallContext) throws(TokenKeepError) -> [UInt8] {
         try records.openOrMake(call).keys.journal.fingerprint(of: token)
     }
@@ -94,10 +94,10 @@ package struct SessionFiles: Sendable {
         Hexadecimal.text(fileName) + (kind == .active ? activeSuffix : "")
     }
 
-    /// Whether the part of a file's name after the digits says that the file is about an active account.
+    /// Whether this suffix of a file's name marks the file about an active account.
     static func isActive(suffix: UnsafePointer<CChar>) -> Bool { strcmp(suffix, activeSuffix) == 0 }
 
-    /// Reads the file about a session; nil if it is missing.
+    /// Reads the file about a session; nil if the file is missing.
     ///
     /// - Throws: ``Status/corrupt`` if the file is damaged.
     static func note(_ fileName: [UInt8], in vault: OpenVault) throws(TokenKeepError) -> SessionFile? {
@@ -134,10 +134,10 @@ package struct SessionFiles: Sendable {
         }
     }
 
-    /// Copies the files of all sessions under new keys and file names, when the vault's keys are replaced.
+    /// Copies the files of all sessions to the new keys and file names when the vault's keys are replaced.
     ///
-    /// Called under the lock of the whole vault. A damaged file, or a file without readable names, is not copied. A
-    /// session whose file was not copied gets a new file later, made from the session's item in the vault.
+    /// Called under the lock of the whole vault. A file that is damaged or without readable names is not copied; a new
+    /// file is later made from the session's item in the vault.
     static func carry(from before: OpenVault, to after: OpenVault) throws(TokenKeepError) {
         guard let old = try EraFolder(name: folder, era: before.era).open() else { return }
         let new = try EraFolder(name: folder, era: after.era).openOrMake(isDurable: false)
@@ -149,7 +149,7 @@ package struct SessionFiles: Sendable {
             else { continue }
             try write(file, after.keys.fileName(of: item), in: new, after.keys, isDurable: false)
         }
-        // Remove the file `slots`. Every program that keeps a token in memory then reads its session again.
+        // Remove the file `slots`, so that every program with a token in memory reads its session again.
         _ = try? SystemCall.remove("\(folder)/\(ChangeMarks.file)", in: before.directory.descriptor)
     }
 }

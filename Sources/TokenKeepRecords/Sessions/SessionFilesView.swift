@@ -1,7 +1,7 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The 16 bytes for which the name of a session's file stands.
+/// The 16 bytes that the name of a session's file encodes.
 package struct SessionFileName: Hashable, Sendable {
     let high: UInt64
     let low: UInt64
@@ -11,7 +11,7 @@ package struct SessionFileName: Hashable, Sendable {
         (high, low) = (number(bytes.prefix(8)), number(bytes.dropFirst(8)))
     }
 
-    /// Reads 32 hexadecimal digits; nil for fewer.
+    /// Parses 32 hexadecimal digits; nil if there are fewer.
     init?(digits: UnsafePointer<CChar>) {
         guard let high = SessionFileName.number(digits), let low = SessionFileName.number(digits + 16) else {
             return nil
@@ -37,11 +37,12 @@ package struct SessionFileName: Hashable, Sendable {
     }
 }
 
-/// The state files of all sessions, of which each look reads the changed ones alone.
+/// The state files of all sessions. Each update reads only the files that have changed.
 ///
-/// Every change of a session replaces its file, and then changes its bytes in the file `slots`. If a known session's file
-/// was replaced for each place of changed bytes, the look reads these files alone. Else a session may be new: the look
-/// lists the directory, and reads the files whose inode numbers are new. A look before the second change finds nothing. See docs/format.md, "Sessions".
+/// Every change of a session replaces its file, and then changes its bytes in the file `slots`. If, for each changed
+/// entry of `slots`, the file of a known session was replaced, the update reads only these files. Otherwise a session
+/// may be new: the update lists the directory, and reads the files whose inode numbers are new. An update between the
+/// two steps of a change finds nothing. See docs/format.md, "Sessions".
 package struct SessionFilesView {
     /// A session's file that was read.
     package struct Note {
@@ -54,50 +55,53 @@ package struct SessionFilesView {
         package let state: [UInt8]
     }
 
-    /// The changes that a look found.
+    /// The changes that an update found.
     package struct Changes {
         /// The sessions' files that may have changed.
         package var notes: [Note] = []
-        /// The sessions' files that are gone.
+        /// The sessions' files that were removed.
         package var gone: [SessionFileName] = []
-        /// The files about active accounts that changed, came or are gone.
+        /// The files about active accounts that were made, changed or removed.
         package var active: Set<SessionFileName> = []
-        /// Whether the names of sessions are locked.
+        /// Whether the names of some sessions are locked.
         package var hasLocked = false
     }
 
     private struct Entry {
         var inode: UInt64
-        /// The time of the file's last change when it was read, in nanoseconds.
+        /// The time of the file's last change, in nanoseconds, when it was read.
         var changed: Int64 = 0
-        /// Changed by each look that finds the file.
+        /// The number of the last update that listed the file.
         var look: UInt64
     }
 
-    /// A session whose process died between the two changes is found so late, in milliseconds.
+    /// The time after which the directory is listed again, in milliseconds.
+    ///
+    /// A session whose process died between the two steps of a change is found after this time at the latest.
     private static let longestPause: UInt32 = 60_000
 
     private let records: Records
     private var notes: [SessionFileName: Entry] = [:]
     private var actives: [SessionFileName: Entry] = [:]
-    /// The sessions by their place in the file `slots`.
+    /// The sessions by the index of their bytes in the file `slots`.
     private var places: [Int: [SessionFileName]] = [:]
-    /// The sessions' files whose names were locked.
+    /// The files of sessions whose names are locked.
     private var locked: Set<SessionFileName> = []
     private var marks = ChangeMarksImage()
-    /// Identifies the directory that was read last.
+    /// The identity of the directory at the last update.
     private var folder: FileStatus.Identity?
     private var look: UInt64 = 0
     private var listAgainAt: Deadline?
 
     package init(_ records: Records) { self.records = records }
 
-    /// Reads the files that changed since the last look, or every file after a change of the vault's keys.
+    /// Reads the files that changed since the last update, or every file after a change of the vault's keys.
     package mutating func update() throws(TokenKeepError) -> Changes {
         var vault = try records.open()
         while true {
             let changes = try update(vault)
-            // The files of an era that is being removed would seem to be gone.
+            // If the vault's keys were just replaced, the old directory is being removed, and its files would seem to
+            // be gone.
             let present = try records.open()
             guard let present, present.era.number != vault?.era.number else { return changes }
             forget()
@@ -105,7 +109,7 @@ package struct SessionFilesView {
         }
     }
 
-    /// Lets the next look read every file, for a caller that could not use the changes.
+    /// Makes the next update read every file, because the caller could not use the last changes.
     package mutating func forget() {
         // No file has the inode number 0.
         notes = notes.mapValues { Entry(inode: 0, look: $0.look) }
@@ -119,7 +123,7 @@ package struct SessionFilesView {
         }
         let before = folder
         folder = opened.flatMap { try? SystemCall.status(of: $0) }?.identity
-        // The change marks are read before the files: the next look finds a change that happens meanwhile.
+        // Read the change marks before the files: the next update then finds a change made in between.
         let (isSame, changed) = vault.map { marks.update($0) } ?? (false, [])
         if !isSame || folder?.inode != before?.inode || folder?.device != before?.device { forget() }
         var changes = Changes()
@@ -140,7 +144,7 @@ package struct SessionFilesView {
         return changes
     }
 
-    /// Reads those of the files that were replaced since they were read. Returns their names.
+    /// Reads the files among `names` that were replaced since they were last read, and returns their names.
     private mutating func readReplaced(
         _ names: Set<SessionFileName>, in vault: OpenVault, _ changes: inout Changes
     ) throws(TokenKeepError) -> Set<SessionFileName> {
@@ -174,7 +178,7 @@ package struct SessionFilesView {
         removeUnseen(&changes)
     }
 
-    /// Compares an entry of the directory with the last look.
+    /// Compares an entry of the directory with the last update.
     private mutating func see(
         _ name: UnsafePointer<CChar>, _ inode: UInt64, _ stale: inout Set<SessionFileName>, _ changes: inout Changes
     ) {
@@ -196,7 +200,7 @@ package struct SessionFilesView {
         for name in changes.active where actives[name]?.look != look { actives[name] = nil }
     }
 
-    /// Reads the files whose names were locked, if one of their names is open now.
+    /// Reads the files whose names were locked, if the names of one of them can now be decrypted.
     private mutating func readLocked(in vault: OpenVault, _ changes: inout Changes) throws(TokenKeepError) {
         guard let sample = locked.first else { return }
         try read(sample, in: vault, &changes)
@@ -207,7 +211,7 @@ package struct SessionFilesView {
     private mutating func read(
         _ name: SessionFileName, in vault: OpenVault, _ changes: inout Changes
     ) throws(TokenKeepError) {
-        // The number before the content: a file that is replaced meanwhile is read again.
+        // Read the inode number before the content, so that a file replaced in between is read again.
         if let status = SessionFilesView.status(name, in: vault) {
             notes[name]?.inode = status.inode
             notes[name]?.changed = status.changed

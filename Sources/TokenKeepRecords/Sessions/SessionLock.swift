@@ -8,11 +8,11 @@ import TokenKeepKeys
 ///
 /// The kernel releases the lock when the process ends.
 package struct SessionLock: ~Copyable {
-    /// The action on a session that a lock permits.
+    /// The action on a session that a lock protects.
     package enum Purpose {
-        /// Asking the server for new tokens. The lock is held until the server has answered.
+        /// Requesting new tokens from the server. The lock is held until the server has answered.
         case refresh
-        /// Changing the session's item and state file in the vault. The lock is held only during the writing.
+        /// Changing the session's item and state file in the vault. The lock is held only while they are written.
         case change
     }
 
@@ -20,9 +20,10 @@ package struct SessionLock: ~Copyable {
 
     private init(descriptor: Int32) { self.descriptor = descriptor }
 
-    /// Waits for the lock until the deadline; nil if another process or thread still holds the lock then.
+    /// Waits until the deadline for the lock; nil if another process or thread still holds the lock.
     ///
-    /// - Throws: ``Status/cancelled`` if the call is cancelled, or the reason why the lock file cannot be used.
+    /// - Throws: ``Status/cancelled`` if the call is cancelled; otherwise the errors of opening and locking the lock
+    ///   file.
     package static func acquire(
         _ purpose: Purpose, of name: ItemName, _ records: Records, _ call: CallContext
     ) throws(TokenKeepError) -> SessionLock? {

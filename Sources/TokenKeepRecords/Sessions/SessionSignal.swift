@@ -6,12 +6,12 @@ import TokenKeepKeys
 
 /// A descriptor that becomes readable after any process changes a session (a signed-in account) of the vault.
 ///
-/// Watches the files of the vault's directory `sessions`, among them `slots`, which every change of a session changes. The
-/// vault may be removed and restored, or another vault may take its path.
+/// Watches the vault's directory `sessions`, which contains the file `slots` that every change of a session changes.
+/// Goes on if the vault is removed and restored, or if another vault is moved to its path.
 package final class SessionSignal: Sendable {
     private struct State {
         var path: WatchedPath
-        /// Whether the path could not be watched, for example because the system allows no more watches.
+        /// Whether the path cannot be watched now, for example because the system allows no more watches.
         var isUnwatched = false
     }
 
@@ -65,7 +65,7 @@ package final class SessionSignal: Sendable {
         }
     }
 
-    /// Reads the kernel's events. Returns whether the path may lead elsewhere now.
+    /// Reads the kernel's events. Returns whether the path may now lead to another directory.
     private func drain(_ folder: Int32?) -> Bool {
         var notices = [tokenkeep_notice](repeating: tokenkeep_notice(), count: Int(TOKENKEEP_NOTICES))
         var mayBeReplaced = false

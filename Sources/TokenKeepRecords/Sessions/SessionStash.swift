@@ -1,7 +1,7 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// Keeps the server's answer to a token refresh in the kernel while the vault cannot store the answer.
+/// Stores the server's answer to a token refresh in a kernel key while the vault cannot store the answer.
 ///
 /// The vault cannot store the answer while the session's record is locked or the disk is full. The kernel key
 /// `tokenkeep-stash:VAULTID:ID` holds the answer until the machine is restarted. A process writes or removes this key
@@ -15,7 +15,7 @@ package struct SessionStash: Sendable {
         self.id = id
     }
 
-    /// Keeps the server's answer to a token refresh until the vault can store it. An earlier answer is replaced.
+    /// Stores the server's answer to a token refresh until the vault can store it. Replaces an earlier answer.
     ///
     /// - Returns: whether other processes can read the answer.
     package func write(_ record: SecretBytes) throws(TokenKeepError) -> Bool {
@@ -23,13 +23,13 @@ package struct SessionStash: Sendable {
         return records.opener.residentKeys.stash(record, as: place)
     }
 
-    /// The server's answer to a token refresh that still has to be stored in the vault; nil if there is none.
+    /// The stored answer to a token refresh, which the vault must still store; nil if there is none.
     package func read() throws(TokenKeepError) -> SecretBytes? {
         guard let place = try place() else { return nil }
         return try records.opener.residentKeys.stashed(at: place)
     }
 
-    /// Removes the server's answer to a token refresh, because the answer is stored in the vault or no longer of use.
+    /// Removes the stored answer to a token refresh, because the vault has it or it is no longer needed.
     package func drop() throws(TokenKeepError) {
         if let place = try place() { records.opener.residentKeys.dropStash(at: place) }
     }

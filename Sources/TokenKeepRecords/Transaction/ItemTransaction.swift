@@ -3,8 +3,8 @@ package import TokenKeepKeys
 
 /// A locked item. While this value exists, no other process or thread changes the item.
 ///
-/// A function that may only be called while the item is locked takes this value as a parameter. The lock ends with the
-/// value's scope, even if nothing was changed.
+/// A function that may only be called while the item is locked takes this value as a parameter. The lock is released at
+/// the end of the value's scope, even if nothing was changed.
 package struct ItemTransaction: ~Copyable {
     package let name: ItemName
     /// The item's record, as it was when this transaction began.
@@ -17,9 +17,9 @@ package struct ItemTransaction: ~Copyable {
     private let log: ChangeLog
     private let presence: PresenceGrant?
     private let kept: UnknownFields
-    /// The item's sealed copies, as the record named them when this transaction began.
+    /// The item's sealed copies that the record listed when this transaction began.
     private let firstCopies: SealedCopies?
-    /// The pending writes and removals of the present record.
+    /// The pending writes and removals in the current record.
     private var pending: [PendingWrite]
 
     /// The keys that compute versions and fingerprints.
@@ -57,12 +57,12 @@ package struct ItemTransaction: ~Copyable {
     }
 
     deinit {
-        // Ignore a failure. Without this entry, readers of the log only read the record more often.
+        // Ignore a failure: without this entry, readers of the log only read the record more often.
         _ = try? log.append(.ended(fileName))
         lock.release()
     }
 
-    /// Changes the item's record. If the record was unreadable, its file stays under a second name.
+    /// Changes the item's record. The file of an unreadable record is kept under another name.
     ///
     /// - Throws: ``Status/locked`` if the key of the item's level is locked; ``Status/policy`` if the vault protects
     ///   the item too weakly; ``Status/io`` if the record cannot be written durably. After any error but ``Status/io``,
@@ -81,8 +81,8 @@ package struct ItemTransaction: ~Copyable {
         if case .unreadable = entry {
             try VaultFiles.setAside(Hexadecimal.text(fileName), in: vault.records)
         }
-        // Add the hint (an empty file) before the record is written, and remove the hint afterwards: readers that look
-        // for pending changes skip records without a hint.
+        // Add the hint (an empty file) before the record is written, and remove it only afterwards, because readers
+        // that look for pending changes skip records without a hint.
         let hints = PendingHints(vault.era)
         let hadPending = !pending.isEmpty
         if change.hasPending { try hints.add(fileName, hadPending: hadPending) }
@@ -93,7 +93,8 @@ package struct ItemTransaction: ~Copyable {
             throw error
         }
         pending = change.pending
-        // The record is already changed, so ignore a failure: a superfluous hint only costs later readers some time.
+        // The record has already been changed, so ignore a failure: a superfluous hint only costs later readers some
+        // time.
         if !change.hasPending { try? hints.remove(fileName) }
     }
 
@@ -129,22 +130,23 @@ package struct ItemTransaction: ~Copyable {
         copyChanges.recordWasWritten()
     }
 
-    /// The sealed copies that the record names at the moment, with what modules have acknowledged since.
+    /// The sealed copies that the record currently lists, without fingerprints that a later confirmation made
+    /// superfluous.
     private func copiesToWrite() throws(TokenKeepError) -> SealedCopies? {
         let copies = entry.problem == nil ? try sealedCopies() : try? SealedRecords(vault).copies(of: name)
         return copies.map { copyChanges.applied(to: $0, machineHash) }
     }
 
-    /// The sealed copies that the record names at the moment; nil if the record was unreadable at the beginning.
+    /// The sealed copies that the record currently lists.
     ///
-    /// The sealer may have changed them since.
+    /// Reads the record again if the sealer has changed the copies since the transaction began.
     func sealedCopies() throws(TokenKeepError) -> SealedCopies? {
         copyChanges.haveChanged ? try SealedRecords(vault).copies(of: name) : firstCopies
     }
 
-    /// Throws if the new item would be protected less than the present item.
+    /// Throws if the new item would be protected less than the existing item.
     ///
-    /// Throws, too, if the present item's level and flags cannot be read.
+    /// Also throws if the existing item's level and flags cannot be read.
     private func check(_ details: ItemDetails) throws(TokenKeepError) {
         if let locked = entry.record?.locked { throw locked }
         try details.checkLowersNothing(of: entry.record?.details, module: "vault")
@@ -153,29 +155,28 @@ package struct ItemTransaction: ~Copyable {
             .checkRequirements(of: details)
     }
 
-    /// The error for a value that cannot be encoded. The present record is not damaged.
+    /// The error for a value that cannot be encoded. The existing record is not damaged.
     private static func refusal(of file: String, _ fault: FormatFault) -> TokenKeepError {
         guard case .malformed(let reason) = fault else { return fault.error(in: "records/\(file)") }
         return TokenKeepError(.internal, "records/\(file) would not be readable: \(reason)", module: "vault")
     }
 }
 
-/// Fields of a record that this version does not know, which are written unchanged.
+/// The fields of a record that this version does not know, which are written unchanged.
 private struct UnknownFields {
     var state: [UnknownField] = []
     var metadata: [UnknownField] = []
 }
 
-/// The present record of an item, with its sealed copies and the fields that this version does not know.
+/// The current record of an item, with its sealed copies and the fields that this version does not know.
 private struct Present {
     var entry = JournalEntry.none
     var kept = UnknownFields()
     var copies: SealedCopies?
 
-    /// Reads a record. A damaged record counts as unreadable. Other failures are thrown.
+    /// Reads a record. A damaged record counts as unreadable; other failures are thrown.
     ///
-    /// A record that a later TokenKeep version wrote also makes this initializer throw, so that the record is never
-    /// replaced.
+    /// Also throws for a record that a later version of TokenKeep wrote, so that such a record is never replaced.
     init(
         of name: ItemName, _ reader: RecordReader, _ vault: inout OpenVault, _ presence: PresenceGrant?
     ) throws(TokenKeepError) {
@@ -188,7 +189,7 @@ private struct Present {
         case nil: return
         case .success((var record, let kept, let copies)):
             record.locked = record.locked?.of(name)
-            // A record that only names sealed copies says nothing about the item's value.
+            // A record that only lists sealed copies contains nothing about the item's value.
             if !record.isEmpty { entry = .record(record) }
             self.kept = kept
             self.copies = copies
@@ -203,8 +204,8 @@ private struct Present {
 extension Records {
     /// Locks an item until the returned transaction ends.
     ///
-    /// - Throws: ``Status/busy`` if another process still holds the item's lock at the deadline; otherwise the reason
-    ///   why the vault cannot be written.
+    /// - Throws: ``Status/busy`` if another process still holds the item's lock at the deadline; otherwise the errors
+    ///   of opening or making the vault.
     package func begin(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> ItemTransaction {
         do throws(TokenKeepError) {
             return try ItemTransaction(name, self, call)

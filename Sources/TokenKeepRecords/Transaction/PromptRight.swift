@@ -1,25 +1,24 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The right of a process to ask the user about an item. The right ends with the process at the latest.
+/// The right of a process to prompt the user about an item. The right ends with the process at the latest.
 package struct PromptRight: Sendable {
     fileprivate let lock: VaultLock
 
-    /// Ends the right to ask the user about the item. Other processes may then ask, and apply the item's pending
-    /// changes.
+    /// Ends the right. Other processes may then prompt the user, and apply the item's pending changes.
     package func end() { lock.release() }
 }
 
 extension ItemTransaction {
-    /// Acquires the right to ask the user about the item; nil if another process or thread has the right.
+    /// Acquires the right to prompt the user about the item; nil if another process or thread holds the right.
     ///
-    /// Until the right ends, no process applies the item's pending changes. If one did, the user's answer could apply
-    /// to a value that was saved after the question. The right may be held longer than the item's lock.
+    /// While the right is held, no process applies the item's pending changes. Otherwise the user's answer could apply
+    /// to a value that was saved after the prompt appeared. The right may be held longer than the item's lock.
     package func beginAsking() throws(TokenKeepError) -> PromptRight? {
         try VaultLock(trying: .asking(id: keys.id(of: name)), of: vault.directory).map(PromptRight.init)
     }
 
-    /// Whether any process is asking the user about the item now.
+    /// Whether a process is prompting the user about the item now.
     package var isAsked: Bool {
         do throws(TokenKeepError) {
             guard let right = try beginAsking() else { return true }

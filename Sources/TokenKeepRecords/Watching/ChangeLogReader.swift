@@ -3,9 +3,9 @@ import SystemPackage
 import TokenKeepCore
 import TokenKeepKeys
 
-/// Reads the entries that were appended to a vault's log of changes since the last reading.
+/// Reads the entries that were appended to a vault's log of changes since the last read.
 struct ChangeLogReader {
-    /// A position in a log of changes. The entries before the position were read.
+    /// A position in a log of changes. All entries before the position have been read.
     private struct Position {
         let log: OwnedDescriptor
         let identity: LogIdentity
@@ -16,13 +16,12 @@ struct ChangeLogReader {
     private let path: String
     /// The position up to which the log was read; nil while the log is missing or empty, so that changes may be missed.
     private var position: Position?
-    /// Records whose change has begun but not ended, according to the log. Each reading reports these records as
-    /// possibly changed.
+    /// Records whose change has begun but not ended, according to the log. Each read reports them as possibly changed.
     ///
-    /// A process that is killed between a change and the entry for the change's end leaves such a record.
+    /// A process that was killed before it logged the end of a change leaves such a record.
     private var unfinished: [[UInt8]] = []
     private static let unfinishedLimit = 64
-    /// Whether the last reading found a log that does not continue the log before.
+    /// Whether the last read found a log that does not continue the previous log.
     private(set) var hasAnotherLog = false
 
     /// Starts at the end of the vault's log, so that only later entries are read.
@@ -31,7 +30,7 @@ struct ChangeLogReader {
         restart()
     }
 
-    /// The file names of the records that may have changed since the last reading; nil if any item may have changed.
+    /// The file names of the records that may have changed since the last read; nil if any item may have changed.
     ///
     /// - Parameter watchAnew: called before a new log is read, to watch the new file.
     mutating func changedRecords(_ watchAnew: () -> Void) -> [[UInt8]]? {
@@ -39,7 +38,8 @@ struct ChangeLogReader {
         let before = position?.identity.inode
         hasAnotherLog = false
         guard goOn(&records, watchAnew), unfinished.count <= ChangeLogReader.unfinishedLimit else {
-            // The removal of a log is not signalled while any process has the log open, so watch the path again.
+            // The kernel does not signal the removal of a log while a process has the log open, so watch the path
+            // again.
             watchAnew()
             restart(keeping: unfinished.count <= ChangeLogReader.unfinishedLimit ? unfinished : [])
             hasAnotherLog = position.map { $0.identity.inode != before } ?? false
@@ -53,14 +53,13 @@ struct ChangeLogReader {
         unfinished = []
         position = nil
         guard let log = try? SystemCall.openRegular(path, in: AT_FDCWD, O_RDONLY),
-            // Read the identity before the length. If the log is emptied in between, the next reading notices that the
-            // log was emptied.
+            // Read the identity before the length. If the log is emptied in between, the next read notices that.
             let identity = try? LogIdentity(log), let status = try? SystemCall.status(of: log)
         else { return }
         position = Position(log: log, identity: identity, offset: status.size)
     }
 
-    /// Reads the log of changes to its end, and then a log that replaced it; false if any item may have changed.
+    /// Reads the log to its end, and then the log that replaced it, if any; false if any item may have changed.
     private mutating func goOn(_ records: inout [[UInt8]], _ watchAnew: () -> Void) -> Bool {
         guard let before = position?.identity, let status = (try? SystemCall.status(of: path, in: AT_FDCWD)) ?? nil
         else { return false }
@@ -88,7 +87,8 @@ struct ChangeLogReader {
         let length = end - start.offset
         guard (0...4 * ChangeLog.limit).contains(length), length.isMultiple(of: ChangeEvent.entryLength),
             let bytes = try? SystemCall.bytes(of: start.log, from: Int64(start.offset), atMost: length),
-            // Compare the identity after reading the entries: a log emptied meanwhile has another first entry.
+            // Compare the identity after reading the entries, because a log that was emptied meanwhile has another
+            // first entry.
             bytes.count == length, let identity = try? LogIdentity(start.log),
             identity.firstMark == start.identity.firstMark
         else { return false }
@@ -98,7 +98,7 @@ struct ChangeLogReader {
             switch ChangeEvent(entry: bytes[begin..<begin + ChangeEvent.entryLength]) {
             case .began(let record): if !unfinished.contains(record) { unfinished.append(record) }
             case .changed(let record): if !records.contains(record) { records.append(record) }
-            // Only one process at a time has the item locked, so every earlier change of the record has ended too.
+            // Only one process at a time holds the item's lock, so every earlier change of the record has ended, too.
             case .ended(let record): unfinished.removeAll { $0 == record }
             case .anything, .continues: isKnown = false
             }

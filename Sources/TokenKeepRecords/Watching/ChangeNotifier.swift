@@ -5,17 +5,17 @@ import SystemPackage
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The process's only instance of inotify(7), which notifies all watches of vaults.
+/// The process's only instance of inotify(7), shared by all watches of vaults.
 ///
-/// Any watch may read the kernel's events. The reading watch passes each event on to all watches, so that no watch
-/// misses an event that another watch has read.
+/// Any watch may read the kernel's events, and passes each event on to all watches, so that no watch misses an event
+/// that another watch has read.
 final class ChangeNotifier: Sendable {
-    /// One watch of a vault, with the changes that were not yet delivered to the watching program.
+    /// One watch of a vault, with the changes that have not been delivered to the program yet.
     private struct Observer {
         var path: WatchedPath
         let flag: Int32
         var notice = ChangeNotice()
-        /// Whether the path could not be watched, for example because the system allows no more watches.
+        /// Whether the path cannot be watched now, for example because the system allows no more watches.
         var isUnwatched = false
 
         /// Adds a change to the undelivered changes, and makes the watch's descriptor readable.
@@ -35,20 +35,20 @@ final class ChangeNotifier: Sendable {
         var nextNumber = 0
     }
 
-    /// The address of this process's notifier of changes.
+    /// The address of this process's notifier; 0 if there is none.
     ///
-    /// A child of `fork()` makes its own notifier, so that it does not take its parent's events.
+    /// A child of `fork()` makes its own notifier, so that it does not read its parent's events.
     private static let current = Atomic<UInt>(0)
     /// The maximum number of reads in one call, enough for a full event queue of the usual length.
     ///
-    /// If more events wait, the descriptor stays readable, and the next call reads them.
+    /// If more events are queued, the descriptor stays readable, and the next call reads them.
     private static let readsAtOnce = 256
 
     let descriptor: Int32
     let owner = getpid()
     private let state = MutexGuarded(State())
 
-    /// The instance of this process, made at the first call and never released.
+    /// The notifier of this process, made at the first call and never released.
     static func shared() throws(TokenKeepError) -> ChangeNotifier {
         while true {
             let present = current.load(ordering: .acquiring)
@@ -72,7 +72,7 @@ final class ChangeNotifier: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Adds a watch of a vault. A change makes the watch's descriptor `flag` readable.
+    /// Adds a watch of a vault, and returns its number. A change makes the watch's descriptor `flag` readable.
     func add(vault path: String, flag: Int32) throws(TokenKeepError) -> Int {
         try state.withLock { state throws(TokenKeepError) in
             var watched = WatchedPath(vault: path, notifier: descriptor)
@@ -91,7 +91,7 @@ final class ChangeNotifier: Sendable {
         }
     }
 
-    /// Removes the watch with this number. Other watches are not affected.
+    /// Removes the watch with this number. Does not affect other watches.
     func remove(_ number: Int) {
         state.withLock { state in
             guard var observer = state.observers.removeValue(forKey: number) else { return }
@@ -100,8 +100,9 @@ final class ChangeNotifier: Sendable {
         }
     }
 
-    /// Watches the directories and files of a vault's path again, because the log was replaced, which alone does not mean
-    /// that the vault was.
+    /// Watches the directories and files of a vault's path again, because the log was replaced.
+    ///
+    /// A replaced log alone does not mean that the vault was replaced.
     func renew(_ number: Int) {
         state.withLock { state in
             guard var observer = state.observers[number] else { return }
@@ -126,11 +127,10 @@ final class ChangeNotifier: Sendable {
         }
     }
 
-    /// Tells a watch that something outside the vault has changed, for example an item in another module.
+    /// Notes a change outside the vault for a watch, for example of an item in another module.
     func note(_ number: Int) { state.withLock { $0.observers[number]?.note(isSignal: false) } }
 
-    /// Makes a watch's descriptor readable if `isRaised`. If not, makes the descriptor unreadable, unless changes are
-    /// undelivered.
+    /// Makes a watch's descriptor readable if `isRaised`; otherwise unreadable, unless undelivered changes remain.
     func setFlag(_ isRaised: Bool, of number: Int) {
         state.withLock { state in
             guard let observer = state.observers[number] else { return }
@@ -174,7 +174,8 @@ final class ChangeNotifier: Sendable {
         }
     }
 
-    /// Watches what an observer's path leads through now; true if anything of it was not watched before.
+    /// Watches the current directories, links and file of an observer's path; true if some of them were not watched
+    /// before.
     @discardableResult
     private func renew(_ observer: inout Observer, _ number: Int, _ state: State) -> Bool {
         var isNew = true

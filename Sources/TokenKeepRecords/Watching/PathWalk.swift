@@ -2,20 +2,20 @@ import CSystemShims
 import Glibc
 import SystemPackage
 
-/// A walk along a path, which watches each directory and symbolic link of the path, up to the first that is missing.
+/// A walk along a path that watches each directory and symbolic link, up to the first missing component.
 ///
-/// Each directory is watched before the next component is looked up in it, so that no replacement goes unnoticed.
+/// Each directory is watched before its next component is looked up, so that no replacement goes unnoticed.
 struct PathWalk: Equatable {
-    /// The watches of what was found, in the order of the path.
+    /// The watches of the existing components, in the order of the path.
     private(set) var watches: [Int32] = []
     /// The watch of the file at the end of the path; nil if the file is missing.
     private(set) var last: Int32?
-    /// The directories in which a component must appear or may be replaced.
+    /// The directories in which a component may appear or be replaced.
     private(set) var extensions: Set<WatchedPath.Extension> = []
     /// Whether a directory vanished during the walk.
     private(set) var isDisturbed = false
 
-    /// Walks along an absolute path. A walk that fails has noted what it found.
+    /// Walks along an absolute path. After an error, this value contains the components found so far.
     mutating func go(along path: String, _ kind: WatchedPath.Kind, notifier: Int32) throws(Errno) {
         var walker = PathWalker(path, kind, notifier: notifier)
         try walker.walk(&self)
@@ -31,14 +31,14 @@ struct PathWalk: Equatable {
 }
 
 private struct PathWalker {
-    /// The most symbolic links of a path, as for the kernel.
+    /// The maximum number of symbolic links in a path, which is also the kernel's limit.
     private static let mostLinks = 40
 
     private let notifier: Int32
     private let kind: WatchedPath.Kind
-    /// The components to come, the next one at the end.
+    /// The remaining components, in reverse order.
     private var rest: [Substring]
-    /// The present directory: its components, none of which is a symbolic link.
+    /// The components of the current directory, without symbolic links.
     private var place: [Substring] = []
     private var links = 0
 
@@ -61,13 +61,14 @@ private struct PathWalker {
                 guard isThere else { return try waitForNext(&walk) }
             }
         }
-        // A directory whose files are open may be removed unnoticed; a file's names are part of its own events.
+        // The removal of a directory with open files may go unnoticed, so watch its parent. A file reports its own
+        // removal.
         if kind == .folder { try extend(place.dropLast(), TOKENKEEP_WATCH_REMOVALS, &walk) }
     }
 
     private func path(_ components: some Sequence<Substring>) -> String { "/" + components.joined(separator: "/") }
 
-    /// Goes to a component of the present directory; false if the component is missing.
+    /// Moves on to a component of the current directory; false if the component is missing.
     private mutating func step(to name: Substring, _ walk: inout PathWalk) throws(Errno) -> Bool {
         let next = path(place + [name])
         do throws(Errno) {
@@ -89,7 +90,7 @@ private struct PathWalker {
         walk.note(try add(path, isLast ? last : TOKENKEEP_WATCH_DIRECTORY), isLast: isLast)
     }
 
-    /// Follows a symbolic link; false if it is none, or one of too many.
+    /// Follows a symbolic link; false if the file is not a symbolic link, or if the path has too many.
     private mutating func follow(_ link: String, _ walk: inout PathWalk) throws(Errno) -> Bool {
         do throws(Errno) {
             walk.note(try add(link, TOKENKEEP_WATCH_FILE))
@@ -111,7 +112,7 @@ private struct PathWalker {
         return String(validating: bytes[..<count].lazy.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
-    /// Watches for the next component, and for the removal of the directory in which it must appear.
+    /// Watches the current directory for the next component, and its parent for the removal of the current directory.
     private func waitForNext(_ walk: inout PathWalk) throws(Errno) {
         try extend(place[...], TOKENKEEP_WATCH_ENTRIES, &walk)
         if !place.isEmpty { try extend(place.dropLast(), TOKENKEEP_WATCH_REMOVALS, &walk) }

@@ -2,18 +2,19 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// A timer that rings in growing pauses after another vault took a watched path, because the vault's files may still be
-/// copied there: no file but the log of changes tells that it was written.
+/// A timer that fires at growing intervals after another vault took a watched path.
+///
+/// The vault's files may still be arriving there, and only the log of changes reports that it was written.
 final class RecheckTimer: Sendable {
-    /// The pauses in milliseconds, each twice as long as the one before.
+    /// The shortest and the longest interval, in milliseconds. Each interval is twice as long as the previous one.
     private static let (shortest, longest): (UInt32, UInt32) = (250, 32_000)
 
-    /// A descriptor that becomes readable when the timer rings. Owned by this object.
+    /// A descriptor that becomes readable when the timer fires. Owned by this object.
     let descriptor: Int32
-    /// The present pause; nil while the timer stands still.
+    /// The current interval in milliseconds; nil while the timer is stopped.
     private let pause = MutexGuarded<UInt32?>(nil)
 
-    /// - Throws: ``Status/io`` if there are too few descriptors.
+    /// - Throws: ``Status/io`` if the process has too many open descriptors.
     init() throws(TokenKeepError) {
         descriptor = tokenkeep_timer_open()
         guard descriptor >= 0 else { throw ChangeNotifier.failure(.tooManyOpenFiles) }
@@ -21,7 +22,7 @@ final class RecheckTimer: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Begins with the shortest pause.
+    /// Starts the timer with the shortest interval.
     func begin() {
         pause.withLock { pause in
             pause = RecheckTimer.shortest
@@ -29,15 +30,15 @@ final class RecheckTimer: Sendable {
         }
     }
 
-    /// Begins again if the timer has not ended, because files were still changing.
+    /// Restarts the timer with the shortest interval if it is running, because files were still changing.
     func beginAgain() {
         guard pause.withLock({ $0 }) != nil else { return }
         begin()
     }
 
-    /// Whether the timer has rung since the last call.
+    /// Whether the timer has fired since the last call. Starts the next interval.
     ///
-    /// - Parameter endless: whether the longest pause is repeated.
+    /// - Parameter endless: whether the timer repeats the longest interval instead of stopping after it.
     func hasRung(endless: Bool) -> Bool {
         pause.withLock { pause in
             guard let present = pause, tokenkeep_timer_has_passed(descriptor) != 0 else { return false }

@@ -14,18 +14,18 @@ public struct ChangeNotice: Sendable {
     public var isSignalled = false
     /// Whether reports of changes were lost, so that any item may have changed.
     public var hasLost = false
-    /// Whether the vault's path now names another directory or log. Its files may still be on their way there.
+    /// Whether the vault's path now leads to another directory or log, whose files may still be arriving.
     var isReplaced = false
-    /// Whether the path cannot be watched at present.
+    /// Whether the path cannot currently be watched.
     var isUnwatched = false
-    /// The file names (as bytes) of the records that may have changed; nil if any item may have changed.
+    /// The file names (16 bytes each) of the records that may have changed; nil if any item may have changed.
     package var records: [[UInt8]]? = []
 }
 
 /// Reports that items in a vault may have changed, whichever process changed them.
 ///
-/// The vault need not exist yet, and may be removed and restored. A watch may be used by any thread. In a child of
-/// `fork()`, a watch must not be used, but may be released.
+/// The vault need not exist yet, and may be removed and restored. Any thread may use a watch. A child of `fork()` must
+/// not use a watch, but may release it.
 public final class VaultWatch: Sendable {
     /// A descriptor that is readable (poll(2)) while ``take()`` may return a change.
     ///
@@ -62,8 +62,8 @@ public final class VaultWatch: Sendable {
             close(flag)
             throw error
         }
-        // The log is read from its present end on. No change is missed: the watch has begun, and the caller has not
-        // read the store yet.
+        // Read the log from its current end on. No change is missed, because the watch has already begun and the caller
+        // has not read the store yet.
         log = MutexGuarded(ChangeLogReader(vault: path))
         self.notifier = notifier
         self.recheck = recheck
@@ -72,14 +72,14 @@ public final class VaultWatch: Sendable {
     }
 
     deinit {
-        // A child of `fork()` must not call its parent's notifier: a thread of the parent may have held the notifier's
-        // lock.
+        // A child of `fork()` must not call its parent's notifier, because a thread of the parent may have held the
+        // notifier's lock at the fork.
         if notifier.owner == getpid() { notifier.remove(number) }
         close(descriptor)
         close(flag)
     }
 
-    /// The changes since the last call. Does not wait for a change.
+    /// Returns the changes since the last call. Does not wait for a change.
     public func take() -> ChangeNotice {
         var notice = notifier.take(number)
         if notice.isReplaced {
@@ -98,8 +98,10 @@ public final class VaultWatch: Sendable {
         return notice
     }
 
-    /// Tells the watch that a reading found changes that the vault's log does not name. If another vault took the path, its
-    /// files may still be copied there, so the descriptor becomes readable again after growing pauses.
+    /// Tells the watch that the program found changes that the vault's log does not contain.
+    ///
+    /// If another vault took the path, its files may still be arriving, so the descriptor becomes readable again at
+    /// growing intervals.
     public func noteUnloggedChanges() { recheck.beginAgain() }
 
     /// Reports a change that another source noticed, for example a module.

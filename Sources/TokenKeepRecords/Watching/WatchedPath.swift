@@ -2,22 +2,21 @@ import CSystemShims
 import Glibc
 import SystemPackage
 
-/// The path of a file or directory that changes in a vault. The file and each directory and symbolic link of the path are
-/// watched.
+/// A watched path: its file or directory, and each directory and symbolic link on the way to it.
 ///
-/// The watch notices if any of them is made, moved, removed or replaced. The kernel does not tell the watch of a directory
-/// that the directory is removed while any process has it open, as watching programs have the vault. So while a component
-/// is missing, the directory above the place of the next component is watched for removals.
+/// A watch reports if one of them is made, moved, removed or replaced. The kernel does not report the removal of a
+/// directory to the directory's own watch while a process has it open, as watching programs have the vault. While a
+/// component is missing, the parent of the last existing directory is therefore watched for removals.
 struct WatchedPath {
-    /// The file at the end of the path.
+    /// The kind of the file at the end of the path.
     enum Kind {
-        /// A file; a change of its times is reported.
+        /// A file. A change of its times is reported.
         case file
-        /// A directory; changes of its files are reported.
+        /// A directory. Changes of its files are reported.
         case folder
     }
 
-    /// A directory that reports more than its own removal.
+    /// A directory whose watch reports more than the directory's own removal.
     struct Extension: Hashable {
         let path: String
         let watch: Int32
@@ -25,17 +24,17 @@ struct WatchedPath {
         let events: Int32
     }
 
-    /// The most walks along a path that others change meanwhile. The kernel has events of the changes, after which the
-    /// path is walked again.
+    /// The maximum number of walks while other processes change the path. After that, the kernel's events of the
+    /// changes cause another walk.
     private static let attempts = 16
 
     private let notifier: Int32
     private let kind: Kind
     private let path: String
     private var walked = PathWalk()
-    /// The kernel's watches that walks have made, and that may be no longer needed.
+    /// The kernel's watches that walks have made. Some may no longer be needed.
     private var made: Set<Int32> = []
-    /// The directories that walks have extended, and that may be extended no longer.
+    /// The directories whose watches were extended. Some may no longer need the extension.
     private var extended: Set<Extension> = []
 
     init(_ path: String, _ kind: Kind, notifier: Int32) {
@@ -47,17 +46,17 @@ struct WatchedPath {
     /// The path of the vault's log of changes.
     init(vault path: String, notifier: Int32) { self.init("\(path)/\(ChangeLog.file)", .file, notifier: notifier) }
 
-    /// The kernel's watches of the directories, the links and the file of the path that exist.
+    /// The kernel's watches of the existing directories, links and file of the path.
     var watches: [Int32] { walked.watches }
     /// The watch of the file at the end of the path; nil if the file is missing.
     var last: Int32? { walked.last }
 
-    /// Watches what the path leads through now. Call ``tidy(beside:)`` afterwards.
+    /// Watches the current components of the path. Call ``tidy(beside:)`` afterwards.
     ///
-    /// - Returns: whether it watches a component of the path anew.
+    /// - Returns: whether the set of watches has changed.
     mutating func renew() throws(Errno) -> Bool {
         let before = walked
-        // A component may be replaced while the others are opened, so walk until two walks agree.
+        // A component may be replaced while the next components are opened, so walk until two walks agree.
         for _ in 0..<WatchedPath.attempts {
             let walk = try walk()
             guard walk != walked || walk.isDisturbed else { break }
@@ -68,7 +67,7 @@ struct WatchedPath {
 
     private mutating func walk() throws(Errno) -> PathWalk {
         var walk = PathWalk()
-        // A walk that fails has made watches, too.
+        // Even a failed walk has made watches.
         defer {
             made.formUnion(walk.watches)
             extended.formUnion(walk.extensions)
@@ -77,10 +76,10 @@ struct WatchedPath {
         return walk
     }
 
-    /// Forgets the path. Call ``tidy(beside:)`` afterwards.
+    /// Forgets the components of the path. Call ``tidy(beside:)`` afterwards.
     mutating func leave() { walked = PathWalk() }
 
-    /// Removes the kernel's watches and extensions that no path of the same notifier needs any more.
+    /// Removes the kernel's watches and extensions that no path of this notifier needs any more.
     ///
     /// New files in a home directory then do not wake a watch that began before the vault existed.
     mutating func tidy(beside others: [WatchedPath]) {
@@ -93,14 +92,14 @@ struct WatchedPath {
         extended = walked.extensions
     }
 
-    /// Leaves a directory the events alone that a path needs.
+    /// Reduces the watch of a directory to the events that some path needs.
     private func narrow(_ passed: Extension, for paths: [WatchedPath]) {
         // Skip a directory that is no longer watched: the call below would watch it again.
         guard paths.contains(where: { $0.watches.contains(passed.watch) }) else { return }
         let found = tokenkeep_notifier_add(
             notifier, passed.path, WatchedPath.events(of: passed.watch, paths) | TOKENKEEP_WATCH_EXACT)
         guard found >= 0, found != passed.watch else { return }
-        // Another directory has taken the path just now.
+        // Another directory has just been put at the path.
         if paths.contains(where: { $0.watches.contains(found) }) {
             _ = tokenkeep_notifier_add(notifier, passed.path, WatchedPath.events(of: found, paths))
         } else {
