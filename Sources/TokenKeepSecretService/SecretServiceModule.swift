@@ -1,17 +1,17 @@
 public import TokenKeepCore
 
-/// The module `secret-service`: keeps items in the desktop's Secret Service.
+/// The module `secret-service`, which keeps items in the desktop's Secret Service.
 ///
 /// The service may be gnome-keyring, KWallet, KeePassXC, oo7 or another program.
 ///
-/// The service owns the name `org.freedesktop.secrets` on the user's session bus. The module loads libsecret and
-/// connects to the bus at its first call. Every call uses the caller's thread and returns by the call's deadline. A
+/// The service owns the name `org.freedesktop.secrets` on the user's session bus. At its first call, the module loads
+/// libsecret and connects to the bus. Every call runs on the caller's thread and returns by the call's deadline. A
 /// service that did not answer gets no further calls until the ``CircuitBreaker`` closes. If there is no service, the
-/// error is an absence (``TokenKeepError/isAbsence``). In a child made by `fork()` of a process that used the module,
-/// every call fails with ``Status/unavailable``.
+/// error is an absence (``TokenKeepError/isAbsence``). In a child that `fork()` made after the module was used, every
+/// call throws ``Status/unavailable``.
 ///
-/// The service has no transactions, so a precondition is checked right before the save. A caller that must exclude
-/// other processes holds a lock around the call.
+/// The service has no transactions, so a precondition is checked just before the save. A caller that must exclude other
+/// processes holds a lock around the call.
 public final class SecretServiceModule: BasicModule {
     /// The module's name in a stack: `secret-service`.
     public let name = "secret-service"
@@ -19,7 +19,7 @@ public final class SecretServiceModule: BasicModule {
     private struct Links {
         var connection: BusConnection?
         var link: ServiceLink?
-        /// Whether the service on the connection is a provider of this very vault.
+        /// Whether the service on the connection is a provider that serves this very vault.
         var isOwnVault = false
     }
 
@@ -35,8 +35,8 @@ public final class SecretServiceModule: BasicModule {
     /// Makes a module that connects to the service at its first call.
     ///
     /// - Parameters:
-    ///   - timeoutMilliseconds: the longest time of a call, within its own deadline. Only prompts may take longer.
-    ///   - versionKey: provides the key that computes item versions, whenever a call needs the key.
+    ///   - timeoutMilliseconds: the maximum time of a call, within its own deadline. Only prompts may take longer.
+    ///   - versionKey: returns the key that computes item versions, whenever a call needs it.
     public convenience init(
         timeoutMilliseconds: UInt32 = 5000,
         versionKey: @escaping @Sendable () throws(TokenKeepError) -> ItemVersionKey
@@ -49,7 +49,8 @@ public final class SecretServiceModule: BasicModule {
     ///
     /// - Parameters:
     ///   - address: the bus to use instead of the session bus.
-    ///   - vaultID: the identifier of this vault, as a provider of it tells; nil without a vault.
+    ///   - vaultID: returns the identifier of this store's vault, by which the module recognises a provider of it; nil
+    ///     without a vault.
     package init(
         timeoutMilliseconds: UInt32, address: String?, vaultID: @escaping @Sendable () -> String? = { nil },
         versionKey: @escaping @Sendable () throws(TokenKeepError) -> ItemVersionKey
@@ -68,13 +69,13 @@ public final class SecretServiceModule: BasicModule {
 
     /// False without a session bus, or while the service is known not to answer.
     public var mayAnswer: Bool {
-        // In a child made by `fork()`, a thread of the parent may hold the breaker's lock: ask `ForkGuard` first.
+        // In a child made by `fork()`, a thread of the parent may hold the breaker's lock, so check `ForkGuard` first.
         ForkGuard.allows && (try? breaker.check()) != nil && (address != nil || (try? BusAddress.find()) != nil)
     }
 
-    /// Like ``mayAnswer``, but asks a service that did not answer an earlier call, for at most 250 ms.
+    /// Like ``mayAnswer``, but queries a service that did not answer an earlier call, for at most 250 ms.
     ///
-    /// Until that call's answer comes, or until 5 seconds have passed, no other call asks the service.
+    /// If the service does not answer this query either, calls fail at once until the ``CircuitBreaker`` closes.
     public func mayAnswer(asking call: CallContext) -> Bool {
         if mayAnswer { return true }
         guard ForkGuard.allows, address != nil || (try? BusAddress.find()) != nil else { return false }
@@ -93,7 +94,7 @@ public final class SecretServiceModule: BasicModule {
         return true
     }
 
-    /// Whether the service is a provider of this vault. Asks for at most 250 ms.
+    /// Whether the service is a provider that serves this vault. Waits at most 250 ms for the answer.
     public func isOwnVault(_ call: CallContext) -> Bool {
         guard mayAnswer else { return false }
         do throws(TokenKeepError) {
@@ -104,7 +105,8 @@ public final class SecretServiceModule: BasicModule {
         }
     }
 
-    /// Calls the observer at the service's signals, from the next call on. Services do not signal every change.
+    /// Calls the observer when the service signals a change, from the next call on. Services do not signal every
+    /// change.
     public func whenChanged(_ observer: @escaping @Sendable () -> Bool) { observers.add(observer) }
 
     /// Unlocks the default collection (keyring), which may prompt the user.
@@ -116,14 +118,14 @@ public final class SecretServiceModule: BasicModule {
         }
     }
 
-    /// Loads an item. In the empty namespace, the item may be another program's (a foreign item).
+    /// Loads an item. In the empty namespace, this may be an item of another program (a foreign item).
     public func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         try withServiceCall(call, after: early(name, call)) { serviceCall throws(TokenKeepError) in
             try ItemReading(whole: serviceCall, key: versionKey()).load(name)
         }
     }
 
-    /// Saves an item. If TokenKeep has no item of this name, overwrites a foreign item of the same name.
+    /// Saves an item. If TokenKeep has no item of this name, overwrites the foreign item of this name, if there is one.
     public func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         let version = try change(request.name, call, isConditional: request.precondition != .none) {
             writing throws(TokenKeepError) in try writing.save(request, in: .any)
@@ -149,7 +151,7 @@ public final class SecretServiceModule: BasicModule {
         }
     }
 
-    /// Removes TokenKeep's item. Foreign items of the same name stay.
+    /// Removes TokenKeep's item, and keeps foreign items of the same name.
     public func clearOwn(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         _ = try change(name, call, isConditional: false) { writing throws(TokenKeepError) in
             try writing.clear(name, ifVersion: nil, sparesOthers: true)
@@ -183,13 +185,13 @@ public final class SecretServiceModule: BasicModule {
         }
     }
 
-    /// True: the service stores a sealed secret like any other.
+    /// True: the service stores a sealed secret like any other secret.
     public let supportsSealing = true
 
-    /// The protection that every Secret Service provides.
+    /// The protection that every Secret Service gives.
     public func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection? { ItemSealing.ofService }
 
-    /// The names of the items that this vault sealed for the service; empty after a failure.
+    /// The names of the items that this vault sealed for the service; empty if they cannot be listed.
     public func sealedItems(_ call: CallContext) -> [ItemName] {
         guard let vaultID = (try? call.sealer?.vaultID()) ?? nil else { return [] }
         let names = try? withServiceCall(call) { serviceCall throws(TokenKeepError) in
@@ -217,9 +219,9 @@ public final class SecretServiceModule: BasicModule {
         }
     }
 
-    /// Changes an item while no other thread of this process changes it.
+    /// Changes an item while no other thread of this process changes the same item.
     ///
-    /// Prompts are shown without the lock, so that no thread waits for the user's answer.
+    /// Prompts are shown without this exclusion, so that no thread waits for the user's answer.
     private func change<Result>(
         _ name: ItemName, _ call: CallContext, isConditional: Bool,
         _ body: (ItemWriting) throws(TokenKeepError) -> Result
@@ -248,12 +250,12 @@ public final class SecretServiceModule: BasicModule {
         }
     }
 
-    /// Runs `body` with the present link to the service.
+    /// Runs `body` with the current link to the service.
     ///
-    /// Runs `body` once more with a new link if the service went away meanwhile, or if the session's key was doubted.
+    /// Repeats `body` with a new link if the service ended meanwhile, or if the session's key was doubted.
     ///
-    /// - Parameter early: the searches with which `body` begins; nil if `body` begins with something else. They are sent
-    ///   if a new link is made.
+    /// - Parameter early: the searches with which `body` begins, to be sent while a new link is made; nil if `body`
+    ///   begins with something else.
     func withServiceCall<Result>(
         _ call: CallContext, after early: EarlySearch? = nil, unless isFinal: () -> Bool = { false },
         _ body: (ServiceCall) throws(TokenKeepError) -> Result
@@ -283,7 +285,7 @@ public final class SecretServiceModule: BasicModule {
         EarlySearch(for: name, ItemSealing(sealer: call.sealer))
     }
 
-    /// The present link, or a new link. Tries once more if the service ended meanwhile.
+    /// The current link, or a new link. Tries again if the service has just ended.
     private func firstLink(
         searching search: EarlySearch?, until deadline: Deadline
     ) throws(TokenKeepError) -> ServiceLink {
@@ -296,7 +298,7 @@ public final class SecretServiceModule: BasicModule {
         }
     }
 
-    /// Notes for the user's other processes that the service did not answer, if the breaker is open.
+    /// If the breaker is open, writes the mark that tells the user's other processes that the service did not answer.
     private func leaveMark(after milliseconds: UInt32) {
         guard (try? breaker.check()) == nil else { return }
         links.withLock { $0.connection }?.leaveMark(after: milliseconds)
@@ -309,16 +311,15 @@ public final class SecretServiceModule: BasicModule {
         ServiceCall(link: link, call: call, budget: budget, module: name, doubt: doubt, early: early)
     }
 
-    /// Drops the session of a link after the service refused a key of that session. Keeps the link's connection.
+    /// Discards a link whose session key is doubted. Keeps the link's connection.
     private func drop(_ doubted: ServiceLink) {
         doubted.refuse()
         replaceLinks { $0.link === doubted ? Links(connection: $0.connection) : $0 }
     }
 
-    /// The present link or a new one. If several threads make links at once, the last link is kept.
+    /// The current link, or a new link. If several threads make links at once, the last link is kept.
     ///
-    /// - Parameter search: the search to send while a new link is made. If there is a present link, the search is not
-    ///   sent.
+    /// - Parameter search: the searches to send while a new link is made. They are not sent if there is a link.
     private func link(
         searching search: EarlySearch? = nil, until deadline: Deadline
     ) throws(TokenKeepError) -> ServiceLink {
@@ -329,7 +330,7 @@ public final class SecretServiceModule: BasicModule {
         return link
     }
 
-    /// Makes a link over the given connection, or over a new connection.
+    /// Makes a link over the given connection, or over a new connection if there is none.
     private func makeLink(
         over connection: BusConnection?, searching search: EarlySearch? = nil, until deadline: Deadline
     ) throws(TokenKeepError) -> ServiceLink {
@@ -369,7 +370,8 @@ public final class SecretServiceModule: BasicModule {
         _ = consume before  // the old objects are released here, outside the lock
     }
 
-    /// The present connection and link; nil if there is none. Drops a lost connection or link, and closes the breaker.
+    /// The current connection and link; nil if there is none. Discards a lost connection or link, and closes the
+    /// breaker.
     private func present() -> (BusConnection?, ServiceLink?) {
         let (lost, connection, link) = links.withLock { links -> (Links?, BusConnection?, ServiceLink?) in
             guard let connection = links.connection else { return (nil, nil, nil) }
@@ -384,7 +386,7 @@ public final class SecretServiceModule: BasicModule {
 }
 
 extension TokenKeepError {
-    /// A copy that notes whether a change was sent to the service.
+    /// A copy that says whether a change was sent to the service.
     fileprivate func noting(_ mark: WriteMark) -> TokenKeepError {
         var copy = self
         copy.changedNothing = !mark.hasWritten

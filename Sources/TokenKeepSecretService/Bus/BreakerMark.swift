@@ -2,11 +2,11 @@ internal import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// A mark for the user's other processes: the service on this bus did not answer.
+/// A mark that tells the user's other processes that the service on this bus did not answer.
 ///
-/// The mark is the file `tokenkeep/breaker-BUS` in the runtime directory. The file's one line has the service's unique
-/// bus name and the time of the boot clock in milliseconds. The content is not trusted: a forged mark costs one
-/// question to the service. Failures to read or write the file are ignored.
+/// The mark is the file `tokenkeep/breaker-BUS` in the runtime directory. Its one line contains the service's unique
+/// bus name and the time of the boot clock in milliseconds. The content is not trusted: a forged mark only costs one
+/// query to the service. Failures to read or write the file are ignored.
 struct BreakerMark: Sendable {
     private static let folder = "tokenkeep"
     private static let longest = 200
@@ -16,8 +16,8 @@ struct BreakerMark: Sendable {
 
     /// Computes the path of a bus's mark, in the user's runtime directory.
     ///
-    /// - Parameter bus: the bus's GUID.
-    /// - Returns: nil if the GUID is malformed, the directory is not set, or the environment cannot be trusted.
+    /// - Parameter bus: the GUID of the bus.
+    /// - Returns: nil if the GUID is malformed, the runtime directory is unknown or the environment cannot be trusted.
     init?(bus: String) {
         let isWellFormed =
             bus.utf8.count == 32 && bus.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
@@ -28,7 +28,7 @@ struct BreakerMark: Sendable {
         name = "breaker-" + bus
     }
 
-    /// Whether there may be a mark. Takes one system call.
+    /// Whether a mark file exists, valid or not. Takes one system call.
     var mayExist: Bool { access("\(runtimeDirectory)/\(BreakerMark.folder)/\(name)", F_OK) == 0 }
 
     /// The unique bus name of the service that did not answer; nil if there is no valid mark.
@@ -47,7 +47,7 @@ struct BreakerMark: Sendable {
         }
     }
 
-    /// Leaves a mark about a service, in place of an earlier mark.
+    /// Writes a mark about a service, in place of an earlier mark.
     func leave(owner: String) {
         inFolder(making: true) { folder -> Void? in
             let draft = "\(name).\(getpid())"
@@ -65,7 +65,7 @@ struct BreakerMark: Sendable {
     /// Removes the mark, whatever its content.
     func remove() { inFolder { unlinkat($0, name, 0) } }
 
-    /// Runs `body` with the folder of marks; nil if the folder is missing or accessible to other users.
+    /// Runs `body` with the mark's directory; nil if the directory is missing or accessible to other users.
     @discardableResult
     private func inFolder<Result>(making isMade: Bool = false, _ body: (Int32) -> Result?) -> Result? {
         let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
@@ -80,7 +80,7 @@ struct BreakerMark: Sendable {
         return BreakerMark.isOwn(folder, kind: S_IFDIR) ? body(folder) : nil
     }
 
-    /// Whether an open file is of this kind, belongs to this user, and gives no right to any other user.
+    /// Whether an open file is of this kind, belongs to this user and gives no rights to other users.
     private static func isOwn(_ descriptor: Int32, kind: mode_t) -> Bool {
         var status = stat()
         guard tokenkeep_fstat(descriptor, &status) == 0 else { return false }

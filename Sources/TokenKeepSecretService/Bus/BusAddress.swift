@@ -1,11 +1,12 @@
 import Glibc
 package import TokenKeepCore
 
-/// Finds the address of the user's session bus, without GLib: GLib is not loaded if there is no bus.
+/// Finds the address of the user's session bus without GLib, so that GLib is not loaded if there is no bus.
 package enum BusAddress {
-    /// The address in `DBUS_SESSION_BUS_ADDRESS`; if that is not set, the socket `bus` in the user's runtime directory.
+    /// The address in `DBUS_SESSION_BUS_ADDRESS`; if the variable is not set, the socket `bus` in the runtime
+    /// directory.
     ///
-    /// - Parameter parent: the directory of all users' runtime directories.
+    /// - Parameter parent: the directory that contains the runtime directories of all users.
     /// - Throws: ``Status/unavailable``, as an absence, if there is no address or the environment cannot be trusted.
     package static func find(below parent: String = "/run/user") throws(TokenKeepError) -> String {
         guard !Privileges.areRaised else {
@@ -28,7 +29,7 @@ package enum BusAddress {
         return "unix:path=" + escaped(socket)
     }
 
-    /// The entries of an address that name a socket; nil if none does. Other kinds of entries may start programs.
+    /// The entries of an address that are sockets; nil if there are none. Other kinds of entries may start programs.
     static func sockets(of address: String) -> String? {
         let entries = address.split(separator: ";").filter { $0.hasPrefix("unix:") || $0.hasPrefix("tcp:") }
         return entries.isEmpty ? nil : entries.joined(separator: ";")

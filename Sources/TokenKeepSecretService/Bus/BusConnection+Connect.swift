@@ -6,7 +6,7 @@ extension BusConnection {
     /// Connects to the first reachable bus of an address. The bus must belong to this user or to root.
     ///
     /// - Parameter address: the entries of the address, separated by `;`.
-    /// - Throws: ``Status/unavailable`` if no bus accepts this process or can be trusted, as an absence if nothing
+    /// - Throws: ``Status/unavailable`` if no bus can be trusted and accepts this process, as an absence if nothing
     ///   listens at any entry; ``Status/timedOut`` if a bus does not answer; ``Status/cancelled``.
     static func connect(
         to address: String, breaker: CircuitBreaker, observers: ChangeObservers, until deadline: Deadline
@@ -20,8 +20,8 @@ extension BusConnection {
                 return connection
             } catch {
                 guard error.status == .unavailable else { throw error }
-                // A refused bus may lead to items, so a later entry without a bus must not turn the failure into an
-                // absence.
+                // There may be items behind a bus that refused this process, so a later entry without a bus must not
+                // turn the failure into an absence.
                 if failure.isAbsence { failure = error }
             }
         }
@@ -41,9 +41,10 @@ extension BusConnection {
         try BusPeer.check(glib.pointee.g_socket_get_fd(socket))
     }
 
-    /// Connects to one entry of an address. The threads started for this block all signals.
+    /// Connects to one entry of an address. All signals are blocked in the threads that GLib starts for the connection.
     ///
-    /// - Throws: ``Status/io`` if the system starts no thread; ``Status/unavailable`` if too few descriptors are free.
+    /// - Throws: ``Status/io`` if no thread can be started; ``Status/unavailable`` if too few descriptors are free or
+    ///   the bus refuses this process; ``Status/timedOut``; ``Status/cancelled``.
     private static func connect(
         toEntry address: String, breaker: CircuitBreaker, observers: ChangeObservers, until deadline: Deadline
     ) throws(TokenKeepError) -> BusConnection {
@@ -83,9 +84,9 @@ extension BusConnection {
         }
     }
 
-    /// The error for a failed connection. The error says that the service is absent only if nothing listens at the address.
+    /// The error for a failed connection. The error is an absence only if nothing listens at the address.
     ///
-    /// Only the error for an absence contains GLib's message: any other message may repeat text that came from the bus.
+    /// Only an absence contains GLib's message, because any other message may repeat text that came from the bus.
     private static func failure(_ error: UnsafeMutablePointer<GError>?) -> TokenKeepError {
         defer { GLibrary.drop(error) }
         let (notFound, invalidAddress, tooManyOpenFiles, connectionRefused): (Int32, Int32, Int32, Int32) = (

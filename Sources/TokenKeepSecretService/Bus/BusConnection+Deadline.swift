@@ -1,23 +1,23 @@
 import TokenKeepCore
 
-/// Calls end at their deadline, even if the service does not answer.
+/// Calls that end at their deadline, even if the service does not answer.
 extension BusConnection {
-    /// Sends one call and waits for the reply.
+    /// Sends one call and waits for the reply. See ``exchange(_:until:patience:)`` for several calls.
     ///
-    /// - Throws: ``Status/timedOut``, ``Status/cancelled``.
+    /// - Throws: ``Status/timedOut``; ``Status/cancelled``.
     func exchange(
         _ call: MethodCall, until deadline: Deadline, patience: UInt32 = BusConnection.hasty
     ) throws(TokenKeepError) -> Reply {
         try exchange([call], until: deadline, patience: patience).first ?? .disconnected
     }
 
-    /// Sends several calls at once, and returns their replies in the same order.
+    /// Sends several calls together, and returns their replies in the same order.
     ///
     /// Sends nothing if the deadline has passed or the call was cancelled.
     ///
-    /// - Parameter patience: the milliseconds after which a missing reply opens the breaker.
-    /// - Throws: ``Status/timedOut`` if the deadline passes first, which opens the breaker if the calls had their
-    ///   `patience`; ``Status/cancelled``, which does not open the breaker.
+    /// - Parameter patience: the time, in milliseconds, after which a missing reply opens the breaker.
+    /// - Throws: ``Status/timedOut`` if the deadline passes first, which opens the breaker if `patience` has passed,
+    ///   too; ``Status/cancelled``, which does not open the breaker.
     func exchange(
         _ calls: [MethodCall], until deadline: Deadline, patience: UInt32 = BusConnection.hasty
     ) throws(TokenKeepError) -> [Reply] {
@@ -26,7 +26,7 @@ extension BusConnection {
         return try replies(to: start(calls, patience: patience), in: context, until: deadline)
     }
 
-    /// Waits for the replies to calls, in the context in which the calls were sent. See ``exchange(_:until:)``.
+    /// Waits for the replies to sent calls. Must run in the context in which the calls were sent.
     func replies(
         to sent: [Sent], in context: borrowing MainContext, until deadline: Deadline
     ) throws(TokenKeepError) -> [Reply] {

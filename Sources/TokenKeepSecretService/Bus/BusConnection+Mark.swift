@@ -1,22 +1,22 @@
 import TokenKeepCore
 
-/// The part of the circuit breaker that all processes of the user share: a mark about a silent service.
+/// The part of the circuit breaker that all processes of the user share: a mark about a service that did not answer.
 extension BusConnection {
     /// The maximum wait for a service that did not answer an earlier call, in milliseconds.
     static let longestProbe: UInt32 = 250
 
-    /// Leaves a mark, because the service did not answer a call in time.
+    /// Writes a mark, because the service did not answer a call in time.
     ///
-    /// - Parameter milliseconds: the time limit that the call had.
+    /// - Parameter milliseconds: the time limit of the call. A short limit writes no mark.
     func leaveMark(after milliseconds: UInt32) {
         guard milliseconds > BusConnection.hasty, let owner = watch.usedOwner else { return }
         mark?.leave(owner: owner)
     }
 
-    /// Asks the service for a property, for at most ``longestProbe``.
+    /// Queries a property of the service, and waits at most ``longestProbe``.
     ///
-    /// A Ping would not suffice: libraries answer it on a thread of their own while the service's main loop hangs. An
-    /// error counts as an answer, and so does the end of the service.
+    /// A Ping would not suffice, because libraries answer Pings on a thread of their own even while the service's main
+    /// loop hangs. An error reply counts as an answer, as does the end of the service.
     ///
     /// - Throws: ``Status/timedOut``, which opens the breaker unless the call's deadline cut the probe short;
     ///   ``Status/cancelled``.
@@ -28,10 +28,10 @@ extension BusConnection {
         _ = try exchange(question, until: end, patience: end < deadline ? 0 : BusConnection.hasty)
     }
 
-    /// If there is a mark, probes the service, and removes the mark if the service answers.
+    /// If there is a mark, probes the service. Removes the mark if the service answers.
     ///
-    /// - Throws: ``Status/unavailable`` if the service does not answer within ``longestProbe``. After that failure this
-    ///   process's breaker is open, and the mark stays. ``Status/cancelled``.
+    /// - Throws: ``Status/unavailable`` if the service does not answer within ``longestProbe``; then this process's
+    ///   breaker is open, and the mark stays. ``Status/cancelled``.
     func checkMark(of owner: String, until deadline: Deadline) throws(TokenKeepError) {
         guard let mark, mark.mayExist else { return }
         guard mark.owner() == owner else { return mark.remove() }

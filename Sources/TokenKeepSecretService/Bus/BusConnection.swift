@@ -5,19 +5,19 @@ import TokenKeepCore
 
 /// A connection to the message bus that only this module uses.
 ///
-/// Closing or configuring this connection does not affect connections of the program itself. Callers send on their own
-/// threads and wait there, so a caller that has returned sends nothing more.
+/// Closing or configuring this connection does not affect connections of the program itself. Each caller sends on its
+/// own thread and waits there, so nothing is sent for a caller that has returned.
 final class BusConnection: @unchecked Sendable {
     let pointer: OpaquePointer
     let watch: BusWatch
-    /// The mark of an unresponsive service, which all processes share; nil if there is no place for the file.
+    /// The mark about an unresponsive service, shared by all processes; nil if no file can be made for it.
     let mark: BreakerMark?
     let breaker: CircuitBreaker
     private let filter: UInt32
     private let lost = Atomic<Bool>(false)
     /// The context in which GLib reports that the connection was closed.
     ///
-    /// The connection and the context hold references to each other until GLib has reported this.
+    /// The connection and the context hold references to each other until that report.
     private let construction: OpaquePointer?
     private let end = ConnectionEnd()
 
@@ -44,7 +44,7 @@ final class BusConnection: @unchecked Sendable {
             let context = MainContext(entering: construction)
             glib.pointee.g_dbus_connection_remove_filter(pointer, filter)
             // GLib's undelivered events hold the connection, and the connection holds the context. If the bus closed
-            // the connection, GLib may report the end before this close completes.
+            // the connection, GLib may report that before this close completes.
             let closing = Pending<Bool> { _, _ in true }
             glib.pointee.g_dbus_connection_close(pointer, nil, pendingCallback, closing.callbackData)
             _ = context.run(until: Deadline(milliseconds: BusConnection.longestEnd)) {
@@ -55,10 +55,10 @@ final class BusConnection: @unchecked Sendable {
         glib.pointee.g_main_context_unref(construction)
     }
 
-    /// The maximum wait for closing, in milliseconds. Closing waits for a thread of GLib, not for the bus.
+    /// The maximum wait for a close, in milliseconds. A close waits for a thread of GLib, not for the bus.
     private static let longestEnd: UInt32 = 200
 
-    /// Whether the connection is closed, or the service at its other end is gone.
+    /// Whether the connection is closed, or the service has ended or changed.
     var isLost: Bool {
         lost.load(ordering: .relaxed) || watch.ownerHasChanged
             || glib.pointee.g_dbus_connection_is_closed(pointer) != 0
@@ -76,22 +76,22 @@ final class BusConnection: @unchecked Sendable {
         let call: MethodCall
         let serial: UInt32
         let pending: Pending<Reply>
-        /// The time from which a missing reply opens the breaker.
+        /// The time after which a missing reply opens the breaker.
         let patience: Deadline
     }
 
-    /// A service that did not answer within this many milliseconds may be healthy, on a busy machine.
+    /// The time in milliseconds within which a missing answer proves nothing: on a busy machine the service may be
+    /// healthy.
     static let hasty: UInt32 = 500
 
-    /// Sends calls without waiting. The thread must be in the context in which ``replies(to:in:until:)`` then waits.
+    /// Sends calls without waiting. Must run in the context in which ``replies(to:in:until:)`` then waits.
     ///
-    /// - Parameter patience: the milliseconds after which a missing reply opens the breaker.
+    /// - Parameter patience: the time, in milliseconds, after which a missing reply opens the breaker.
     func start(_ calls: [MethodCall], patience: UInt32 = BusConnection.hasty) -> [Sent] {
         calls.map { send($0, Deadline(milliseconds: patience)) }
     }
 
-    /// Cancels calls that were sent. Afterwards the caller must run GLib's context, which delivers the
-    /// results of the calls.
+    /// Cancels calls that were sent. The caller must then run GLib's context, which delivers the results of the calls.
     func cancel(_ sent: [Sent]) {
         for one in sent where !one.pending.isDone { glib.pointee.g_cancellable_cancel(one.pending.cancellable) }
     }
@@ -109,7 +109,7 @@ final class BusConnection: @unchecked Sendable {
         return Sent(call: call, serial: serial, pending: pending, patience: patience)
     }
 
-    /// Sends a message that needs no answer. Returns its serial number; nil if the message could not be sent.
+    /// Sends a message without waiting for a reply. Returns its serial number; nil if the message could not be sent.
     @discardableResult
     func post(_ call: MethodCall) -> UInt32? {
         let message = BusConnection.message(call)

@@ -2,11 +2,11 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// Checks the process at the other end of a bus's socket, because the bus can read every message.
+/// Checks the user of the process at the other end of a bus's socket, because the bus can read every message.
 enum BusPeer {
-    /// Refuses a socket whose other end belongs neither to `user` nor to root.
+    /// Throws if the process at the other end of a socket belongs neither to `user` nor to root.
     ///
-    /// - Parameter user: the user to whom the bus may belong besides root.
+    /// - Parameter user: the user who, besides root, may run the bus.
     /// - Throws: ``Status/unavailable``. The message contains the peer's user, which is unknown for a TCP socket.
     static func check(_ socket: Int32, user: uid_t = geteuid()) throws(TokenKeepError) {
         var peer = uid_t.max

@@ -1,9 +1,9 @@
 internal import CLibsecret
 import TokenKeepCore
 
-/// Reads every incoming message for late answers, item changes and a new owner of the service's name.
+/// Reads every incoming message for late replies, changes of items and a new owner of the service's name.
 ///
-/// Runs on the connection's own thread.
+/// Runs on GLib's thread of the connection.
 final class BusWatch: Sendable {
     /// The service's name on the bus.
     static let serviceName = "org.freedesktop.secrets"
@@ -13,12 +13,12 @@ final class BusWatch: Sendable {
         "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',"
         + "member='NameOwnerChanged',arg0='\(serviceName)'"
 
-    /// The match rule for the service's signals about items.
+    /// The match rule for the service's signals about changes of items.
     ///
     /// Not every change is signalled: gnome-keyring signals neither a new secret nor a deletion.
     static let itemsRule =
         "type='signal',sender='\(serviceName)',interface='org.freedesktop.Secret.Collection'"
-    /// The match rule for the service's signals about collections. An unlocked collection shows further items.
+    /// The match rule for the service's signals about collections, because an unlocked collection shows further items.
     static let collectionsRule =
         "type='signal',sender='\(serviceName)',interface='org.freedesktop.Secret.Service'"
     static let rules: Set<String> = [ownerRule, itemsRule, collectionsRule]
@@ -26,26 +26,26 @@ final class BusWatch: Sendable {
     private static let changes: Set<String> = [
         "ItemCreated", "ItemChanged", "ItemDeleted", "CollectionCreated", "CollectionChanged", "CollectionDeleted",
     ]
-    /// The signals that prove, once both were received, that the service signals every change of a known item.
+    /// The two signals that, once both were received, prove that the service signals every change of a known item.
     private static let proof: Set<String> = ["ItemCreated", "ItemChanged"]
 
     private struct Owner {
         var used: String?
         var announced: String?
-        /// Whether the owner in use is known to signal every new and every changed item.
+        /// Whether the current service is known to signal every new and every changed item.
         var tells = false
-        /// The signals received from the owner in use.
+        /// The signals received from the current service.
         var heard: Set<String> = []
-        /// The number of change signals from all owners that were in use. The number never decreases.
+        /// The number of change signals from this and all earlier services. The number never decreases.
         var itemChanges: UInt64 = 0
     }
 
     private struct RuleState {
-        /// The rules that the bus has not accepted yet.
+        /// The match rules that the bus has not accepted yet.
         var missing = BusWatch.rules
-        /// Whether the rules were sent but the replies did not come, so that the bus may have stored the rules.
+        /// Whether the rules were sent but no replies arrived, so that the bus may have stored the rules.
         var mayBeStored = false
-        /// Whether a thread has sent the rules and is waiting for the replies.
+        /// Whether a thread has sent the rules and waits for the replies.
         var isInFlight = false
     }
 
@@ -54,7 +54,7 @@ final class BusWatch: Sendable {
     private let openSession = MutexGuarded<UInt32?>(nil)
     private let ruleState = MutexGuarded(RuleState())
 
-    /// The serial number of the last message that requested a session.
+    /// The serial number of the last message that requested a session; nil before the first request.
     var openSessionSerial: UInt32? { openSession.withLock { $0 } }
 
     private let observers: ChangeObservers
@@ -67,10 +67,10 @@ final class BusWatch: Sendable {
     /// The match rules that the bus has not accepted yet.
     var missingRules: Set<String> { ruleState.withLock { $0.missing } }
 
-    /// The rules to send: first those to remove, then those to add.
+    /// The rules to remove and the rules to add, in this order.
     ///
-    /// A rule that the bus may have stored is removed first, because the bus would store the rule twice. Both lists are
-    /// empty while another thread waits for the replies. After the replies, the caller must call
+    /// A rule that the bus may have stored is removed first, because the bus would otherwise store the rule twice. Both
+    /// lists are empty while another thread waits for replies. After the replies, the caller must call
     /// ``endRequest(accepted:)``.
     func beginRequest() -> (remove: [String], add: [String]) {
         ruleState.withLock { state in
@@ -81,7 +81,7 @@ final class BusWatch: Sendable {
         }
     }
 
-    /// Notes the rules that the bus has accepted. nil means that the replies did not come.
+    /// Records the rules that the bus has accepted. nil means that no replies arrived.
     func endRequest(accepted: [String]?) {
         ruleState.withLock { state in
             state.isInFlight = false
@@ -90,10 +90,10 @@ final class BusWatch: Sendable {
         }
     }
 
-    /// The unique bus name of the service in use; nil before the first one.
+    /// The unique bus name of the current service; nil before the first service.
     var usedOwner: String? { owner.withLock { $0.used } }
 
-    /// Notes the service that the connection uses from now on.
+    /// Records the service that the connection uses from now on.
     ///
     /// - Parameter tells: whether the service is known to signal every new and every changed item.
     func use(owner name: String, tells: Bool) {
@@ -104,15 +104,15 @@ final class BusWatch: Sendable {
         }
     }
 
-    /// The number of the service's change signals; nil unless the service is known to signal every change.
+    /// The number of change signals received; nil unless the service is known to signal every change.
     ///
-    /// A signal that was sent before a reply is counted when the reply has arrived.
+    /// When a reply has arrived, all signals that the service sent before the reply have been counted.
     var itemChanges: UInt64? {
         guard missingRules.isEmpty else { return nil }
         return owner.withLock { $0.tells || $0.heard.isSuperset(of: BusWatch.proof) ? $0.itemChanges : nil }
     }
 
-    /// Whether the bus has announced another owner than the one in use.
+    /// Whether the bus has announced a new owner of the service's name.
     var ownerHasChanged: Bool {
         owner.withLock { owner in
             guard let used = owner.used, let announced = owner.announced else { return false }
@@ -128,7 +128,7 @@ final class BusWatch: Sendable {
         return message
     }
 
-    /// Notes the serial number of the message that opens a session, because libsecret does not report it.
+    /// Records the serial number of the message that opens a session, because libsecret does not report the number.
     private func seeOutgoing(_ message: OpaquePointer) {
         guard let member = glib.pointee.g_dbus_message_get_member(message), String(cString: member) == "OpenSession"
         else { return }

@@ -2,14 +2,14 @@ import TokenKeepCore
 
 /// Makes this process's calls fail at once while the service is known not to answer.
 ///
-/// The breaker opens when a call's deadline passes without an answer, unless the call was hasty
-/// (``BusConnection/hasty``). Four events close it:
+/// The breaker opens when a call's deadline passes without an answer, unless the call waited for less than
+/// ``BusConnection/hasty``. Each of four events closes the breaker:
 ///
 /// - The late answer arrives.
-/// - The service answers a probe of a load that finds a change pending.
-/// - The bus reports that the service has another owner.
-/// - The rest period has passed, and the service has answered a Ping. The Ping alone is not enough: libraries answer it
-///   even if the main loop of their program hangs.
+/// - The service answers the probe of a load that found a pending change.
+/// - The bus reports that the service's name has another owner.
+/// - The rest period has passed, and the service has answered a Ping. The Ping alone is not enough, because libraries
+///   answer Pings even while the main loop of their program hangs.
 ///
 /// ``BreakerMark`` tells other processes that the breaker is open.
 final class CircuitBreaker: Sendable {
@@ -24,9 +24,7 @@ final class CircuitBreaker: Sendable {
 
     init(restMilliseconds: UInt32 = 5000) { self.restMilliseconds = restMilliseconds }
 
-    /// Throws if the breaker is open.
-    ///
-    /// - Throws: ``Status/unavailable``.
+    /// Throws ``Status/unavailable`` if the breaker is open.
     func check() throws(TokenKeepError) {
         let isOpen = silence.withLock { silence in
             guard let present = silence else { return false }
@@ -40,7 +38,7 @@ final class CircuitBreaker: Sendable {
             hint: "restart the keyring daemon, or use the vault alone")
     }
 
-    /// Opens the breaker, unless it is open already.
+    /// Opens the breaker. Does nothing if the breaker is already open.
     ///
     /// - Parameters:
     ///   - unanswered: the serial numbers of the unanswered messages.
@@ -48,13 +46,13 @@ final class CircuitBreaker: Sendable {
     func open(unanswered: some Sequence<UInt32>, ping: () -> UInt32?) {
         silence.withLock { silence in
             guard silence == nil else { return }
-            // Send the Ping while holding the lock, because its answer may arrive before `ping` returns.
+            // Send the Ping while the lock is held, because the answer may arrive before `ping` returns.
             silence = Silence(
                 unanswered: Set(unanswered), ping: ping(), rest: Deadline(milliseconds: restMilliseconds))
         }
     }
 
-    /// Notes the answer to a message. Called on the thread of the connection.
+    /// Records the reply to a message. Called on GLib's thread of the connection.
     func heard(_ serial: UInt32) {
         silence.withLock { silence in
             guard let present = silence else { return }

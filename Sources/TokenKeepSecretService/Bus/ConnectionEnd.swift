@@ -1,10 +1,10 @@
 internal import CLibsecret
 
-/// Notes that GLib has closed a connection.
+/// Records that GLib has closed a connection.
 final class ConnectionEnd {
     private(set) var hasCome = false
 
-    /// The signal handler. GLib calls the handler in the context in which the connection was made.
+    /// The handler of GLib's signal `closed`. Runs in the context in which the connection was made.
     static let closed: GCallback = unsafeBitCast(hear, to: GCallback.self)
 
     private static let hear: @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void =

@@ -1,9 +1,9 @@
 /// The names of D-Bus errors that a message to the user may contain.
 enum ErrorNames {
-    /// The text that stands for every name that is not in ``known``.
+    /// The text that replaces every name outside ``known``.
     static let other = "an error of its own"
 
-    /// The names that D-Bus and the Secret Service specify, and GLib's own name.
+    /// The names that D-Bus and the Secret Service specify, and one name of GLib.
     static let known = Set(
         bus.map { "org.freedesktop.DBus.Error." + $0 } + service.map { "org.freedesktop.Secret.Error." + $0 }
             + ["org.gtk.GDBus.Failed"])

@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 import TokenKeepCore
 
-/// Keeps a child made by `fork()` from using GLib, whose threads exist only in the parent.
+/// Prevents a child made by `fork()` from using GLib, because GLib's threads exist only in the parent.
 enum ForkGuard {
     private static let user = Atomic<Int32>(0)
 
@@ -12,9 +12,7 @@ enum ForkGuard {
         return user == 0 || user == getpid()
     }
 
-    /// Throws in a child of the process that first used the bus.
-    ///
-    /// - Throws: ``Status/unavailable``.
+    /// Throws ``Status/unavailable`` in a child of the process that first used the bus.
     static func check() throws(TokenKeepError) {
         guard allows else {
             throw TokenKeepError(
@@ -23,7 +21,7 @@ enum ForkGuard {
         }
     }
 
-    /// Notes that this process uses the bus. Must be called before the process connects.
+    /// Records that this process uses the bus. Must be called before the process connects.
     static func enter() throws(TokenKeepError) {
         _ = user.compareExchange(expected: 0, desired: getpid(), ordering: .acquiringAndReleasing)
         try check()

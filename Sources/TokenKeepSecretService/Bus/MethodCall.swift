@@ -11,13 +11,13 @@ struct MethodCall {
 
 /// The reply to a method call.
 enum Reply {
-    /// An answer of the requested type.
+    /// An answer of the expected D-Bus type.
     case answer(Variant)
-    /// An error of this name. The error's message is dropped, because another program wrote the message.
+    /// An error with this name. Its message is discarded, because another program wrote it.
     case error(String)
-    /// The reply has other types than the method's signature.
+    /// A reply whose D-Bus type is not that of the method's answer.
     case malformed
-    /// No answer, because the connection is gone.
+    /// No reply, because the connection is lost.
     case disconnected
 
     var isAnswer: Bool {
@@ -25,10 +25,11 @@ enum Reply {
         return true
     }
 
-    /// The error of this name. Replaces an unspecified name by ``ErrorNames/other``, because it could contain a secret.
+    /// The error with this name. An unspecified name is replaced by ``ErrorNames/other``, because it could contain a
+    /// secret.
     static func error(named name: String) -> Reply { .error(ErrorNames.known.contains(name) ? name : ErrorNames.other) }
 
-    /// Whether the service or the bus went away, so that the caller should try a new connection.
+    /// Whether the service or the bus has ended, so that the caller should try a new connection.
     var isLoss: Bool {
         switch self {
         case .disconnected: true
@@ -53,7 +54,7 @@ enum Reply {
         "org.freedesktop.Secret.Error.NoSuchObject", "org.freedesktop.DBus.Error.UnknownObject",
     ]
 
-    /// Whether the object may be missing: GLib's services send the same error for a missing method.
+    /// Whether the object may be missing. Services on GLib send the same error for a missing method.
     var mayMeanMissing: Bool {
         guard case .error(let name) = self else { return false }
         return Reply.perhapsMissing.contains(name)

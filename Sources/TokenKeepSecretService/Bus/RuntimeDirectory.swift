@@ -3,10 +3,10 @@ import Glibc
 
 /// The user's directory for sockets and marks, which exists while the user is signed in.
 enum RuntimeDirectory {
-    /// `XDG_RUNTIME_DIR`; if that is not set, as in cron and in timers, the user's directory below `/run/user`.
+    /// `XDG_RUNTIME_DIR`; if the variable is not set, as in cron and in timers, the user's directory in `/run/user`.
     ///
-    /// - Parameter parent: the directory of all users' directories.
-    /// - Returns: nil if the variable is not set, and no directory there belongs to this user alone.
+    /// - Parameter parent: the directory that contains the runtime directories of all users.
+    /// - Returns: nil if the variable is not set and `parent` has no directory that only this user can access.
     static func find(below parent: String = "/run/user") -> String? {
         if let text = getenv("XDG_RUNTIME_DIR"), text.pointee != 0 { return String(cString: text) }
         let path = "\(parent)/\(getuid())"

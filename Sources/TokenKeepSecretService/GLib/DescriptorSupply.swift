@@ -1,18 +1,16 @@
 import Glibc
 import TokenKeepCore
 
-/// Checks for free file descriptors before GLib needs them.
+/// Checks that file descriptors are free before GLib needs them.
 ///
-/// Without a descriptor for a thread's wake-up, GLib ends the program.
+/// If GLib gets no descriptor to wake up a thread, GLib ends the program.
 enum DescriptorSupply {
-    /// The maximum number of descriptors that an exchange of messages needs.
+    /// The maximum number of descriptors that one exchange of messages needs.
     static let forExchange = 4
     /// The maximum number of descriptors that a new connection needs.
     static let forConnection = 16
 
-    /// Checks that `count` descriptors are free.
-    ///
-    /// - Throws: ``Status/unavailable`` if fewer are free.
+    /// Throws ``Status/unavailable`` if fewer than `count` descriptors are free.
     static func check(_ count: Int) throws(TokenKeepError) {
         var taken: [Int32] = []
         taken.reserveCapacity(count)
@@ -25,7 +23,7 @@ enum DescriptorSupply {
         }
     }
 
-    /// The error for too few free descriptors.
+    /// The error if too few descriptors are free.
     static let isShort = TokenKeepError(
         .unavailable, "too many open files to talk to the Secret Service",
         hint: "close some, or raise the limit of open files")

@@ -2,7 +2,7 @@ internal import CLibsecret
 import Glibc
 import TokenKeepCore
 
-/// The functions of libsecret and GLib. Call a function of the table only after ``GLibrary/load()``.
+/// The table of libsecret's and GLib's functions. Call a function only after ``GLibrary/load()``.
 nonisolated(unsafe) let glib: UnsafePointer<tokenkeep_libsecret> = tokenkeep_libsecret_table()
 
 /// Loads libsecret and GLib on first use, once per process.
@@ -17,7 +17,8 @@ enum GLibrary {
 
     /// Initialises GLib's socket class now, and then restores the program's handler of SIGPIPE.
     ///
-    /// At its first use, the class makes the whole process ignore SIGPIPE, although GLib sends without that signal.
+    /// At its first use, the class makes the whole process ignore SIGPIPE, although GLib's sends never raise that
+    /// signal.
     private static func keepSignalHandler() {
         var handler = sigaction()
         guard sigaction(SIGPIPE, nil, &handler) == 0 else { return }
@@ -25,10 +26,10 @@ enum GLibrary {
         sigaction(SIGPIPE, &handler, nil)
     }
 
-    /// Loads the libraries.
+    /// Loads libsecret and GLib.
     ///
-    /// - Throws: ``Status/unavailable``. The error is an absence, and final, if a library is not installed or too old.
-    ///   If descriptors or memory are short, the next call tries again.
+    /// - Throws: ``Status/unavailable``. If a library is not installed or too old, the error is an absence, and every
+    ///   later call throws the same error. If descriptors or memory are short, the next call tries again.
     static func load() throws(TokenKeepError) {
         let outcome = state.withLock { state in
             if case .notLoaded = state { state = attempt() }
@@ -54,12 +55,12 @@ enum GLibrary {
         }
     }
 
-    /// Frees an error of GLib without reading its message, which a service may have written with a secret in it.
+    /// Frees an error of GLib. The message is not read, because the service wrote it and it may contain a secret.
     static func drop(_ error: UnsafeMutablePointer<GError>?) {
         if let error { glib.pointee.g_error_free(error) }
     }
 
-    /// Another program's text for a message: without control characters, cut to 200 characters.
+    /// Another program's text for use in a message: without control characters, at most 200 characters.
     static func printable(_ text: UnsafePointer<CChar>?) -> String {
         guard let text else { return "" }
         let scalars = String(cString: text).unicodeScalars.prefix(200)

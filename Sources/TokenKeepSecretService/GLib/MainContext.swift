@@ -3,22 +3,24 @@ import TokenKeepCore
 
 /// A main context (event loop) of GLib for one call, on the calling thread.
 ///
-/// GLib delivers each answer to the context that is the thread's default when the call is sent. A context of its own
-/// keeps the program's main loop out of the call, and needs no thread that could outlive the caller.
+/// GLib delivers each reply to the context that is the thread's default when the call is sent. With a separate context,
+/// the program's main loop takes no part in the call, and no thread is needed that could outlive the caller.
 struct MainContext: ~Copyable {
     private let context: OpaquePointer?
-    /// Whether later exchanges use the context again.
+    /// Whether later exchanges use this context again.
     private let isReused: Bool
 
-    /// Makes a context, and makes it the thread's default.
+    /// Makes a context, and makes the context the thread's default.
     ///
-    /// - Throws: ``Status/unavailable`` if too few descriptors are free, because GLib would end the process.
+    /// - Throws: ``Status/unavailable`` if fewer than `count` descriptors are free, because GLib would then end the
+    ///   process.
     init(leaving count: Int = DescriptorSupply.forExchange) throws(TokenKeepError) {
         try DescriptorSupply.check(count)
         self.init(taking: glib.pointee.g_main_context_new())
     }
 
-    /// Makes the context of an earlier exchange the thread's default, or a new one. Nothing may hold the context afterwards.
+    /// Makes a context of an earlier exchange, or a new context, the thread's default. The caller must keep no
+    /// reference to it.
     ///
     /// - Throws: ``Status/unavailable`` if too few descriptors are free.
     static func forExchange() throws(TokenKeepError) -> MainContext {
@@ -38,7 +40,7 @@ struct MainContext: ~Copyable {
         glib.pointee.g_main_context_push_thread_default(context)
     }
 
-    /// A reference to this context, for ``init(entering:)``. The caller releases it with `g_main_context_unref`.
+    /// A new reference to this context, for ``init(entering:)``. The caller releases it with `g_main_context_unref`.
     borrowing func retained() -> OpaquePointer? { glib.pointee.g_main_context_ref(context) }
 
     deinit {
@@ -46,7 +48,7 @@ struct MainContext: ~Copyable {
         if !isReused || !SpareContexts.keep(context) { glib.pointee.g_main_context_unref(context) }
     }
 
-    /// Delivers answers until `isDone` is true, the deadline passes or the call is cancelled. Returns `isDone`.
+    /// Delivers replies until `isDone` is true, the deadline passes or the call is cancelled. Returns `isDone`.
     borrowing func run(until deadline: Deadline, _ isDone: () -> Bool) -> Bool {
         if isDone() { return true }
         let context = context
@@ -72,7 +74,7 @@ struct MainContext: ~Copyable {
         return true
     }
 
-    /// Delivers the answers that are already there, at most `limit`, without waiting.
+    /// Delivers replies that have already arrived, at most `limit`, without waiting.
     borrowing func deliver(atMost limit: Int, until isDone: () -> Bool) {
         for _ in 0..<limit where !isDone() {
             _ = glib.pointee.g_main_context_iteration(context, 0)
@@ -80,11 +82,10 @@ struct MainContext: ~Copyable {
     }
 }
 
-/// The contexts of earlier exchanges.
+/// The contexts of earlier exchanges, kept for reuse.
 ///
-/// A context gets its descriptor when it is made. If another thread takes the last descriptor just then, GLib ends the
-/// program. A program that has talked to the service once needs no further context for its calls, unless more of them run
-/// at once than did before.
+/// GLib opens a context's descriptor when it makes the context, and ends the program if no descriptor is free at that
+/// moment. With kept contexts, a program needs a new context only if more of its calls run at once than before.
 private enum SpareContexts {
     private static let most = 4
     private static let addresses = MutexGuarded<[UInt]>([])
@@ -93,7 +94,7 @@ private enum SpareContexts {
         addresses.withLock { $0.popLast() }.flatMap { OpaquePointer(bitPattern: $0) }
     }
 
-    /// Returns false if there are enough.
+    /// Keeps a context for reuse. Returns false if enough contexts are kept.
     static func keep(_ context: OpaquePointer?) -> Bool {
         addresses.withLock { addresses in
             guard addresses.count < most else { return false }
@@ -103,9 +104,9 @@ private enum SpareContexts {
     }
 }
 
-/// An operation of GLib that ends with a callback on the thread that began it.
+/// An asynchronous operation of GLib that ends with a callback on the thread that began the operation.
 ///
-/// The object holds a reference to itself until the callback, so that a late callback finds it alive.
+/// The object holds a reference to itself until the callback, so that even a late callback finds the object alive.
 final class Pending<Result> {
     private(set) var result: Result?
     private var finish: ((OpaquePointer?, OpaquePointer?) -> Result)?
@@ -123,7 +124,7 @@ final class Pending<Result> {
         finish = nil
     }
 
-    /// The data for ``pendingCallback``. GLib must call that callback exactly once.
+    /// The data to pass to GLib with ``pendingCallback``. GLib must call that callback exactly once.
     var callbackData: UnsafeMutableRawPointer {
         Unmanaged<AnyObject>.passRetained(Callback { [self] in complete($0, $1) }).toOpaque()
     }
@@ -134,7 +135,7 @@ private final class Callback {
     init(_ body: @escaping (OpaquePointer?, OpaquePointer?) -> Void) { self.body = body }
 }
 
-/// The callback for GLib that completes the ``Pending`` object in its data.
+/// The callback for GLib. Completes the ``Pending`` object in its data.
 let pendingCallback: GAsyncReadyCallback = { source, result, data in
     guard let data else { return }
     let callback = Unmanaged<AnyObject>.fromOpaque(data).takeRetainedValue()

@@ -1,7 +1,7 @@
 internal import CLibsecret
 import TokenKeepCore
 
-/// A D-Bus value. Owns its GVariant. Values are immutable, so any thread may read them.
+/// A D-Bus value. Owns its GVariant. A value never changes, so any thread may read it.
 final class Variant: @unchecked Sendable {
     let pointer: OpaquePointer
 
@@ -12,7 +12,7 @@ final class Variant: @unchecked Sendable {
     }
 
     private init(new pointer: OpaquePointer?) {
-        // GLib's constructors never return NULL: if memory runs out, they end the process.
+        // GLib's constructors never return NULL: if memory is exhausted, they end the process.
         self.pointer = glib.pointee.g_variant_take_ref(pointer).unsafelyUnwrapped
     }
 
@@ -62,7 +62,7 @@ final class Variant: @unchecked Sendable {
         }
     }
 
-    /// Whether the value has this D-Bus type. Check the type before reading another program's value.
+    /// Whether the value has this D-Bus type. Must be called before another program's value is read.
     func isOf(type: String) -> Bool {
         type.withCString { glib.pointee.g_variant_is_of_type(pointer, OpaquePointer($0)) != 0 }
     }

@@ -6,20 +6,20 @@ enum AttributeNames {
     static let namespace = "tokenkeep:namespace"
     /// Replaces ``service`` in a sealed item, and in every item outside the empty namespace.
     ///
-    /// Other programs search only for the attributes `service` and `username`. Another program would take a sealed
-    /// secret, or the item of a namespace, for its own password.
+    /// Other programs search only for `service` and `username`. A program that found a sealed secret, or an item of
+    /// another namespace, would use the secret as its own password.
     static let ownService = "tokenkeep:service"
     /// Replaces ``username`` wherever ``ownService`` replaces ``service``.
     static let ownAccount = "tokenkeep:account"
     static let access = "tokenkeep:access"
-    /// TokenKeep's label of an item that another program made. The item's own label stays unchanged.
+    /// TokenKeep's label of an item that another program made. The label that the other program gave stays unchanged.
     static let label = "tokenkeep:label"
     static let expires = "tokenkeep:expires"
     static let flags = "tokenkeep:flags"
     static let encoding = "tokenkeep:encoding"
     /// The ID of the vault whose key seals the secret.
     static let sealed = "tokenkeep:sealed"
-    /// The prefix of the attributes that the user of TokenKeep gave to the item.
+    /// The prefix of the attributes that the application gave to the item.
     static let ownPrefix = "tokenkeep:a:"
     /// The prefix of all attributes that only TokenKeep writes.
     static let prefix = "tokenkeep:"
@@ -31,10 +31,10 @@ enum AttributeNames {
 
     /// The schema of the items that TokenKeep makes.
     static let ourSchema = "org.tokenkeep.Item"
-    /// The schema of items without a particular schema.
+    /// The schema of items whose program named no schema.
     static let genericSchema = "org.freedesktop.Secret.Generic"
 
-    /// The attributes that other programs may give to an item with a service and a username.
+    /// The attributes that a foreign item with a service and a username may have.
     static let ofOthers: Set<String> = [schema, service, username, "application", "target"]
     /// The attributes that KeePassXC adds to every item.
     static let ofKeePassXC: Set<String> = ["Title", "UserName", "URL", "Notes", "Uuid", "Path"]

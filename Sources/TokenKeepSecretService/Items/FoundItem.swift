@@ -1,16 +1,16 @@
 public import TokenKeepCore
 
-/// An item of any program, as the Secret Service describes it, without its secret. Other programs wrote its texts.
+/// An item of any program as the Secret Service describes it, without its secret. Other programs wrote the texts.
 public struct FoundItem: Sendable {
-    /// The label for people.
+    /// The label that is shown to users.
     public let label: String
     /// All attributes.
     public let attributes: [String: String]
-    /// The label of the item's collection (keyring), else the end of the collection's path.
+    /// The label of the item's collection (keyring); if there is no label, the last component of the collection's path.
     public let collection: String
-    /// The times of the first and of the last save; nil if unknown.
+    /// The time of the first save; nil if unknown.
     public let createdAt: UnixTime?
-    /// The time of the last save.
+    /// The time of the last save; nil if unknown.
     public let modifiedAt: UnixTime?
     /// Whether the item's secret is locked.
     public let isLocked: Bool
@@ -28,16 +28,16 @@ public struct FoundItem: Sendable {
     }
 }
 
-/// The result of a search among items of all programs.
+/// The result of a search among the items of all programs.
 public struct FoundItems: Sendable {
-    /// The items, the newest first.
+    /// The items, the most recently saved first.
     public internal(set) var items: [FoundItem] = []
     /// The labels of the locked collections, which may have more items.
     public internal(set) var lockedCollections: [String] = []
     /// The number of items that could not be read.
     public internal(set) var unreadable = 0
 
-    /// Drops the items that are not wanted.
+    /// Removes the items for which `isWanted` returns false.
     public mutating func keep(_ isWanted: (FoundItem) -> Bool) { items = items.filter(isWanted) }
 }
 
@@ -51,7 +51,7 @@ extension SecretServiceModule {
 
     /// Searches the items of every program, in all collections. Unlocks nothing and reads no secret.
     ///
-    /// - Parameter searches: the attributes of wanted items; an item that any of these finds is wanted.
+    /// - Parameter searches: sets of attributes. An item is found if it has all attributes of at least one set.
     public func search(
         anyOf searches: [[String: String]], until deadline: Deadline
     ) throws(TokenKeepError) -> FoundItems {
@@ -87,7 +87,7 @@ extension ItemLists {
                     found.unreadable += reply.isMissingObject ? 0 : 1
                     continue
                 }
-                // Some services return more items than the search asked for.
+                // Some services return more items than the search matches.
                 guard searches.contains(where: { item.has($0) }) else { continue }
                 let place = path.parent
                 found.items.append(FoundItem(item, in: collections[place]?.label ?? place.lastPart))
@@ -121,7 +121,8 @@ extension ItemLists {
         return try StoredValue.decode(stored)
     }
 
-    /// The label and the lock of each collection, by its path. Empty if the service does not tell.
+    /// The label and the lock state of each collection, by its path. Empty if the service does not list its
+    /// collections.
     private func collections() throws(TokenKeepError) -> [Substring: (label: String, isLocked: Bool)] {
         let answer = try exchange(
             properties(
@@ -146,7 +147,7 @@ extension ItemLists {
 }
 
 extension ObjectPath {
-    /// The path of the object's collection.
+    /// The path of the item's collection.
     fileprivate var parent: Substring { text.lastIndex(of: "/").map { text[..<$0] } ?? text[...] }
 }
 

@@ -2,7 +2,7 @@ import TokenKeepCore
 
 /// Converts between the attributes of a stored item and an item's details.
 enum ItemCoding {
-    /// The searches that together find an item and, in the empty namespace, foreign items of the same name.
+    /// The searches that together find an item; in the empty namespace also foreign items of the same name.
     static func searches(for name: ItemName, maybeSealed: Bool) -> [[String: String]] {
         // Outside the empty namespace, sealed and plain items have the same attributes for service and account.
         let forms = name.namespace.isEmpty && maybeSealed ? [false, true] : [false]
@@ -16,8 +16,8 @@ enum ItemCoding {
 
     /// The searches that together find TokenKeep's items of a namespace.
     ///
-    /// In the empty namespace, the schema or the namespace attribute marks an item. Another program that overwrites the
-    /// item may remove either mark.
+    /// In the empty namespace, the schema or the attribute for the namespace identifies an item of TokenKeep. Another
+    /// program that overwrites the item may remove either of them.
     static func searches(namespace: String, service: String?, maybeSealed: Bool) -> [[String: String]] {
         let byNamespace = [AttributeNames.namespace: namespace]
         guard namespace.isEmpty else {
@@ -45,12 +45,12 @@ enum ItemCoding {
         return attributes
     }
 
-    /// The new attributes of an item that another program made.
+    /// The attributes of a foreign item after TokenKeep has saved over the item.
     ///
-    /// The item keeps its own attributes. A TokenKeep attribute is added only if information would be lost without it.
+    /// The item keeps its own attributes. TokenKeep adds an attribute only if information would be lost without it.
     ///
-    /// - Parameter isAdopting: whether the item counts as TokenKeep's from now on, so that lists show it and a clear of
-    ///   its service removes it.
+    /// - Parameter isAdopting: whether the item counts as TokenKeep's from now on, so that a list includes the item,
+    ///   and clearing its service removes the item.
     static func attributes(
         of details: ItemDetails, as form: StoredForm, over foreign: StoredItem, isAdopting: Bool
     ) -> [String: String] {
@@ -73,14 +73,14 @@ enum ItemCoding {
         return attributes
     }
 
-    /// The attributes of a stored item after a save. Attributes that other programs added stay.
+    /// The attributes of a stored item after a save. Keeps the attributes that other programs added.
     static func merged(_ wanted: [String: String], over stored: StoredItem) -> [String: String] {
         stored.attributes.filter { !$0.key.hasPrefix(AttributeNames.prefix) }.merging(wanted) { _, new in new }
     }
 
     /// The details of a stored item, with the version 0.
     ///
-    /// - Throws: ``Status/corrupt`` if an attribute is unreadable or outside its limits.
+    /// - Throws: ``Status/corrupt`` if an attribute is malformed or exceeds its limits.
     static func details(of item: StoredItem, name: ItemName, module: String) throws(TokenKeepError) -> ItemDetails {
         do throws(TokenKeepError) {
             let label = item.attributes[AttributeNames.label] ?? item.label
@@ -98,7 +98,8 @@ enum ItemCoding {
             details.isForeign = !item.isOurs(name)
             return details
         } catch {
-            // Do not pass the message of this error on: it may quote the service, which could quote a secret.
+            // Do not include this error's message: the message may quote the service, and the service could quote a
+            // secret.
             throw TokenKeepError(
                 .corrupt, "the Secret Service holds \(name) with a label or an attribute that cannot be read")
         }
@@ -106,7 +107,7 @@ enum ItemCoding {
 
     /// The name of a listed item that TokenKeep made.
     ///
-    /// - Throws: ``Status/corrupt`` if the item has no name within the limits.
+    /// - Throws: ``Status/corrupt`` if the item has no valid name.
     static func name(of item: StoredItem, namespace: String) throws(TokenKeepError) -> ItemName {
         let names = AttributeNames.names(in: namespace, areSealed: item.sealedBy != nil)
         guard let service = item.attributes[names.service], let account = item.attributes[names.account],

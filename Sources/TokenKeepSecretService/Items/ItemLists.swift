@@ -1,13 +1,13 @@
 import TokenKeepCore
 
-/// Lists items.
+/// Lists the items of the service.
 struct ItemLists: ServicePart {
     let whole: ServiceCall
 
-    /// The maximum number of calls that are sent together.
+    /// The maximum number of calls sent in one exchange.
     static let batch = 128
 
-    /// Lists TokenKeep's items of a namespace. The listing's problem is a locked or unreadable item.
+    /// Lists TokenKeep's items of a namespace. The listing's errors are those of locked and unreadable items.
     func list(namespace: String, service: String?) throws(TokenKeepError) -> ItemListing {
         let what = service.map { "the items of \($0)" } ?? "the items"
         let searches = ItemLists.searches(namespace: namespace, service: service, sealing)
@@ -21,20 +21,20 @@ struct ItemLists: ServicePart {
         return listing
     }
 
-    /// Notes the paths of items without copies: a load that follows need not search first.
+    /// Caches the path of each item that has no copies, so that a later load need not search first.
     private func notePaths(_ found: [ItemName: [ObjectPath]]) {
         for (name, paths) in found where paths.count == 1 && link.paths[name] == nil {
             link.paths[name] = PathCache.Entry(path: paths[0])
         }
     }
 
-    /// The searches that together find what ``list(namespace:service:)`` lists.
+    /// The searches that together find the items that ``list(namespace:service:)`` returns.
     static func searches(namespace: String, service: String?, _ sealing: ItemSealing) -> [[String: String]] {
         let maybeSealed = namespace.isEmpty && service != nil && sealing.mayBeThere
         return ItemCoding.searches(namespace: namespace, service: service, maybeSealed: maybeSealed)
     }
 
-    /// The names of the items that a vault sealed, in every namespace, as far as they are readable.
+    /// The names of the items, in every namespace, that a vault sealed. Leaves out unreadable items.
     func names(sealedBy vaultID: String) throws(TokenKeepError) -> [ItemName] {
         let searches = [ItemCoding.search(sealedBy: vaultID)]
         return try list(searches, "the sealed items") { item throws(TokenKeepError) in
@@ -44,10 +44,11 @@ struct ItemLists: ServicePart {
         }.items.map(\.name)
     }
 
-    /// The namespaces in which TokenKeep has items, as far as they are readable.
+    /// The namespaces in which TokenKeep has items. Leaves out unreadable items.
     func namespaces() throws(TokenKeepError) -> Set<String> {
         var found: Set<String> = []
-        // Items of every namespace have the schema. So the search for the empty namespace, by the schema alone, finds all.
+        // TokenKeep's items of every namespace have the schema, so the search of the empty namespace, by schema, finds
+        // them all.
         let searches = ItemCoding.searches(namespace: "", service: nil, maybeSealed: false)
         _ = try list(searches, "the items") { item throws(TokenKeepError) in
             let namespace = item.attributes[AttributeNames.namespace] ?? ""
@@ -57,7 +58,8 @@ struct ItemLists: ServicePart {
         return found
     }
 
-    /// Lists the items that any of these searches finds. The listing's problem is a locked or unreadable item.
+    /// Lists the items that at least one of these searches finds. Errors of locked and unreadable items are in the
+    /// listing.
     ///
     /// - Parameter details: reads one item; returns nil if the item does not belong to the list.
     private func list(
@@ -77,7 +79,7 @@ struct ItemLists: ServicePart {
             do throws(TokenKeepError) {
                 replies = try exchange(batch.map(getAll))
             } catch {
-                // Some services need a second for a few hundred items. Return the items that were read so far.
+                // Some services need a second for a few hundred items, so return the items that were read so far.
                 guard error.status == .timedOut, !newest.isEmpty else { throw error }
                 listing.problem = TokenKeepError(
                     .timedOut, "the Secret Service did not tell of all items in time", hint: "give the call more time")
@@ -102,7 +104,7 @@ struct ItemLists: ServicePart {
     private func details(
         of item: StoredItem, namespace: String, service: String?
     ) throws(TokenKeepError) -> ItemDetails? {
-        // Some services return more items than the search asked for.
+        // Some services return more items than the search matches.
         guard item.isOurs(namespace: namespace), try !sealing.isAnothers(item) else { return nil }
         let name = try ItemCoding.name(of: item, namespace: namespace)
         guard name.isIn(namespace: namespace, service: service) else { return nil }

@@ -1,12 +1,12 @@
 import TokenKeepCore
 
-/// Reads the items of a name, with their secrets.
+/// Reads the items that have one name, with their secrets.
 struct ItemReading: ServicePart {
     let whole: ServiceCall
     /// Computes the versions of items.
     let key: ItemVersionKey
 
-    /// Loads an item from the cache if it is unchanged, otherwise from the service.
+    /// Loads an item from the cache if the item is unchanged; otherwise from the service.
     func load(_ name: ItemName) throws(TokenKeepError) -> TokenItem {
         if let unchanged = try loadUnchanged(name), unchanged.details.isSealed || !sealing.hasSealedCopy(of: name) {
             return unchanged
@@ -30,8 +30,8 @@ struct ItemReading: ServicePart {
 
     /// The item that a load returns; nil if there is none.
     ///
-    /// If the service got the item sealed, only a sealed item counts. A plain item beside the sealed one is ignored. A
-    /// plain item without the sealed one is an error.
+    /// If TokenKeep gave the service a sealed item, only a sealed item counts: a plain item beside the sealed item is
+    /// ignored, and a plain item alone is an error.
     func answer(_ findings: Findings, _ name: ItemName) throws(TokenKeepError) -> StoredItem? {
         guard try sealing.isHeldSealed(name, in: module) else { return findings.best }
         if let sealed = findings.ours.first(where: { $0.sealedBy != nil }) { return sealed }
@@ -39,7 +39,7 @@ struct ItemReading: ServicePart {
         throw .standsInPlace(ofSealed: name)
     }
 
-    /// The foreign items of this name, whether or not a load would return one.
+    /// The foreign items of this name, even if a load would return TokenKeep's item.
     func foreignItems(_ name: ItemName) throws(TokenKeepError) -> [TokenItem] {
         guard name.namespace.isEmpty else { return [] }
         let findings = try search.findEverywhere(name, secret: true)
@@ -49,16 +49,17 @@ struct ItemReading: ServicePart {
         return items
     }
 
-    /// The lifetime in milliseconds of a cached label and cached dates, while secret and attributes are unchanged.
+    /// The lifetime of a cached label and cached dates, in milliseconds, while the secret and the attributes are
+    /// unchanged.
     private static let unchangedMilliseconds: UInt32 = 2000
-    /// The lifetime in milliseconds of cached label, dates and attributes, while the service signals no change.
+    /// The lifetime of cached label, dates and attributes, in milliseconds, while the service signals no change.
     ///
-    /// The lifetime is limited, because a service may signal some changes but not others.
+    /// The lifetime is limited because a service may signal only some changes.
     static let untouchedMilliseconds: UInt32 = 10000
 
     /// The item from the cache, if its secret and attributes are unchanged; nil if it must be read again.
     ///
-    /// Reading all properties of an item, or searching for it, takes longer the more items the service has.
+    /// The check is worthwhile: a search, or reading all properties, takes longer the more items the service has.
     private func loadUnchanged(_ name: ItemName) throws(TokenKeepError) -> TokenItem? {
         guard let entry = link.paths[name], let item = entry.item, !entry.freshUntil.hasPassed else { return nil }
         guard entry.changes == nil else { return try loadUntouched(name, entry, item) }
@@ -74,19 +75,19 @@ struct ItemReading: ServicePart {
         return try search.isOurs(same, name) ? loaded(same, as: name, of: entry, replies[1]) : nil
     }
 
-    /// The item from the cache, if the service has signalled no change of items; nil if it must be read again.
+    /// The item from the cache if the service has signalled no change of items; nil if the item must be read again.
     ///
-    /// Reads only the secret, because a service need not signal that a secret was changed.
+    /// Reads only the secret, because services do not always signal a changed secret.
     private func loadUntouched(
         _ name: ItemName, _ entry: PathCache.Entry, _ item: StoredItem
     ) throws(TokenKeepError) -> TokenItem? {
         guard link.isUntouched(entry) else { return nil }
         let reply = try exchange(getSecrets([entry.path]))
-        // Signals sent before the reply have arrived by now.
+        // Signals that the service sent before the reply have arrived with it.
         return link.isUntouched(entry) ? try loaded(item, as: name, of: entry, reply) : nil
     }
 
-    /// Joins a cached item with its secret; nil if the item's version has changed.
+    /// Combines a cached item with its secret; nil if the item's version has changed.
     private func loaded(
         _ item: StoredItem, as name: ItemName, of entry: PathCache.Entry, _ secrets: Reply
     ) throws(TokenKeepError) -> TokenItem? {
@@ -94,7 +95,7 @@ struct ItemReading: ServicePart {
         return loaded.details.version == entry.version ? loaded : nil
     }
 
-    /// Joins a stored item with its secret. Fetches the secret unless `fetched` contains it.
+    /// Combines a stored item with its secret. Fetches the secret if `fetched` does not contain it.
     func read(
         _ item: StoredItem, as name: ItemName, _ fetched: Reply?
     ) throws(TokenKeepError) -> TokenItem {
@@ -108,7 +109,7 @@ struct ItemReading: ServicePart {
         return TokenItem(details: details, secret: secret)
     }
 
-    /// Opens a sealed secret. After a failure, fetches the secret once more, because its key may have been replaced.
+    /// Opens a sealed secret. If that fails, fetches the secret again, because its key may just have been replaced.
     private func opened(
         _ sealed: SecretBytes, _ item: StoredItem, _ details: ItemDetails
     ) throws(TokenKeepError) -> SecretBytes {
@@ -128,7 +129,8 @@ struct ItemReading: ServicePart {
 
     /// The encoded secret of an item.
     ///
-    /// - Parameter fetched: the reply to ``getSecrets(_:)``. A secret that the reply lacks is fetched alone.
+    /// - Parameter fetched: the reply to ``getSecrets(_:)``. If the secret is not in this reply, it is fetched
+    ///   separately.
     private func encodedSecret(
         of item: StoredItem, as name: ItemName, _ fetched: Reply?
     ) throws(TokenKeepError) -> Variant {
@@ -148,13 +150,14 @@ struct ItemReading: ServicePart {
     }
 
     private func plain(_ stored: SecretBytes, of item: StoredItem) throws(TokenKeepError) -> SecretBytes {
-        // TokenKeep encodes an empty secret, so this one was lost: a killed KWallet loses secrets but not attributes.
+        // TokenKeep never stores an empty text, so the secret was lost: a killed KWallet can lose secrets but keep
+        // attributes.
         if stored.count == 0, item.attributes[AttributeNames.namespace] != nil {
             throw TokenKeepError(.corrupt, "the Secret Service lost the secret of this item", hint: "save it anew")
         }
         switch item.attributes[AttributeNames.encoding] {
         case nil where StoredValue.isEncoded(stored):
-            // A save was interrupted before it set the attribute for the encoding.
+            // A save was interrupted before it set the attribute that marks the encoding.
             return (try? StoredValue.decode(stored)) ?? stored
         case StoredValue.base64 where StoredValue.isEncoded(stored): return try StoredValue.decode(stored)
         case nil, StoredValue.base64: return stored

@@ -1,13 +1,13 @@
 import TokenKeepCore
 
-/// Decides which secrets are sealed (encrypted by the vault) for the service, and by which vault.
+/// Decides which secrets the vault seals (encrypts) for the service, and checks which vault sealed an item.
 struct ItemSealing: Sendable {
-    /// Encrypts secrets with the vault's keys; nil if no secret is sealed in this call.
+    /// Seals and opens secrets with the vault's keys; nil if this call has no sealer.
     let sealer: (any SecretSealer)?
 
-    /// The protection that every Secret Service provides.
+    /// The protection that every Secret Service gives.
     ///
-    /// The module sees neither which service answers nor whether the service's collection has a password.
+    /// The module knows neither which service answers nor whether the service's collection has a password.
     static let ofService = Protection { axis in
         switch axis {
         case .otherUser: Protection.Axis(.advisory, "the Secret Service answers on the user's own bus")
@@ -18,23 +18,23 @@ struct ItemSealing: Sendable {
         }
     }
 
-    /// Whether the vault's record of the item names a sealed copy in any module.
+    /// Whether the vault's record of the item lists a sealed copy in any module.
     func hasSealedCopy(of name: ItemName) -> Bool { sealer?.hasSealedCopy(of: name) ?? false }
 
-    /// The searches that together find an item, sealed or not.
+    /// The searches that together find an item; also find a sealed item if the vault's record lists a sealed copy.
     func searches(for name: ItemName) -> [[String: String]] {
         ItemCoding.searches(for: name, maybeSealed: name.namespace.isEmpty && hasSealedCopy(of: name))
     }
 
-    /// Whether the service may hold sealed items, even if no record names a sealed copy. True if the vault is unreadable.
+    /// Whether the service may hold sealed items, even if no record lists them. True if the vault is unreadable.
     var mayBeThere: Bool { sealer?.mayHaveSealed ?? false }
 
-    /// Whether the service got the item sealed, so that a plain item of this name does not count.
+    /// Whether TokenKeep gave the service a sealed item of this name, so that a plain item does not count.
     func isHeldSealed(_ name: ItemName, in module: String) throws(TokenKeepError) -> Bool {
         try sealer?.isHeldSealed(name, by: module) ?? false
     }
 
-    /// The ID of the vault that seals the item in a save; nil if the item is not sealed.
+    /// The ID of the vault that must seal the item before a save; nil if the item is stored unsealed.
     ///
     /// - Throws: the errors of ``SecretSealer/seals(_:besides:isAcknowledged:)``.
     func vaultID(for details: ItemDetails, isAcknowledged: Bool) throws(TokenKeepError) -> String? {
@@ -45,9 +45,9 @@ struct ItemSealing: Sendable {
         return vaultID
     }
 
-    /// Whether another vault sealed the item, so that this store must neither open nor replace the item.
+    /// Whether another vault sealed the item, so that this store must neither open nor replace it.
     ///
-    /// - Throws: an error if the vault is unreadable, because the item may be this vault's.
+    /// - Throws: the error that makes the vault unreadable, because the item may belong to this vault.
     func isAnothers(_ item: StoredItem) throws(TokenKeepError) -> Bool {
         guard let sealedBy = item.sealedBy else { return false }
         return try sealer?.vaultID() != sealedBy
@@ -55,7 +55,7 @@ struct ItemSealing: Sendable {
 
     /// Removes the service's sealed copy from the item's record.
     ///
-    /// A failure is ignored: a copy that stays in the record only keeps old keys in the vault's header.
+    /// A failure is ignored: a superfluous entry in the record only keeps old keys in the vault's header.
     func forget(_ name: ItemName, in module: String, everywhere: Bool) {
         try? sealer?.forget(name, in: module, everywhere: everywhere)
     }

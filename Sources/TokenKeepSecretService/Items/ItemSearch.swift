@@ -6,37 +6,36 @@ struct Findings {
     var ours: [StoredItem] = []
     /// Foreign items, newest first.
     var foreign: [StoredItem] = []
-    /// The paths of locked items that may have this name.
+    /// The paths of locked items that matched the search and may therefore have this name.
     var locked: [ObjectPath] = []
     /// Whether a search found several items with the same attributes.
     var hasCopies = false
-    /// The reply to ``ServicePart/getSecrets(_:)``; nil if that call was not sent together
-    /// with the search.
+    /// The reply to ``ServicePart/getSecrets(_:)``; nil if that call was not sent with the search.
     var secrets: Reply?
 
-    /// The item that a load returns: TokenKeep's item, unless a foreign item is newer.
+    /// The item that a load returns: TokenKeep's item, or the foreign item if that is newer.
     var best: StoredItem? {
         guard let ours = ours.first, let theirs = foreign.first else { return ours.first ?? foreign.first }
-        // A foreign item never hides a sealed item, because the other program cannot have read the sealed item.
+        // A foreign item never hides a sealed item, because the other program cannot have read the sealed secret.
         guard ours.sealedBy == nil else { return ours }
         return theirs.modified > ours.modified ? theirs : ours
     }
 }
 
-/// Finds the items of a name.
+/// Finds the items that have one name.
 struct ItemSearch: ServicePart {
     let whole: ServiceCall
 
-    /// Looks for an item at its last known path, then by its attributes.
+    /// Reads the item at its last known path; if that fails, searches by the item's attributes.
     ///
     /// - Parameters:
-    ///   - secret: whether to fetch the secret too.
-    ///   - copies: whether to search for copies at other paths too.
-    /// - Throws: ``Status/locked`` if the item may be in a collection that stayed locked. ``Status/unavailable``, as an
+    ///   - secret: whether to fetch the secret as well.
+    ///   - copies: whether to search for copies at other paths as well.
+    /// - Throws: ``Status/locked`` if the item may be in a collection that stayed locked; ``Status/unavailable``, as an
     ///   absence, if no item was found and there is no default collection.
     func find(_ name: ItemName, secret: Bool, copies: Bool = false) throws(TokenKeepError) -> Findings {
         if let path = link.paths[name]?.path {
-            // In the empty namespace, another program may have written a newer item beside TokenKeep's item.
+            // In the empty namespace, another program may have saved a newer item beside TokenKeep's item.
             let isBeside = copies || name.namespace.isEmpty
             let finding = sealing.searches(for: name)
             let findings = try describe(
@@ -57,8 +56,7 @@ struct ItemSearch: ServicePart {
 
     /// Searches for an item by its attributes alone, which finds every copy of the item.
     ///
-    /// If the search finds no plain item of TokenKeep, it is repeated for sealed items, even if no record names a
-    /// sealed copy.
+    /// If TokenKeep has no plain item, searches again for sealed items, even if no record lists a sealed copy.
     func findAnew(_ name: ItemName, secret: Bool) throws(TokenKeepError) -> Findings {
         let searches = sealing.searches(for: name)
         let findings = try findAnew(name, by: searches, secret: secret)
@@ -71,7 +69,7 @@ struct ItemSearch: ServicePart {
         return try findAnew(name, by: both, secret: secret)
     }
 
-    /// Searches for an item by its attributes alone, including sealed items that no record names.
+    /// Searches for an item by its attributes alone, including sealed items that no record lists.
     func findEverywhere(_ name: ItemName, secret: Bool) throws(TokenKeepError) -> Findings {
         let maybeSealed = name.namespace.isEmpty && (sealing.hasSealedCopy(of: name) || sealing.mayBeThere)
         return try findAnew(name, by: ItemCoding.searches(for: name, maybeSealed: maybeSealed), secret: secret)
@@ -92,9 +90,9 @@ struct ItemSearch: ServicePart {
         return findings
     }
 
-    /// The maximum number of items of one service and username. More items are an error of the service.
+    /// The maximum number of items with one service and username. A larger number is an error of the service.
     private static let mostCopies = 1000
-    /// The maximum number of items whose secrets are fetched in one call. Most names have at most two items.
+    /// The maximum number of items whose secrets are fetched together with a search. Most names have at most two items.
     private static let mostSecrets = 4
 
     /// Whether a stored item is TokenKeep's, has this name, and was not sealed by another vault.
@@ -103,7 +101,7 @@ struct ItemSearch: ServicePart {
         return try !sealing.isAnothers(item)
     }
 
-    /// The paths of the unlocked and of the locked items that match any of these searches, without repetitions.
+    /// The paths of the unlocked and of the locked items that match at least one of these searches, without duplicates.
     func matches(
         anyOf searches: [[String: String]], for subject: String
     ) throws(TokenKeepError) -> (unlocked: [ObjectPath], locked: [ObjectPath]) {
@@ -127,7 +125,7 @@ struct ItemSearch: ServicePart {
             body: .tuple([.strings(attributes)]), answerType: "(aoao)")
     }
 
-    /// The object paths in a search's reply.
+    /// Parses the object paths in a search's reply.
     ///
     /// - Throws: ``Status/corrupt`` for the path "/", which no item has.
     private static func paths(_ value: Variant) throws(TokenKeepError) -> [ObjectPath] {
@@ -138,9 +136,9 @@ struct ItemSearch: ServicePart {
         return paths
     }
 
-    /// Reads the items at these paths. Leaves out an item that is gone, or that does not have the name.
+    /// Reads the items at these paths. Leaves out items that are gone or have another name.
     ///
-    /// - Parameter searches: sent together with the reads, to find copies at other paths.
+    /// - Parameter searches: calls sent together with the reads, to find copies at other paths.
     private func describe(
         _ paths: [ObjectPath], as name: ItemName, secret: Bool, foundBy finding: [[String: String]],
         beside searches: [MethodCall] = []
@@ -163,17 +161,17 @@ struct ItemSearch: ServicePart {
         if !searches.isEmpty, let path = paths.first {
             findings.hasCopies = hasCopies(replies.dropFirst(paths.count).prefix(searches.count), of: path)
         }
-        // One unreadable item must not hide another: if a call for several secrets fails, fetch the wanted secret
-        // alone.
+        // One unreadable item must not hide another. If a call for several secrets failed, the wanted secret is later
+        // fetched alone.
         if secret, let reply = replies.last, paths.count == 1 || reply.isAnswer { findings.secrets = reply }
         findings.ours.sort(by: ItemSearch.isNewer)
         findings.foreign.sort(by: ItemSearch.isNewer)
         return findings
     }
 
-    /// Whether the searches found other items than the one at this path.
+    /// Whether the searches found items other than the item at this path.
     ///
-    /// True if a search failed, because only another search can tell then.
+    /// True if a search failed, because copies may then exist.
     func hasCopies(_ replies: some Sequence<Reply>, of path: ObjectPath) -> Bool {
         var found: Set<ObjectPath> = []
         for reply in replies {
@@ -183,7 +181,7 @@ struct ItemSearch: ServicePart {
         return found != [path]
     }
 
-    /// Whether a reply says that the item no longer exists. If the reply is ambiguous, a search decides.
+    /// Whether a reply says that the item no longer exists. After an ambiguous reply, a search decides.
     func isGone(
         _ reply: Reply, _ path: ObjectPath, of searches: [[String: String]], subject: String
     ) throws(TokenKeepError) -> Bool {
@@ -205,7 +203,7 @@ struct ItemSearch: ServicePart {
         return item
     }
 
-    /// Whether `left` is newer than `right`. Within the same second, the path with the higher number is newer.
+    /// Whether `left` is newer than `right`. If the dates are equal, the path with the higher number is newer.
     private static func isNewer(_ left: StoredItem, _ right: StoredItem) -> Bool {
         if left.modified != right.modified { return left.modified > right.modified }
         if left.created != right.created { return left.created > right.created }
@@ -213,7 +211,7 @@ struct ItemSearch: ServicePart {
         return left.path > right.path
     }
 
-    /// The numbers at the ends of two paths that differ only in the number; nil for other paths.
+    /// The numbers at the ends of two paths that differ in nothing else; nil for other paths.
     private static func numbers(_ left: ObjectPath, _ right: ObjectPath) -> (UInt64, UInt64)? {
         guard let left = split(left), let right = split(right), left.parent == right.parent else { return nil }
         return (left.number, right.number)

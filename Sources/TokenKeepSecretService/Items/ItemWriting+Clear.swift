@@ -3,8 +3,8 @@ import TokenKeepCore
 extension ItemWriting {
     /// Removes every copy of an item that is not locked.
     ///
-    /// - Parameter sparesOthers: whether foreign items of the same name stay.
-    /// - Throws: ``Status/locked`` if copies may be locked. All other copies are removed all the same.
+    /// - Parameter sparesOthers: whether foreign items of the same name are kept.
+    /// - Throws: ``Status/locked`` if some copies may be locked. The other copies are removed nevertheless.
     func clear(
         _ name: ItemName, ifVersion version: UInt64?, sparesOthers: Bool = false
     ) throws(TokenKeepError) -> Bool {
@@ -30,8 +30,8 @@ extension ItemWriting {
 
     /// Deletes items. An item that is already gone is not an error.
     ///
-    /// - Parameter isClear: whether nothing else was changed: if the service answers only with prompts, nothing is deleted
-    ///   before the user answers.
+    /// - Parameter isClear: whether the call has changed nothing before. If every reply then names a prompt, nothing is
+    ///   deleted until the user answers, and the call counts as unsent.
     func remove(_ items: [StoredItem], _ name: ItemName, isClear: Bool = false) throws(TokenKeepError) {
         guard !items.isEmpty else { return }
         let replies = try exchange(items.map { item($0.path, "Delete", answerType: "(o)") })
@@ -45,7 +45,7 @@ extension ItemWriting {
         }
     }
 
-    /// Whether a reply names a prompt, which must be answered before the item is deleted.
+    /// Whether a reply names a prompt that the user must answer before the service deletes the item.
     private static func asks(_ reply: Reply) -> Bool {
         guard case .answer(let body) = reply, let prompt = body[0].text.flatMap(ObjectPath.init) else { return false }
         return !prompt.isNone

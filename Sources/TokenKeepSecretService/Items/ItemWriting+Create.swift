@@ -1,7 +1,7 @@
 import TokenKeepCore
 
 extension ItemWriting {
-    /// Makes an item. Returns its path; nil if a prompt made the item without reporting the path.
+    /// Makes an item and returns its path; nil if a prompt made the item and reported no path.
     func create(_ writing: Writing, _ secret: Variant) throws(TokenKeepError) -> ObjectPath? {
         let details = writing.details
         let subject = details.name.description
@@ -28,14 +28,15 @@ extension ItemWriting {
         return try locks.complete(prompt, for: subject, reason: reason)?.text.flatMap(ObjectPath.init)
     }
 
-    /// Whether the service makes a new item without a dialog although it replies with a prompt, as KeePassXC does while
-    /// unlocked.
+    /// Whether the service makes a new item without a dialog even though it replies with a prompt.
+    ///
+    /// KeePassXC does so while it is unlocked.
     private func createsUnasked(_ subject: String) throws(TokenKeepError) -> Bool {
         guard !call.promptsAllowed, try link.isKeePassXC(until: deadline) else { return false }
         return try !locks.isDefaultCollectionLocked(for: subject)
     }
 
-    /// Makes a default collection, because the service has none. The service asks the user for a password.
+    /// Makes a default collection, because the service has none. The service prompts the user for a password.
     private func createDefaultCollection() throws(TokenKeepError) {
         guard call.promptsAllowed else { throw KeyringLocks.noDefaultCollection }
         let properties = Variant.properties([("\(ServiceCall.collectionInterface).Label", .string("Default keyring"))])

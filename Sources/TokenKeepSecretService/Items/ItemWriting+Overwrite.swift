@@ -3,17 +3,17 @@ import TokenKeepCore
 extension ItemWriting {
     /// Overwrites TokenKeep's item, or the newest foreign item if TokenKeep has none.
     ///
-    /// Foreign items beside TokenKeep's item (twins) get the same value. The twins are written first, because the item
-    /// written last is the newest. If a twin refuses the value, the save still succeeds.
+    /// Foreign items beside TokenKeep's item (twins) get the same value. The twins are written first, so that
+    /// TokenKeep's item is the newest. If a twin cannot be written, the save still succeeds.
     ///
-    /// - Returns: the reply to ``modified(_:)`` if the save takes one step.
+    /// - Returns: the reply to ``modified(_:)`` if the save took one step; otherwise nil.
     func replace(
         _ target: StoredItem, _ attributes: [String: String], among findings: Findings, by writing: Writing,
         _ secret: Variant, isOneStep: Bool
     ) throws(TokenKeepError) -> Reply? {
         let details = writing.details
         let name = details.name
-        // Other programs cannot use a sealed secret, so do not write it into their items.
+        // Other programs cannot use a sealed secret, so a sealed secret is not written into their items.
         let twins = findings.ours.isEmpty || writing.form.sealedBy != nil ? [] : findings.foreign
         for twin in twins {
             let attributes = ItemCoding.attributes(of: details, as: writing.form, over: twin, isAdopting: false)
@@ -33,7 +33,7 @@ extension ItemWriting {
         return dated
     }
 
-    /// Overwrites one item, its secret first: a new expiry time must never stand beside an old token.
+    /// Overwrites one item, its secret first, so that a new expiry time never accompanies an old token.
     private func overwrite(
         _ target: StoredItem, _ secret: Variant, _ attributes: [String: String], label: String, of name: ItemName,
         mayBeGone: Bool, isDated: Bool = false

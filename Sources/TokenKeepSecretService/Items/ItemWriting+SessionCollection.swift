@@ -1,14 +1,14 @@
 import TokenKeepCore
 
-/// The session collection, which ends with the login: a save there would be lost.
+/// Handles the session collection. It is deleted at the end of the login, so a save there would be lost.
 extension ItemWriting {
     /// The path that gnome-keyring and oo7 give their session collection.
     private static let sessionCollection = "/org/freedesktop/secrets/collection/session"
 
-    /// Whether an item lies in the service's session collection.
+    /// Whether an item is in the service's session collection.
     ///
-    /// A collection at that path may also be a lasting one of this name, as a database of KeePassXC. So the service's
-    /// alias decides.
+    /// A collection at that path may also be a permanent collection named "session", for example a database of
+    /// KeePassXC. The service's alias `session` therefore decides.
     func isFleeting(_ path: ObjectPath) throws(TokenKeepError) -> Bool {
         guard path.text.hasPrefix(ItemWriting.sessionCollection + "/") else { return false }
         if let known = link.hasSessionCollection { return known }
@@ -19,7 +19,7 @@ extension ItemWriting {
         return isThere
     }
 
-    /// The findings without the items of the session collection, and TokenKeep's items there.
+    /// Divides findings: those outside the session collection, and TokenKeep's items in that collection.
     func lasting(_ findings: Findings) throws(TokenKeepError) -> (findings: Findings, fleeting: [StoredItem]) {
         var (lasting, fleeting) = (findings, [StoredItem]())
         lasting.ours = []
@@ -31,9 +31,9 @@ extension ItemWriting {
         return (lasting, fleeting)
     }
 
-    /// Removes an item that the service made in its session collection, because that is its default collection.
+    /// Removes a new item if the service made it in the session collection, because that is the default collection.
     ///
-    /// - Throws: ``Status/unavailable``, as an absence, if it did.
+    /// - Throws: ``Status/unavailable``, as an absence, if the item was there.
     func refuseFleeting(_ path: ObjectPath, _ subject: String) throws(TokenKeepError) {
         guard try isFleeting(path) else { return }
         _ = try answer(item(path, "Delete", answerType: "(o)"), to: "clear", subject)

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// Notes whether a call has sent a change, which must not be repeated if it may have happened.
+/// Records whether a call has sent a change. A change that may have happened must not be sent again.
 final class WriteMark {
     var hasWritten = false
 }
@@ -8,9 +8,9 @@ final class WriteMark {
 /// The number of messages that a save may take.
 enum SaveSteps {
     case any
-    /// One message, so that a crash leaves the old or the new item.
+    /// One message, so that a crash leaves either the old or the new item.
     ///
-    /// `mayAskLater` tells whether a later save of the same item may prompt.
+    /// `mayAskLater` says whether a later save of the same item may prompt the user.
     case one(mayAskLater: Bool)
 }
 
@@ -20,7 +20,8 @@ struct Writing {
     let form: StoredForm
     /// The stored item that the save overwrites; nil for a new item.
     let target: StoredItem?
-    /// The target's new attributes; nil if there is no target, or if a new item must replace the target.
+    /// The target's new attributes; nil if there is no target, or if the save must delete the target and make a new
+    /// item.
     let attributes: [String: String]?
 }
 
@@ -33,9 +34,9 @@ struct ItemWriting: ServicePart {
 
     var reading: ItemReading { ItemReading(whole: whole, key: key) }
 
-    /// Saves an item, in place of the present one. Returns its version; nil if the save needs more steps.
+    /// Saves an item, in place of the existing item, and returns its version; nil if the save needs more than `steps`.
     ///
-    /// If the service refuses a secret in a session that is not yet proven, raises the doubt about the session.
+    /// If the service refuses a secret in a session whose key is not proven, raises the doubt about the session.
     func save(_ request: SaveRequest, in steps: SaveSteps) throws(TokenKeepError) -> UInt64? {
         do throws(TokenKeepError) {
             return try write(request, in: steps)
@@ -49,7 +50,7 @@ struct ItemWriting: ServicePart {
         if let version = try saveOverUntouched(request) { return version }
         let name = request.name
         let changes = link.itemChanges
-        // A repetition overwrites the item that the first attempt saved. The precondition was met in the first attempt.
+        // A repeated save overwrites the item of the first attempt, which already met the precondition.
         let needsPresent = request.precondition != .none && !(doubt.isRepetition && mark.hasWritten)
         let found = try search.find(name, secret: needsPresent, copies: true)
         if needsPresent { try compare(found, request) }
@@ -82,10 +83,10 @@ struct ItemWriting: ServicePart {
         return version
     }
 
-    /// Reads a saved secret back, unless an earlier secret has proven the session.
+    /// Reads a saved secret back, unless an earlier secret has already proven the session's key.
     ///
-    /// - Throws: ``Status/corrupt`` if the service has another secret, because the session's keys differ. In a fresh
-    ///   session a difference is accepted: another program wrote meanwhile.
+    /// - Throws: ``Status/corrupt`` if the service returns another secret, because the two ends have different session
+    ///   keys. In a repetition with a new session, a difference is accepted: another program has written meanwhile.
     private func verify(_ stored: SecretBytes, at path: ObjectPath) throws(TokenKeepError) {
         guard !link.isProven, case .answer(let body) = try exchange(getSecrets([path])),
             let entry = body[0].children.first(where: { $0[0].text == path.text })
@@ -96,7 +97,7 @@ struct ItemWriting: ServicePart {
         }
     }
 
-    /// Compares the save's condition with the item that a load answers.
+    /// Checks the save's precondition against the item that a load would return.
     private func compare(_ found: Findings, _ request: SaveRequest) throws(TokenKeepError) {
         let present = try reading.answer(found, request.name).map { (item) throws(TokenKeepError) in
             try reading.read(item, as: request.name, found.secrets).details
@@ -104,7 +105,7 @@ struct ItemWriting: ServicePart {
         try request.check(present: present)
     }
 
-    /// Notes whether the service now holds the item sealed.
+    /// Records whether the service now holds the item sealed.
     private func noteForm(of writing: Writing) {
         if writing.form.sealedBy == nil {
             sealing.forget(writing.details.name, in: module, everywhere: false)
@@ -115,8 +116,7 @@ struct ItemWriting: ServicePart {
 
     /// Saves over a cached item by setting only its secret; nil if the item must be searched for first.
     ///
-    /// The result is nil, too, if the service has signalled a change of items, or if the save changes more than the
-    /// secret.
+    /// Also nil if the service has signalled a change of items, or if the save would change more than the secret.
     private func saveOverUntouched(_ request: SaveRequest) throws(TokenKeepError) -> UInt64? {
         let name = request.name
         guard request.precondition == .none, link.isProven, let entry = link.paths[name], let target = entry.item,
@@ -134,18 +134,18 @@ struct ItemWriting: ServicePart {
             mark.hasWritten = false  // the item is gone or locked by now
             return nil
         }
-        // Some item changed meanwhile, so the caller must search for the item and save it once more.
+        // Some item has changed meanwhile, so the caller must search for the item and save again.
         guard link.isUntouched(entry) else { return nil }
         let version = key.version(of: writing.details, secret: request.secret)
         remember(target, name, version, entry.changes, modified: replies[1], until: entry.freshUntil)
         return version
     }
 
-    /// Whether an item from the cache still exists, with the same attributes.
+    /// Whether a cached item still exists with the same attributes.
     ///
-    /// The service may have deleted the item and made another item at the same path. This process may not yet have read
-    /// the signals of such a change. Unless the item was read a moment ago, sends a call: signals sent before the reply
-    /// have arrived with the reply.
+    /// The service may have deleted the item and made another item at the same path, and this process may not have read
+    /// the signals yet. Unless the item was just read, a call is sent: signals that the service sent before the reply
+    /// arrive with it.
     private func isStillThere(_ item: StoredItem, _ entry: PathCache.Entry) throws(TokenKeepError) -> Bool {
         guard entry.heardUntil.hasPassed else { return true }
         let reply = try exchange(attributes(item.path))
@@ -169,10 +169,11 @@ struct ItemWriting: ServicePart {
             path: target.path, item: item, version: version, freshUntil: end, changes: changes)
     }
 
-    /// Prepares a save: the item's details, its stored form, and the item to overwrite.
+    /// Prepares a save: the item's details, its stored form and the item to overwrite.
     ///
-    /// - Parameter fleeting: TokenKeep's item in the session collection, whose level the save keeps if there is no other.
-    /// - Throws: ``Status/policy`` if a protection requirement of the new or of the present item would not be met.
+    /// - Parameter fleeting: TokenKeep's item in the session collection. The save keeps its level if TokenKeep has no
+    ///   other item.
+    /// - Throws: ``Status/policy`` if a protection requirement of the new or the existing item would not be met.
     private func writing(
         _ request: SaveRequest, over present: StoredItem?, isOurs: Bool, known fleeting: StoredItem? = nil
     ) throws(TokenKeepError) -> Writing {
@@ -181,7 +182,7 @@ struct ItemWriting: ServicePart {
         let details = request.details(replacing: known, module: module)
         if isKnown, !request.mayLowerRequirements { try details.checkLowersNothing(of: known, module: module) }
         let vaultID = try sealing.vaultID(for: details, isAcknowledged: request.mayLowerRequirements)
-        // A sealed secret is never written into a foreign item, so that item stays unchanged.
+        // A sealed secret is never written into a foreign item, so the foreign item stays unchanged.
         let target = vaultID != nil && !isOurs ? nil : present
         let isEncoded = if vaultID != nil { true } else { try needsEncoding(request.secret) }
         let form = StoredForm(isEncoded: isEncoded, sealedBy: vaultID)
@@ -190,8 +191,7 @@ struct ItemWriting: ServicePart {
             attributes: target?.attributes(for: details, as: form, isOurs: isOurs))
     }
 
-    /// Whether a secret must be encoded, because the service would change it as it is, or store it so that other items
-    /// become unreadable.
+    /// Whether a secret must be encoded because the service would change the plain secret or damage other items by it.
     private func needsEncoding(_ secret: SecretBytes) throws(TokenKeepError) -> Bool {
         let (isRisky, isRiskyInKeePassXC) = (
             StoredValue.needsEncoding(secret), StoredValue.needsEncodingInKeePassXC(secret)
@@ -200,14 +200,14 @@ struct ItemWriting: ServicePart {
         return try link.isKeePassXC(until: deadline) ? isRiskyInKeePassXC : isRisky
     }
 
-    /// The bytes that the service stores for a secret: sealed or plain, in base64 or not.
+    /// The bytes that the service stores for a secret: sealed or plain, with or without base64.
     private func stored(_ secret: SecretBytes, _ writing: Writing) throws(TokenKeepError) -> SecretBytes {
         let isSealed = writing.form.sealedBy != nil
         let stored = isSealed ? try sealing.seal(secret, of: writing.details, call) : secret
         return writing.form.isEncoded ? try StoredValue.encode(stored) : stored
     }
 
-    /// Throws if a save must delete the old item and make a new one, but the deletion needs a forbidden prompt.
+    /// Throws if the save must delete the existing item, and the deletion needs a prompt that is not allowed.
     private func checkLeaveToReplace(
         _ target: StoredItem, _ name: ItemName, _ steps: SaveSteps
     ) throws(TokenKeepError) {
@@ -221,7 +221,7 @@ struct ItemWriting: ServicePart {
         }
     }
 
-    /// Whether one message is enough for the save: for a new item, or if only the secret changes.
+    /// Whether the save needs only one message: for a new item, or if only the secret changes.
     private func isOneStep(_ writing: Writing, _ findings: Findings) -> Bool {
         guard let target = writing.target else { return true }
         let hasTwins = !findings.ours.isEmpty && !findings.foreign.isEmpty && writing.form.sealedBy == nil
@@ -230,9 +230,9 @@ struct ItemWriting: ServicePart {
         return target.hasExactly(attributes) && label.utf8.elementsEqual(target.label.utf8)
     }
 
-    /// The details of the present item, from which a save may keep level, flags and date.
+    /// The details of the existing item, from which the save may copy level, flags and date.
     ///
-    /// nil if they are unreadable: the save replaces an unreadable item too.
+    /// nil if they are unreadable. The save replaces even an unreadable item.
     private func presentDetails(of item: StoredItem, for request: SaveRequest) -> ItemDetails? {
         try? ItemCoding.details(of: item, name: request.name, module: module)
     }

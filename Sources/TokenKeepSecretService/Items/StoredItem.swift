@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// An item as the service describes it. The types of its properties are checked, their values are not.
+/// An item as the service describes it. The properties' types have been checked, but not their values.
 struct StoredItem {
     let path: ObjectPath
     var attributes: [String: String]
@@ -9,7 +9,7 @@ struct StoredItem {
     var modified: UInt64
     let isLocked: Bool
 
-    /// Reads the properties of an item, of type `(a{sv})`; nil if a needed property is missing or has a wrong type.
+    /// Parses the properties of an item, of type `(a{sv})`; nil if a required property is missing or has a wrong type.
     init?(path: ObjectPath, properties: Variant) {
         guard properties.isOf(type: "(a{sv})") else { return nil }
         var values: [String: Variant] = [:]
@@ -46,10 +46,10 @@ struct StoredItem {
 
     /// Whether TokenKeep made or adopted the item, in this namespace.
     ///
-    /// If the item has the attribute for the namespace, the attribute decides, because no other program writes it. A
-    /// program that replaces an item of the empty namespace, by service and username, removes that attribute. Then the
-    /// schema decides, which gnome-keyring keeps or drops by chance: with TokenKeep's schema the item counts as
-    /// TokenKeep's, otherwise as foreign.
+    /// If the item has the attribute for the namespace, the attribute decides, because only TokenKeep writes it. A
+    /// program that replaces an item of the empty namespace, by service and username, removes the attribute. Then the
+    /// schema decides, which gnome-keyring sometimes keeps and sometimes removes: the item is TokenKeep's with
+    /// TokenKeep's schema, and foreign with any other.
     func isOurs(namespace: String) -> Bool {
         let schema = attributes[AttributeNames.schema] ?? AttributeNames.genericSchema
         guard attributes[AttributeNames.namespace] != nil else {
@@ -59,19 +59,19 @@ struct StoredItem {
             && (schema == AttributeNames.ourSchema || schema == AttributeNames.genericSchema)
     }
 
-    /// Whether another program made the item and TokenKeep saved over it later.
+    /// Whether another program made the item and TokenKeep later saved over it.
     ///
-    /// The item keeps the schema and the label by which the other program knows it.
+    /// Such an item keeps the schema and the label by which the other program finds it.
     var isAdopted: Bool {
         attributes[AttributeNames.namespace] != nil && attributes[AttributeNames.label] != nil
     }
 
-    /// The label that the item has after a save. An item that another program made keeps its label.
+    /// The item's label after a save. An item that another program made keeps its label.
     func label(for details: ItemDetails, isOurs: Bool) -> String {
         isOurs && !isAdopted ? details.label : label
     }
 
-    /// Whether the item is foreign and has this name: service and username match, and no other attribute contradicts.
+    /// Whether the item is foreign and has this name: same service and username, and only attributes that allow this.
     ///
     /// Only the empty namespace has foreign items.
     func isForeign(_ name: ItemName) -> Bool {
@@ -83,7 +83,7 @@ struct StoredItem {
             }
     }
 
-    /// Whether the attributes equal `wanted`, byte by byte. Swift's `==` would treat canonically equal texts as equal.
+    /// Whether the attributes equal `wanted`, byte by byte. Swift's `==` also accepts canonically equivalent texts.
     func hasExactly(_ wanted: [String: String]) -> Bool {
         attributes.count == wanted.count
             && wanted.allSatisfy { name, value in attributes[name]?.utf8.elementsEqual(value.utf8) ?? false }
@@ -92,10 +92,10 @@ struct StoredItem {
     /// Whether the item is an entry of KeePassXC, which never removes attributes and asks before it deletes an entry.
     var isKeePassXCs: Bool { attributes["Uuid"] != nil && attributes["Path"] != nil }
 
-    /// The attributes that the item needs after a save; nil if the save must make a new item instead.
+    /// The item's attributes after a save; nil if the save must make a new item instead.
     func attributes(for details: ItemDetails, as form: StoredForm, isOurs: Bool) -> [String: String]? {
-        // Sealed and plain items are found by different attributes. A secret of one form must never have the attributes
-        // of the other form.
+        // Sealed and plain items are searched for by different attributes, so a secret of one form must never get the
+        // attributes of the other.
         guard sealedBy == form.sealedBy else { return nil }
         let wanted =
             isOurs && !isAdopted
@@ -104,7 +104,7 @@ struct StoredItem {
         return isKeePassXCs && !attributes.keys.allSatisfy({ wanted[$0] != nil }) ? nil : wanted
     }
 
-    /// The attributes that a save can set. KeePassXC refuses some attributes that it adds itself.
+    /// The attributes in `wanted` that a save can set. KeePassXC refuses some attributes, which it sets itself.
     func settable(_ wanted: [String: String]) -> [String: String] {
         isKeePassXCs ? wanted.filter { !AttributeNames.ofKeePassXC.contains($0.key) } : wanted
     }

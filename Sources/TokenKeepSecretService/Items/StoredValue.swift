@@ -7,11 +7,11 @@ struct StoredForm {
     let sealedBy: String?
 }
 
-/// The encoding of secrets: as they are if the service keeps them unchanged, else in base64 with a prefix.
+/// The encoding of a secret: unchanged if the service stores it unchanged, otherwise base64 after a prefix.
 ///
-/// gnome-keyring writes a keyring without a password as lines of text. A secret with a line break would destroy the
-/// whole keyring, and backslashes and outer spaces would be changed. KeePassXC keeps several lines of text. The prefix
-/// distinguishes base64 from a plain secret that another program wrote over it.
+/// gnome-keyring writes a keyring without a password as lines of text: a secret with a line break would destroy the
+/// whole keyring, and backslashes and outer spaces would be changed. KeePassXC stores several lines unchanged. By the
+/// prefix, base64 differs from a plain secret that another program saved later.
 enum StoredValue {
     /// The value of the attribute that marks a secret in base64.
     static let base64 = "base64"
@@ -22,11 +22,10 @@ enum StoredValue {
     /// The maximum length of a secret as the service stores it, in bytes.
     static let largest = prefix.count + (largestSealed + 2) / 3 * 4
 
-    /// Whether a secret must be stored in base64 in a service that may be gnome-keyring.
+    /// Whether a secret must be stored in base64 if the service is not KeePassXC, and may be gnome-keyring.
     ///
-    /// A secret must be encoded if it is empty, is not UTF-8, has control characters or backslashes, or begins or ends
-    /// with a space. A secret must also be encoded if it begins with a byte order mark or with the prefix of encoded
-    /// secrets.
+    /// True for a secret that is empty, is not UTF-8, has control characters or backslashes, or begins or ends with a
+    /// space. Also true for a secret that begins with a byte order mark or with the prefix of encoded secrets.
     static func needsEncoding(_ secret: SecretBytes) -> Bool {
         guard secret.count > 0, !isEncoded(secret), !hasByteOrderMark(secret), isText(secret) else { return true }
         let (space, backslash) = (UInt8(ascii: " "), UInt8(ascii: "\\"))
@@ -35,15 +34,15 @@ enum StoredValue {
 
     /// Whether a secret must be stored in base64 in KeePassXC.
     ///
-    /// A secret must be encoded if it is empty, is not UTF-8, has control characters other than tabs and line feeds, or
-    /// may contain a placeholder. A secret must also be encoded if it begins with a byte order mark or with the prefix
-    /// of encoded secrets. KeePassXC refuses some placeholders, such as `{REF:P@T:title}`.
+    /// True for a secret that is empty, is not UTF-8, has control characters other than tabs and line feeds, or may
+    /// contain a placeholder. Also true for a secret that begins with a byte order mark or with the prefix of encoded
+    /// secrets. KeePassXC refuses some placeholders, such as `{REF:P@T:title}`.
     static func needsEncodingInKeePassXC(_ secret: SecretBytes) -> Bool {
         secret.count == 0 || isEncoded(secret) || hasByteOrderMark(secret) || !isText(secret, mayHaveLines: true)
             || mayHoldPlaceholder(secret)
     }
 
-    /// Whether a secret begins with the byte order mark U+FEFF, which Qt drops when it reads UTF-8.
+    /// Whether a secret begins with the byte order mark U+FEFF, which Qt removes when it reads UTF-8.
     private static func hasByteOrderMark(_ secret: SecretBytes) -> Bool {
         secret.withUnsafeBytes { $0.starts(with: [0xEF, 0xBB, 0xBF]) }
     }
@@ -88,7 +87,7 @@ enum StoredValue {
         }
     }
 
-    /// Decodes the base64 after the prefix.
+    /// Decodes the base64 that follows the prefix.
     ///
     /// - Throws: ``Status/corrupt`` if the text is not valid base64.
     static func decode(_ text: SecretBytes) throws(TokenKeepError) -> SecretBytes {

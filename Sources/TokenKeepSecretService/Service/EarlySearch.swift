@@ -1,9 +1,9 @@
 import TokenKeepCore
 
-/// The searches of a call, sent while a new link is made.
+/// The first searches of a call, sent while a new link is made.
 ///
-/// The service answers them while libsecret makes the keys of the session. A program that makes a single call then
-/// waits for the session and the searches at the same time.
+/// The service answers these searches while libsecret makes the session's keys, so that a program with a single call
+/// waits only once for both.
 final class EarlySearch {
     private let searches: [[String: String]]
     private let asksCollection: Bool
@@ -13,16 +13,16 @@ final class EarlySearch {
 
     /// - Parameters:
     ///   - searches: the attributes of each search.
-    ///   - asksCollection: whether to ask too if the default collection is locked.
+    ///   - asksCollection: whether to query as well whether the default collection is locked.
     init(_ searches: [[String: String]], asksCollection: Bool = false) {
         self.searches = searches
         self.asksCollection = asksCollection
     }
 
-    /// The search for an item.
+    /// Makes the searches for an item.
     convenience init(for name: ItemName, _ sealing: ItemSealing) { self.init(sealing.searches(for: name)) }
 
-    /// Sends the calls.
+    /// Sends the searches.
     func start(over connection: BusConnection, of owner: String) {
         var calls = searches.map { ItemSearch.searchItems($0, of: owner) }
         if asksCollection { calls.append(KeyringLocks.isDefaultCollectionLocked(of: owner)) }
@@ -41,13 +41,14 @@ final class EarlySearch {
 
     func cancel(over connection: BusConnection) { connection.cancel(sent ?? []) }
 
-    /// Takes the replies to these searches. A second call returns nil, because a later search must see later changes.
+    /// Returns the replies to these searches once. Later calls return nil, because a later search must find later
+    /// changes.
     func take(_ searches: [[String: String]]) -> [Reply]? {
         defer { replies = nil }
         return searches == self.searches ? replies : nil
     }
 
-    /// Takes the reply about the default collection. A second call returns nil.
+    /// Returns the reply about the default collection once. Later calls return nil.
     func takeLockReply() -> Reply? {
         defer { lockReply = nil }
         return lockReply

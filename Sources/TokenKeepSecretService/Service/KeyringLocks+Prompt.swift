@@ -1,20 +1,20 @@
 internal import CLibsecret
 import TokenKeepCore
 
-/// The reason for a prompt of the service.
+/// The reason why the service asks for a prompt.
 enum PromptReason {
     case unlocking, deleting
-    /// No reason: the service uses a prompt for every call of this kind, and shows nothing.
+    /// None: the service returns a prompt for every call of this kind, and shows nothing to the user.
     case nothing
 }
 
 extension KeyringLocks {
-    /// Completes a request for which the service made a prompt. The path "/" means that there is no prompt.
+    /// Completes a request for which the service returned a prompt. The path "/" means that there is no prompt.
     ///
-    /// Dismisses the prompt if the user does not answer in time, or if the call is cancelled.
+    /// Dismisses the prompt if the user does not answer before the deadline, or if the call is cancelled.
     ///
     /// - Returns: the prompt's result; nil if there was no prompt.
-    /// - Throws: ``Status/locked`` if prompts are not allowed or the user did not answer in time. ``Status/cancelled``
+    /// - Throws: ``Status/locked`` if prompts are not allowed or the user did not answer in time; ``Status/cancelled``
     ///   if the user dismissed the prompt or the call was cancelled.
     func complete(
         _ prompt: ObjectPath, for subject: String, reason: PromptReason = .unlocking
@@ -61,7 +61,7 @@ extension KeyringLocks {
         let left = whole.budget.deadline.remainingMilliseconds
         defer { whole.budget.resume(with: left, until: call.deadline) }
         while listener.outcome == nil, !call.deadline.hasPassed {
-            // A service that ends during its prompt sends no result, so check regularly whether it has ended.
+            // A service that ends during its prompt sends no result, so check every 250 ms whether it has ended.
             let glance = call.deadline.within(milliseconds: 250)
             if context.run(until: glance, { listener.outcome != nil }) { break }
             guard !link.isLost else {

@@ -1,13 +1,13 @@
 import TokenKeepCore
 
-/// Unlocks the items and collections of a call.
+/// Unlocks the items and collections that a call needs.
 struct KeyringLocks: ServicePart {
     let whole: ServiceCall
 
-    /// Unlocks the matching locked items; if there are none, the default collection, which may hide the item.
+    /// Unlocks the locked items that match; if there are none, the default collection, which may hide the item.
     ///
     /// - Returns: whether anything was unlocked, so that the caller should search again.
-    /// - Throws: ``Status/locked`` if a prompt is needed but not allowed, ``Status/cancelled``. ``Status/unavailable``,
+    /// - Throws: ``Status/locked`` if a prompt is needed and not allowed; ``Status/cancelled``; ``Status/unavailable``,
     ///   as an absence, if there is no default collection.
     func unlock(_ findings: Findings, for name: ItemName) throws(TokenKeepError) -> Bool {
         if !findings.locked.isEmpty {
@@ -19,21 +19,21 @@ struct KeyringLocks: ServicePart {
         return true
     }
 
-    /// Unlocks items or collections. A collection without a password opens without a prompt.
+    /// Unlocks items or collections. Services unlock a collection without a password without a prompt.
     func unlock(_ paths: [ObjectPath], subject: String) throws(TokenKeepError) {
         let body = try answer(service("Unlock", [.paths(paths)], answerType: "(aoo)"), to: "unlock", subject)
         guard let prompt = body[1].text.flatMap(ObjectPath.init) else { throw ServiceFailure.locked(subject) }
         _ = try complete(prompt, for: subject)
     }
 
-    /// Unlocks everything that may hide items of a search, as far as possible.
+    /// Unlocks everything that may hide items from a search. Returns an error if something stays locked.
     ///
     /// - Parameters:
-    ///   - asksCollection: whether to unlock the default collection too, because some services hide the items of a
+    ///   - asksCollection: whether to unlock the default collection as well, because some services hide the items of a
     ///     locked collection.
-    ///   - found: whether the search found an item. If it did, a missing default collection is no error.
-    /// - Returns: whether anything was unlocked, so that the caller should search again, and the error if anything
-    ///   stayed locked.
+    ///   - found: whether the search found an item. If so, a missing default collection is not an error.
+    /// - Returns: whether anything was unlocked, so that the caller should search again; and the error if it stayed
+    ///   locked.
     func unlockHidden(
         _ locked: [ObjectPath], asksCollection: Bool, found: Bool, subject: String
     ) throws(TokenKeepError) -> (opened: Bool, problem: TokenKeepError?) {
@@ -52,7 +52,8 @@ struct KeyringLocks: ServicePart {
         }
     }
 
-    /// Whether the default collection is locked. Returns false if there is no default collection, but items were found.
+    /// Whether the default collection is locked. If there is none, returns false if items were found, and otherwise
+    /// throws.
     private func isDefaultCollectionLocked(for subject: String, found: Bool) throws(TokenKeepError) -> Bool {
         do throws(TokenKeepError) {
             return try isDefaultCollectionLocked(for: subject)
@@ -62,7 +63,8 @@ struct KeyringLocks: ServicePart {
         }
     }
 
-    /// Whether a reply means that there is no default collection. If the reply is ambiguous, the alias decides.
+    /// Whether a reply means that there is no default collection. After an ambiguous reply, the alias `default`
+    /// decides.
     func lacksDefaultCollection(_ reply: Reply) throws(TokenKeepError) -> Bool {
         guard reply.mayMeanMissing else { return reply.isMissingObject }
         let alias = try exchange(service("ReadAlias", [.string("default")], answerType: "(o)"))
@@ -70,7 +72,7 @@ struct KeyringLocks: ServicePart {
         return body[0].text == "/"
     }
 
-    /// Whether the default collection, which gets new items, is locked.
+    /// Whether the default collection, in which the service makes new items, is locked.
     func isDefaultCollectionLocked(for subject: String) throws(TokenKeepError) -> Bool {
         let reply: Reply
         if let early = whole.early?.takeLockReply() {
@@ -85,7 +87,7 @@ struct KeyringLocks: ServicePart {
         return isLocked
     }
 
-    /// The call that asks a service whether its default collection is locked.
+    /// The call that queries whether a service's default collection is locked.
     static func isDefaultCollectionLocked(of owner: String) -> MethodCall {
         MethodCall(
             destination: owner, path: .defaultCollection, interface: "org.freedesktop.DBus.Properties", member: "Get",

@@ -1,7 +1,8 @@
 import TokenKeepCore
 
-/// The last known paths and properties of items on one running service. Each use of an entry checks the entry with the
-/// service.
+/// The last known paths and properties of items on one running service.
+///
+/// An entry is only a hint: each use checks the entry with the service.
 final class PathCache: Sendable {
     struct Entry {
         let path: ObjectPath
@@ -9,9 +10,10 @@ final class PathCache: Sendable {
         var item: StoredItem?
         /// The item's version when the item was read.
         var version: UInt64 = 0
-        /// The time until which the cached properties count as fresh.
+        /// The time until which the cached properties are used.
         var freshUntil = Deadline(milliseconds: 0)
-        /// The value of ``BusWatch/itemChanges`` before the item was read; nil if the service does not signal changes.
+        /// The value of ``BusWatch/itemChanges`` before the item was read; nil if the service does not signal every
+        /// change.
         var changes: UInt64?
         /// The time until which a save need not check that the item still exists.
         let heardUntil = Deadline(milliseconds: Entry.heardMilliseconds)

@@ -1,26 +1,26 @@
 import TokenKeepCore
 
-/// One call of the module, with everything that its messages to the service need.
+/// One call of the module, with the objects that its messages to the service need.
 ///
-/// ``ItemSearch`` finds items, ``ItemReading`` and ``ItemLists`` read them, ``ItemWriting`` changes them, and
-/// ``KeyringLocks`` unlocks what is locked.
+/// ``ItemSearch`` finds items, ``ItemReading`` and ``ItemLists`` read items, ``ItemWriting`` changes items, and
+/// ``KeyringLocks`` unlocks items and collections.
 struct ServiceCall {
     let link: ServiceLink
     let call: CallContext
-    /// The time that the service has in this call.
+    /// The time limit of the service in this call.
     let budget: Budget
-    /// The module's name, which becomes part of an item's details.
+    /// The module's name, which is stored in an item's details.
     let module: String
-    /// Whether the session's key may be wrong, so that the call is tried again with a new session.
+    /// Records whether the session's key may be wrong, so that the call must be repeated with a new session.
     let doubt: SessionDoubt
-    /// The call's first searches, sent before the request for the session; nil if they were not sent.
+    /// The call's first searches, sent before the session was requested; nil if they were not sent.
     var early: EarlySearch?
 
     static let itemInterface = "org.freedesktop.Secret.Item"
     static let collectionInterface = "org.freedesktop.Secret.Collection"
 }
 
-/// A part of what a call does.
+/// A component of a call, with access to the call's link, context and time limit.
 protocol ServicePart {
     var whole: ServiceCall { get }
 }
@@ -30,9 +30,9 @@ extension ServicePart {
     var call: CallContext { whole.call }
     var module: String { whole.module }
     var doubt: SessionDoubt { whole.doubt }
-    /// Seals and opens secrets with the call's sealer.
+    /// The call's sealer, or a value that seals nothing if the call has no sealer.
     var sealing: ItemSealing { ItemSealing(sealer: call.sealer) }
-    /// The end of the wait for the service's next answer.
+    /// The time until which this call waits for replies of the service.
     var deadline: Deadline { whole.budget.deadline }
     var search: ItemSearch { ItemSearch(whole: whole) }
     var locks: KeyringLocks { KeyringLocks(whole: whole) }
@@ -45,7 +45,7 @@ extension ServicePart {
         try exchange([call]).first ?? .disconnected
     }
 
-    /// Sends one call and returns the answer. Throws an error for any other reply.
+    /// Sends one call and returns the answer. Throws an error if the reply is not an answer.
     func answer(_ call: MethodCall, to action: String, _ subject: String) throws(TokenKeepError) -> Variant {
         let reply = try exchange(call)
         guard case .answer(let body) = reply else { throw ServiceFailure.error(reply, action, subject) }
@@ -78,22 +78,22 @@ extension ServicePart {
             answerType: answerType)
     }
 
-    /// The call for an item's properties.
+    /// Makes the call for an item's properties.
     func getAll(_ path: ObjectPath) -> MethodCall {
         properties(path, "GetAll", [.string(ServiceCall.itemInterface)], answerType: "(a{sv})")
     }
 
-    /// The call for an item's attributes.
+    /// Makes the call for an item's attributes.
     func attributes(_ path: ObjectPath) -> MethodCall { property("Attributes", of: path) }
 
-    /// The call for the time of an item's last change.
+    /// Makes the call for the time of an item's last change.
     func modified(_ path: ObjectPath) -> MethodCall { property("Modified", of: path) }
 
     private func property(_ name: String, of path: ObjectPath) -> MethodCall {
         properties(path, "Get", [.string(ServiceCall.itemInterface), .string(name)], answerType: "(v)")
     }
 
-    /// The call for several secrets, which is faster than ``getSecret(_:)`` but does not say why a secret is missing.
+    /// Makes the call for several secrets. Faster than ``getSecret(_:)``, but gives no reason for a missing secret.
     func getSecrets(_ paths: [ObjectPath]) -> MethodCall {
         service("GetSecrets", [.paths(paths), .path(link.session)], answerType: "(a{o(oayays)})")
     }

@@ -7,41 +7,41 @@ package struct ServiceInspection: Sendable {
     /// The state of the default collection (keyring), which gets new items.
     package enum DefaultCollection: Sendable {
         case missing, locked, open
-        /// The service's answer is no answer to the question.
+        /// The service did not say which.
         case unknown
     }
 
-    /// The process that owns the service's name.
+    /// The process that owns the service's bus name.
     package struct Owner: Sendable {
-        /// The process; nil if the bus does not tell.
+        /// The process id; nil if the bus does not report it.
         package let process: UInt32?
-        /// Whether the process is a provider of a vault.
+        /// Whether the process is `tokenkeep-secret-service`, the provider of a vault.
         package let isProvider: Bool
-        /// The identifier of the provider's vault.
+        /// The identifier of the provider's vault; nil if unknown or if the process is not a provider.
         package fileprivate(set) var vaultID: String?
-        /// The failure of a round trip to the service; nil if the service answered.
+        /// The error of the queries to the service; nil if the service answered.
         package fileprivate(set) var silence: TokenKeepError?
         package fileprivate(set) var collection = DefaultCollection.unknown
     }
 
-    /// The owner of the name; nil if no process owns the name.
+    /// The owner of the service's bus name; nil if no process owns the name.
     package private(set) var owner: Owner?
-    /// The other processes that wait for the name.
+    /// The ids of the other processes that are queued for the name.
     package private(set) var waiting: [UInt32] = []
-    /// Whether the bus can start a service.
+    /// Whether the bus can start a service for the name.
     package private(set) var isActivatable = false
 
-    /// The longest wait for the service's answers, in milliseconds.
+    /// The maximum wait for the service's replies, in milliseconds.
     private static let patience: UInt32 = 2000
 
-    /// The address of the session bus, as the module finds it.
+    /// The address of the session bus that the module would use.
     ///
     /// - Throws: ``Status/unavailable``, as an absence, if there is no address.
     package static func address() throws(TokenKeepError) -> String { try BusAddress.find() }
 
-    /// Asks the bus at an address, and then the service.
+    /// Queries the bus at an address, and then the service.
     ///
-    /// - Throws: ``Status/unavailable`` if the bus cannot be used, as an absence if nothing listens there;
+    /// - Throws: ``Status/unavailable`` if the bus cannot be used, as an absence if nothing listens at the address;
     ///   ``Status/timedOut`` if the bus does not answer.
     package init(of address: String, until deadline: Deadline) throws(TokenKeepError) {
         try ForkGuard.enter()
@@ -95,7 +95,7 @@ package struct ServiceInspection: Sendable {
 }
 
 extension ServiceInspection.Owner {
-    /// Asks the service for its default collection, and makes a search: one round trip of each kind.
+    /// Queries the service's default collection, and makes a search, in one round trip.
     fileprivate mutating func ask(
         _ name: String, over connection: BusConnection, until deadline: Deadline
     ) throws(TokenKeepError) {
@@ -110,7 +110,7 @@ extension ServiceInspection.Owner {
             destination: name, path: .defaultCollection, interface: "org.freedesktop.DBus.Properties", member: "Get",
             body: .tuple([.string(ServiceCall.collectionInterface), .string("Locked")]), answerType: "(v)")
         let replies = try connection.exchange([alias, search, lock], until: deadline)
-        // A locked service answers, too.
+        // A service that refuses the queries because it is locked has answered, too.
         let isRefused = replies.contains(where: \.isLocked)
         if !isRefused {
             guard case .answer = replies[1] else { throw ServiceFailure.error(replies[1], "search", "items") }

@@ -4,16 +4,15 @@ import TokenKeepCore
 
 /// A session with one running Secret Service, which is identified by its unique bus name.
 ///
-/// libsecret encrypts the secrets on the bus.
-///
-/// When the service ends, the link is lost. A new service needs a new link.
+/// libsecret encrypts the secrets for the bus. When the service ends, the link is lost, and a new service needs a new
+/// link.
 final class ServiceLink: @unchecked Sendable {
     let connection: BusConnection
     /// The service's unique name on the bus.
     let owner: String
     /// The session's object path, which is part of every secret on the bus.
     let session: ObjectPath
-    /// Whether secrets are encrypted on the bus, with a session key that both ends must share.
+    /// Whether secrets are encrypted on the bus, under a session key that both ends must share.
     let isEncrypted: Bool
     private let service: OpaquePointer
     private let coding = MutexGuarded<Void>(())
@@ -21,11 +20,12 @@ final class ServiceLink: @unchecked Sendable {
     private let refused = Atomic<Bool>(false)
     private let keePassXC = MutexGuarded<Bool?>(nil)
     private let sessionCollection = MutexGuarded<Bool?>(nil)
-    /// The context in which GLib reports to the service object that the service ended. The object and the context hold
-    /// references to each other until GLib has reported the end.
+    /// The context in which GLib reports to the service object that the service ended.
+    ///
+    /// The object and the context hold references to each other until that report.
     private let construction: OpaquePointer?
 
-    /// The known paths of items on this service.
+    /// The cached paths and properties of items on this service.
     let paths = PathCache()
 
     var isLost: Bool { connection.isLost }
@@ -33,19 +33,19 @@ final class ServiceLink: @unchecked Sendable {
     /// Whether a decrypted secret has proven that both ends have the same session key.
     var isProven: Bool { !isEncrypted || proven.load(ordering: .relaxed) }
 
-    /// Notes that both ends have the same session key.
+    /// Records that both ends have the same session key.
     func prove() { proven.store(true, ordering: .relaxed) }
 
-    /// Makes `deinit` close the session, because the two ends have different keys.
+    /// Makes `deinit` close the session, because the two ends may have different session keys.
     func refuse() { refused.store(true, ordering: .relaxed) }
 
-    /// See ``BusWatch/itemChanges``.
+    /// The number of change signals received; nil unless the service is known to signal every change.
     var itemChanges: UInt64? { connection.watch.itemChanges }
 
-    /// Whether no item was made or changed since this entry was read, according to the service's signals.
+    /// Whether the service has signalled no new or changed item since this entry was read.
     ///
-    /// An untouched item is unchanged or deleted, and no further item of the same name was made. The result is false if
-    /// the service does not signal changes.
+    /// If true, the item is unchanged or deleted, and no other item of the same name was made. False if the service
+    /// does not signal changes.
     func isUntouched(_ entry: PathCache.Entry) -> Bool {
         entry.item != nil && entry.changes != nil && entry.changes == itemChanges && !entry.freshUntil.hasPassed
     }
@@ -53,8 +53,8 @@ final class ServiceLink: @unchecked Sendable {
     /// Finds the service, or lets the bus start it, and opens a session.
     ///
     /// - Parameters:
-    ///   - search: sent while the service opens the session, so that the first call waits only once.
-    ///   - ownVault: the identifier of this vault: a provider of it is no service; nil without a vault.
+    ///   - search: the searches to send while the service opens the session, so that the first call waits only once.
+    ///   - ownVault: the identifier of this store's vault, whose provider is refused as a service; nil without a vault.
     /// - Throws: ``Status/unavailable`` if the service cannot be used, as an absence if there is no service;
     ///   ``Status/timedOut``; ``Status/cancelled``.
     init(
@@ -65,7 +65,8 @@ final class ServiceLink: @unchecked Sendable {
         let found = try ServiceOwner.find(over: connection, ownVault: ownVault, until: deadline)
         owner = found.name
         connection.watch.use(owner: owner, tells: found.tells)
-        // A provider of this vault that does not answer must not count as a service that missed a change.
+        // Refuse a provider of this vault before any query to it: if it does not answer, it must not count as a service
+        // that missed a change.
         if found.isOwnVault { throw ServiceOwner.ownVault }
         if found.isProvider, let ownVault,
             try ServiceOwner.vaultID(of: owner, over: connection, until: deadline) == ownVault
@@ -120,7 +121,7 @@ final class ServiceLink: @unchecked Sendable {
         } finish: { result, error in
             glib.pointee.g_async_initable_init_finish(service, result, error)
         }
-        // KWallet before 6.25 refuses a client key that begins with a zero byte. A second attempt has new keys.
+        // KWallet before 6.25 refuses a client key that begins with a zero byte. A second attempt uses new keys.
         var hasSession = false
         if isInitialised { whenReady() }
         for _ in 0..<2 where isInitialised && !hasSession {
@@ -141,7 +142,7 @@ final class ServiceLink: @unchecked Sendable {
         return session
     }
 
-    /// Runs one asynchronous function of libsecret. Returns whether the function succeeded.
+    /// Runs one asynchronous function of libsecret, and returns whether the function succeeded.
     private static func complete(
         _ context: borrowing MainContext, until deadline: Deadline, _ connection: BusConnection, _ owner: String,
         start: (Pending<Bool>) -> Void,
@@ -164,7 +165,7 @@ final class ServiceLink: @unchecked Sendable {
         return pending.result == true
     }
 
-    /// Encodes a secret for the service. Wipes the copies in libsecret's memory.
+    /// Encrypts a secret for the service. Wipes the copies in libsecret's memory.
     func encode(_ secret: SecretBytes) throws(TokenKeepError) -> Variant {
         let encoded = coding.withLock { _ -> Variant? in
             secret.withUnsafeBytes { bytes in
@@ -178,9 +179,9 @@ final class ServiceLink: @unchecked Sendable {
         return encoded
     }
 
-    /// Decodes a secret from the service, a value of type `(oayays)`. Wipes the copies in libsecret's memory.
+    /// Decrypts a secret from the service, a value of type `(oayays)`. Wipes the copies in libsecret's memory.
     ///
-    /// - Throws: ``Status/corrupt`` if the secret belongs to another session, is cut off or exceeds the limit.
+    /// - Throws: ``Status/corrupt`` if the secret belongs to another session, is truncated or exceeds the limit.
     func decode(_ encoded: Variant) throws(TokenKeepError) -> SecretBytes {
         guard encoded.isOf(type: "(oayays)"), encoded[0].text == session.text else {
             throw TokenKeepError(.corrupt, "the Secret Service sent a secret of another session")
@@ -203,12 +204,12 @@ final class ServiceLink: @unchecked Sendable {
             copying: UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : length))
     }
 
-    /// Whether the service has a session collection; nil until ``noteSessionCollection(_:)``.
+    /// Whether the service has a session collection; nil before ``noteSessionCollection(_:)`` was called.
     var hasSessionCollection: Bool? { sessionCollection.withLock { $0 } }
 
     func noteSessionCollection(_ isThere: Bool) { sessionCollection.withLock { $0 = isThere } }
 
-    /// Whether the service is KeePassXC, which also owns another bus name. Asks the bus once for each link.
+    /// Whether the service is KeePassXC, which also owns another bus name. Queries the bus once for each link.
     func isKeePassXC(until deadline: Deadline) throws(TokenKeepError) -> Bool {
         if let known = keePassXC.withLock({ $0 }) { return known }
         let answer = try ServiceOwner.isNamed(

@@ -5,25 +5,25 @@ enum ServiceOwner {
     /// The bus name of the message bus itself.
     static let bus = "org.freedesktop.DBus"
 
-    /// A further bus name of services that signal every new and every changed item.
+    /// Another bus name of those services that signal every new and every changed item.
     private static let telling = "org.gnome.keyring"
 
-    /// The bus name that a provider of a vault owns, too.
+    /// The bus name that a provider of a vault owns in addition.
     static let provider = ProviderName.own
 
-    /// The service on the bus.
+    /// The service found on the bus.
     struct Found {
         /// The service's unique bus name.
         let name: String
         /// Whether the service signals every new and every changed item.
         let tells: Bool
-        /// Whether the service is `tokenkeep-secret-service`, which serves this vault or another vault.
+        /// Whether the service is `tokenkeep-secret-service`, which serves this or another vault.
         let isProvider: Bool
-        /// Whether the service owns the name for the provider of this store's vault.
+        /// Whether the service owns the bus name of the provider that serves this store's vault.
         let isOwnVault: Bool
     }
 
-    /// The identifier of the vault that a provider serves; nil if the provider does not tell.
+    /// The identifier of the vault that a provider serves; nil if the provider does not report it.
     static func vaultID(
         of provider: String, over connection: BusConnection, until deadline: Deadline
     ) throws(TokenKeepError) -> String? {
@@ -36,7 +36,7 @@ enum ServiceOwner {
         return body[0][0].text
     }
 
-    /// The error for a service that serves this very vault.
+    /// The error if the service serves this very vault.
     static var ownVault: TokenKeepError {
         var error = TokenKeepError(
             .unavailable, "the Secret Service is this vault itself", hint: nil, isAbsence: true)
@@ -45,17 +45,16 @@ enum ServiceOwner {
         return error
     }
 
-    /// The unique bus name of the service, and whether the service signals every new and every changed item.
-    ///
-    /// If no service runs, the bus starts one if it can.
+    /// Finds the service on the bus. If no service runs, the bus starts one if it can.
     ///
     /// - Parameter ownVault: the identifier of this store's vault; nil without a vault.
-    /// - Throws: ``Status/unavailable``, as an absence, if nothing owns the name and nothing can be started;
-    ///   ``Status/timedOut``.
+    /// - Throws: ``Status/unavailable`` if the service did not start, as an absence if nothing owns the name and
+    ///   nothing can be started; ``Status/timedOut``.
     static func find(
         over connection: BusConnection, ownVault: String?, until deadline: Deadline
     ) throws(TokenKeepError) -> Found {
-        // The service's name first: a provider requests its other names before that one.
+        // Query the service's name first: a provider requests its other names before that name, so they are then
+        // complete.
         let names = [BusWatch.serviceName, telling, provider, ownVault.flatMap(ProviderName.ofVault)]
         let getOwners = names.compactMap(\.self).map {
             ask("GetNameOwner", .tuple([.string($0)]), answerType: "(s)")
@@ -76,8 +75,7 @@ enum ServiceOwner {
             hint: "install and start a keyring, for example gnome-keyring", isAbsence: true)
     }
 
-    /// Sends calls after the match rules that the bus has not accepted yet. The last replies are the replies to
-    /// `calls`.
+    /// Sends the match rules that the bus has not accepted yet, and then the calls. The last replies belong to `calls`.
     private static func exchangeWithRules(
         _ calls: [MethodCall], over connection: BusConnection, until deadline: Deadline
     ) throws(TokenKeepError) -> [Reply] {
@@ -98,8 +96,8 @@ enum ServiceOwner {
         }
     }
 
-    /// Reads the owners of the service's name, of ``telling``, of ``provider`` and, if it was asked for, of the own
-    /// vault's name.
+    /// Parses the owners of the service's name, of ``telling`` and of ``provider``; also of the own vault's name if it
+    /// was queried.
     private static func owner(_ replies: some Sequence<Reply>) -> Found? {
         let names = replies.map(text)
         guard names.count >= 3, let name = names[0] else { return nil }
@@ -108,7 +106,7 @@ enum ServiceOwner {
             isOwnVault: names.count > 3 && names[3] == name)
     }
 
-    /// Whether the service's owner also owns the bus name `name`.
+    /// Whether the process that owns the service's name also owns the bus name `name`.
     static func isNamed(
         _ name: String, owner: String, over connection: BusConnection, until deadline: Deadline
     ) throws(TokenKeepError) -> Bool {

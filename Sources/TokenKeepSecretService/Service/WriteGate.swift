@@ -2,7 +2,7 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// Serialises the changes of an item within this process, so that two threads cannot both create the item.
+/// Serialises the changes of an item within this process, so that two threads cannot both make the item.
 final class WriteGate: @unchecked Sendable {
     private static let count = 16
     private let mutexes = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: WriteGate.count)
@@ -18,7 +18,7 @@ final class WriteGate: @unchecked Sendable {
 
     /// Runs `body` while no other thread of this process changes the item.
     ///
-    /// - Throws: ``Status/busy`` if another thread holds the item past the deadline, ``Status/cancelled``, and the
+    /// - Throws: ``Status/busy`` if another thread still changes the item at the deadline; ``Status/cancelled``; the
     ///   errors of `body`.
     func withLock<Result>(
         _ name: ItemName, until deadline: Deadline, _ body: () throws(TokenKeepError) -> Result
