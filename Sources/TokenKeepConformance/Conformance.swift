@@ -2,24 +2,24 @@ package import TokenKeepCore
 
 /// The cases that every module must pass, for `tokenkeep module check` and for the tests.
 ///
-/// The cases use a namespace of their own, and clear the items they saved.
+/// The cases use a namespace of their own, and clear the items that they have saved.
 package struct Conformance {
-    /// The outcome of a case.
+    /// The result of a case.
     package enum Outcome: Sendable {
         case passed
-        /// The case failed, for this reason.
+        /// The case failed. The text is the reason.
         case failed(String)
-        /// The case does not apply to this module, for this reason.
+        /// The case does not apply to this module. The text is the reason.
         case skipped(String)
     }
 
-    /// The reason why a case stopped early.
+    /// The reason why a case ended early.
     enum Finding: Error {
         case fault(String)
         case notApplicable(String)
     }
 
-    /// A test of one promise that a module makes.
+    /// A test of one property that every module must have.
     struct Case: Sendable {
         let name: String
         let run: @Sendable (ConformanceSubject) throws -> Void
@@ -27,14 +27,15 @@ package struct Conformance {
 
     private let subject: ConformanceSubject
 
-    /// - Parameter keepsMetadata: whether the module says that it returns labels, attributes, levels and dates.
+    /// - Parameter keepsMetadata: whether the module reports that it returns labels, attributes, levels and dates as
+    ///   saved.
     package init(_ module: any Module, keepsMetadata: Bool, timeoutMilliseconds: UInt32 = 5000) {
         subject = ConformanceSubject(
             module, namespace: "tokenkeep-check-\(UInt32.random(in: .min ... .max))", keepsMetadata: keepsMetadata,
             timeoutMilliseconds: timeoutMilliseconds)
     }
 
-    /// Runs all cases, and passes each outcome to `tell`.
+    /// Runs all cases, and calls `tell` with the name and the result of each.
     package func run(_ tell: (String, Outcome) throws -> Void) rethrows {
         for one in ConformanceCases.all {
             let outcome = Conformance.outcome(of: one, subject)

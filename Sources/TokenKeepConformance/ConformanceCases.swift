@@ -1,7 +1,7 @@
 import Glibc
 import TokenKeepCore
 
-/// The conformance cases.
+/// The cases that ``Conformance`` runs, in order.
 enum ConformanceCases {
     static let all: [Conformance.Case] = reading + values + names + changing + crowds
 
@@ -18,7 +18,7 @@ enum ConformanceCases {
             let (name, patience) = (try subject.name("late"), Deadline(milliseconds: 1000))
             _ = try? subject.module.load(name, CallContext(deadline: Deadline(milliseconds: 1)))
             try subject.require(!patience.hasPassed, "a load with 1 ms took longer than 1 s")
-            // The abandoned load may still run. The next call waits for it, or fails at once.
+            // The abandoned load may still run, so wait until the module can answer again, for at most 10 seconds.
             let end = Deadline(milliseconds: 10_000)
             while !subject.module.mayAnswer, !end.hasPassed { ShortPause.wait(milliseconds: 10) }
             try subject.require(subject.module.mayAnswer, "after that it answers no more")
@@ -66,7 +66,7 @@ enum ConformanceCases {
         },
     ]
 
-    /// Checks that a module refuses a level that it would lose, with the right status.
+    /// Checks that a module refuses, with ``Status/policy``, a level that it would lose.
     private static func refusesLevels(_ subject: ConformanceSubject, _ name: ItemName) throws {
         try subject.save(name, [1])
         try subject.require(.policy, "saving a level that it does not keep") {
@@ -201,7 +201,7 @@ enum ConformanceCases {
     ]
 }
 
-/// A thread that the creator joins.
+/// A thread that its creator must join. If no thread can be started, the body runs on the creator's thread.
 private final class ConformanceThread {
     private final class Body: Sendable {
         let run: @Sendable () -> Void

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// A module under test, with the operations of the cases.
+/// A module under test, with the operations that the cases use.
 final class ConformanceSubject: Sendable {
     let module: any Module
     let namespace: String
@@ -21,7 +21,7 @@ final class ConformanceSubject: Sendable {
         try ItemName(namespace: namespace ?? self.namespace, service: service, account: account)
     }
 
-    /// Saves an item. If the module is read-only, the case ends as not applicable.
+    /// Saves an item. If the module cannot save, ends the case as not applicable.
     @discardableResult
     func save(
         _ name: ItemName, _ secret: [UInt8], if precondition: SaveRequest.Precondition = .none
@@ -40,7 +40,7 @@ final class ConformanceSubject: Sendable {
         }
     }
 
-    /// The item's secret; nil if there is no such item.
+    /// Loads the item's secret; nil if there is no such item.
     func load(_ name: ItemName) throws -> [UInt8]? { try item(name).map { $0.secret.withUnsafeBytes { Array($0) } } }
 
     func item(_ name: ItemName) throws -> TokenItem? {
@@ -61,7 +61,7 @@ final class ConformanceSubject: Sendable {
         guard holds else { throw Conformance.Finding.fault(otherwise()) }
     }
 
-    /// Requires that `body` fails with `status`.
+    /// Ends the case as failed if `body` does not throw `status`.
     func require(_ status: Status, _ what: String, _ body: () throws -> Void) throws {
         do {
             try body()
@@ -71,7 +71,7 @@ final class ConformanceSubject: Sendable {
         throw Conformance.Finding.fault("\(what) is OK, not \(status.name)")
     }
 
-    /// Clears the items that the case saved.
+    /// Clears the items that the current case has saved.
     func cleanUp() {
         for name in saved.withLock({ $0 }) { _ = try? module.clear(name, ifVersion: nil, call) }
         saved.withLock { $0 = [] }

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// An item in the form in which a module returned it. Texts are UTF-8; nothing else is checked yet.
+/// An item as a module returned it. Texts have been checked to be UTF-8; nothing else has been checked yet.
 struct AnsweredItem: Sendable {
     var namespace: String?
     var service: String?
@@ -14,9 +14,9 @@ struct AnsweredItem: Sendable {
     var expiresAt: Int64 = 0
     var attributes: [(name: String, value: String)] = []
 
-    /// The requested item.
+    /// Checks the item that answers a load.
     ///
-    /// - Throws: ``Status/corrupt`` if the module returned another item, or a part is outside its limits.
+    /// - Throws: ``Status/corrupt`` if the module returned another item, or if a part exceeds its limits.
     func item(named name: ItemName, module: String) throws(TokenKeepError) -> TokenItem {
         if namespace != nil || service != nil || account != nil {
             guard try self.name() == name else { throw .foreign("another item than the one that was asked for") }
@@ -25,9 +25,9 @@ struct AnsweredItem: Sendable {
         return TokenItem(details: try details(of: name, module: module), secret: secret)
     }
 
-    /// The details of a listed item.
+    /// Checks an item of a list, and returns its details.
     ///
-    /// - Throws: ``Status/corrupt`` if the item was not requested, or a part is outside its limits.
+    /// - Throws: ``Status/corrupt`` if the item does not belong to the list, or if a part exceeds its limits.
     func details(namespace: String, service: String?, module: String) throws(TokenKeepError) -> ItemDetails {
         let name = try name()
         guard name.isIn(namespace: namespace, service: service) else {
@@ -64,7 +64,7 @@ struct AnsweredItem: Sendable {
         return seconds == 0 ? nil : UnixTime(seconds)
     }
 
-    /// Runs a check, and replaces its error: the error's message may quote the module's answer.
+    /// Runs a check. Replaces the check's error, because its message may quote the module's answer.
     private static func within<Result>(
         _ part: String, _ body: () throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
@@ -76,11 +76,11 @@ struct AnsweredItem: Sendable {
     }
 }
 
-/// A text from a module, made safe to show to people.
+/// Makes a text from a module safe to show to the user.
 enum ForeignText {
     private static let mostBytes = 512
 
-    /// One line of at most 512 bytes, without control characters.
+    /// The text as one line of about 512 bytes at most, without control characters.
     static func line(_ text: String) -> String {
         var line = ""
         for scalar in text.unicodeScalars {

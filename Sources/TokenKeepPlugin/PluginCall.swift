@@ -1,9 +1,10 @@
 import TokenKeepCore
 
-/// One call of a module, with the data that the module reported. Lives until the module returns, even after its caller
-/// has gone.
+/// One call of a module, with the data that the module has reported. Exists until the module returns, even if the
+/// caller has stopped waiting.
 final class PluginCall: Sendable {
-    /// The kind of answer that a call expects. Removals and handles return no items, but have failures of their own.
+    /// The kind of answer that a call expects. A removal and a handle return no items, but may fail in ways of their
+    /// own.
     enum Expected {
         case nothing, item, list, removal, handle
     }
@@ -36,12 +37,12 @@ final class PluginCall: Sendable {
     /// Whether the caller has stopped waiting.
     var isOver: Bool { deadline.hasPassed || told.withLock { $0.isOver } }
 
-    /// Notes that the caller has stopped waiting.
+    /// Records that the caller has stopped waiting.
     func end() { told.withLock { $0.isOver = true } }
 
     /// Begins another step of the call.
     ///
-    /// - Throws: ``Status/timedOut`` if the caller has stopped waiting: nothing more is begun then.
+    /// - Throws: ``Status/timedOut`` if the caller has stopped waiting, so that no further step begins.
     func begin(_ expected: Expected) throws(TokenKeepError) {
         guard !isOver else { throw .late }
         told.withLock { told in
@@ -51,8 +52,8 @@ final class PluginCall: Sendable {
 
     /// Stores the module's message about its failure.
     ///
-    /// The message is dropped unless the module is being checked: a module can put a secret into it, whole, in part or
-    /// encoded.
+    /// The message is discarded unless the module is being checked, because a module can put a secret into the message:
+    /// whole, in part or encoded.
     func set(error text: UnsafeRawBufferPointer) {
         told.withLock { told in
             told.hasWords = true
@@ -60,12 +61,12 @@ final class PluginCall: Sendable {
         }
     }
 
-    /// Adds a remark on the module's condition. Later remarks are dropped once there are ``mostRemarks``.
+    /// Adds a remark on the module's condition. Discards the remark if there are already ``mostRemarks``.
     func addRemark(_ text: String) {
         told.withLock { if $0.remarks.count < PluginCall.mostRemarks { $0.remarks.append(text) } }
     }
 
-    /// Stores the item that `read` returns, or its error. `read` learns whether the secret is wanted.
+    /// Stores the item or the error of `read`. The argument of `read` is true if the secret is needed.
     func answer(_ read: (_ withSecret: Bool) throws(TokenKeepError) -> AnsweredItem) {
         let (count, isFaulty, expected) = told.withLock { ($0.items.count, $0.fault != nil, $0.expected) }
         let most = expected == .list ? PluginCall.mostItems : 1
@@ -80,12 +81,12 @@ final class PluginCall: Sendable {
         }
     }
 
-    /// The remarks on the module's condition.
+    /// The module's remarks on its condition.
     var remarks: [String] { told.withLock { $0.remarks } }
 
     /// The items of the module's answer.
     ///
-    /// - Throws: the status if it is a failure, ``Status/corrupt`` if the answer is invalid.
+    /// - Throws: the module's status, if it is a failure; ``Status/corrupt`` if the answer is invalid.
     func items(after status: Status, expecting expected: Expected) throws(TokenKeepError) -> [AnsweredItem] {
         let told = told.withLock { $0 }
         if let fault = told.fault { throw fault }
@@ -106,8 +107,10 @@ final class PluginCall: Sendable {
     private static let whereWordsAre =
         "the module says why, which only a check shows: tokenkeep module check MODULE [ARGUMENT …]"
 
-    /// The status to report. NOT_FOUND is accepted only for a requested item: elsewhere it would make an outage look
-    /// like an absence.
+    /// The status to report to the caller.
+    ///
+    /// NOT_FOUND is accepted only for a requested item. For a handle it becomes ``Status/unavailable``, because an
+    /// outage would otherwise look like a missing item.
     private static func meaning(of status: Status, _ expected: Expected) throws(TokenKeepError) -> Status {
         guard status == .notFound else { return status }
         switch expected {
@@ -128,8 +131,9 @@ extension TokenKeepError {
 }
 
 extension Status {
-    /// Whether a module may return this status. A status about the call instead of the module would end the walk over
-    /// the stack.
+    /// Whether a module may return this status.
+    ///
+    /// A status that describes the call instead of the module is refused, because it would end the walk over the stack.
     func mayBeSaid(opening: Bool) -> Bool {
         switch self {
         case .ok, .notFound, .locked, .unavailable, .timedOut, .cancelled, .denied, .policy, .corrupt, .unsupported,

@@ -1,12 +1,12 @@
 import TokenKeepCore
 
-/// A module's transport, made on first use. Used only on the module's thread.
+/// Opens a module's transport at the first use, and keeps the transport. Used only on the module's thread.
 final class PluginHandle: @unchecked Sendable {
     private var transport: (any PluginTransport)?
 
-    /// The transport, opened if necessary.
+    /// The transport, which is opened if it is not open.
     ///
-    /// - Throws: if the module cannot be used. The next call tries again.
+    /// - Throws: the error that makes the module unusable. The next call tries again.
     func transport(
         _ setting: PluginModule.Setting, _ call: PluginCall, changed: @escaping @Sendable () -> Void
     ) throws(TokenKeepError) -> any PluginTransport {

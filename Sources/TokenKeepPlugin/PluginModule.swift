@@ -3,37 +3,37 @@ package import TokenKeepCore
 
 /// A module from a third party: a shared object or a program.
 ///
-/// The file is not touched before the first call. All code of the module runs on one thread of its own, or in another
-/// process. A call returns by its deadline. A module that did not answer gets no calls until it returns. Answers are
-/// untrusted and checked.
+/// The file is opened at the first call. All code of the module runs on a thread of its own or in another process. A
+/// call returns by its deadline. A module that did not answer gets no calls until its pending call returns. Answers are
+/// untrusted and are checked.
 ///
-/// A precondition is checked right before the save: a caller that must exclude other processes holds a lock around the
-/// call.
+/// A precondition is checked just before the save, so a caller that must exclude other processes holds a lock around
+/// the call.
 package final class PluginModule: BasicModule {
-    /// The settings for a module.
+    /// The settings of a module.
     package struct Setting: Sendable {
         /// The module's file.
         package var file: ModuleFile
         /// The module's name in the stack.
         package var name: String
-        /// The arguments from the stack's line.
+        /// The arguments in the stack's line.
         package var arguments: [String] = []
-        /// The longest time of a call, within its own deadline, in milliseconds.
+        /// The maximum time of a call, within its own deadline, in milliseconds.
         package var timeoutMilliseconds: UInt32 = 5000
         /// Whether a module that cannot be loaded counts as absent.
         package var mayBeMissing = false
-        /// Whether the module is deferrable: a change that it missed becomes pending.
+        /// Whether the module is deferrable: changes that the module missed become pending.
         package var supportsPendingWrites = true
         /// The time without calls after which a resident program is asked to end, in milliseconds.
         package var idleMilliseconds: UInt32 = 5000
-        /// Whether errors quote the module's messages. False outside of checks: a module can hide a secret in a message.
+        /// Whether errors quote the module's messages.
         ///
-        /// Only for a check, which uses secrets of its own.
+        /// True only in a check, which uses secrets of its own, because a module can hide a secret in a message.
         package var repeatsWords = false
-        /// The clock for the times of saves.
+        /// The clock that dates saves.
         package var clock: @Sendable () -> UnixTime = { .now }
 
-        /// Settings without arguments.
+        /// Makes settings without arguments.
         package init(file: ModuleFile, name: String? = nil) {
             self.file = file
             self.name = name ?? file.moduleName
@@ -48,14 +48,14 @@ package final class PluginModule: BasicModule {
     private static let restMilliseconds: UInt32 = 5000
     private static let closingMilliseconds: UInt32 = 500
 
-    /// Makes an unused module.
+    /// Makes a module. Does not open the module's file.
     package init(
         _ setting: Setting,
         versionKey: @escaping @Sendable () throws(TokenKeepError) -> ItemVersionKey
     ) {
         self.setting = setting
         self.versionKey = versionKey
-        // A program that did not answer was killed. A successful restart does not prove that it answers now.
+        // A program that did not answer was killed, and a successful restart does not prove that it answers now.
         let isProgram = setting.file.kind == .program
         let handle = PluginHandle()
         worker = PluginWorker(
@@ -70,7 +70,7 @@ package final class PluginModule: BasicModule {
         worker.end(patience: Deadline(milliseconds: PluginModule.closingMilliseconds)) { handle.close() }
     }
 
-    /// A new, unused copy of the module whose errors repeat the module's messages.
+    /// A new module with the same settings, whose errors quote the module's messages.
     package func repeatingWords() -> PluginModule {
         var setting = setting
         setting.repeatsWords = true
@@ -162,7 +162,7 @@ package final class PluginModule: BasicModule {
         }
     }
 
-    /// Refuses a level or flags that the module would lose: a module that keeps only secrets takes items without them.
+    /// Throws if the item has a level or flags and the module, which keeps only secrets, would lose them.
     private static func checkPlain(_ details: ItemDetails) throws(TokenKeepError) {
         guard details.accessLevel == details.plain.accessLevel, details.flags == details.plain.flags else {
             throw TokenKeepError(
@@ -188,12 +188,12 @@ package final class PluginModule: BasicModule {
         }
     }
 
-    /// Runs `body` on the module's thread, and loads the module first if necessary.
+    /// Runs `body` on the module's thread, after it opened the module if necessary.
     private func ask<Result: Sendable>(
         _ call: CallContext, about name: ItemName? = nil,
         _ body: @escaping @Sendable (any PluginTransport, PluginCall) throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
-        // A person takes longer than any module.
+        // The time limit does not apply if prompts are allowed, because a user needs longer than a module.
         let budget = call.promptsAllowed ? call : call.until(Deadline(milliseconds: setting.timeoutMilliseconds))
         let pluginCall = PluginCall(budget, repeatsWords: setting.repeatsWords)
         let (handle, setting, observers) = (handle, setting, observers)
@@ -207,18 +207,18 @@ package final class PluginModule: BasicModule {
         }
     }
 
-    /// A copy with the module's name, and with the item's name unless the message contains it.
+    /// A copy of an error with the module's name, and with the item's name if the item was not found.
     private func described(_ error: TokenKeepError, _ item: ItemName?) -> TokenKeepError {
         if error.status == .notFound, let item {
             return TokenKeepError(.notFound, "no item \(item)", module: name)
         }
-        // A read-only module that may be missing counts as a module without items. For deferrable modules the stack
+        // A read-only module that may be missing counts as a module without items. For a deferrable module, the stack
         // decides.
         if error.isAbsence, setting.mayBeMissing, !setting.supportsPendingWrites {
             return TokenKeepError(
                 .notFound, "the module is not there: \(error.message)", module: name, isAbsence: true)
         }
-        // Unless the stack says that the module may be missing, an unusable module is an outage.
+        // An unusable module is an outage, unless the stack's line says that the module may be missing.
         var described = TokenKeepError(
             error.status, error.message, module: name, hint: error.hint,
             isAbsence: error.isAbsence && setting.mayBeMissing)

@@ -1,12 +1,12 @@
 import TokenKeepCore
 
-/// The settings that a module gets when it is opened.
+/// The settings that a module receives when it is opened.
 struct PluginOptions: Sendable {
     let name: String
     let arguments: [String]
     /// Whether a program's standard error is shown if `TOKENKEEP_DEBUG=1`.
     var repeatsWords = false
-    /// Called by the module after changes of its items.
+    /// The module calls this function after changes of its items.
     let changed: @Sendable () -> Void
 }
 
@@ -15,12 +15,12 @@ protocol PluginTransport: Sendable {
     /// The capabilities that the module has reported so far.
     var capabilities: PluginCapabilities { get }
 
-    /// Whether the module returns metadata as saved. Asks the module unless it has reported this already.
+    /// Whether the module returns metadata as it was saved. Queries the module if it has not reported this yet.
     func keepsMetadata(_ call: PluginCall) throws(TokenKeepError) -> Bool
 
-    /// The item in the form in which the module returned it.
+    /// Loads the item as the module returns it, without checks.
     ///
-    /// - Throws: ``Status/notFound``, and other errors of the module.
+    /// - Throws: ``Status/notFound`` if the module does not have the item; other errors of the module.
     func load(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError) -> AnsweredItem
 
     /// Saves the item.
@@ -31,18 +31,18 @@ protocol PluginTransport: Sendable {
     /// - Throws: ``Status/notFound`` if the module does not hold the item.
     func clear(_ name: ItemName, _ call: PluginCall) throws(TokenKeepError)
 
-    /// The items of a namespace.
+    /// Lists the items of a namespace.
     ///
-    /// - Parameter service: only items of this service; nil for all.
+    /// - Parameter service: lists only items of this service; nil for all services.
     func list(namespace: String, service: String?, _ call: PluginCall) throws(TokenKeepError) -> [AnsweredItem]
 
-    /// Does the work that needs the user.
+    /// Does the module's work that may need the user.
     func prepare(_ call: PluginCall) throws(TokenKeepError)
 
     /// The module's remarks on its condition, one line each.
     func report(_ call: PluginCall) throws(TokenKeepError) -> [String]
 
-    /// Releases resources that the next call can make again.
+    /// Releases resources that the next call can acquire again.
     func rest()
 
     /// Closes the module's handle.
@@ -54,16 +54,16 @@ package struct PluginCapabilities: OptionSet, Sendable {
     package let rawValue: UInt32
     package init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// The module returns metadata as saved.
+    /// The module returns metadata as it was saved.
     package static let keepsMetadata = PluginCapabilities(rawValue: 32)
     /// The module reports changes made by other programs.
     package static let watches = PluginCapabilities(rawValue: 64)
-    /// The module saves and clears. Derived from the module's functions; not in the header.
+    /// The module saves and clears. Derived from the module's functions, and not defined in the header.
     package static let saves = PluginCapabilities(rawValue: 1 << 30)
-    /// The module lists items. Derived from the module's functions; not in the header.
+    /// The module lists items. Derived from the module's functions, and not defined in the header.
     package static let lists = PluginCapabilities(rawValue: 1 << 31)
 
-    /// The capabilities' words in the protocol for programs.
+    /// The names of the capabilities in the protocol for programs.
     static let words: [(word: String, capability: PluginCapabilities)] = [
         ("enforces-other-user", PluginCapabilities(rawValue: 1)),
         ("enforces-disk-theft", PluginCapabilities(rawValue: 2)),
@@ -73,7 +73,7 @@ package struct PluginCapabilities: OptionSet, Sendable {
         ("keeps-metadata", .keepsMetadata), ("watches", .watches), ("saves", .saves), ("lists", .lists),
     ]
 
-    /// The words of these capabilities, in a fixed order.
+    /// The names of these capabilities, in a fixed order.
     package var names: [String] {
         PluginCapabilities.words.filter { contains($0.capability) }.map(\.word)
     }

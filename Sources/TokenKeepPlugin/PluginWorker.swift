@@ -3,19 +3,20 @@ import Glibc
 import Synchronization
 import TokenKeepCore
 
-/// The only thread on which a module's functions run, one after the other.
+/// The only thread on which a module's functions run, one after another.
 ///
-/// A caller waits until its deadline. A function that still runs then is left alone, and every other call fails at once
-/// until it returns, unless it has run for less than ``hasty``. A function that has not begun by the deadline never runs.
-/// All signals except those of faults are blocked on the thread.
+/// A caller waits until its deadline. A function that still runs at the deadline is abandoned, and all other calls fail
+/// at once until it returns; calls do not fail if it has run for less than ``hasty``. A function that has not begun by
+/// the deadline never runs. On the thread, all signals are blocked except the signals of faults.
 final class PluginWorker: Sendable {
-    /// A module that did not answer within this many milliseconds may be healthy, on a busy machine.
+    /// The time in milliseconds within which a missing answer proves nothing: on a busy machine the module may be
+    /// healthy.
     static let hasty: UInt32 = 500
 
     private let shared: Shared
 
     /// - Parameters:
-    ///   - rest: the time without calls after a missed deadline, in milliseconds.
+    ///   - rest: the time after a missed deadline during which all calls fail at once, in milliseconds; 0 for none.
     ///   - idle: the time without calls after which `whenIdle` runs on the thread, in milliseconds; 0 for never.
     init(restMilliseconds rest: UInt32, idleMilliseconds idle: UInt32, whenIdle: @escaping @Sendable () -> Void) {
         shared = Shared(rest: rest, idle: idle, whenIdle)
@@ -24,10 +25,10 @@ final class PluginWorker: Sendable {
     /// False while the module is known not to answer.
     var mayAnswer: Bool { shared.isUsable && !shared.isLeftAlone }
 
-    /// Runs `body` on the thread.
+    /// Runs `body` on the module's thread and waits for its result.
     ///
-    /// - Throws: ``Status/timedOut`` if `body` is not done by the deadline. ``Status/unavailable`` while an earlier
-    ///   call is not answered, and in a child of fork. The errors of `body`.
+    /// - Throws: ``Status/timedOut`` if `body` has not finished by the deadline; ``Status/unavailable`` while an
+    ///   earlier call is unanswered, and in a child of fork(); the errors of `body`.
     func run<Result: Sendable>(
         _ call: PluginCall, _ body: @escaping @Sendable () throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
@@ -48,7 +49,7 @@ final class PluginWorker: Sendable {
         return try result.get()
     }
 
-    /// Runs a job and waits for it. A cancellation wakes the waiting thread.
+    /// Queues a job and waits for it. A cancellation ends the wait.
     private func perform(_ job: Job) throws(TokenKeepError) {
         guard let cancellation = job.call.deadline.cancellation else { return try shared.perform(job) }
         let outcome = cancellation.waking(by: { [shared] in shared.wake() }) {
@@ -58,7 +59,7 @@ final class PluginWorker: Sendable {
         try outcome.get()
     }
 
-    /// Runs `body` after all jobs and ends the thread. If any job was run, waits for the end until `patience`.
+    /// Ends the thread after all jobs and `body`. If the thread was ever started, waits for the end until `patience`.
     func end(patience: Deadline, _ body: @escaping @Sendable () -> Void) { shared.end(patience, body) }
 
     private final class Job: @unchecked Sendable {
@@ -66,10 +67,10 @@ final class PluginWorker: Sendable {
         let call: PluginCall
         let body: @Sendable () -> Void
         var state = State.queued  // guarded by the mutex
-        /// The end of the time in which no answer says nothing of the module; nil before the job has begun.
+        /// The time until which a missing answer proves nothing about the module; nil before the job has begun.
         private var patience: Deadline?
 
-        /// Whether the module has worked, or did work, on the job for longer than ``hasty``.
+        /// Whether the module has been working on the job for longer than ``hasty``.
         var isSilent: Bool { patience?.hasPassed ?? false }
 
         init(call: PluginCall, _ body: @escaping @Sendable () -> Void) {
@@ -83,7 +84,7 @@ final class PluginWorker: Sendable {
         }
     }
 
-    /// The state shared by owner and thread. Lives until the thread ends.
+    /// The state that the owner and the thread share. Exists until the thread ends.
     private final class Shared: @unchecked Sendable {
         private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
         private let jobArrived = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -93,9 +94,9 @@ final class PluginWorker: Sendable {
         private let idle: UInt32
         private let whenIdle: @Sendable () -> Void
         private var jobs: [Job] = []
-        /// The job that the module is working on.
+        /// The job on which the module is working; nil if there is none.
         private var running: Job?
-        /// The job that the module did not finish in time. A cancelled job does not count.
+        /// The job that the module did not finish in time; nil if there is none. A cancelled job is not stored here.
         private var abandoned: Job?
         private var leftAloneUntil: Deadline?
         private var hasEnded = false
@@ -118,7 +119,7 @@ final class PluginWorker: Sendable {
             mutex.deallocate()
         }
 
-        /// False in a child of fork: the parent's thread is missing there, and the mutex may stay locked.
+        /// False in a child of fork(), because the thread exists only in the parent and the mutex may stay locked.
         var isUsable: Bool {
             let owner = owner.load(ordering: .acquiring)
             return owner == 0 || owner == getpid()
@@ -161,7 +162,7 @@ final class PluginWorker: Sendable {
             throw giveUp(job)
         }
 
-        /// Abandons a running job, or removes a queued job. The caller holds the mutex.
+        /// Abandons a running job, or removes a queued job. The caller must hold the mutex.
         private func giveUp(_ job: Job) -> TokenKeepError {
             job.call.end()
             let hasBegun = job.state == .running
@@ -176,14 +177,14 @@ final class PluginWorker: Sendable {
             return error
         }
 
-        /// Wakes the waiting callers, which then check their deadlines.
+        /// Wakes the waiting callers, which then check whether their calls were cancelled.
         func wake() {
             pthread_mutex_lock(mutex)
             pthread_cond_broadcast(jobDone)
             pthread_mutex_unlock(mutex)
         }
 
-        /// Waits for a job. Returns whether it is done. The caller holds the mutex.
+        /// Waits for a job. Returns whether the job is done. The caller must hold the mutex.
         private func wait(for job: Job, until deadline: Deadline) -> Bool {
             while job.state != .done {
                 let left = deadline.remainingMilliseconds
@@ -193,12 +194,13 @@ final class PluginWorker: Sendable {
             return true
         }
 
-        /// Starts the thread if there is none. The caller holds the mutex.
+        /// Starts the thread if it has not been started. The caller must hold the mutex.
         private func startThread() throws(TokenKeepError) {
             guard owner.load(ordering: .acquiring) == 0 else { return }
             var (all, before) = (sigset_t(), sigset_t())
             sigfillset(&all)
-            // Signals of faults arrive even if blocked; unblocked, they reach the program's own handlers.
+            // A fault ends the process if its signal is blocked. Unblocked, the signal reaches the program's own
+            // handler.
             for fault in [SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS] { sigdelset(&all, fault) }
             pthread_sigmask(SIG_SETMASK, &all, &before)
             defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
@@ -231,13 +233,14 @@ final class PluginWorker: Sendable {
             }
         }
 
-        /// Waits for a job. The first wait after a job is limited: after it, `whenIdle` runs. The caller holds the
-        /// mutex.
+        /// Waits for a job. The caller must hold the mutex.
+        ///
+        /// The first wait after a job has a time limit, after which `whenIdle` runs.
         private func awaitJob(_ isIdle: inout Bool) {
             guard !isIdle, idle > 0 else { return _ = pthread_cond_wait(jobArrived, mutex) }
             let end = tokenkeep_deadline_after(idle)
             var isOver = false
-            // A wait may end although no job has arrived: that does not begin the time anew.
+            // A wait may end before a job has arrived. Such an end does not restart the time limit.
             while jobs.isEmpty, !hasEnded, !isOver {
                 isOver = tokenkeep_condition_wait(jobArrived, mutex, end) == ETIMEDOUT
             }

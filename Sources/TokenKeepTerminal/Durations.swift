@@ -1,8 +1,8 @@
 package import TokenKeepCore
 
-/// Reads durations: a whole number and its unit, `500ms`, `5s`, `2m`, `1h`, `30d`. A number without a unit is seconds.
+/// Parses durations: a whole number and its unit, as in `500ms`, `5s`, `2m`, `1h`, `30d`. Without a unit: seconds.
 package enum Durations {
-    /// Reads a timeout in milliseconds, at least 1.
+    /// Parses a timeout of at least 1 millisecond. Returns milliseconds.
     package static func timeout(_ text: String) throws(TokenKeepError) -> UInt32 {
         guard let milliseconds = milliseconds(text) else {
             throw TokenKeepError(
@@ -14,7 +14,7 @@ package enum Durations {
         return timeout
     }
 
-    /// Reads a duration in milliseconds; nil if the text is no duration or the number is too large.
+    /// Parses a duration. Returns milliseconds; nil if the text is not a duration or the number is too large.
     package static func milliseconds(_ text: String) -> Int64? {
         let digits = text.prefix { ("0"..."9").contains($0) }
         guard let number = Int64(digits), let factor = factors[String(text.dropFirst(digits.count))] else { return nil }
@@ -22,7 +22,7 @@ package enum Durations {
         return overflow ? nil : product
     }
 
-    /// Reads the duration of an option in milliseconds.
+    /// Parses the duration of a command-line option. Returns milliseconds.
     package static func milliseconds(_ text: String, of option: String) throws(TokenKeepError) -> Int64 {
         guard let milliseconds = milliseconds(text) else { throw refusal(of: option) }
         return milliseconds

@@ -4,7 +4,7 @@ package import TokenKeepCore
 extension Status {
     /// The program's exit code for this status.
     ///
-    /// Statuses share an exit code if a script reacts to these statuses in the same way.
+    /// Statuses to which a script reacts in the same way have the same exit code.
     package var exitCode: Int32 {
         switch self {
         case .ok: 0
@@ -23,8 +23,8 @@ extension Status {
 extension TokenKeepError {
     /// The program's exit code for this error.
     ///
-    /// 7 tells of the vault and of this machine's disk. Exit code 4 tells that another module fails, or that the machine
-    /// lacks memory, threads or descriptors: both may be over later.
+    /// ``Status/io`` of the vault or of this machine's disk gives 7. ``Status/io`` of another module, or for a lack of
+    /// memory, threads or descriptors, gives 4, because such a failure may be temporary.
     package var exitCode: Int32 {
         let isElsewhere = isShortage || (module ?? "vault") != "vault"
         if status == .io, isElsewhere { return Status.unavailable.exitCode }
@@ -32,11 +32,11 @@ extension TokenKeepError {
     }
 }
 
-/// The program's exit codes that no status has.
+/// The program's exit codes that do not correspond to a status.
 package enum ExitCodes {
-    /// The reader of standard output is gone: the code that a shell shows for a program that SIGPIPE ended.
+    /// The reader of standard output has closed it: the code that a shell reports for a program that SIGPIPE ended.
     package static let readerIsGone: Int32 = 128 + SIGPIPE
-    /// A command cannot be run.
+    /// The command exists but cannot be run.
     package static let cannotRun: Int32 = 126
     /// There is no such command.
     package static let noSuchCommand: Int32 = 127

@@ -1,11 +1,13 @@
 import Glibc
 import TokenKeepCore
 
-/// The number of the signal that arrived while signals were held back; 0 if none did.
+/// The number of the last signal that arrived while signals were delayed; 0 if none arrived.
 nonisolated(unsafe) private var arrivedSignal: sig_atomic_t = 0
 
-/// Holds back the signals that end the program while an answer of the server is under way: it would be lost, and with
-/// it the session. Safe from several threads: the last one ends the holding.
+/// Delays the signals that end the program while a server's answer is pending.
+///
+/// If the program ended then, the answer would be lost, and with it the session. Several threads may delay signals at
+/// once; the last call of ``release()`` ends the delay.
 package enum HeldSignals {
     private struct State {
         var holders = 0
@@ -15,7 +17,7 @@ package enum HeldSignals {
     private static let numbers = [SIGINT, SIGTERM, SIGHUP]
     private static let state = MutexGuarded(State())
 
-    /// From now on, a signal is noted alone. An ignored signal stays ignored.
+    /// Begins the delay: a signal that arrives from now on is only recorded. An ignored signal stays ignored.
     package static func hold() {
         state.withLock { state in
             state.holders += 1
@@ -34,8 +36,9 @@ package enum HeldSignals {
         }
     }
 
-    /// Ends the program by the signal that arrived meanwhile, if one did and nobody else holds it back. Does nothing if
-    /// nobody does.
+    /// Ends this caller's delay. If it was the last delay and a signal has arrived, ends the program by that signal.
+    ///
+    /// Does nothing if signals are not delayed.
     package static func release() {
         state.withLock { state in
             guard state.holders > 0 else { return }

@@ -4,13 +4,13 @@ package import TokenKeepCore
 
 /// Reads a secret from the terminal without echo.
 ///
-/// The program edits the line itself: a terminal that edits cuts a line at 4095 bytes, and tokens are longer. Before a
-/// signal ends or stops the program, the settings of the terminal are restored.
+/// The program edits the line itself, because a terminal that edits cuts a line at 4095 bytes, and tokens may be
+/// longer. The terminal's settings are restored before a signal ends or stops the program.
 package enum HiddenInput {
-    /// Asks for one line on the process's terminal.
+    /// Prompts for one line on the process's terminal.
     ///
-    /// - Throws: ``Status/cancelled`` if the user ends the input, ``Status/invalid`` for an empty line, several lines
-    ///   or control characters, ``Status/locked`` if no terminal can be used.
+    /// - Throws: ``Status/cancelled`` if the user ends the input; ``Status/invalid`` for an empty line, several lines
+    ///   or control characters; ``Status/locked`` if no terminal can be used.
     package static func ask(_ question: String, _ words: HiddenWords = .secret) throws(TokenKeepError) -> SecretBytes {
         let opened = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
         defer { if opened >= 0 { close(opened) } }
@@ -37,19 +37,19 @@ package enum HiddenInput {
 }
 
 extension HiddenInput {
-    /// Answers the vault's prompts on the terminal, while a command runs.
+    /// Answers the vault's prompts on the terminal while a command runs.
     package static let passwordPrompt: PromptHandler = { prompt throws(TokenKeepError) in
         if prompt.attempt > 1 { Terminal.explain("the password is wrong") }
         return try ask(prompt.message + ": ", .passwordMeanwhile)
     }
 }
 
-/// The words for the errors of a hidden question.
+/// The words for the errors of a hidden prompt.
 package struct HiddenWords {
     package let what: String
-    /// A hint that names another way to give the secret.
+    /// A hint that names another way to enter the secret.
     package let otherwise: String
-    /// A hint that names the way to give an empty secret; nil for no hint.
+    /// A hint that names the way to save an empty secret; nil for no hint.
     package let empty: String?
 
     package static let secret = HiddenWords(
@@ -69,7 +69,7 @@ package struct HiddenWords {
         what: "token", otherwise: "give it on standard input", empty: nil)
 }
 
-/// The line that the user types. The bytes of the line lie in the caller's guarded buffer.
+/// The line that the user types. Its bytes are in the caller's guarded buffer.
 struct HiddenLine {
     /// The terminal's keys for editing a line.
     struct Keys {
@@ -91,9 +91,9 @@ struct HiddenLine {
         self.words = words
     }
 
-    /// Processes the `received` bytes that follow the line in `bytes`.
+    /// Processes the `received` bytes after the line in `bytes`.
     ///
-    /// - Throws: ``Status/cancelled`` if the user ends the input before any text, ``Status/invalid`` for an empty or
+    /// - Throws: ``Status/cancelled`` if the user ends the input before any text; ``Status/invalid`` for an empty or
     ///   too long line, a second line or a control character.
     mutating func add(_ received: Int, of bytes: UnsafeMutableRawBufferPointer) throws(TokenKeepError) {
         let typed = count..<count + received
@@ -121,14 +121,14 @@ struct HiddenLine {
         }
     }
 
-    /// The error for a secret of several lines.
+    /// The error for a secret with several lines.
     ///
-    /// A terminal cannot give such a secret: the shell would read the lines after the first.
+    /// A terminal cannot pass on such a secret, because the shell would read all lines after the first.
     func severalLines() -> TokenKeepError {
         TokenKeepError(.invalid, "the \(words.what) has more than one line", hint: words.otherwise)
     }
 
-    /// Removes the last character with all bytes of its UTF-8 sequence.
+    /// Removes the last character, with all bytes of its UTF-8 sequence.
     private mutating func erase(in bytes: UnsafeMutableRawBufferPointer) {
         while count > 0 {
             count -= 1

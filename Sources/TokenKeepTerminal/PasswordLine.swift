@@ -1,17 +1,17 @@
 package import TokenKeepCore
 
-/// A line of a file or of standard input that holds a password, as the user meant it.
+/// Extracts the password from a line of a file or of standard input.
 ///
-/// Editors and shells of Windows put a byte order mark before the text, and a carriage return before each line feed: these
-/// bytes are no part of the password.
+/// Editors and shells on Windows put a byte order mark before the text and a carriage return before each line feed.
+/// These bytes are not part of the password.
 package enum PasswordLine {
     private static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
     private static let wideMarks: [[UInt8]] = [[0xFF, 0xFE], [0xFE, 0xFF]]
 
-    /// The text after its byte order mark.
+    /// The text without a byte order mark at its beginning.
     ///
-    /// - Parameter name: the source's name, for errors.
-    /// - Throws: ``Status/invalid`` for UTF-16.
+    /// - Parameter name: the name of the source, for errors.
+    /// - Throws: ``Status/invalid`` if the text is UTF-16.
     package static func text(
         _ bytes: UnsafeRawBufferPointer, of name: String
     ) throws(TokenKeepError) -> Slice<UnsafeRawBufferPointer> {
@@ -21,9 +21,9 @@ package enum PasswordLine {
         return bytes.starts(with: mark) ? bytes.dropFirst(mark.count) : bytes[...]
     }
 
-    /// A copy of a line without the carriage return at its end.
+    /// A copy of a line without a carriage return at its end.
     ///
-    /// - Throws: ``Status/invalid`` if a carriage return is in the middle, where no keyboard puts it.
+    /// - Throws: ``Status/invalid`` if the line has a carriage return elsewhere, because no keyboard enters one.
     package static func password(
         _ line: Slice<UnsafeRawBufferPointer>, of name: String
     ) throws(TokenKeepError) -> SecretBytes {

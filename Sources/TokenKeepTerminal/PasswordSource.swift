@@ -1,34 +1,36 @@
 import Glibc
 package import TokenKeepCore
 
-/// Where a password comes from if nobody types it: the first line of a file or of a descriptor.
+/// The source of a password that is not typed: the first line of a file or of an open descriptor.
 package struct PasswordSource: Sendable {
     private enum Place: Sendable {
         case file(String, named: String)
         case descriptor(Int32)
     }
 
-    /// The time for the password of a pipe if no call limits it, in milliseconds: its writer may ask the user.
+    /// The maximum wait for the password from a pipe if the caller sets no limit, in milliseconds.
+    ///
+    /// The limit is long, because the writer of the pipe may prompt the user.
     private static let longestWait: UInt32 = 120_000
 
     private let place: Place
-    /// The password, once it was read: a pipe can be read only once.
+    /// The password after the first read; nil before. A pipe can be read only once.
     private let known = MutexGuarded<SecretBytes?>(nil)
 
-    /// A file; `name` tells in errors who named the file.
+    /// Makes a source from a file. Errors contain `name`, the option or variable that names the file.
     package static func file(_ path: String, named name: String) -> PasswordSource {
         PasswordSource(place: .file(path, named: name))
     }
 
-    /// An open descriptor, which stays open.
+    /// Makes a source from an open descriptor, which is not closed.
     package static func descriptor(_ number: Int32) -> PasswordSource { PasswordSource(place: .descriptor(number)) }
 
     private init(place: Place) { self.place = place }
 
-    /// The environment variable that names a file like `--password-file`.
+    /// The environment variable that names a file, like the option `--password-file`.
     package static let variable = "TOKENKEEP_PASSWORD_FILE"
 
-    /// The file that ``variable`` names; nil for none, and if the process has raised privileges.
+    /// The file that ``variable`` names; nil if the variable is not set or the process has raised privileges.
     package static func fromEnvironment() -> PasswordSource? {
         guard !Privileges.areRaised, let value = getenv(variable), value.pointee != 0 else { return nil }
         return .file(String(cString: value), named: variable)
@@ -37,8 +39,8 @@ package struct PasswordSource: Sendable {
     /// Whether standard input is the source.
     package var isStandardInput: Bool { if case .descriptor(STDIN_FILENO) = place { true } else { false } }
 
-    /// Keeps the password out of a program that this process executes: closes the descriptor then, and puts nothing in
-    /// the place of standard input.
+    /// Keeps the password from programs that this process executes: marks the descriptor close-on-exec, or replaces
+    /// standard input by /dev/null.
     package func hide() {
         guard case .descriptor(let number) = place else { return }
         if number > STDERR_FILENO {
@@ -48,7 +50,7 @@ package struct PasswordSource: Sendable {
         }
     }
 
-    /// Replaces standard input, which was read to its end, by /dev/null.
+    /// Replaces standard input by /dev/null. The caller has read standard input to its end.
     package static func hideStandardInput() {
         let nothing = open("/dev/null", O_RDONLY | O_CLOEXEC)
         guard nothing >= 0 else { return }
@@ -56,12 +58,12 @@ package struct PasswordSource: Sendable {
         close(nothing)
     }
 
-    /// The first line without its line end, and without a byte order mark.
+    /// Reads the first line, without its line end and without a byte order mark.
     ///
-    /// - Parameter milliseconds: the time for the writer of a pipe; nil for two minutes.
-    /// - Throws: ``Status/denied`` if other users may read or change the file, ``Status/invalid`` if there is no such file
-    ///   or descriptor or the line is empty, ``Status/timedOut`` if nothing is written into a pipe in time, ``Status/io`` if the system
-    ///   fails to read the source.
+    /// - Parameter milliseconds: the maximum wait for the writer of a pipe; nil for two minutes.
+    /// - Throws: ``Status/denied`` if other users may read or change the file; ``Status/invalid`` if the file or
+    ///   descriptor does not exist, or the line is empty; ``Status/timedOut`` if nothing is written into a pipe in
+    ///   time; ``Status/io`` if the system fails to read the source.
     package func read(within milliseconds: UInt32? = nil) throws(TokenKeepError) -> SecretBytes {
         let deadline = Deadline(milliseconds: milliseconds ?? PasswordSource.longestWait)
         return try known.withLock { known throws(TokenKeepError) in
@@ -90,9 +92,9 @@ package struct PasswordSource: Sendable {
         return try firstLine(of: descriptor, name, deadline)
     }
 
-    /// Refuses a file that another user may have written or may read.
+    /// Throws if another user may have written the file or may read it.
     ///
-    /// Files of root may be readable by all: container platforms mount their secrets so.
+    /// A file of root may be readable by all users, because container platforms mount secrets that way.
     private static func checkOwnerAndMode(of descriptor: Int32, _ name: String) throws(TokenKeepError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else {

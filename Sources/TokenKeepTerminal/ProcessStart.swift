@@ -2,12 +2,14 @@ import CSystemShims
 import Glibc
 package import TokenKeepCore
 
-/// The first steps of each program: reads its arguments as they are, occupies descriptors, and prevents dumps of secrets.
+/// The first steps of each program: reads its arguments unchanged, occupies descriptors, and prevents dumps of secrets.
 package enum ProcessStart {
-    /// The arguments as the caller gave them.
+    /// The arguments exactly as the caller passed them, without the program's name.
     ///
-    /// `CommandLine.arguments` replaces invalid UTF-8, and would so name another item than the caller. It is empty
-    /// without `/proc`.
+    /// `CommandLine.arguments` replaces invalid UTF-8, and could therefore name another item. Without `/proc`, it is
+    /// empty.
+    ///
+    /// - Throws: ``Status/invalid`` if an argument is not UTF-8.
     package static func arguments() throws(TokenKeepError) -> [String] {
         var result: [String] = []
         for (index, bytes) in rawArguments().enumerated().dropFirst() {
@@ -19,7 +21,7 @@ package enum ProcessStart {
         return result
     }
 
-    /// The arguments of the process, the program's name first.
+    /// The arguments of the process; the first is the program's name.
     package static func rawArguments() -> [UnsafeMutablePointer<CChar>] {
         var result: [UnsafeMutablePointer<CChar>] = []
         guard let arguments = tokenkeep_process_arguments() else { return result }
@@ -27,10 +29,10 @@ package enum ProcessStart {
         return result
     }
 
-    /// Restores the default action of the crash signals, so that the program ends without a dump.
+    /// Restores the default action of the crash signals, so that a crash prints no memory.
     ///
-    /// Swift's runtime answers these signals with a backtrace and the memory around it, on the terminal or in a log.
-    /// This memory may hold secrets. An ignored signal stays ignored.
+    /// Swift's runtime prints a backtrace with the memory around it, on the terminal or into a log, and this memory may
+    /// contain secrets. An ignored signal stays ignored.
     package static func dieSilently() {
         for number in [SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGFPE, SIGBUS, SIGSEGV] {
             var action = sigaction()
@@ -42,9 +44,9 @@ package enum ProcessStart {
 
     /// Opens `/dev/null` for every closed standard descriptor.
     ///
-    /// Otherwise the next opened file would get the number of the closed descriptor: a secret for standard output would
-    /// land in a file of the vault. Each `/dev/null` is opened for the wrong direction, so that its use fails as on a
-    /// closed descriptor.
+    /// Otherwise, the next opened file would get the number of the closed descriptor, and a secret for standard output
+    /// could be written into a file of the vault. Each `/dev/null` is opened for the wrong direction, so that its use
+    /// fails like that of a closed descriptor.
     package static func occupyStandardDescriptors() {
         for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(descriptor, F_GETFD) < 0 {
             // open() returns the lowest free number, and all lower descriptors are open by now.

@@ -4,14 +4,14 @@ import TokenKeepCore
 
 /// A terminal without echo, until its settings are restored.
 ///
-/// Meanwhile every signal that would end or stop the program is blocked. A blocked signal wakes
-/// ``waitForInput(question:)``, which restores the terminal and then lets the signal through. Nothing runs inside a
-/// signal handler.
+/// Meanwhile, every signal that would end or stop the program is blocked. A blocked signal wakes
+/// ``waitForInput(question:)``, which restores the terminal and then delivers the signal. No code runs inside a signal
+/// handler.
 final class QuietTerminal {
-    /// The signals that stay unblocked.
+    /// The signals that are not blocked.
     ///
-    /// These are the fault signals, the signals to a background process that uses its terminal, and the signals that
-    /// neither end nor stop a program.
+    /// These are the signals of faults, the signals to a background process that uses its terminal, and the signals
+    /// that neither end nor stop a program.
     private static let passing = [
         SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGTTIN, SIGTTOU, SIGCHLD, SIGCONT, SIGURG, SIGWINCH,
     ]
@@ -22,7 +22,7 @@ final class QuietTerminal {
     private var signalsBefore = sigset_t()
     private let signalDescriptor: Int32
 
-    /// Saves the settings of the terminal and blocks the signals.
+    /// Saves the terminal's settings and blocks the signals.
     init(descriptor: Int32) throws(TokenKeepError) {
         var settings = termios()
         guard tcgetattr(descriptor, &settings) == 0 else { throw QuietTerminal.failure() }
@@ -47,7 +47,7 @@ final class QuietTerminal {
         }
     }
 
-    /// Turns echo and the terminal's own line editing off. The keys that send signals still send signals.
+    /// Turns off echo and the terminal's own line editing. Keys that send signals keep their effect.
     func silence() throws(TokenKeepError) {
         var settings = saved
         settings.c_lflag &= ~tcflag_t(ECHO | ECHONL | ICANON | IEXTEN)
@@ -60,16 +60,16 @@ final class QuietTerminal {
         }
     }
 
-    /// Restores the terminal's settings, drops unread input and ends the line of the question.
+    /// Restores the terminal's settings, discards unread input and ends the line of the prompt.
     func restore() {
         var settings = saved
         tcsetattr(descriptor, TCSAFLUSH, &settings)
         write("\n")
     }
 
-    /// Waits for input and lets signals through meanwhile.
+    /// Waits for input. Delivers signals that arrive meanwhile.
     ///
-    /// After the program was stopped and continued, the question is asked again.
+    /// If the program was stopped and continued, the prompt is shown again.
     func waitForInput(question: String) throws(TokenKeepError) {
         while true {
             var pollers = [
@@ -91,7 +91,7 @@ final class QuietTerminal {
         }
     }
 
-    /// Reads the typed bytes straight into `bytes` and returns the number of bytes read.
+    /// Reads the typed bytes directly into `bytes`, and returns their number.
     func read(into bytes: UnsafeMutableRawBufferPointer) throws(TokenKeepError) -> Int {
         while true {
             let received = Glibc.read(descriptor, bytes.baseAddress, bytes.count)
@@ -101,13 +101,13 @@ final class QuietTerminal {
         }
     }
 
-    /// Whether unread input is waiting.
+    /// Whether there is unread input.
     var hasInput: Bool {
         var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&poller, 1, 0) > 0
     }
 
-    /// Shows text. Errors are ignored: a terminal that cannot be written can still be read.
+    /// Shows text. Ignores errors, because a terminal that cannot be written to may still be readable.
     func write(_ text: String) {
         var text = text
         text.withUTF8 { _ = Terminal.writeAll(UnsafeRawBufferPointer($0), to: descriptor) }

@@ -1,17 +1,17 @@
 import Glibc
 package import TokenKeepCore
 
-/// Reads a secret from standard input, straight into guarded memory.
+/// Reads a secret from standard input directly into guarded memory.
 package enum SecretInput {
     /// Reads standard input to its end.
     ///
-    /// If standard input is a terminal, the user is asked for one line without echo.
+    /// If standard input is a terminal, prompts the user for one line without echo.
     package static func read(for name: ItemName) throws(TokenKeepError) -> SecretBytes {
         if isatty(STDIN_FILENO) == 1 { return try HiddenInput.ask("secret for \(name): ") }
         return try readToEnd(of: STDIN_FILENO)
     }
 
-    /// The secret without one LF or CR LF at its end.
+    /// The secret without a final LF or CR LF.
     package static func withoutNewline(_ secret: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         let count = secret.withUnsafeBytes { bytes in
             guard bytes.last == UInt8(ascii: "\n") else { return bytes.count }
@@ -20,14 +20,14 @@ package enum SecretInput {
         return count == secret.count ? secret : try secret.prefix(count)
     }
 
-    /// Whether the secret ends with a newline and has no other: it is one line, as `echo` writes it.
+    /// Whether the secret is one line that ends with a line feed, as `echo` writes it.
     package static func endsWithTheOnlyNewline(_ secret: SecretBytes) -> Bool {
         secret.withUnsafeBytes { bytes in
             bytes.firstIndex(of: UInt8(ascii: "\n")).map { $0 == bytes.endIndex - 1 } ?? false
         }
     }
 
-    /// The error for a secret over the limit. Such a secret is refused, never truncated.
+    /// The error for a secret over the limit, which is refused and never truncated.
     package static func tooLong() -> TokenKeepError {
         TokenKeepError(
             .invalid, "the secret is longer than \(Limits.secret) bytes",
@@ -36,15 +36,17 @@ package enum SecretInput {
 
     /// Reads a descriptor to its end into one guarded buffer.
     ///
-    /// The buffer has one byte more than the longest secret, to detect a longer input. A growing buffer would leave
-    /// copies behind.
+    /// The buffer has one byte more than the longest secret, to detect a longer input. It does not grow, because a
+    /// growing buffer would leave copies of the secret in memory.
     ///
     /// - Parameters:
-    ///   - name: the name of the descriptor in errors.
-    ///   - tooLong: the error for an input longer than the limit.
-    ///   - toLineEnd: whether the first line is enough: the writer of a pipe may keep it open.
-    ///   - deadline: ends the wait for the writer of a pipe; nil for standard input, for which the user may take time.
-    /// - Throws: ``Status/timedOut`` if the writer is silent until the deadline.
+    ///   - name: the name of the descriptor, for errors.
+    ///   - tooLong: the error for an input over the limit.
+    ///   - toLineEnd: whether reading may stop after the first line, because the writer of a pipe may keep the pipe
+    ///     open.
+    ///   - deadline: the end of the wait for the writer of a pipe; nil for standard input, because the user may need
+    ///     time.
+    /// - Throws: ``Status/timedOut`` if the writer has sent nothing by the deadline; otherwise the errors of reading.
     package static func readToEnd(
         of descriptor: Int32, named name: String = "standard input", tooLong: TokenKeepError = SecretInput.tooLong(),
         toLineEnd: Bool = false, until deadline: Deadline? = nil
@@ -73,14 +75,15 @@ package enum SecretInput {
         return try buffer.prefix(count)
     }
 
-    /// Opens a file for reading. A pipe is opened at once, also before its writer has opened it; ``readToEnd`` waits then.
+    /// Opens a file for reading. A pipe opens even before its writer has opened it; ``readToEnd`` then waits for the
+    /// writer.
     ///
-    /// - Returns: the descriptor; negative with errno if the file cannot be opened.
+    /// - Returns: the descriptor; a negative number, and the reason in errno, if the file cannot be opened.
     package static func open(_ path: String) -> Int32 {
         Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
     }
 
-    /// Waits until a descriptor has bytes or its end. A pipe without a writer has its end only after the first writer.
+    /// Waits until a descriptor has bytes or has reached its end. A pipe has no end before its first writer.
     private static func wait(
         for descriptor: Int32, named name: String, until deadline: Deadline
     ) throws(TokenKeepError) {

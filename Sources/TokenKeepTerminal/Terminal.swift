@@ -2,20 +2,20 @@ import Glibc
 package import TokenKeepCore
 import TokenKeepKeys
 
-// The rules of the interface:
+// The rules of the programs' output:
 //
-// - Requested output goes to standard output: the secret of `load`, a table, JSON, a help text. A question for a secret
+// - Requested output goes to standard output: the secret of `load`, a table, JSON, a help text. A prompt for a secret
 //   goes to the terminal itself. All other output goes to standard error.
-// - An error is one line: "tokenkeep: " and the failure, in lower case, without a final period. If the user can mend
+// - An error is one line: "tokenkeep: " and the failure, in lower case, without a final period. If the user can correct
 //   the failure, a second line begins with "hint: ". A warning begins with "tokenkeep: warning: ".
-// - A successful command is silent, unless its outcome is a number that the caller cannot know.
-// - Names, labels and messages may come from other programs. Control characters, line breaks and invisible or
-//   reordering characters are escaped in names, labels and messages.
+// - A successful command prints nothing, unless its result is a number that the caller cannot know.
+// - Names, labels and messages may come from other programs. Their control characters, line breaks and invisible or
+//   reordering characters are escaped.
 // - Secrets are written unchanged, and only to standard output.
 
-/// Writes to standard output and standard error by the rules above.
+/// Writes to standard output and standard error by these rules.
 package enum Terminal {
-    /// The error if the reader of standard output is gone. The program prints no message for this error.
+    /// The error if the reader of standard output has closed it. The program prints no message for this error.
     package struct OutputClosed: Error {
         package init() {}
     }
@@ -41,7 +41,7 @@ package enum Terminal {
         say("tokenkeep: \(words(of: error))", hint: hint(of: error))
     }
 
-    /// An error in one line: the failure, and after a semicolon what the user can do.
+    /// An error as one line: the failure, then a semicolon and the hint.
     package static func line(of error: TokenKeepError) -> String {
         let hint = hint(of: error).map { "; \($0)" } ?? ""
         return printable(words(of: error) + hint)
@@ -52,39 +52,40 @@ package enum Terminal {
         say("tokenkeep: warning: \(words(of: error))", hint: hint(of: error))
     }
 
-    /// The error's hint. For a locked vault that `tokenkeep unlock` cannot unlock here, a hint that helps.
+    /// The error's hint; another hint if the vault is locked and `tokenkeep unlock` cannot keep it unlocked on this
+    /// system.
     private static func hint(of error: TokenKeepError) -> String? {
         guard error.status == .locked, error.module == "vault", KernelKeyring.obstacle ?? KernelKeyring.probe() != nil
         else { return error.hint }
         return "no key can stay in the kernel here; unlock the vault for one command: tokenkeep run -- COMMAND"
     }
 
-    /// Prints a line about an event or an unexpected outcome that is no error.
+    /// Prints a line about an event or an unexpected result that is not an error.
     package static func explain(_ text: String, hint: String? = nil) {
         say("tokenkeep: \(text)", hint: hint)
     }
 
-    /// Prints a question without a line break: the user answers on the same line.
+    /// Prints a question without a line break, so that the user answers on the same line.
     package static func ask(_ question: String) { writeError(printable(question)) }
 
-    /// Reads the answer to a question that `ask(_:)` printed. The end of the input is no.
+    /// Reads the answer to a question of `ask(_:)`. The end of the input counts as no.
     package static func agrees() -> Bool {
         let answer = readLine()
         if answer == nil { writeError("\n") }
         return ["y", "yes"].contains(answer?.lowercased() ?? "")
     }
 
-    /// Whether somebody reads standard error on a terminal.
+    /// Whether standard error is a terminal.
     package static var showsErrors: Bool { isatty(STDERR_FILENO) == 1 }
 
-    /// The width of the terminal that is standard output; nil if it is no terminal or tells no width.
+    /// The width of the terminal on standard output; nil if standard output is no terminal or has no known width.
     package static var columns: Int? {
         var size = winsize()
         guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
         return Int(size.ws_col)
     }
 
-    /// Writes text to standard error unchanged. Errors are ignored, because no other output is left.
+    /// Writes text unchanged to standard error. Ignores errors, because they cannot be reported elsewhere.
     package static func writeError(_ text: String) {
         var text = text
         text.withUTF8 { _ = writeAll(UnsafeRawBufferPointer($0), to: STDERR_FILENO) }
@@ -104,10 +105,10 @@ package enum Terminal {
         return result
     }
 
-    /// Whether a terminal would interpret the scalar instead of showing the scalar.
+    /// Whether a terminal would interpret the scalar instead of showing it.
     ///
-    /// True for control characters, line breaks and format characters, among which some reorder text. False for the two
-    /// joiners, which are a part of ordinary words and emoji.
+    /// True for control characters, line breaks and format characters, some of which reorder text. False for the two
+    /// joiners, which are part of ordinary words and emoji.
     package static func mustBeEscaped(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: true
@@ -139,7 +140,7 @@ package enum Terminal {
         return 0
     }
 
-    /// The message of an error, with the module's name if the module failed.
+    /// The message of an error. Begins with the module's name unless the status concerns the item or the request.
     private static func words(of error: TokenKeepError) -> String {
         guard let module = error.module else { return error.message }
         switch error.status {

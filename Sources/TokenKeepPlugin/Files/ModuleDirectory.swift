@@ -2,9 +2,9 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// The directory of modules that a stack calls by name: `NAME.so`, or the program `NAME`.
+/// The directory of the modules that a stack calls by name. Contains the files `NAME.so` and the programs `NAME`.
 package enum ModuleDirectory {
-    /// The directory's path: `TOKENKEEP_MODULES`, else the directory of the installation.
+    /// The directory's path: that in `TOKENKEEP_MODULES`; if the variable is not set, the installation's directory.
     ///
     /// The variable is ignored if the program has more rights than its caller.
     package static var path: String {
@@ -16,14 +16,14 @@ package enum ModuleDirectory {
         return installed
     }
 
-    /// The directory in the installation that this code belongs to.
+    /// The directory of the installation to which this code belongs.
     private static var installed: String {
         var path = [CChar](repeating: 0, count: Int(PATH_MAX))
         path.withUnsafeMutableBufferPointer { tokenkeep_module_directory($0.baseAddress) }
         return path.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
     }
 
-    /// The file of a module; nil if there is none.
+    /// The file of the module with this name; nil if there is none.
     package static func file(of name: String) -> ModuleFile? {
         guard ModuleName.isValidFileName(name) else { return nil }
         let path = path

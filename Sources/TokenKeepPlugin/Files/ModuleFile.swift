@@ -6,25 +6,26 @@ package import TokenKeepCore
 package struct ModuleFile: Sendable {
     /// The way in which a module runs.
     package enum Kind: String, Sendable {
-        /// Runs in this process, through functions.
+        /// A file whose functions are called in this process.
         case sharedObject = "shared object"
-        /// Runs as a process of its own, through lines of text.
+        /// A program that runs as a separate process and exchanges lines of text with this process.
         case program = "program"
     }
 
     /// The file's path.
     package let path: String
-    /// The kind of the file: a shared object if its name ends with `.so`, else a program.
+    /// The kind of the file: a shared object if its name ends with `.so`, otherwise a program.
     package let kind: Kind
 
-    /// The file at an absolute path, which need not exist.
+    /// Describes the file at an absolute path, which need not exist.
     package init(path: String) {
         self.path = path
         kind = path.hasSuffix(".so") ? .sharedObject : .program
     }
 
-    /// The file at a path that may be relative. The path is made absolute, because a program starts in another
-    /// directory.
+    /// Describes the file at a path that may be relative to the current directory.
+    ///
+    /// The path is made absolute, because a module's program is started in another directory.
     package init(relativePath: String) {
         guard relativePath.utf8.first != UInt8(ascii: "/"), let current = getcwd(nil, 0) else {
             self.init(path: relativePath)
@@ -42,7 +43,7 @@ package struct ModuleFile: Sendable {
 
     /// Checks that the file can be used, without running its code.
     ///
-    /// - Throws: ``Status/unavailable``, as an absence if the file is missing.
+    /// - Throws: ``Status/unavailable``, as an absence, if the file must not be used or is missing.
     package func check() throws(TokenKeepError) {
         if kind == .program { _ = try program() } else { close(try open()) }
     }
@@ -53,7 +54,7 @@ package struct ModuleFile: Sendable {
     func open() throws(TokenKeepError) -> Int32 { try open(path) }
 
     private func open(_ path: String) throws(TokenKeepError) -> Int32 {
-        // O_NONBLOCK: opening a pipe in the file's place must not block.
+        // Without O_NONBLOCK, the open would block if the path names a pipe that nobody writes to.
         let descriptor = tokenkeep_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0)
         guard descriptor >= 0 else {
             throw refused(ModuleFile.words(errno), isAbsence: ModuleFile.isOfTheFile(errno))
@@ -70,9 +71,9 @@ package struct ModuleFile: Sendable {
         }
     }
 
-    /// The path from which to run the program, without symbolic links. No other user can replace the program.
+    /// The path of the program to run, without symbolic links. No other user can replace the program.
     ///
-    /// The file may change after the check: check again at each start.
+    /// The file may change after this check, so the check is repeated at each start.
     ///
     /// - Throws: ``Status/unavailable`` if the program must not be run.
     func program() throws(TokenKeepError) -> String {
@@ -116,12 +117,12 @@ package struct ModuleFile: Sendable {
         }
     }
 
-    /// The error for an unusable module: an absence, unless the reason may be gone by the next call.
+    /// The error for an unusable module. An absence, unless the reason may be temporary.
     func refused(_ words: String, hint: String? = nil, isAbsence: Bool = true) -> TokenKeepError {
         TokenKeepError(.unavailable, "\(path) cannot be used: \(words)", hint: hint, isAbsence: isAbsence)
     }
 
-    /// Whether an error is a property of the file, not a temporary lack of the process or the machine.
+    /// Whether an error comes from the file itself, not from a temporary shortage in the process or the machine.
     private static func isOfTheFile(_ error: Int32) -> Bool { ![EMFILE, ENFILE, ENOMEM, EINTR, EIO].contains(error) }
 
     static func words(_ error: Int32) -> String { strerror(error).map { String(cString: $0) } ?? "error \(error)" }

@@ -1,10 +1,10 @@
 import TokenKeepCore
 
-/// Parses a program's answer, line by line. The answer is untrusted.
+/// Parses a program's answer line by line. The answer is untrusted.
 final class ProgramAnswer {
-    /// The longest line, including its end.
+    /// The maximum length of a line with its line feed, in bytes.
     static let longestLine = 64 * 1024
-    /// The longest answer, all lines together.
+    /// The maximum length of an answer, all lines together, in bytes.
     static let longestAnswer = 64 << 20
 
     private enum Stage { case version, fields, whole }
@@ -14,9 +14,9 @@ final class ProgramAnswer {
     private var status: Status?
     private var item: AnsweredItem?
     private var secret: WipingBuffer?
-    /// Whether the program stays for another request.
+    /// Whether the program keeps running for another request.
     private(set) var keepsRunning = false
-    /// The capabilities that the program reports.
+    /// The capabilities that the program has reported.
     private(set) var capabilities: PluginCapabilities = []
 
     init(_ call: PluginCall, _ expected: PluginCall.Expected) {
@@ -45,7 +45,7 @@ final class ProgramAnswer {
         buffer.removeFirst(parsed)
     }
 
-    /// The items of the answer, or the error it reports.
+    /// The items of the answer. Throws the error that the answer reports, or ``Status/corrupt`` for an invalid answer.
     func items() throws(TokenKeepError) -> [AnsweredItem] {
         guard let status else { throw .foreign("no status") }
         if let item, expected == .item, status == .ok { call.answer { (_) in item } }
@@ -100,13 +100,13 @@ final class ProgramAnswer {
         guard keys.insert(key).inserted else { throw .foreign("two lines of \(key)") }
     }
 
-    /// The fields of an item, except its attributes.
+    /// The keys of an item's fields, except attributes.
     private static let fields: Set<String> = [
         "namespace", "service", "account", "label", "accessibility", "flags", "created_at", "modified_at", "expires_at",
     ]
 
     private func parse(field key: String, _ value: UnsafeRawBufferPointer) throws(TokenKeepError) {
-        // Other fields belong to a later version.
+        // Ignore other keys, because a later version of the protocol may define them.
         guard ProgramAnswer.fields.contains(key) || key.hasPrefix("attribute.") else { return }
         try once(key, &described)
         var item = self.item ?? AnsweredItem()
@@ -138,7 +138,7 @@ final class ProgramAnswer {
         item = item ?? AnsweredItem()
     }
 
-    /// Completes the item described by the lines so far.
+    /// Completes the item that the lines so far describe.
     private func endItem() throws(TokenKeepError) {
         if let secret { item?.secret = try SecretBytes(copying: secret.bytes) }
         secret = nil

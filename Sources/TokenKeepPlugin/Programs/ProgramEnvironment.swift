@@ -1,14 +1,14 @@
 import Glibc
 import TokenKeepCore
 
-/// The environment of a program: a few fixed variables, and those named by `env=` in the stack's line.
+/// The environment of a module's program: a few fixed variables, and the variables named by `env=` in the stack's line.
 enum ProgramEnvironment {
     private static let always = ["HOME", "PATH", "LANG", "XDG_RUNTIME_DIR"]
     private static let plainPath = "PATH=/usr/local/bin:/usr/bin:/bin"
 
-    /// Splits arguments into the named variables and the program's own arguments.
+    /// Splits arguments into the names of variables and the program's own arguments.
     ///
-    /// - Throws: ``Status/invalid`` if `env=` names no valid variable.
+    /// - Throws: ``Status/invalid`` if a name after `env=` is not a valid name of a variable.
     static func divide(_ arguments: [String]) throws(TokenKeepError) -> (variables: [String], arguments: [String]) {
         let named = arguments.filter { $0.hasPrefix("env=") }.map { String($0.dropFirst("env=".count)) }
         for name in named where !isName(name) {
@@ -17,7 +17,7 @@ enum ProgramEnvironment {
         return (named, arguments.filter { !$0.hasPrefix("env=") })
     }
 
-    /// `NAME=VALUE` for each variable. A program with more rights than its caller passes on nothing from the caller.
+    /// `NAME=VALUE` for each variable. In a process with more rights than its caller, contains no value of the caller.
     static func entries(_ variables: [String]) -> [String] {
         guard !Privileges.areRaised else {
             return [plainPath, "LANG=C.UTF-8"] + (HomeDirectory.path().map { ["HOME=" + $0] } ?? [])

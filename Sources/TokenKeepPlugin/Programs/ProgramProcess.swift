@@ -2,20 +2,20 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// A running program of a module.
+/// A running program that a module consists of.
 ///
-/// The program is killed with its process group if it does not answer in time, and when this process or the starting
-/// thread ends: a later change could overwrite a newer save.
+/// The program and its process group are killed if the program does not answer in time, and when this process or the
+/// starting thread ends, because a late change could overwrite a newer save.
 final class ProgramProcess {
     private var program = tokenkeep_program()
     private let file: ModuleFile
     private var hasEnded = true  // until the start
 
-    /// Whether the request can be repeated: the program ended before it read any of it.
+    /// Whether the program has sent no byte since the last request, so that the request can be repeated.
     private(set) var saidNothing = true
 
-    /// Whether the program took the whole last request. The rest of a request would become the beginning of the next
-    /// one.
+    /// Whether the program has read the whole last request. An unread rest would become the beginning of the next
+    /// request.
     private(set) var tookRequest = false
 
     /// Starts the program.
@@ -36,8 +36,8 @@ final class ProgramProcess {
 
     /// Sends a request and reads the answer.
     ///
-    /// - Throws: ``Status/timedOut``, ``Status/unavailable`` if the program ended without an answer,
-    ///   ``Status/corrupt``.
+    /// - Throws: ``Status/timedOut``; ``Status/unavailable`` if the program ended without an answer; ``Status/corrupt``
+    ///   if the answer is invalid.
     func exchange(_ request: ProgramRequest, _ answer: ProgramAnswer, until deadline: Deadline) throws(TokenKeepError) {
         (saidNothing, tookRequest) = (true, false)
         let unread = try WipingBuffer(capacity: 4096)
@@ -49,7 +49,8 @@ final class ProgramProcess {
             ]
             var left = deadline.remainingMilliseconds
             guard left > 0 else { throw .late }
-            // A cancellation wakes the caller, not this thread, which must then end the program.
+            // A cancellation wakes the caller but not this thread, so this thread checks for a cancellation every 50
+            // ms.
             if deadline.cancellation != nil { left = min(left, ProgramProcess.lookMilliseconds) }
             guard poll(&waits, 2, Int32(clamping: left)) >= 0 || errno == EINTR else {
                 throw file.refused(ModuleFile.words(errno), isAbsence: false)
@@ -63,13 +64,13 @@ final class ProgramProcess {
         }
     }
 
-    /// Whether the program waits for a request: it is running and has sent nothing unrequested.
+    /// Whether the program waits for a request: it is running and has sent no unrequested output.
     var isWaiting: Bool {
         var output = pollfd(fd: program.output, events: Int16(POLLIN), revents: 0)
         return !hasEnded && poll(&output, 1, 0) == 0
     }
 
-    /// Sends the next part of a request. If the program stops reading, its answer still counts.
+    /// Sends the next part of a request. If the program has stopped reading, its answer is still read.
     private func send(_ request: ProgramRequest, _ unsent: inout Int) throws(TokenKeepError) {
         let bytes = request.buffer.bytes.suffix(unsent)
         // SIGPIPE is blocked on the module's thread.
@@ -94,8 +95,9 @@ final class ProgramProcess {
         throw ended()
     }
 
-    /// Closes the program's input after a whole request and waits for its end. After `milliseconds` the program is
-    /// killed.
+    /// Closes the program's input after a whole request, and waits for the program's end.
+    ///
+    /// - Parameter milliseconds: the maximum wait. After it, the program is killed.
     func end(patience milliseconds: UInt32) {
         guard !hasEnded else { return }
         closeEnds()
@@ -106,17 +108,17 @@ final class ProgramProcess {
         letGo()
     }
 
-    /// Kills the program with its process group.
+    /// Kills the program and its process group.
     func kill() {
         guard !hasEnded else { return }
-        // Kill the program before closing its input: at the end of its input, the program could take a half of the request
-        // for the whole request.
+        // Kill the program before closing its input. At the end of its input, the program could take half of a request
+        // for a whole request.
         killAndWait()
         closeEnds()
         letGo()
     }
 
-    /// On a busy machine the end of a killed program takes a while.
+    /// Kills the program and waits at most 10 seconds for its end, which may take long on a busy machine.
     private func killAndWait() { _ = tokenkeep_program_kill(program.process, 10_000) }
 
     private func closeEnds() {
@@ -124,7 +126,7 @@ final class ProgramProcess {
         close(program.output)
     }
 
-    /// Releases a program that has ended.
+    /// Releases the resources of a program that has ended.
     private func letGo() {
         tokenkeep_program_let_go(&program)
         hasEnded = true

@@ -1,8 +1,8 @@
 import TokenKeepCore
 
-/// The lines of a request to a program; see `docs/modules.md`.
+/// The lines of a request to a module's program. See `docs/modules.md`.
 struct ProgramRequest {
-    /// The bytes of a secret per line: 60 000 characters of base64, well below the limit of 64 KiB.
+    /// The maximum number of a secret's bytes on one line: 60 000 characters of base64, well below the limit of 64 KiB.
     private static let piece = 45_000
     /// The bytes of the request.
     let buffer: WipingBuffer

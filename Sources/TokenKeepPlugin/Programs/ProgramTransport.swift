@@ -1,7 +1,7 @@
 import Glibc
 import TokenKeepCore
 
-/// Runs a program for each call, or keeps it running if the program asks for that.
+/// Runs a module's program for each call, or keeps the program running if its answer requests that.
 final class ProgramTransport: PluginTransport, @unchecked Sendable {
     private static let patienceMilliseconds: UInt32 = 1000
     private let file: ModuleFile
@@ -63,8 +63,10 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
         return call.remarks
     }
 
-    /// Ends a resident program. It is a child of this process: a host that waits for all of its children waits for it
-    /// too.
+    /// Ends a program that was kept running.
+    ///
+    /// The program is a child of this process, so a host that waits for all of its children would otherwise wait for
+    /// the program as well.
     func rest() {
         kept?.end(patience: 200)
         kept = nil
@@ -82,13 +84,13 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
         try request.end()
         let before = kept
         kept = nil
-        // A program that is out of step would answer this request with earlier output.
+        // A program with unrequested output is out of step, and would answer this request with earlier output.
         if let process = before, process.isWaiting {
             do throws(TokenKeepError) {
                 return try ask(process, request, expected, call)
             } catch {
-                // The program ended since the last call, without an answer. Repeating is safe: every operation may run
-                // twice.
+                // The program ended without an answer after the last call. Repeating the request is safe, because every
+                // operation may run twice.
                 guard error.status == .unavailable, process.saidNothing else { throw error }
             }
         }
@@ -101,11 +103,13 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
     ) throws(TokenKeepError) -> [AnsweredItem] {
         try call.begin(expected)
         let answer = ProgramAnswer(call, expected)
-        // If this throws, the process is released and thereby killed: nothing else holds it.
+        // If this call throws, the process is released and its `deinit` kills the program, because nothing else holds
+        // the process.
         try process.exchange(request, answer, until: call.deadline)
         capabilities.formUnion(answer.capabilities)
         if !answer.keepsRunning {
-            // The answer has arrived: the caller must get it in time, however long the program takes to end.
+            // The answer has arrived. Wait at most half of the remaining time for the program's end, so that the caller
+            // gets the answer in time.
             process.end(patience: min(ProgramTransport.patienceMilliseconds, call.deadline.remainingMilliseconds / 2))
         }
         do throws(TokenKeepError) {
@@ -113,7 +117,8 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
             keep(process, answer)
             return items
         } catch {
-            // A failure is an answer too. After an invalid answer the program may be out of step.
+            // Keep the program after a reported failure, which is a valid answer. After an invalid answer, the program
+            // may be out of step.
             if error.status != .corrupt { keep(process, answer) }
             throw error
         }
@@ -123,7 +128,7 @@ final class ProgramTransport: PluginTransport, @unchecked Sendable {
         if answer.keepsRunning, process.tookRequest { kept = process }
     }
 
-    /// Whether the program's standard error is shown. Only during a check: a program can put a secret into its
+    /// Whether the program's standard error is shown. Only during a check, because a program can put a secret into its
     /// messages.
     private var showsErrors: Bool {
         guard options.repeatsWords, !Privileges.areRaised, let value = getenv("TOKENKEEP_DEBUG") else { return false }

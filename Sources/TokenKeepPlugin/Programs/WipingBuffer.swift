@@ -1,7 +1,7 @@
 import CSodium
 import TokenKeepCore
 
-/// A buffer for data to or from a program, in guarded memory: the data may contain a secret.
+/// A buffer for data to or from a program. Lies in guarded memory, because the data may contain a secret.
 final class WipingBuffer {
     private var base: UnsafeMutableRawPointer
     private var capacity: Int
@@ -19,7 +19,8 @@ final class WipingBuffer {
 
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
 
-    /// Unused room for `more` bytes behind the content. Call ``grow(by:)`` with the number of bytes written.
+    /// Unused space for at least `more` bytes after the content. Then call ``grow(by:)`` with the number of bytes
+    /// written.
     func room(for more: Int) throws(TokenKeepError) -> UnsafeMutableRawBufferPointer {
         if count + more > capacity {
             let larger = max(capacity * 2, count + more)

@@ -4,14 +4,14 @@ internal import TokenKeepHeaders
 
 /// Reads texts and items from a module's memory.
 enum ForeignStrings {
-    /// A line for people, with invalid UTF-8 repaired; nil for NULL.
+    /// A text of a module as one line for the user, with invalid UTF-8 repaired; nil for NULL.
     static func line(_ text: UnsafePointer<CChar>?) -> String? {
         guard let text else { return nil }
         let bytes = UnsafeRawBufferPointer(start: text, count: strnlen(text, 512))
         return ForeignText.line(String(decoding: bytes, as: UTF8.self))
     }
 
-    /// The bytes of a line in the module's own memory. Valid as long as that memory.
+    /// At most 512 bytes of a text in the module's own memory. Valid as long as that memory.
     static func raw(_ text: UnsafePointer<CChar>) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: text, count: strnlen(text, 512))
     }
@@ -29,9 +29,9 @@ enum ForeignStrings {
         return string
     }
 
-    /// Copies a module's structure up to the size known to both sides. The rest stays zero.
+    /// Copies a module's structure, as far as both sides know its fields. The other fields stay zero.
     ///
-    /// - Parameter least: the least size, up to the last mandatory field of the first version.
+    /// - Parameter least: the minimum size in bytes: up to the last required field of the first version.
     static func copy<Structure>(
         _ source: UnsafeRawPointer, size: Int, least: Int, into structure: inout Structure
     ) -> Bool {
@@ -45,7 +45,7 @@ enum ForeignStrings {
 }
 
 extension AnsweredItem {
-    /// Copies the data that a module's structure points to.
+    /// Copies the item out of a module's structure and the memory that the structure points to.
     init(
         _ pointer: UnsafePointer<tokenkeep_module_item>?, withSecret: Bool
     ) throws(TokenKeepError) {
@@ -73,7 +73,7 @@ extension AnsweredItem {
         of item: tokenkeep_module_item
     ) throws(TokenKeepError) -> SecretBytes {
         guard item.secret != nil || item.secret_length == 0 else { throw .foreign("NULL for a secret") }
-        // size_t reaches Swift as Int: a length beyond Int.max is negative here.
+        // size_t is Int in Swift, so a length beyond Int.max is negative here.
         guard (0...Limits.secret).contains(item.secret_length) else {
             throw .foreign("a secret longer than \(Limits.secret) bytes")
         }

@@ -2,7 +2,7 @@ import CSodium
 import TokenKeepCore
 internal import TokenKeepHeaders
 
-/// The host's side of `tokenkeep/module.h`: one table, which lives as long as the process.
+/// The host's functions in `tokenkeep/module.h`: one table, which exists as long as the process.
 enum HostTable {
     /// The table's address.
     nonisolated(unsafe) static let address: UnsafePointer<tokenkeep_host> = {
@@ -11,12 +11,12 @@ enum HostTable {
         return UnsafePointer(table)
     }()
 
-    /// The calls that modules may use now.
+    /// The calls that modules may currently use.
     private static let calls = LentObjects<PluginCall>()
-    /// The tellers of the handles that are open.
+    /// The functions that report changes of items, for the open handles.
     static let tellers = LentObjects<ChangeTeller>()
 
-    /// Passes a call to a module's function. The host ignores the call's pointer after `body`.
+    /// Passes a call to a module's function as a pointer. After `body`, the host ignores this pointer.
     static func lend<Result>(_ call: PluginCall, _ body: (OpaquePointer) -> Result) -> Result {
         let pointer = calls.lend(call)
         defer { calls.reclaim(pointer) }
@@ -62,7 +62,7 @@ enum HostTable {
     }
 }
 
-/// The object behind a module's `changed_data`.
+/// The object behind a handle's `changed_data` pointer. Reports that items have changed.
 final class ChangeTeller: Sendable {
     let tell: @Sendable () -> Void
     init(_ tell: @escaping @Sendable () -> Void) { self.tell = tell }

@@ -1,7 +1,9 @@
 import TokenKeepCore
 
-/// Objects that modules name by a pointer. A module may keep a pointer for too long, or make one up: the pointer is a
-/// number that is never dereferenced and never used twice.
+/// Objects that modules refer to by a pointer.
+///
+/// A module may keep a pointer too long, or invent a pointer. The pointer is therefore only a number, which is never
+/// dereferenced and not used again.
 final class LentObjects<Object: AnyObject & Sendable>: Sendable {
     private struct State {
         var last: UInt = 0
@@ -10,7 +12,7 @@ final class LentObjects<Object: AnyObject & Sendable>: Sendable {
 
     private let state = MutexGuarded(State())
 
-    /// Retains an object until ``reclaim(_:)``, and returns its pointer.
+    /// Retains an object until ``reclaim(_:)``, and returns the pointer that refers to the object.
     func lend(_ object: Object) -> UnsafeMutableRawPointer {
         state.withLock { state in
             while true {
@@ -24,13 +26,13 @@ final class LentObjects<Object: AnyObject & Sendable>: Sendable {
         }
     }
 
-    /// Releases the object of a pointer; does nothing after the first time.
+    /// Releases the object that a pointer refers to. Does nothing if the object was already released.
     func reclaim(_ pointer: UnsafeMutableRawPointer) {
-        // Released outside the lock: the object's end may run other code.
+        // Released outside the lock, because the object's deinit may run other code.
         _ = state.withLock { $0.objects.removeValue(forKey: UInt(bitPattern: pointer)) }
     }
 
-    /// The object of a pointer; nil if the object was taken back or never lent.
+    /// The object that a pointer refers to; nil if the object was released or never lent.
     subscript(_ pointer: UnsafeMutableRawPointer?) -> Object? {
         state.withLock { $0.objects[UInt(bitPattern: pointer)] }
     }

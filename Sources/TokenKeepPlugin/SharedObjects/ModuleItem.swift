@@ -2,7 +2,7 @@ import Glibc
 import TokenKeepCore
 internal import TokenKeepHeaders
 
-/// An array of C strings that ends with NULL.
+/// Passes strings as an array of C strings that ends with NULL.
 enum CStringArray {
     static func lend<Result>(
         _ strings: [String], _ body: (UnsafeBufferPointer<UnsafePointer<CChar>?>) -> Result
@@ -14,7 +14,7 @@ enum CStringArray {
 }
 
 extension ItemName {
-    /// Passes the three parts as C strings.
+    /// Calls `body` with the name's three parts as C strings.
     func withCStrings<Result>(
         _ body: (UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafePointer<CChar>) -> Result
     ) -> Result {
@@ -25,7 +25,7 @@ extension ItemName {
 }
 
 extension TokenItem {
-    /// Passes the item in the form for a module's functions.
+    /// Calls `body` with the item as the structure that a module's functions expect.
     func withModuleItem(
         _ body: (UnsafePointer<tokenkeep_module_item>) -> tokenkeep_status
     ) -> tokenkeep_status {

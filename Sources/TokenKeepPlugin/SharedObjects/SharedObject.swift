@@ -2,18 +2,19 @@ import Glibc
 import TokenKeepCore
 internal import TokenKeepHeaders
 
-/// A loaded and initialised shared object. Loaded once per process, and never unloaded.
+/// A loaded and initialised shared object. Each file is loaded once per process, and never unloaded.
 final class SharedObject: @unchecked Sendable {
-    /// The module's table. Functions that the module or this host does not know are nil.
+    /// The module's table of functions. Functions that the module or this host does not know are nil.
     let table: tokenkeep_module
 
-    /// Identifies a file as long as it is open.
+    /// Identifies a file while the file is open.
     private struct Identity: Hashable {
         let device: UInt
         let inode: UInt
     }
 
-    /// The state of loading one file. Loading takes as long as the module's own code.
+    /// The result of loading one file; nil before. While the file is loaded, `state` is locked, as long as the module's
+    /// code runs.
     private final class Entry: Sendable {
         let state = MutexGuarded<Swift.Result<SharedObject, TokenKeepError>?>(nil)
     }
@@ -24,9 +25,9 @@ final class SharedObject: @unchecked Sendable {
 
     private init(_ table: tokenkeep_module) { self.table = table }
 
-    /// Loads the shared object of a file.
+    /// Loads the shared object in a file.
     ///
-    /// - Throws: ``Status/unavailable``, with the reason in one line.
+    /// - Throws: ``Status/unavailable``, with the reason as one line.
     static func load(_ file: ModuleFile) throws(TokenKeepError) -> SharedObject {
         let descriptor = try file.open()
         var status = stat()
@@ -45,8 +46,8 @@ final class SharedObject: @unchecked Sendable {
                 close(descriptor)
                 return try state.get()
             }
-            // From here on the descriptor stays open if anything was loaded. glibc identifies a loaded object by its
-            // name, which contains the descriptor's number.
+            // From here on, the descriptor stays open if anything was loaded: glibc identifies a loaded object by its
+            // name, and the name contains the descriptor's number.
             let descriptor = try named(descriptor, file)
             let handle: UnsafeMutableRawPointer
             do throws(TokenKeepError) {
@@ -67,9 +68,10 @@ final class SharedObject: @unchecked Sendable {
         }
     }
 
-    /// A descriptor for the file with a number that was never loaded before.
+    /// Returns a descriptor of the file whose number was not used for loading before.
     ///
-    /// A host may have closed all descriptors, including the module's, so that the system reuses their numbers.
+    /// A host may have closed all descriptors, including those of loaded modules, so that the system assigns their
+    /// numbers again.
     private static func named(_ descriptor: Int32, _ file: ModuleFile) throws(TokenKeepError) -> Int32 {
         try names.withLock { names throws(TokenKeepError) in
             var number = descriptor
@@ -84,8 +86,8 @@ final class SharedObject: @unchecked Sendable {
         }
     }
 
-    /// The name that leads the loader to the checked file: the descriptor's or, without `/proc`, a path on which no
-    /// other user can replace the file.
+    /// The name by which the loader opens the checked file: its descriptor in `/proc`; without `/proc`, a path at which
+    /// no other user can replace the file.
     private static func loadableName(_ descriptor: Int32, _ file: ModuleFile) throws(TokenKeepError) -> String {
         let name = "/proc/self/fd/\(descriptor)"
         if access(name, F_OK) == 0 { return name }

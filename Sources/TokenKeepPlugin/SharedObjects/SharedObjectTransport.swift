@@ -1,7 +1,7 @@
 import TokenKeepCore
 internal import TokenKeepHeaders
 
-/// The transport of a shared object: one handle.
+/// The transport to a shared object, with one open handle.
 final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
     private let object: SharedObject
     private let teller: UnsafeMutableRawPointer
@@ -22,7 +22,7 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
             _ = try call.items(
                 after: SharedObjectTransport.status(status, opening: true), expecting: .handle)
         } catch {
-            // Without OK there is no handle to close.
+            // If the module did not return OK, there is no handle to close.
             if status == TOKENKEEP_OK { close() } else { HostTable.tellers.reclaim(teller) }
             throw error
         }
@@ -84,7 +84,7 @@ final class SharedObjectTransport: PluginTransport, @unchecked Sendable {
         HostTable.tellers.reclaim(teller)
     }
 
-    /// Calls a function of the table.
+    /// Calls a function of the module's table, and returns the items of the answer.
     ///
     /// - Throws: ``Status/unsupported`` if the module lacks the function.
     private func ask<Function>(
