@@ -41,7 +41,7 @@ package struct ConfigurationFile {
     ///   parent directory, because they could replace the file.
     package init?(named name: String, in directory: String) throws(TokenKeepError) {
         var status = stat()
-        // A missing directory needs no check: the attempt to open `NAME.conf` below fails by itself.
+        // A missing directory needs no check, because the open of `NAME.conf` below fails without it.
         if tokenkeep_fstatat(AT_FDCWD, directory, &status, 0) == 0, status.st_mode & S_IFMT == S_IFDIR {
             try TrustedPath.check(directory)
         }

@@ -2,7 +2,7 @@
 public struct Prompt: Sendable {
     /// The secret that the user is asked for. The raw values are those of the C API.
     public enum Kind: UInt32, Sendable {
-        /// The vault's present password.
+        /// The vault's current password.
         case password = 1
         /// A new password for the vault.
         case newPassword = 2

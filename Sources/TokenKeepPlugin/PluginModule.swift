@@ -24,7 +24,7 @@ package final class PluginModule: BasicModule {
         package var mayBeMissing = false
         /// Whether the module is deferrable: changes that the module missed become pending.
         package var supportsPendingWrites = true
-        /// The time without calls after which a resident program is asked to end, in milliseconds.
+        /// The time without calls after which a program that keeps running must end, in milliseconds.
         package var idleMilliseconds: UInt32 = 5000
         /// Whether errors quote the module's messages.
         ///

@@ -386,7 +386,7 @@ public final class SecretServiceModule: BasicModule {
 }
 
 extension TokenKeepError {
-    /// A copy that says whether a change was sent to the service.
+    /// A copy whose `changedNothing` says whether no change was sent to the service.
     fileprivate func noting(_ mark: WriteMark) -> TokenKeepError {
         var copy = self
         copy.changedNothing = !mark.hasWritten

@@ -1,4 +1,4 @@
-/// Requirements and permissions of an item, besides its level. The raw values are those of the C API.
+/// Requirements and permissions of an item, in addition to its level. The raw values are those of the C API.
 public struct ItemFlags: OptionSet, Sendable, Hashable {
     /// The bits of the flags, as in the C API.
     public let rawValue: UInt32

@@ -10,7 +10,7 @@ package struct LookupFields: Sendable, Equatable {
     package static let attributeValue = 16_384
     /// The maximum length of all names and values of one item together, in bytes.
     ///
-    /// Less than the size of a record's metadata, because the item's other metadata need room too.
+    /// Smaller than the maximum size of a record's metadata, because other metadata of the item need space, too.
     package static let attributesLength = 49_152
     /// The maximum length of a content type, in bytes.
     package static let contentTypeLength = 255

@@ -114,7 +114,7 @@ public struct Protection: Sendable {
 }
 
 extension Protection {
-    /// No protection against any threat. `reason` says why, in a sentence for the user.
+    /// Makes a value without protection against any threat. `reason` is a sentence for the user.
     public init(none reason: String) { self.init { _ in Axis(.none, reason) } }
 
     /// Whether an item's level or flags require protection that some modules do not give.

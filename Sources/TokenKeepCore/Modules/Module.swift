@@ -47,7 +47,7 @@ public protocol Module: Sendable {
     /// Loads the item with its secret.
     ///
     /// - Throws: ``Status/notFound`` if the module does not have the item. ``Status/locked``, ``Status/unavailable``,
-    ///   ``Status/timedOut``, ``Status/corrupt`` or ``Status/io`` if the module cannot tell whether it has the item.
+    ///   ``Status/timedOut``, ``Status/corrupt`` or ``Status/io`` if the module does not know whether it has the item.
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem
 
     /// Saves an item and returns its version. The saved item is durable, unless the module keeps items in memory.

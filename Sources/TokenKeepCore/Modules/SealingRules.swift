@@ -1,4 +1,4 @@
-// The rules for every module in which the vault seals (encrypts) items: plugins and the Secret Service.
+// The rules that decide which items the vault seals (encrypts) for plugins and for the Secret Service.
 
 extension SecretSealer {
     /// Whether the vault seals an item that a module is about to save.

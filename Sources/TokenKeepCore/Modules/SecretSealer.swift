@@ -23,17 +23,17 @@ public protocol SecretSealer: Sendable {
     /// Whether a module may hold an item that is sealed under the vault's keys. True if the vault cannot be read.
     var mayHaveSealed: Bool { get }
 
-    /// Whether the vault's record of this item names a sealed copy in a module.
+    /// Whether the vault's record of this item lists a sealed copy in any module.
     func hasSealedCopy(of name: ItemName) -> Bool
 
-    /// Whether the vault's record of this item names a sealed copy in this module on this machine.
+    /// Whether the vault's record of this item lists a sealed copy in this module on this machine.
     ///
     /// If true, an unsealed item of the same name in the module is not the item that TokenKeep saved.
     ///
     /// - Throws: the error of reading the record.
     func isHeldSealed(_ name: ItemName, by module: String) throws(TokenKeepError) -> Bool
 
-    /// The protection that a sealed item of this level has at the moment.
+    /// The protection that a sealed item of this level currently has.
     ///
     /// - Throws: the error that makes the vault unreadable.
     func protection(of level: AccessLevel, _ flags: ItemFlags) throws(TokenKeepError) -> Protection

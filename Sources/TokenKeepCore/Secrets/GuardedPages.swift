@@ -1,6 +1,6 @@
 import Glibc
 
-/// Zeroed memory pages between two guard pages, left out of core dumps.
+/// Zeroed memory pages between two guard pages, excluded from core dumps.
 ///
 /// An access to a guard page ends the process with a signal.
 struct GuardedPages {

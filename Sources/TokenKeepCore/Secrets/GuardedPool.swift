@@ -49,7 +49,7 @@ package final class GuardedPool: Sendable {
         guard count >= 0, count <= Int.max / 4 else { throw SecretBytes.exhausted(count) }
         let (region, cell) = try takeCell(for: count)
         guard let start = cell.baseAddress else { throw SecretBytes.exhausted(count) }
-        // A secret at the end of its cell: a write past the end of a large secret soon meets the guard page.
+        // Put the secret at the end of its cell, so that a write past a large secret soon meets the guard page.
         let offset = (cell.count - CellCanary.count - count) & ~(CellCanary.count - 1)
         let allocated = GuardedCell(address: start + offset, count: count, region: region)
         GuardedPool.canary.write(around: allocated)

@@ -2,9 +2,9 @@ import CSodium
 
 /// A secret in guarded memory, which is wiped when the last reference is released.
 ///
-/// The memory is left out of core dumps, and locked if the kernel allows it. A secret never changes, so any thread may
-/// read it. The description of a secret is always `<redacted>`. The time of a comparison depends only on the lengths.
-/// Copies that a program makes, for example a String, are not wiped.
+/// The memory is excluded from core dumps, and locked if the kernel allows it. A secret never changes, so any thread
+/// may read it. The description of a secret is always `<redacted>`. The time of a comparison depends only on the
+/// lengths. Copies that a program makes, for example a String, are not wiped.
 public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {

@@ -37,7 +37,7 @@ package struct ChangeLog {
 
     /// Appends an entry to the log of changes. Does not notify watchers.
     ///
-    /// - Returns: the open log that contains the entry.
+    /// - Returns: the open log that now contains the entry.
     @discardableResult
     package func append(_ event: ChangeEvent) throws(TokenKeepError) -> OwnedDescriptor {
         let mark = UInt64.random(in: 1 ... .max)
@@ -61,7 +61,7 @@ package struct ChangeLog {
         do throws(Errno) {
             try entry.lent { bytes throws(Errno) in try SystemCall.write(bytes, to: log) }
         } catch {
-            // The disk is full: empty the log and reuse its space, because an item must still be removable.
+            // If the disk is full, empty the log and reuse its space, because an item must still be removable.
             try SystemCall.empty(log)
             try entry.lent { bytes throws(Errno) in try SystemCall.write(bytes, to: log) }
         }

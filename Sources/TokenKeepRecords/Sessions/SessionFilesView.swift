@@ -111,7 +111,7 @@ package struct SessionFilesView {
 
     /// Makes the next update read every file, because the caller could not use the last changes.
     package mutating func forget() {
-        // No file has the inode number 0.
+        // No file has the inode number 0, so the next update reads every file.
         notes = notes.mapValues { Entry(inode: 0, look: $0.look) }
         actives = actives.mapValues { Entry(inode: 0, look: $0.look) }
         (places, locked, listAgainAt) = ([:], [], nil)
@@ -123,7 +123,7 @@ package struct SessionFilesView {
         }
         let before = folder
         folder = opened.flatMap { try? SystemCall.status(of: $0) }?.identity
-        // Read the change marks before the files: the next update then finds a change made in between.
+        // Read the change marks before the files, so that the next update finds a change made in between.
         let (isSame, changed) = vault.map { marks.update($0) } ?? (false, [])
         if !isSame || folder?.inode != before?.inode || folder?.device != before?.device { forget() }
         var changes = Changes()

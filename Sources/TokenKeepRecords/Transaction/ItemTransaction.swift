@@ -57,7 +57,7 @@ package struct ItemTransaction: ~Copyable {
     }
 
     deinit {
-        // Ignore a failure: without this entry, readers of the log only read the record more often.
+        // Ignore a failure, because without this entry readers of the log only read the record more often.
         _ = try? log.append(.ended(fileName))
         lock.release()
     }

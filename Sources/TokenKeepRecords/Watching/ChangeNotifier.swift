@@ -20,7 +20,7 @@ final class ChangeNotifier: Sendable {
 
         /// Adds a change to the undelivered changes, and makes the watch's descriptor readable.
         ///
-        /// - Parameter isLogged: whether the vault's log names the changed records.
+        /// - Parameter isLogged: whether the vault's log contains the changed records.
         mutating func note(lost: Bool = false, isSignal: Bool = true, isLogged: Bool = false) {
             notice.hasChanged = true
             if !isLogged { notice.records = nil }

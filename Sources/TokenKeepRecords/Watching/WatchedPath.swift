@@ -94,7 +94,7 @@ struct WatchedPath {
 
     /// Reduces the watch of a directory to the events that some path needs.
     private func narrow(_ passed: Extension, for paths: [WatchedPath]) {
-        // Skip a directory that is no longer watched: the call below would watch it again.
+        // Skip a directory that is no longer watched, because the call below would watch it again.
         guard paths.contains(where: { $0.watches.contains(passed.watch) }) else { return }
         let found = tokenkeep_notifier_add(
             notifier, passed.path, WatchedPath.events(of: passed.watch, paths) | TOKENKEEP_WATCH_EXACT)

@@ -12,7 +12,7 @@ final class Variant: @unchecked Sendable {
     }
 
     private init(new pointer: OpaquePointer?) {
-        // GLib's constructors never return NULL: if memory is exhausted, they end the process.
+        // GLib's constructors never return NULL, because they end the process if memory is exhausted.
         self.pointer = glib.pointee.g_variant_take_ref(pointer).unsafelyUnwrapped
     }
 

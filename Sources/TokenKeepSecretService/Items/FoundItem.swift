@@ -62,7 +62,7 @@ extension SecretServiceModule {
 
     /// Reads the secret of an item.
     ///
-    /// - Throws: ``Status/locked`` if the item is locked, ``Status/notFound`` if the item is gone,
+    /// - Throws: ``Status/locked`` if the item is locked; ``Status/notFound`` if the item no longer exists;
     ///   ``Status/unsupported`` if the vault sealed the item.
     public func secret(of item: FoundItem, until deadline: Deadline) throws(TokenKeepError) -> SecretBytes {
         try withServiceCall(CallContext(deadline: deadline, promptsAllowed: false)) { call throws(TokenKeepError) in

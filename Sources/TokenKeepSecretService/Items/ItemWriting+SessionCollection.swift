@@ -19,7 +19,7 @@ extension ItemWriting {
         return isThere
     }
 
-    /// Divides findings: those outside the session collection, and TokenKeep's items in that collection.
+    /// Separates the items outside the session collection from TokenKeep's items in that collection.
     func lasting(_ findings: Findings) throws(TokenKeepError) -> (findings: Findings, fleeting: [StoredItem]) {
         var (lasting, fleeting) = (findings, [StoredItem]())
         lasting.ours = []

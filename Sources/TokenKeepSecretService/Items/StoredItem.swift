@@ -89,7 +89,7 @@ struct StoredItem {
             && wanted.allSatisfy { name, value in attributes[name]?.utf8.elementsEqual(value.utf8) ?? false }
     }
 
-    /// Whether the item is an entry of KeePassXC, which never removes attributes and asks before it deletes an entry.
+    /// Whether the item is in KeePassXC, which never removes attributes, and prompts before it deletes an item.
     var isKeePassXCs: Bool { attributes["Uuid"] != nil && attributes["Path"] != nil }
 
     /// The item's attributes after a save; nil if the save must make a new item instead.

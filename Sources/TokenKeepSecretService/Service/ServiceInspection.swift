@@ -4,7 +4,7 @@ package import TokenKeepCore
 ///
 /// An inspection starts no service, unlocks nothing, and reads no item.
 package struct ServiceInspection: Sendable {
-    /// The state of the default collection (keyring), which gets new items.
+    /// The state of the default collection (keyring), in which the service makes new items.
     package enum DefaultCollection: Sendable {
         case missing, locked, open
         /// The service did not say which.
