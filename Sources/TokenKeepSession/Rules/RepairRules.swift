@@ -135,7 +135,7 @@ enum RepairRules {
     static func ended(_ record: EndedRecord, _ note: SessionNote, isLater: Bool) -> Ending? {
         guard let ended = note.endedEpoch else { return nil }
         guard case .record(let epoch) = record else {
-            // A secret that is no session, and that stands where no session was, is another program's.
+            // If the ended session had no epoch, another program wrote the secret, so it is not cleared.
             return Ending(clears: !ended.isEmpty && !isLater, queues: !note.endsLocally)
         }
         if let epoch, epoch == note.nextEpoch { return nil }
