@@ -32,8 +32,8 @@ public struct SessionOptions: Sendable {
     /// Called with true before a refresh is sent, and with false after its answer is saved. Meanwhile a program should
     /// hold back signals that would end it, because the answer would be lost.
     public var whileSending: (@Sendable (Bool) -> Void)?
-    /// Called at most once a renewal, after one second of waiting for the process that renews the token, with its
-    /// process id (nil if unknown).
+    /// Called after one second of waiting for the process that renews the token, with that process's id (nil if
+    /// unknown).
     public var whileWaiting: (@Sendable (UInt32?) -> Void)?
     /// The time limit of an answer to a request, in milliseconds; replaced in tests.
     package var answerLimit: UInt32 = 30_000

@@ -32,7 +32,7 @@ public struct SessionInfo: Sendable, Equatable {
     public let state: SessionState
     /// The reason why the session ended.
     public let reason: SessionReason
-    /// User or guest.
+    /// The kind of the session: user or guest.
     public let kind: SessionKind
     /// Whether the session is the active one of its service.
     public let isActive: Bool

@@ -143,7 +143,7 @@ enum Decisions {
     enum Clear: Equatable {
         /// Write the record with the pending removals. If no removal is pending, remove the record.
         case record
-        /// Clear in each module.
+        /// Clear the item in each module.
         case visit
         case fail
     }

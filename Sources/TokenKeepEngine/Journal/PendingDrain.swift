@@ -198,7 +198,7 @@ struct PendingDrain {
     /// The trace of each module call; nil except in a move. An ordinary drain traces one event for each change.
     private var moveTrace: StackTraceHandler? { move == nil ? nil : trace }
 
-    /// Saves the record's value in a module, after noting durably that it is sent.
+    /// Saves the record's value in a module, after noting that the value is sent.
     private mutating func send(
         _ ours: TokenItem, to module: any Module, _ part: inout PendingWrite, _ item: borrowing ItemTransaction
     ) throws(TokenKeepError) -> UInt64 {

@@ -315,7 +315,7 @@ struct Saving {
         }
     }
 
-    /// Removes older copies of an item from the other modules that have a `clear` line or may hold the item.
+    /// Removes older copies of an item from the other modules for which the stack has a `clear` line.
     ///
     /// - Returns: false if a copy could not be removed, so that its removal must become pending.
     private func removeCopies(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Bool {

@@ -96,7 +96,7 @@ package struct VaultLogin {
         }
     }
 
-    /// Whether every key of the vault is unlocked. If a session is open, removes the time limit of temporary keys.
+    /// Whether every key of the vault is unlocked. Gives temporary keys a new time limit, or none if a session is open.
     private func keepsOpen(_ vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> Bool {
         guard vault.keys.isWhollyOpen else { return false }
         if keys.areTemporary(vault.keys.vaultID) {

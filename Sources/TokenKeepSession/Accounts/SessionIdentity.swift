@@ -37,7 +37,7 @@ extension Sessions {
                 guard let note = try note(info) else { continue }
                 sessions.append(Identified(info: info, identity: SessionIdentity(note), signedIn: note.signedIn))
             } catch {
-                // A damaged note hides its own session, not the others.
+                // A damaged note hides only its own session, so the remaining sessions are still returned.
                 problem = problem ?? error
             }
         }

@@ -20,14 +20,14 @@ public struct TokenTarget: Sendable, Hashable {
         self.resource = resource
         self.scope = scope
         if let resource {
-            // RFC 8707 section 2: absolute, without a fragment.
+            // A resource is an absolute URI without a fragment (RFC 8707 section 2).
             guard TokenTarget.isPrintable(resource), resource.contains(":"), !resource.contains("#") else {
                 throw TokenKeepError(
                     .invalid, "the resource is no absolute URI", hint: "as in https://api.example.com")
             }
         }
         if let scope {
-            // RFC 6749 section 3.3.
+            // A scope is a list of printable words (RFC 6749 section 3.3).
             let words = scope.split(separator: " ", omittingEmptySubsequences: false)
             guard words.allSatisfy({ TokenTarget.isPrintable($0) && !$0.contains("\"") && !$0.contains("\\") }),
                 scope.utf8.count <= TokenTarget.longest

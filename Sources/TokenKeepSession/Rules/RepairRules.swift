@@ -89,7 +89,7 @@ enum RepairRules {
     /// The treatment of the stash's tokens.
     enum Stashed {
         case save
-        /// Queue the tokens for revocation: their session is over.
+        /// Queue the tokens for revocation, because their session is over.
         case queue
         /// Leave the tokens in the stash: a logout that is finishing queues them, or their sign-in is being written.
         case leave
@@ -110,7 +110,7 @@ enum RepairRules {
     enum EndedRecord: Equatable {
         /// There is no record, or the item's secret is no session.
         case none
-        /// - Parameter epoch: nil if another program wrote the record.
+        /// There is a record, with the epoch of its session; nil if another program wrote it.
         case record(epoch: String?)
     }
 

@@ -18,7 +18,7 @@ struct SessionFacts {
     var level: AccessLevel?
     /// The class key that must be open for the token to be used; nil if the token needs no key.
     var sealingKey: ResidentKey?
-    /// Whether a handle may keep the token in memory. False if each use requires the password.
+    /// Whether a handle may keep the token in memory. False, for example, if each use requires the password.
     var isKeepable = true
     /// Copies of the keys that encrypt the server's answer even if the vault is locked meanwhile; nil if there are
     /// none.
