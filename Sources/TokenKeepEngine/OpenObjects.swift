@@ -8,8 +8,8 @@ package final class OpenObjects: Sendable {
 
     private struct Entries {
         var all: [Entry] = []
-        /// The number of entries at which entries of released objects are removed. Each removal sets it to twice the number
-        /// of the remaining entries, so that the cost of the removals stays in proportion to the number of new objects.
+        /// The number of entries at which the entries of released objects are removed. Each removal sets it to twice
+        /// the number of remaining entries, so that removals cost little for each added object.
         var most = OpenObjects.fewest
     }
 

@@ -3,20 +3,22 @@ import TokenKeepKeys
 import TokenKeepRecords
 
 extension Store {
-    /// The longest time of a check, in milliseconds, after the vault was unlocked by a password of the configuration.
+    /// The time limit of a check in milliseconds, which begins after an unlock with the configuration's password.
     private static let readinessLimit: UInt32 = 2_000
 
-    /// Checks, without a prompt, whether items can be loaded now, or saved. Changes nothing.
+    /// Checks, without a prompt, whether items can be loaded, or saved, at present. Changes no item.
     ///
-    /// A program asks before it shows a sign-in whose tokens it could not keep. The answer may be outdated at once.
+    /// A program can call this before a sign-in, so that it does not request tokens that it could not save. The answer
+    /// may change at any time.
     ///
-    /// - Throws: ``Status/locked`` if a user must unlock the vault or the module first, ``Status/unavailable`` if no module
-    ///   that may hold the items can be reached, ``Status/denied`` if the vault cannot be made in its place; any other
-    ///   failure of a module.
+    /// - Throws: ``Status/locked`` if a user must unlock the vault or the module first; ``Status/unavailable`` if no
+    ///   module that may hold the items can be reached; ``Status/denied`` if the vault cannot be created in its
+    ///   directory; otherwise the failure of a module.
     public func checkReady(forSaving: Bool, until deadline: Deadline? = nil) throws(TokenKeepError) {
         let operation = forSaving ? StackLine.Operation.save : .load
         let deadline = deadline ?? self.deadline
-        // A slow machine derives a password's key for longer than a module may take to answer.
+        // On a slow machine, deriving the password's key takes longer than the limit of the check, so the unlock comes
+        // first.
         try unlocking.withGivenPassword(try begin(operation, until: deadline).withoutPrompts)
         let limit = deadline.within(milliseconds: Store.readinessLimit)
         let call = try begin(operation, until: limit).withoutPrompts
@@ -26,7 +28,8 @@ extension Store {
             do throws(TokenKeepError) {
                 if try isReady(module, forSaving: forSaving, call) { return }
             } catch {
-                // A save that a module misses is kept by the vault; a load might miss the module's items.
+                // The vault keeps a save that a module misses, so the next module is checked. A load might lack the
+                // module's items.
                 guard forSaving, Decisions.isOutage(error.status) else { throw error.inModule(module.name) }
                 missed = missed ?? error.inModule(module.name)
             }
@@ -34,7 +37,7 @@ extension Store {
         throw missed ?? TokenKeepError(.unavailable, "no module of the stack keeps items now")
     }
 
-    /// Whether a module takes or has items. False if the module does not exist on this machine.
+    /// Whether a module can answer loads, or saves. False if the module does not exist on this machine.
     private func isReady(
         _ module: any Module, forSaving: Bool, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {

@@ -2,20 +2,22 @@ public import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The outcome of an unlock, or of a change of the password.
+/// The outcome of an unlock, or of another call that opens the vault's keys.
 public struct UnlockOutcome: Sendable {
-    /// The reason why only this store has the keys; nil if every process of the user has the keys.
+    /// The reason why only this store can use the keys; nil if every process of the user can use them.
     public internal(set) var reasonForMemory: String?
-    /// The reason why items of ``AccessLevel/whenUnlocked`` stay locked, such as a locked screen; nil if they are open.
+    /// The reason why items of ``AccessLevel/whenUnlocked`` stay locked, such as a locked screen; nil if they are
+    /// unlocked.
     public internal(set) var screenKeyProblem: String?
-    /// The reason why items of levels that need the device stay locked; nil if they are open or there is no device.
+    /// The reason why items of levels that need the device stay locked; nil if they are unlocked, or if there is no
+    /// device.
     public internal(set) var deviceProblem: String?
-    /// The numbers of NV indices that the TPM of before keeps although the vault does not use them any more.
+    /// The numbers of NV indices that the previous TPM still has although the vault no longer uses them.
     package internal(set) var remainingIndices: [UInt32] = []
-    /// The failure to re-encrypt items in other modules under the present keys. The vault is unlocked all the same.
+    /// The error of re-encrypting items in other modules under the present keys; nil if there was none. The vault is
+    /// unlocked in any case.
     public internal(set) var problem: TokenKeepError?
-    /// The number of records, and of sealed items in other modules, that no key opens. No such record or item is
-    /// deleted.
+    /// The number of records, and of sealed items in other modules, that no key decrypts. They are kept.
     public internal(set) var unreadable = 0
 }
 
@@ -30,15 +32,15 @@ public enum Locking: Sendable {
 extension Store {
     /// Unlocks the vault with its password, for every process of the user.
     ///
-    /// If the kernel's keyring cannot be used, the vault is unlocked for this store alone. Items in other modules under
-    /// older keys are re-encrypted until the deadline. The key of ``AccessLevel/whenUnlocked`` is removed at the
-    /// screen's lock if an agent runs, else after 180 seconds. The keys of all other levels stay until the vault is locked or
+    /// If the kernel's keyring cannot be used, only this store is unlocked. Items in other modules under older keys are
+    /// re-encrypted until the deadline. The key of ``AccessLevel/whenUnlocked`` is removed when the screen is locked,
+    /// if an agent runs, otherwise after 180 seconds. The keys of all other levels stay until the vault is locked or
     /// the machine is switched off.
     ///
-    /// - Parameter isAcceptingOlder: whether an older header is accepted, although the machine's TPM knows a later one. The
-    ///   user has put it back.
-    /// - Throws: ``Status/denied`` for a wrong password, ``Status/unsupported`` if the vault has no password,
-    ///   ``Status/corrupt`` if the vault's header was altered without the password, or is older than the TPM's anchor.
+    /// - Parameter isAcceptingOlder: whether to accept an older header than the one that the machine's TPM knows,
+    ///   because the user has restored it.
+    /// - Throws: ``Status/denied`` if the password is wrong; ``Status/unsupported`` if the vault has no password;
+    ///   ``Status/corrupt`` if the header was altered without the password, or is older than the TPM's anchor.
     @discardableResult
     public func unlock(
         _ password: SecretBytes, until deadline: Deadline? = nil, isAcceptingOlder: Bool = false,
@@ -68,7 +70,7 @@ extension Store {
         return outcome
     }
 
-    /// Re-encrypts items that modules of the stack hold under older keys.
+    /// The re-encryption of items that other modules hold under older keys.
     var resealing: Resealing { Resealing(records: records, reconciler: reconciler) }
 
     /// Unlocks the vault only for the programs that this process starts.
@@ -85,8 +87,8 @@ extension Store {
 
     /// Locks the vault for every process of the user.
     ///
-    /// - Returns: the reason why the vault is locked only for this program, if the kernel's keyring cannot be reached;
-    ///   nil if the vault is locked for all processes.
+    /// - Returns: the reason why the vault is locked only for this program, because the kernel's keyring cannot be
+    ///   reached; nil if the vault is locked for all processes.
     /// - Throws: ``Status/unsupported`` if the vault has no password, ``Status/io`` if a key could not be removed.
     @discardableResult
     public func lock(_ locking: Locking = .all) throws(TokenKeepError) -> String? {
@@ -101,19 +103,20 @@ extension Store {
             if locking == .screen { keys.agent.lock() }
             throw error
         }
-        // Remove the keys before reading the header, so that a damaged header cannot prevent the removal.
+        // The keys are removed before the header is read, so that a damaged header cannot prevent the removal.
         let reason = try keys.removal.purge(all: locking == .all, of: vaultID)
         if locking == .all { keys.noteLock(of: vaultID) }
         guard try records.openToUnlock()?.keys.header.hasPassword == true else {
             keys.dropLockMark(of: vaultID)
             throw PasswordSlots.noPassword
         }
-        // Do this last, because the file system of another vault may hang.
+        // This is the last step, because the file system of another vault may hang.
         keys.removal.dropKeysOfLostVaults()
         return reason
     }
 
-    /// The protection that an item with this level and these flags has now, in this stack and on this machine.
+    /// Returns the protection that an item of this level and with these flags has now, in this stack and on this
+    /// machine.
     ///
     /// - Throws: ``Status/unsupported`` for a level that needs a device, if the vault is bound to none;
     ///   ``Status/policy`` for a level that needs a password, if the vault has none.
@@ -131,19 +134,19 @@ extension Store {
         return given.adding(remark: remark, for: .diskTheft)
     }
 
-    /// Copies of the keys for items of these levels, to be used even after the vault is locked (a lease).
+    /// Returns copies of the keys for items of these levels (a lease), which stay usable after the vault is locked.
     ///
     /// - Returns: nil if the vault is locked or has no password.
     package func sealingLease(of levels: Set<AccessLevel>) -> SealingLease? {
         (try? records.open())?.keys.lease(of: levels)
     }
 
-    /// Asks the user to unlock the vault or the module that answered ``Status/locked``, if prompts are allowed.
+    /// Asks the user to unlock the vault or the module that threw ``Status/locked``, if prompts are allowed.
     ///
-    /// The caller must hold no lock.
+    /// The caller must hold no lock, because other processes would wait for the user.
     ///
     /// - Returns: whether the user was asked.
-    /// - Throws: ``Status/cancelled``, ``Status/denied`` or another failure if the vault or module stays locked.
+    /// - Throws: ``Status/cancelled``, ``Status/denied`` or another failure, if the vault or the module stays locked.
     package func askToOpen(
         _ name: ItemName, after error: TokenKeepError, until deadline: Deadline
     ) throws(TokenKeepError) -> Bool {

@@ -5,8 +5,9 @@ package import TokenKeepRecords
 
 /// The items of one namespace in a stack of modules. The C API, the Swift API and the command line call this class.
 ///
-/// Every call runs on the caller's thread and returns within the store's timeout. Several threads may use a store at
-/// once. In a child made by `fork()` every call throws ``Status/forked``. Memory-only items end with the store.
+/// Every call runs on the caller's thread and returns within the store's timeout. Several threads may use one store at
+/// the same time. In a child process made by `fork()`, every call throws ``Status/forked``. Memory-only items end with
+/// the store.
 public final class Store: Sendable {
     /// The namespace of the items that the store handles.
     public let namespace: String
@@ -14,20 +15,20 @@ public final class Store: Sendable {
     let reconciler: Reconciler
     /// The vault's records (items and pending changes) and session files. Announces changes to watches.
     package let records: Records
-    /// The shared bytes by which a session notices that another process changed its tokens or its state.
+    /// The shared bytes by which a session notices that another process has changed its tokens or its state.
     package let changeMarks: ChangeMarks
-    /// The sessions that are open on the store and may call a server.
+    /// The sessions that are open on the store and can send requests to a server.
     package let openSessions = OpenObjects()
     /// The cancellation of the calls in flight.
     ///
     /// ``cancel()`` replaces this object, so that later calls are not affected.
     private let present = MutexGuarded(Cancellation())
-    /// The time limit of a call without its own deadline.
+    /// The time limit, in milliseconds, of a call without its own deadline.
     package let timeoutMilliseconds: UInt32
-    /// The time limit of work that may take long. None by default.
+    /// The time limit, in milliseconds, of work that may take long. Unlimited by default.
     private let longTimeoutMilliseconds: UInt32
     private let promptsAllowed: Bool
-    /// Unlocks the vault, if need be with a prompt.
+    /// Unlocks the vault, with a prompt if necessary.
     package let unlocking: VaultUnlocking
     private let owner = getpid()
 
@@ -64,8 +65,9 @@ public final class Store: Sendable {
 
     /// Cancels every call in flight on this store. Later calls are not affected.
     ///
-    /// A cancelled call soon throws ``Status/cancelled``, unless it had already succeeded. A cancelled save or clear
-    /// happens as a whole or not at all. If a module may already have got the change, the rules for a timeout apply.
+    /// A cancelled call soon throws ``Status/cancelled``, unless it has already succeeded. A cancelled save or clear
+    /// takes effect wholly or not at all. If a module may already have received the change, the rules for a timeout
+    /// apply.
     public func cancel() {
         guard isUsable else { return }  // after fork(), a thread of the parent may hold the lock
         let ended = present.withLock { present in
@@ -76,7 +78,7 @@ public final class Store: Sendable {
         ended.cancel()
     }
 
-    /// The cancellation of calls that begin now, which ``cancel()`` triggers.
+    /// The present cancellation: ``cancel()`` cancels it, and with it every call that was begun with it.
     public var cancellation: Cancellation { present.withLock { $0 } }
 
     /// The password and the recovery code of the vault.
@@ -85,25 +87,25 @@ public final class Store: Sendable {
     /// The device to which the vault is bound.
     package var device: VaultDevice { VaultDevice(store: self) }
 
-    /// The writes and removals that wait for a module.
+    /// The writes and removals that are pending for modules.
     public var pendingChanges: PendingChanges { PendingChanges(store: self) }
 
-    /// Moves items between modules, to an export file and from one.
+    /// Moves items between modules, and exports and imports them.
     public var transfer: ItemTransfer { ItemTransfer(store: self) }
 
-    /// The calls that never prompt.
+    /// The store's calls in variants that never prompt.
     package var withoutPrompts: StoreWithoutPrompts { StoreWithoutPrompts(store: self) }
 
     /// Copies a secret into the process's guarded memory, for a save.
     ///
-    /// Many secrets share the guard pages of the memory, which is faster than new guard pages for each secret.
+    /// Secrets share guard pages, which is faster than new guard pages for each secret.
     ///
     /// - Throws: ``Status/io`` if guarded memory is exhausted.
     public func copySecret(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> SecretBytes {
         try SecretBytes(copying: bytes)
     }
 
-    /// Saves an item, in place of an existing one. The item is durable on return, unless it is memory-only.
+    /// Saves an item, or replaces an existing one. The item is durable on return, unless it is memory-only.
     ///
     /// - Throws: ``Status/duplicate`` or ``Status/conflict`` if the request's precondition is not met;
     ///   ``Status/policy`` or ``Status/unsupported`` if the item's level cannot be met; ``Status/invalid`` if the
@@ -137,7 +139,7 @@ public final class Store: Sendable {
     /// Clears an item from every module. Clearing an item that does not exist is not an error.
     ///
     /// - Returns: whether the item existed.
-    /// - Throws: the failure of a module, ``Status/unavailable``, ``Status/locked`` or another, if the removal cannot be
+    /// - Throws: the failure of a module, such as ``Status/unavailable`` or ``Status/locked``, if the removal cannot be
     ///   noted as pending for the module.
     @discardableResult
     public func clear(
@@ -149,7 +151,7 @@ public final class Store: Sendable {
 
     /// Clears an item if its version is still `version`.
     ///
-    /// - Throws: ``Status/conflict`` if the item changed or is gone, ``Status/invalid`` for version 0.
+    /// - Throws: ``Status/conflict`` if the item was changed or does not exist; ``Status/invalid`` for version 0.
     public func clear(
         service: String, account: String, ifVersion version: UInt64, until deadline: Deadline? = nil
     ) throws(TokenKeepError) {
@@ -160,10 +162,10 @@ public final class Store: Sendable {
 
     /// Clears every item of a service and returns the number of cleared items.
     ///
-    /// If a deferrable module cannot list its items, the removal of the whole service becomes pending for the module.
-    /// The result does not count the module's unlisted items.
+    /// If a deferrable module cannot list its items, the removal of the whole service becomes pending for that module,
+    /// and the result does not count the module's items.
     ///
-    /// - Throws: the first failure to list or clear an item. The items after it are cleared nevertheless.
+    /// - Throws: the first failure to list or clear an item. The remaining items are cleared nevertheless.
     public func clear(service: String, until deadline: Deadline? = nil) throws(TokenKeepError) -> Int {
         let call = try begin(.clear, until: deadline)
         _ = try begin(.list, until: call.deadline)
@@ -190,7 +192,7 @@ public final class Store: Sendable {
         return cleared
     }
 
-    /// Lists the items of a service. If no module could be asked, returns an empty listing with the failure.
+    /// Lists the items of a service. If no module can be asked, returns an empty listing with the failure.
     private func listToClear(_ service: String, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
         do throws(TokenKeepError) {
             return try list(service, call)
@@ -200,9 +202,10 @@ public final class Store: Sendable {
         }
     }
 
-    /// Lists the items of a service, or of all services for nil, without their secrets.
+    /// Lists the items of a service, without their secrets; nil lists those of all services.
     ///
-    /// - Throws: if no module answered. If only some modules failed, the worst failure is the listing's `problem`.
+    /// - Throws: the worst failure if no module answered. If some modules failed, the listing's `problem` is the worst
+    ///   failure.
     public func list(
         service: String? = nil, until deadline: Deadline? = nil
     ) throws(TokenKeepError) -> ItemListing {
@@ -225,7 +228,7 @@ public final class Store: Sendable {
 
     /// Reports the state of the store and its modules.
     ///
-    /// - Throws: ``Status/forked``, ``Status/cancelled``. The report has the failures of modules.
+    /// - Throws: ``Status/forked`` or ``Status/cancelled``. Failures of modules are in the report.
     public func status() throws(TokenKeepError) -> StoreStatus {
         let call = try begin(.any)
         let modules = dispatcher.operations.places.modules
@@ -260,18 +263,18 @@ public final class Store: Sendable {
         try ItemName(namespace: namespace, service: service, account: account)
     }
 
-    /// The deadline of a call that begins now.
+    /// The deadline of a call that would begin now.
     ///
-    /// A caller that waits before its call can pass this deadline as `until`, so that its waiting counts.
+    /// A caller that waits before its call can pass this deadline as `until`, so that the wait counts, too.
     public var deadline: Deadline { Deadline(milliseconds: timeoutMilliseconds, cancellation: cancellation) }
 
-    /// The deadline of work that may take long, from now on: a change of keys, an import or an export.
+    /// The deadline of work that may take long and begins now: a change of keys, an import or an export.
     package var longDeadline: Deadline { Deadline(milliseconds: longTimeoutMilliseconds, cancellation: cancellation) }
 
-    /// Whether this process opened the store. The result is false in a child made by `fork()`.
+    /// Whether this process opened the store. False in a child process made by `fork()`.
     public var isUsable: Bool { getpid() == owner }
 
-    /// Checks that a call may begin, and makes the call's context.
+    /// Checks that a call may begin, and creates the call's context.
     ///
     /// - Throws: ``Status/unsupported`` if the stack has no line for the operation, so that no module can answer;
     ///   ``Status/cancelled`` if the call was cancelled before it began.
@@ -298,7 +301,7 @@ public final class Store: Sendable {
 public struct StoreStatus: Sendable {
     /// The reports of the modules, in the order of the stack.
     public let modules: [ModuleReport]
-    /// Whether the memory of secrets is locked, so that the system never swaps it out.
+    /// Whether the memory for secrets is locked, so that the system never swaps it out.
     public let isMemoryLocked: Bool
     /// The pending writes and removals.
     public let pending: PendingReport

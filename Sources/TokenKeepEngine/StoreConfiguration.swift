@@ -18,7 +18,8 @@ public struct StoreConfiguration: Sendable {
     public var namespace: String
     /// The timeout of a call in milliseconds. 0 means 5000, or 120000 if prompts are allowed.
     public var timeoutMilliseconds: UInt32
-    /// The timeout in milliseconds of work that may take long: a change of keys, an import, an export, a drain of everything.
+    /// The timeout, in milliseconds, of work that may take long: a change of keys, an import, an export, draining all
+    /// changes.
     package var longTimeoutMilliseconds = UInt32.max
     /// Whether the store may show prompts to the user.
     public var isInteractive: Bool
@@ -26,15 +27,15 @@ public struct StoreConfiguration: Sendable {
     public var prompt: PromptHandler?
     /// Provides the vault's password without asking the user, even if the store may not show prompts.
     ///
-    /// If the provider is nil, ``prompt`` asks for the password.
+    /// If this is nil, ``prompt`` asks for the password.
     package var password: PasswordProvider?
     /// The path of the vault, for tests; nil for the user's vault.
     package var vaultPath: String?
-    /// Keeps the keys of an unlocked vault; nil to use the kernel's keyring if possible.
+    /// Stores the keys of an unlocked vault; nil to use the kernel's keyring if possible.
     package var residentKeys: ClassKeyStore?
     /// The address of a message bus to use instead of the session's bus, for tests.
     package var busAddress: String?
-    /// Functions that make replacement modules for tests, by module name. Each gets the provider of version keys.
+    /// Functions that make replacement modules for tests, by module name. Each receives the provider of version keys.
     package var standIns: [String: @Sendable (@escaping VersionKeyProvider) -> any Module] = [:]
     /// Provides the present time, which a pending change records. Replaced in tests.
     package var clock: @Sendable () -> UnixTime = { .now }
@@ -46,11 +47,11 @@ public struct StoreConfiguration: Sendable {
     package var stackDirectories = StackDirectories.standard
     /// The path of a stack file to use instead of ``stack``, with the same checks; nil to use ``stack``.
     package var stackFile: String?
-    /// Receives an event for each module's answer. If the handler is nil, `TOKENKEEP_DEBUG=1` in the environment turns
-    /// on a trace.
+    /// Receives an event for each module's answer. If this is nil, `TOKENKEEP_DEBUG=1` in the environment turns on a
+    /// trace.
     package var trace: StackTraceHandler?
 
-    /// Makes a configuration. By default: the default stack, the empty namespace, five seconds, no prompts.
+    /// Creates a configuration. By default: the default stack, the empty namespace, five seconds, no prompts.
     public init(
         stack: String? = nil, stackText: String? = nil, namespace: String = "", timeoutMilliseconds: UInt32 = 0,
         isInteractive: Bool = false
@@ -62,7 +63,7 @@ public struct StoreConfiguration: Sendable {
         self.isInteractive = isInteractive
     }
 
-    /// Reads the configured stack. Opening a store reads no other file.
+    /// Reads the configured stack, with the stacks that it includes. Opening a store reads no other file.
     package func readStack() throws(TokenKeepError) -> Stack {
         if let stackFile { return try Stack(path: stackFile, directories: stackDirectories) }
         guard let stackText else { return try Stack(name: stack ?? "default", directories: stackDirectories) }

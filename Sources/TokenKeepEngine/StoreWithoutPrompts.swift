@@ -3,7 +3,7 @@ import TokenKeepRecords
 
 /// The calls of a store that never prompt.
 ///
-/// For watches, and for callers that hold a lock: other processes would wait for the lock during a prompt.
+/// For watches, and for callers that hold a lock, because other processes would wait for the lock during a prompt.
 package struct StoreWithoutPrompts: Sendable {
     let store: Store
 
@@ -17,7 +17,8 @@ package struct StoreWithoutPrompts: Sendable {
 
     /// Saves an item like ``Store/save(_:until:)``, but never prompts.
     ///
-    /// - Parameter lease: copies of the vault's keys, to encrypt the item even after the vault was locked; or nil.
+    /// - Parameter lease: copies of the vault's keys, which encrypt the item even after the vault was locked; nil for
+    ///   none.
     @discardableResult
     package func save(
         _ request: SaveRequest, until deadline: Deadline? = nil, _ lease: SealingLease? = nil
@@ -30,31 +31,31 @@ package struct StoreWithoutPrompts: Sendable {
         _ = try store.clear(name, ifVersion: nil, store.begin(.clear, until: deadline).withoutPrompts)
     }
 
-    /// Lists items without prompts, for watches and other callers that must not prompt.
+    /// Lists items like ``Store/list(service:until:)``, but never prompts.
     package func list(service: String?, until deadline: Deadline) throws(TokenKeepError) -> ItemListing {
         let call = try store.begin(.list, until: deadline).withoutPrompts
         if let service { _ = try store.name(service, "") }
         return try store.list(service, call)
     }
 
-    /// Applies pending changes to modules, for a watch and without prompts.
+    /// Applies pending changes to modules, without prompts. For watches.
     ///
-    /// A pending change would otherwise hide a later change by another program.
+    /// Otherwise a pending change would hide a later change by another program from the watch.
     ///
-    /// - Returns: false if a module was asked to apply a change that then stays pending.
+    /// - Returns: false if a module was asked to apply a change that is still pending afterwards.
     func drain(until deadline: Deadline) throws(TokenKeepError) -> Bool {
         store.reconciler.drainQuietly(try store.begin(.list, until: deadline).withoutPrompts)
     }
 
-    /// Loads an item for a watch, without prompts and without draining pending changes.
+    /// Loads an item without prompts and without draining pending changes. For watches.
     ///
-    /// Each attempt to drain signals a change. If the module kept refusing the pending change, the watch would load the
-    /// item again and again.
+    /// Each attempt to drain announces a change. If a module kept refusing the pending change, the watch would load the
+    /// item endlessly.
     func loadUndrained(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> TokenItem {
         try store.reconciler.load(name, store.begin(.load, until: deadline).withoutPrompts, drains: false)
     }
 
-    /// Reads the details of an item for a watch.
+    /// Reads the details of an item, without its secret. For watches.
     ///
     /// If the item is locked, the details come from the vault's record.
     func details(_ name: ItemName, until deadline: Deadline) throws(TokenKeepError) -> ItemDetails {

@@ -2,7 +2,7 @@ package import TokenKeepCore
 package import TokenKeepKeys
 package import TokenKeepRecords
 
-/// The deletion of a store's vault, and the indices that deleted vaults left in the TPM.
+/// Deletes a store's vault, and the indices that deleted vaults left in the TPM.
 package struct VaultRemoval: Sendable {
     let store: Store
     private var records: Records { store.records }
@@ -17,9 +17,9 @@ package struct VaultRemoval: Sendable {
         return try VaultDeletion.hasBegun(at: try path())
     }
 
-    /// Counts the records of the vault, without changing it; nil if there is no vault.
+    /// Counts the records of the vault; nil if there is no vault.
     ///
-    /// - Throws: the reason why the vault cannot be read.
+    /// - Throws: the error of reading the vault.
     package func census() throws(TokenKeepError) -> Records.Census? {
         _ = try store.begin(.any)
         guard let vault = try records.open() else { return nil }
@@ -28,9 +28,11 @@ package struct VaultRemoval: Sendable {
 
     /// Deletes the vault. Needs no password.
     ///
-    /// - Parameter check: called under the vault's lock before anything is changed. Not called if ``hasBegun()``.
-    /// - Returns: the parts that stay.
-    /// - Throws: ``Status/notFound`` if there is no vault, ``Status/busy`` if another process uses it past the deadline.
+    /// - Parameter check: called under the vault's lock before anything is changed. Not called if ``hasBegun()`` is
+    ///   true.
+    /// - Returns: the parts of the vault that could not be deleted.
+    /// - Throws: ``Status/notFound`` if there is no vault; ``Status/busy`` if another process uses it past the
+    ///   deadline.
     package func run(check: () throws(TokenKeepError) -> Void) throws(TokenKeepError) -> VaultDeletion.Remains {
         let call = try store.begin(.any).withoutPrompts
         guard let deletion = try VaultDeletion.begin(records.opener, call, check: check) else {
@@ -40,10 +42,10 @@ package struct VaultRemoval: Sendable {
         return try deletion.finish()
     }
 
-    /// The indices that the TPM keeps for the user although no vault here uses them.
+    /// The indices that the TPM still has for the user although no vault on this machine uses them.
     package func orphans() throws(TokenKeepError) -> [Devices.UserIndex] {
         _ = try store.begin(.any)
-        // A vault that cannot be read may use every index that has its id.
+        // Throws if the vault is unreadable, because it may use every index with its id.
         let vault = try records.open()
         do throws(DeviceFault) {
             return try devices.orphanedIndices(except: vault, records.opener.residentKeys)
@@ -52,7 +54,7 @@ package struct VaultRemoval: Sendable {
         }
     }
 
-    /// Destroys indices of ``orphans()``.
+    /// Destroys indices that ``orphans()`` returned.
     package func free(_ indices: [Devices.UserIndex]) throws(TokenKeepError) {
         do throws(DeviceFault) {
             try devices.destroy(indices)

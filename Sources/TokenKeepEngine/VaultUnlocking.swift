@@ -5,12 +5,12 @@ import TokenKeepRecords
 /// Unlocks a vault with a password from the caller, from the store's configuration or from a prompt.
 package struct VaultUnlocking: Sendable {
     let records: Records
-    /// Answers the prompts of the vault.
+    /// Asks the user for the vault's password; nil if the program cannot show prompts.
     let prompt: PromptHandler?
-    /// Provides the vault's password without asking a user.
+    /// Returns the vault's password without asking the user; nil if the configuration gives no password.
     let password: PasswordProvider?
 
-    /// Opens a vault without a password, if modules may still hold items under keys of a removed password.
+    /// Opens a vault that has no password any more, if other modules may still hold items under that password's keys.
     ///
     /// - Returns: nil if the vault has a password, or if no such keys are left.
     func withoutPassword() throws(TokenKeepError) -> UnlockedVault? {
@@ -22,7 +22,7 @@ package struct VaultUnlocking: Sendable {
         return try UnlockedVault(withoutPassword: vault)
     }
 
-    /// Refuses a vault that certainly needs no password, before a user is asked for it.
+    /// Throws if the vault certainly has no password. Called before the user is asked for it.
     ///
     /// - Throws: ``Status/unsupported``.
     package func checkHasPassword() throws(TokenKeepError) {
@@ -41,14 +41,14 @@ package struct VaultUnlocking: Sendable {
         let unlocked = try passwords.unlock(with: password, vault, call, expiringAfter: limit) {
             (vault) throws(TokenKeepError) in try records.testify(vault)
         }
-        // Notify watchers: they now see items that were hidden while the vault was locked.
+        // Watchers are notified, because they can now see items that were hidden while the vault was locked.
         records.announceChange()
-        // Do this last, because the file system of another vault may hang.
+        // This is the last step, because the file system of another vault may hang.
         records.opener.residentKeys.removal.dropKeysOfLostVaults()
         return unlocked
     }
 
-    /// The number of wrong passwords after which the prompts end.
+    /// The maximum number of wrong passwords before the prompts end.
     private static let attempts: UInt32 = 3
 
     /// Runs `body`. If the vault is locked, asks for its password, unlocks it and runs `body` once more.
@@ -58,7 +58,7 @@ package struct VaultUnlocking: Sendable {
         do throws(TokenKeepError) {
             return try body(call)
         } catch {
-            // In a vault without a password, a device keeps the item locked, and no password helps.
+            // If the vault has no password, a device keeps the item locked, and asking for a password would not help.
             guard error.status == .locked, error.module == "vault",
                 (try? records.open())??.keys.header.hasPassword != false
             else { throw error }

@@ -2,13 +2,13 @@ import Glibc
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// A moment by both clocks of the machine.
+/// A moment, read from the wall clock and from the clock that counts from the machine's start.
 package struct SessionTime: Sendable, Equatable {
-    /// Seconds since 1970 by the wall clock, which may be set.
+    /// Unix time in seconds, by the wall clock, which the user can set.
     package var wall: Int64
-    /// Seconds since the machine's start, including suspension.
+    /// Seconds since the machine's start, including the time in suspension.
     package var boottime: Int64
-    /// Identifies the machine's start: 32 hexadecimal digits.
+    /// The id of the machine's start (boot id), as 32 hexadecimal digits.
     package var boot: String
 
     package init(wall: Int64, boottime: Int64, boot: String) {
@@ -17,12 +17,12 @@ package struct SessionTime: Sendable, Equatable {
         self.boot = boot
     }
 
-    /// The clocks now.
+    /// The present moment by both clocks.
     package static var now: SessionTime {
         SessionTime(wall: seconds(CLOCK_REALTIME), boottime: seconds(CLOCK_BOOTTIME), boot: start)
     }
 
-    /// The milliseconds of a second of the wall clock that have passed: 999 if the second is over, 0 if it is yet to begin.
+    /// The milliseconds passed in the wall clock's second `wall`: 999 if that second is over, 0 if it has not begun.
     package static func milliseconds(since wall: Int64) -> UInt32 {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
@@ -39,20 +39,21 @@ package struct SessionTime: Sendable, Equatable {
     }
 }
 
-/// When a token ends, by two clocks: setting the wall clock cannot make an ended token valid.
+/// The lifetime of a token, measured by two clocks, so that setting the wall clock cannot make an expired token valid.
 package struct TokenLife: Sendable, Equatable {
-    /// A wall clock that is wrong by more is ignored: 10 years.
+    /// The largest change of the wall clock that counts, in seconds: 10 years. A larger one is ignored.
     private static let plausible: UInt64 = 315_576_000
-    /// The seeds' margin: tokens are renewed this many seconds before their end.
+    /// The largest margin, in seconds: a token is renewed this long before it expires, or earlier if the caller needs
+    /// it longer.
     private static let longestMargin: Int64 = 300
 
     package let obtained: SessionTime
-    /// Seconds from ``obtained``, at most a century; nil if the server did not say.
+    /// The lifetime in seconds from ``obtained``, at most a century; nil if unknown.
     package let lifetime: Int64?
     /// The server's clock minus the wall clock, in seconds.
     package let offset: Int64
 
-    /// The longest life that is believed: a century, in seconds.
+    /// The maximum lifetime, in seconds: a century. A longer lifetime is cut to it.
     private static let longest: Int64 = 3_155_760_000
 
     package init(obtained: SessionTime, lifetime: Int64? = nil, offset: Int64 = 0) {
@@ -61,13 +62,14 @@ package struct TokenLife: Sendable, Equatable {
         self.offset = offset
     }
 
-    /// Seconds left, 0 if the token is over; nil if unknown. The earlier end of both clocks counts.
+    /// The seconds until the token expires, by the clock on which more time has passed: 0 if it has expired, nil if
+    /// unknown.
     package func left(at now: SessionTime) -> Int64? {
         guard let lifetime else { return nil }
         return max(0, lifetime - age(at: now))
     }
 
-    /// Seconds since the token was obtained. After another start of the machine only the wall clock knows.
+    /// The seconds since the token was obtained. After a restart of the machine, only the wall clock is compared.
     package func age(at now: SessionTime) -> Int64 {
         let byWall = now.wall.subtractingReportingOverflow(obtained.wall)
         let isPlausible = !byWall.overflow && byWall.partialValue.magnitude <= TokenLife.plausible
@@ -77,18 +79,19 @@ package struct TokenLife: Sendable, Equatable {
         return max(0, wall, byBoot.overflow ? 0 : byBoot.partialValue)
     }
 
-    /// The end as Unix seconds by the wall clock; nil if unknown.
+    /// The time at which the token expires, in Unix seconds by the wall clock; nil if unknown.
     package func end(at now: SessionTime) -> Int64? { left(at: now).map { now.wall + $0 } }
 
     package var margin: Int64 { lifetime.map { min(TokenLife.longestMargin, $0 / 3) } ?? 0 }
 
-    /// Whether the token lasts for `minTTL` seconds and for the margin.
+    /// Whether the token is valid for at least `minTTL` seconds and for at least ``margin``. True if its lifetime is
+    /// unknown.
     package func isGood(at now: SessionTime, minTTL: Int64) -> Bool {
         guard let left = left(at: now) else { return true }
         return left > 0 && left >= max(minTTL, margin)
     }
 
-    /// Whether the token is too young to be renewed for its age alone: a wrong lifetime must not make a loop.
+    /// Whether the token is too new to be renewed for its age. Otherwise a wrong lifetime would cause endless renewals.
     package func isYoung(at now: SessionTime) -> Bool {
         guard let lifetime else { return true }
         return age(at: now) < min(30, lifetime / 10)
@@ -96,7 +99,7 @@ package struct TokenLife: Sendable, Equatable {
 }
 
 extension TokenLife {
-    /// The life in a record, or in its token of a target.
+    /// Reads the lifetime from a session's record, or from the access token of a target in the record.
     init(_ json: JSONValue) {
         let obtained = json["obtained"]
         self.init(

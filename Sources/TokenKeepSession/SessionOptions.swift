@@ -2,45 +2,49 @@ public import TokenKeepCore
 
 /// The options of a session.
 public struct SessionOptions: Sendable {
-    /// Sends requests to the server; nil if the session is not renewed by this program.
+    /// Sends requests to the server; nil if this program does not renew the session.
     public var transport: SessionTransport?
-    /// Whether the transport calls ``SessionRequest/willSend()`` before the first byte of a request. Else the engine notes
-    /// a refresh before it calls the transport.
+    /// Whether the transport calls ``SessionRequest/willSend()`` before the first byte of a request. If false, the
+    /// engine notes a refresh before it calls the transport.
     package var transportNotesSending = false
     /// Whether ``SessionEngine/step()`` asks the server every 3 minutes whether it still accepts the token.
     public var validates = false
-    /// The name of the provider, for outputs.
+    /// The name of the provider; stored with the session and shown in outputs.
     public var provider: String?
     /// The address of the token endpoint, passed on in requests.
     public var refreshURL: String?
-    /// The client's id, a part of the body of requests.
+    /// The OAuth client id, sent in the body of requests.
     public var clientID: String?
-    /// The server's treatment of used refresh tokens; nil for the profile of the sign-in, else strict.
+    /// The server's treatment of used refresh tokens; nil for the profile of the last sign-in, which defaults to
+    /// strict.
     public var rotation: RotationProfile?
-    /// The level of the session's item; nil for the level that it has, else after first unlock.
+    /// The accessibility level of the session's item; nil for the level of the existing item, by default after first
+    /// unlock.
     public var level: AccessLevel?
-    /// The level of the refresh token, stricter than that of the session: the token is then an item of its own. The
-    /// session's level for none; nil for the level that it has.
+    /// The level of the refresh token. If it is stricter than the session's level, the refresh token is an item of its
+    /// own. If it equals the session's level, the session's record has the refresh token. nil keeps the level of the
+    /// existing token.
     public var refreshLevel: AccessLevel?
     /// The time limit of a call, in milliseconds.
     public var timeoutMilliseconds: UInt32
-    /// Gets a line for each step of a call; nil for none. No line holds a token.
+    /// Receives a line of text for each step of a call; nil for no report. No line contains a token.
     public var explain: (@Sendable (String) -> Void)?
-    /// Called with true before a refresh is sent and with false after its answer is saved. A program holds back signals
-    /// meanwhile that would end it: the answer would be lost.
+    /// Called with true before a refresh is sent, and with false after its answer is saved. Meanwhile a program should
+    /// hold back signals that would end it, because the answer would be lost.
     public var whileSending: (@Sendable (Bool) -> Void)?
-    /// Called once after a second of waiting for a process that renews the token; nil if its number is not known.
+    /// Called after one second of waiting for the process that renews the token, with that process's id (nil if
+    /// unknown).
     public var whileWaiting: (@Sendable (UInt32?) -> Void)?
-    /// The time for the answer to a request, in milliseconds; replaced in tests.
+    /// The time limit of an answer to a request, in milliseconds; replaced in tests.
     package var answerLimit: UInt32 = 30_000
-    /// Gives the time; replaced in tests.
+    /// Returns the present time; replaced in tests.
     package var clock: @Sendable () -> SessionTime = { .now }
-    /// Waits so many milliseconds between two attempts, unless the call is cancelled; replaced in tests.
+    /// Sleeps for a number of milliseconds between two attempts, or until the call is cancelled; replaced in tests.
     package var pause: @Sendable (UInt32, Deadline) -> Void = SessionOptions.sleep
 
-    /// The transport.
+    /// Returns the transport.
     ///
-    /// - Parameter missing: the message of the error if there is none.
+    /// - Parameter missing: the message of the error if there is no transport.
     /// - Throws: ``Status/unsupported``.
     func requiredTransport(
         orThrow missing: String = "nothing was given that asks the server"
@@ -51,7 +55,7 @@ public struct SessionOptions: Sendable {
         return transport
     }
 
-    /// Defaults: no transport, the rotation that the sign-in said, 35 seconds a call.
+    /// Defaults: no transport, the rotation profile of the last sign-in, 35 seconds for a call.
     public init(
         transport: SessionTransport? = nil, rotation: RotationProfile? = nil, level: AccessLevel? = nil,
         timeoutMilliseconds: UInt32 = 35_000

@@ -3,7 +3,8 @@ import TokenKeepCore
 extension SessionOptions {
     private static let slice: UInt32 = 50
 
-    /// Waits so many milliseconds, whatever signals arrive; less if the call is cancelled or its deadline passes.
+    /// Sleeps for a number of milliseconds, even if signals arrive. Returns early if the call is cancelled or its
+    /// deadline passes.
     static let sleep: @Sendable (UInt32, Deadline) -> Void = { milliseconds, deadline in
         let end = Deadline(milliseconds: milliseconds)
         while !end.hasPassed, !deadline.hasPassed {

@@ -6,23 +6,23 @@ public struct SessionToken: Sendable {
     public let value: SecretBytes
     /// The type, `Bearer`.
     public let type: String
-    /// The scope that the server granted; nil if it did not say.
+    /// The scope that the server granted; nil if the server did not state it.
     public let scope: String?
-    /// Seconds left when the token was returned; nil if unknown.
+    /// The seconds for which the token was still valid when it was returned; nil if unknown.
     public let secondsLeft: Int64?
-    /// The number of tokens that the session has had.
+    /// The number of the token within its session; each renewal increments it.
     public let generation: UInt64
-    /// Whether the token ends sooner than the caller asked for, because no better one could be had.
+    /// Whether the token expires sooner than the caller asked for, because no token with more time was available.
     public let isShort: Bool
-    /// The use of the token; nil for that of the sign-in.
+    /// The resource or scope for which the token is; nil for the access token of the sign-in.
     public let target: TokenTarget?
-    /// The provider whose token it is, as the session's sealed record names it; nil for none.
+    /// The provider that issued the token, as named in the session's sealed record; nil if the record names none.
     package let provider: String?
-    /// The seconds that the token lasts from its issue; nil if unknown.
+    /// The token's whole lifetime from its issue, in seconds; nil if unknown.
     package let lifetime: Int64?
 }
 
-/// A session without its tokens.
+/// The state of a session, without its tokens.
 public struct SessionInfo: Sendable, Equatable {
     /// The session's service.
     public let service: String
@@ -32,41 +32,42 @@ public struct SessionInfo: Sendable, Equatable {
     public let state: SessionState
     /// The reason why the session ended.
     public let reason: SessionReason
-    /// User or guest.
+    /// The kind of the session: user or guest.
     public let kind: SessionKind
     /// Whether the session is the active one of its service.
     public let isActive: Bool
-    /// Whether there is a refresh token.
+    /// Whether the session has a refresh token.
     public let canRenew: Bool
     /// The provider that the application named; nil if it named none.
     public let provider: String?
-    /// The scope that the server granted; nil if it did not say.
+    /// The scope that the server granted; nil if the server did not state it.
     public let scope: String?
     /// The level of the session's item; nil if unknown.
     public let level: AccessLevel?
-    /// The level of the refresh token's own item; nil if the token is not kept apart.
+    /// The level of the separate item that has the refresh token; nil if the record has it.
     public let refreshLevel: AccessLevel?
-    /// When the access token ends; nil if unknown.
+    /// The time at which the access token expires; nil if unknown.
     public let expiresAt: UnixTime?
-    /// When the access token is to be renewed; nil if unknown.
+    /// The time from which the access token is renewed; nil if unknown.
     public let refreshAt: UnixTime?
-    /// When the server last accepted a token of the session; nil if unknown.
+    /// The time at which the server last accepted a token of the session; nil if unknown.
     public internal(set) var validatedAt: UnixTime?
-    /// The fault of the server's last answer, or its words about the end of the session; nil if there is none.
+    /// A description of the last failed answer, or the server's message about the end of the session; nil if there is
+    /// none.
     public let problem: String?
-    /// The server is asked again after this time; nil if it can be asked now.
+    /// The time before which no process asks the server again; nil if the server can be asked now.
     public let coolDownUntil: UnixTime?
-    /// The number of tokens that the session has had.
+    /// The number of the session's present tokens; each renewal increments it.
     public let generation: UInt64
-    /// The server's treatment of used refresh tokens, as the sign-in said.
+    /// The server's treatment of used refresh tokens, as the sign-in stated it.
     public let rotation: RotationProfile
-    /// Whether the newest tokens are in the kernel's memory alone until their place opens. A restart of the machine would
-    /// lose them.
+    /// Whether the newest tokens are stored only in the kernel's memory, until the session's item can be written. A
+    /// restart of the machine would lose them.
     public let isStashed: Bool
-    /// The process that is renewing the token, or that died during the renewal; nil if there is none.
+    /// The id of the process that is renewing the token, or that died during the renewal; nil if there is none.
     public internal(set) var refreshingProcess: UInt32?
 
-    /// Whether a watch need not report a state after another: a refresh that begins is no change, nor is a validation.
+    /// Whether a watch treats two states as equal: neither a refresh that begins nor a validation is a change.
     func isSame(as other: SessionInfo?) -> Bool {
         var (one, other) = (self, other)
         one.refreshingProcess = nil

@@ -1,10 +1,11 @@
 public import TokenKeepCore
 
-/// The claims of a JSON Web Token (RFC 7519), read without checking its signature: anybody can have written them.
+/// The claims of a JSON Web Token (RFC 7519), read without checking its signature, so that anybody can have written
+/// them.
 public struct UnverifiedClaims {
     private let json: JSONValue
 
-    /// Decodes the claims of a token; nil if it is opaque or damaged.
+    /// Decodes the claims of a token; nil if the token is no JSON Web Token, or is damaged.
     public init?(unverified token: SecretBytes) {
         let parts = token.withUnsafeBytes { bytes in
             bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map {
@@ -17,24 +18,25 @@ public struct UnverifiedClaims {
         self.json = json
     }
 
-    /// A claim that is a string or a whole number; nil for any other.
+    /// The value of a claim that is a string or a whole number; nil for a claim of another type.
     public func unverified(_ name: String) -> String? { json[name]?.text ?? json[name]?.integer.map(String.init) }
 
-    /// The strings of a claim that is one string or an array of strings; none for any other.
+    /// The strings of a claim that is one string or an array of strings; empty for a claim of another type.
     package func texts(_ name: String) -> [String] { json[name].map { $0.text.map { [$0] } ?? $0.texts } ?? [] }
 
-    /// Whole seconds of a claim that is a time (NumericDate, RFC 7519 section 2), rounded down; nil for another value.
+    /// The value of a claim that is a time (NumericDate, RFC 7519 section 2), in whole seconds, rounded down; nil for
+    /// another type.
     package func seconds(_ name: String) -> Int64? {
         json[name]?.number.map { Int64(min(max($0.rounded(.down), -UnverifiedClaims.latest), UnverifiedClaims.latest)) }
     }
 
-    /// The latest time, so that sums of times do not overflow. Later times are replaced by this time.
+    /// The maximum time, in Unix seconds. Later times are cut to it, so that sums of times do not overflow.
     private static let latest = 1e15
 
     /// The claims as one line of JSON.
     public func serialized() throws(TokenKeepError) -> SecretBytes { try json.serialized() }
 
-    /// Decodes base64url (RFC 7515 section 2), or base64 as some servers write it, with padding or without.
+    /// Decodes a part of a token from base64url (RFC 7515 section 2), or from base64, with or without padding.
     private static func decode(_ token: SecretBytes, _ start: Int, _ end: Int) -> SecretBytes? {
         token.withUnsafeBytes { bytes -> SecretBytes? in
             let padding = bytes[start..<end].reversed().prefix { $0 == UInt8(ascii: "=") }.count

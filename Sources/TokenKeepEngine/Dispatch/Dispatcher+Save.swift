@@ -3,7 +3,7 @@ import TokenKeepCore
 extension Dispatcher {
     /// Saves an item in the stack's first module that accepts it, and removes older copies from later modules.
     ///
-    /// Keeps no record: ``Saving`` saves where the first module has records or pending writes.
+    /// Writes no record. If the first module has records or pending writes, ``Saving`` saves instead.
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
         let places = places(for: .save)
         let request = places.count > 1 ? try completed(request, for: places, call) : request
@@ -11,8 +11,8 @@ extension Dispatcher {
         let walk = walk(.save, request.name.description, passes: { maySave(request, past: $0, $1) }) {
             place throws(TokenKeepError) in
             var request = request
-            // Only the first module that saves the item checks the precondition. The save there changes the item's
-            // version, so the same check in a later module would fail.
+            // Only the first module that saves the item checks the precondition. That save changes the item's version,
+            // so the same check would fail in a later module.
             if !taken.isEmpty { request.precondition = .none }
             try ProtectionRequirements(dispatcher: self, sealer: call.sealer).check(request, in: place.module)
             let version = try place.module.save(request, call)
@@ -29,9 +29,9 @@ extension Dispatcher {
 
     /// Whether a failed save may try the next module of the stack.
     ///
-    /// A save with a precondition never goes on, because only one module checks the precondition. After an outage, a
-    /// save goes on if the line's action is not `bad`. An action `bad` forbids it: a load would later find the failed
-    /// module's older value.
+    /// A save with a precondition never continues, because only one module checks the precondition. After an outage, a
+    /// save continues unless the line's action is `bad`, because a load would later find the failed module's older
+    /// value.
     private func maySave(_ request: SaveRequest, past error: TokenKeepError, _ action: StackAction) -> Bool {
         guard request.precondition == .none else { return false }
         switch error.status {
@@ -42,7 +42,7 @@ extension Dispatcher {
 
     /// Loads the existing item, completes the save request with the item's level, and checks the precondition.
     ///
-    /// - Throws: the failure of a module that a load asks before the item's, if the save has a precondition.
+    /// - Throws: the failure of a module that a load asks before the one with the item, if the save has a precondition.
     func completed(
         _ request: SaveRequest, for places: [Place], _ call: CallContext
     ) throws(TokenKeepError) -> SaveRequest {
@@ -53,7 +53,8 @@ extension Dispatcher {
                 do throws(TokenKeepError) {
                     request.inherited = try place.module.load(request.name, call).details
                 } catch {
-                    // A save without a level keeps the item's level. A locked item's level is unknown: the save fails.
+                    // A save without a level keeps the item's level, but a locked item's level is unknown, so the save
+                    // fails.
                     guard error.status != .locked else { throw error }
                 }
             }
@@ -63,7 +64,7 @@ extension Dispatcher {
         try request.check(present: found.details)
         guard let details = found.details, let first = places.first?.module.name else { return request }
         request.inherited = details
-        // The save in the first module compares once more, as far as a load asked that module.
+        // If a load has asked the first module, the save there checks the condition once more.
         if details.module != first { request.precondition = found.absent.contains(first) ? .absent : .none }
         return request
     }
@@ -72,7 +73,7 @@ extension Dispatcher {
         of name: ItemName, below place: Place, except taken: Set<String>, _ call: CallContext
     ) throws(TokenKeepError) {
         let below = operations.places.drop { $0.module.name != place.module.name }.dropFirst()
-        // If the stack has no `clear` line for a module, the module's copy stays.
+        // If the stack has no `clear` line for a module, the copy in that module is kept.
         let clearable = Set(places(for: .clear).map(\.module.name))
         var visited = taken
         for other in below where clearable.contains(other.module.name) && visited.insert(other.module.name).inserted {

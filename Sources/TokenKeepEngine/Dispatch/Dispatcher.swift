@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// Asks the modules of a stack in their order and combines their answers.
+/// Asks the modules of a stack in their order, and combines their answers.
 struct Dispatcher: Sendable {
     /// A module, with the stack's line that names the module.
     struct Place: Sendable {
@@ -8,16 +8,16 @@ struct Dispatcher: Sendable {
         let module: any Module
     }
 
-    /// The stack's lines for each operation, without the memory module of the store.
+    /// The stack's lines for each operation, without the store's memory module.
     let operations: StackOperations
     /// Holds memory-only items. A load looks here before it asks the stack's modules.
     let memory: MemoryModule
     /// Receives an event for each module's answer; nil for no trace.
     var trace: StackTraceHandler?
 
-    /// Loads the item from the first module that has it. If no module has the item, throws the worst failure.
+    /// Loads the item from the first module that has it. If no module has it, throws the worst failure.
     ///
-    /// - Parameter emptied: modules that are not asked, because the removal of all items of the service is
+    /// - Parameter emptied: the names of modules to treat as empty, because the removal of the item's service is
     ///   pending for them.
     func load(
         _ name: ItemName, _ call: CallContext, emptied: Set<String> = []
@@ -41,8 +41,8 @@ struct Dispatcher: Sendable {
     ///
     /// - Parameters:
     ///   - version: the version that the item must have; nil clears any version.
-    ///   - passesOutages: whether the lines' actions decide about an outage of a deferrable module. If `passesOutages`
-    ///     is false, the clear throws the outage's error.
+    ///   - passesOutages: whether the lines' actions apply to an outage of a deferrable module. If false, the clear
+    ///     throws the outage's error.
     func clear(
         _ name: ItemName, ifVersion version: UInt64?, passesOutages: Bool = true, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
@@ -59,9 +59,9 @@ struct Dispatcher: Sendable {
         var outage: TokenKeepError?
         let walk = walk(.clear, name.description) { place throws(TokenKeepError) in
             do throws(TokenKeepError) {
-                // The module that a load would use compares the version once more, in the same step as the removal.
+                // The module whose item a load would return compares the version again, in one step with the removal.
                 let version = place.module.name == holder ? version : nil
-                // Once a module has lost the item, the other modules must lose it too: ignore a cancellation.
+                // Once one module has lost the item, the others must lose it, too, so a cancellation is ignored.
                 let call = wasThere ? call.withoutCancellation : call
                 wasThere = try place.module.clear(name, ifVersion: version, call) || wasThere
                 return Answered(value: ())
@@ -73,15 +73,15 @@ struct Dispatcher: Sendable {
         }
         if let failure = walk.failure { throw failure }
         if !passesOutages, let outage { throw outage }
-        // If the stack's only module failed before it checked the version, the clear must fail too.
+        // If the stack's only module failed before it checked the version, the clear must fail, too.
         if version != nil, places.count == 1, let ignored { throw ignored }
         if places.isEmpty { throw Dispatcher.noModule("clears") }
         return wasThere
     }
 
-    /// Joins the lists of the modules. An item in several lists is returned once, from the earliest module.
+    /// Combines the listings of the modules. An item in several listings is returned once, from the earliest module.
     ///
-    /// - Parameter isRemoved: whether a listed item is left out because its removal is pending.
+    /// - Parameter isRemoved: whether to leave out a listed item, because its removal is pending.
     func list(
         namespace: String, service: String?, _ call: CallContext,
         except isRemoved: (ItemDetails) -> Bool = { _ in false }
@@ -127,14 +127,14 @@ struct Dispatcher: Sendable {
         }
     }
 
-    /// The error of an operation that no line of the stack allows, so that no module can be asked.
+    /// The error for an operation for which the stack has no line, so that no module can be asked.
     static func noModule(_ does: String) -> TokenKeepError {
         TokenKeepError(.unsupported, "no module of the stack \(does) items")
     }
 }
 
 extension Module {
-    /// Loads the item; nil if the module has none.
+    /// Loads the item; nil if the module does not have it.
     func loadIfThere(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
         try Dispatcher.unlessNotFound { () throws(TokenKeepError) in try load(name, call) }
     }

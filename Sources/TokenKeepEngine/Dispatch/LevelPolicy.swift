@@ -4,7 +4,7 @@ import TokenKeepRecords
 
 /// Checks whether the vault supports a level, before any module is asked.
 enum LevelPolicy {
-    /// Throws if the vault cannot keep items of a level. Reads the vault only for levels that need a device.
+    /// Throws if the vault cannot store items of a level. Reads the vault only for levels that need a device.
     ///
     /// - Throws: ``Status/unsupported`` for a level that needs a device, if the vault is bound to none;
     ///   ``Status/policy`` for a level that needs a password, if the vault has none.

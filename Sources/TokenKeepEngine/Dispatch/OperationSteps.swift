@@ -15,7 +15,7 @@ struct OperationSteps: Sendable {
 
     /// A stack or substack, as a range of steps.
     struct Scope: Sendable {
-        /// For each entry of the stack, the index of its first step. The last element is the index after all steps.
+        /// The index of the first step of each entry, followed by the index after the last step.
         var starts: [Int] = []
         var end: Int { starts.last ?? 0 }
         var first: Int { starts.first ?? 0 }
@@ -33,7 +33,7 @@ struct OperationSteps: Sendable {
     /// The lines and modules that an operation may ask, in the order of the stack.
     var places: [Dispatcher.Place] { steps.compactMap(\.place) }
 
-    /// - Parameter place: finds the module of a line. If the result is nil, the line is skipped.
+    /// - Parameter place: returns the module of a line; nil to skip the line.
     /// - Throws: ``Status/invalid`` if a jump leads out of its stack.
     init(
         _ entries: [Stack.Entry], for operation: StackLine.Operation, place: (StackLine) -> Dispatcher.Place?
@@ -60,7 +60,7 @@ struct OperationSteps: Sendable {
         scopes[scope].starts.append(steps.count)
     }
 
-    /// The index of the step to take after step `index`, if the module's answer led to `action`.
+    /// The index of the step to take after step `index`, whose module's answer led to `action`.
     func next(after index: Int, _ action: StackAction) -> Int {
         let step = steps[index]
         let scope = scopes[step.scope]
@@ -75,9 +75,9 @@ struct OperationSteps: Sendable {
 
     /// Checks that a save ends at the first module that saves the item.
     ///
-    /// A save in several modules is not possible, because only one module can have a pending write for the item.
+    /// An item cannot be saved in several modules, because only one of them could have a pending write for it.
     ///
-    /// - Throws: ``Status/invalid`` if the save would go on after the first module that saves.
+    /// - Throws: ``Status/invalid`` if the save would continue after the first module that saves.
     func checkEndsWhereItSaves() throws(TokenKeepError) {
         guard let first, let place = first.place else { return }
         let action = first.actions[.ok]

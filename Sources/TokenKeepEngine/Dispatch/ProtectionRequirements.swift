@@ -6,16 +6,16 @@ struct ProtectionRequirements {
     /// Encrypts (seals) items for modules that support sealing; nil if there is no vault.
     let sealer: (any SecretSealer)?
 
-    /// Whether a module meets an item's protection requirement. See ``Protection/isEnough(for:_:beside:)``.
+    /// Whether a module meets an item's protection requirement (see ``Protection/isEnough(for:_:beside:)``).
     func areMet(by module: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Bool {
         guard !module.holdsRecords, Protection.isAsked(by: level, flags) else { return true }
-        // The device's key protects the item in any module, but only if the item is sealed.
+        // The device's key protects an item in any module, but only if the item is sealed.
         guard !level.needsDevice || isSealed(in: module, level, flags) else { return false }
         let given = protection(by: module, level, flags)
         return given.isEnough(for: level, flags, beside: vaultPlace?.protection(of: level, flags))
     }
 
-    /// Throws if a module does not meet an item's protection requirement.
+    /// Throws if a module does not meet the protection requirement of an item to be saved.
     ///
     /// - Throws: ``Status/policy``.
     func check(_ request: SaveRequest, in module: any Module) throws(TokenKeepError) {
@@ -35,7 +35,7 @@ struct ProtectionRequirements {
     /// Whether the stack has a `save` line for the vault.
     var hasVault: Bool { vaultPlace != nil }
 
-    /// The minimum protection of an item of this level in the modules that may save it.
+    /// The weakest protection that an item of this level has in the modules that may save it.
     func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection {
         let modules = dispatcher.places(for: .save).map(\.module).filter { areMet(by: $0, level, flags) }
         let given = modules.map { protection(by: $0, level, flags) }
@@ -47,14 +47,14 @@ struct ProtectionRequirements {
 
     /// The protection that a module provides for an item.
     ///
-    /// If the module alone does not suffice and the vault has a password, the vault seals (encrypts) the item for the
-    /// module. The result is then the protection of a sealed item.
+    /// If the module's protection does not suffice and the vault has a password, the vault seals (encrypts) the item,
+    /// and the result is the protection of a sealed item.
     private func protection(by module: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Protection {
         if isSealed(in: module, level, flags), let sealed = try? sealer?.protection(of: level, flags) { return sealed }
         return module.protection(of: level, flags) ?? ProtectionRequirements.unknown(module)
     }
 
-    /// Whether the vault seals an item of this level and these flags for a module.
+    /// Whether the vault seals items of this level and with these flags for a module.
     private func isSealed(in module: any Module, _ level: AccessLevel, _ flags: ItemFlags) -> Bool {
         module.supportsSealing && Protection.isAsked(by: level, flags) && (try? sealer?.sealsItems(of: level)) == true
     }

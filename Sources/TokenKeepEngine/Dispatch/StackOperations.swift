@@ -9,9 +9,9 @@ struct StackOperations: Sendable {
     private let clear: OperationSteps
     private let list: OperationSteps
 
-    /// Makes the modules, one for each module name in the stack.
+    /// Creates the modules, one for each module name in the stack.
     ///
-    /// - Throws: an error of `make`, with the file and line; ``Status/invalid`` if a jump leads out of its stack.
+    /// - Throws: the errors of `make`, with file and line; ``Status/invalid`` if a jump leads out of its stack.
     init(
         _ entries: [Stack.Entry], make: (StackLine) throws(TokenKeepError) -> any Module
     ) throws(TokenKeepError) {
@@ -70,7 +70,7 @@ struct StackOperations: Sendable {
             .invalid, "\(line.place): expected another module's name than \(module.name), as in \(other.line.place)")
     }
 
-    /// Checks a further line of a module: it must have the arguments of the module's first line, or none.
+    /// Checks a further line of a module, which must have the arguments of the module's first line, or none.
     private static func check(_ line: StackLine, against first: StackLine) throws(TokenKeepError) {
         guard line.arguments.isEmpty || line.arguments == first.arguments else {
             throw TokenKeepError(

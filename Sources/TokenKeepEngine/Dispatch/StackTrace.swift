@@ -3,19 +3,20 @@ package import TokenKeepCore
 
 /// A trace event: one module's answer, and its effect on the operation. Contains no secret.
 package struct StackTraceEvent: Sendable, CustomStringConvertible {
-    /// The operation that the caller started, or the different operation that the module was asked to do.
+    /// The operation that the module was asked to do, which may differ from the caller's operation.
     package let operation: StackLine.Operation
-    /// The name of the item in the store's call; for a list, the service.
+    /// The item's name in the store's call; for a list, the service.
     package let subject: String
     /// The name of the module that was asked.
     package let module: String
     /// The status of the module's answer.
     package let status: Status
-    /// The action of the stack's line for this status; nil if no line of the stack led to this answer.
+    /// The action that the stack's line assigns to this status; nil if the module was asked for another reason than a
+    /// line.
     package let action: StackAction?
-    /// Whether a save ends here although the line's action says to ask the next module.
+    /// Whether a save ends here although the line's action would continue with the next module.
     package var isHeldBack = false
-    /// The name of the module that is asked next; nil if no further module is asked.
+    /// The name of the module that is asked next; nil if no other module is asked.
     package var next: String?
     /// The reason for asking the module; empty if a line of the stack is the reason.
     package var reason = ""
@@ -25,7 +26,7 @@ package struct StackTraceEvent: Sendable, CustomStringConvertible {
         "\(operation.rawValue) \(subject): \(module): \(status.name), \(action.map { "\($0): " } ?? "")\(explanation)"
     }
 
-    /// Makes an event for a module that was asked outside the order of the stack's lines.
+    /// Makes an event for a module that was asked for another reason than a stack line.
     static func aside(
         _ operation: StackLine.Operation, _ name: ItemName, _ module: any Module, _ status: Status, _ reason: String
     ) -> StackTraceEvent {
@@ -51,11 +52,11 @@ package struct StackTraceEvent: Sendable, CustomStringConvertible {
     }
 }
 
-/// Receives the events of a store's calls, on the thread of each call. Must not call the store.
+/// Receives the trace events of a store's calls, on the thread of each call. Must not call the store.
 package typealias StackTraceHandler = @Sendable (StackTraceEvent) -> Void
 
 extension Optional<StackTraceHandler> {
-    /// Asks a module outside the order of the stack's lines, and traces the answer.
+    /// Calls `body`, which asks a module for another reason than a stack line, and traces the answer.
     func asking<Answer>(
         _ module: any Module, to operation: StackLine.Operation, _ name: ItemName, because reason: String,
         _ body: () throws(TokenKeepError) -> Answer
@@ -75,8 +76,7 @@ extension Optional<StackTraceHandler> {
 enum DebugTrace {
     /// The handler that writes to standard error; nil unless `TOKENKEEP_DEBUG` is 1.
     ///
-    /// The result is nil, too, in a program with more rights than its caller, because the caller controls the
-    /// environment.
+    /// Also nil in a program with more rights than its caller, because the caller controls the environment.
     static func handler() -> StackTraceHandler? {
         guard let value = getenv("TOKENKEEP_DEBUG"), strcmp(value, "1") == 0, !Privileges.areRaised else { return nil }
         return { write("tokenkeep: \(printable($0.description))\n") }
@@ -95,7 +95,7 @@ enum DebugTrace {
         return result
     }
 
-    /// Writes a line with one system call, so that lines of several threads do not mix. Ignores failures.
+    /// Writes a line with one system call, so that lines of several threads are not mixed. Ignores failures.
     private static func write(_ line: String) {
         var line = line
         line.withUTF8 { bytes in

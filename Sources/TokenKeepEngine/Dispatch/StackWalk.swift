@@ -9,15 +9,15 @@ struct StackWalk<Answer> {
     /// All failures that can become the operation's result, in the order of the modules.
     private(set) var failures: [TokenKeepError] = []
 
-    /// The worst failure of a load of an item.
+    /// The error that a load of an item throws: the worst failure.
     ///
-    /// ``Status/notFound`` names the first module that answered; none if every module was absent or not asked.
+    /// ``Status/notFound`` names the first module that answered, or none if every module was absent or not asked.
     func failure(of name: ItemName) -> TokenKeepError {
         if let failure, failure.status != .notFound { return failure }
         return failures.first { !$0.isAbsence } ?? TokenKeepError(.notFound, "no item \(name)")
     }
 
-    /// Adds a failure that can become the operation's result. Of equally severe failures, ``failure`` is the first.
+    /// Adds a failure that can become the operation's result. ``failure`` is the first of equally severe failures.
     mutating func count(_ error: TokenKeepError) {
         failures.append(error)
         guard let failure, FailurePrecedence.rank(failure.status) <= FailurePrecedence.rank(error.status) else {
@@ -27,14 +27,15 @@ struct StackWalk<Answer> {
     }
 }
 
-/// The order of failures by severity: if several modules fail, the operation throws the worst failure.
+/// The order of failures by severity. If several modules fail, the operation throws the worst failure.
 enum FailurePrecedence {
-    /// The statuses of failures, the worst first. LOCKED and UNAVAILABLE come before NOT_FOUND, which means "no token".
+    /// The statuses of failures, the worst first. NOT_FOUND is the last, because callers take it as "there is no
+    /// token".
     private static let order: [Status] = [
         .locked, .timedOut, .unavailable, .busy, .denied, .io, .unsupported, .corrupt, .internal, .notFound,
     ]
 
-    /// The rank of a status: 0 is the worst in the list. A status outside the list is worse than any other.
+    /// The rank of a status: 0 for the worst status in the list, -1 for a status that is not listed, which is worse.
     static func rank(_ status: Status) -> Int { order.firstIndex(of: status) ?? -1 }
 }
 
@@ -46,11 +47,11 @@ struct Answered<Answer> {
 }
 
 extension Dispatcher {
-    /// Asks the modules in the order of the stack's lines. Every operation uses this loop.
+    /// Asks the modules in the order of the stack's lines. All operations use this loop.
     ///
     /// - Parameters:
     ///   - subject: the name of the item or service, for trace events.
-    ///   - passes: whether the next module may be asked after a failure whose action does not end the walk.
+    ///   - passes: returns whether the next module may be asked after a failure whose action does not end the walk.
     ///   - ask: asks one module.
     /// - Returns: the answers and failures that can become the operation's result.
     func walk<Answer>(
@@ -87,9 +88,9 @@ extension Dispatcher {
         let status: Status
         let action: StackAction
         var isHeldBack = false
-        /// Whether no further module of the whole stack is asked.
+        /// Whether no other module of the whole stack is asked.
         ///
-        /// Otherwise, an action that ends the operation inside a substack ends only the substack.
+        /// If false, an action that ends the operation inside a substack ends only the substack.
         var endsAll: Bool { isHeldBack || StackActions.endsEveryWalk(status) }
     }
 

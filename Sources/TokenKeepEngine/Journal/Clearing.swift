@@ -13,7 +13,7 @@ extension Reconciler {
         return try clearInModules(name, ifVersion: version, call)
     }
 
-    /// Clears the item from the stack's modules, whether or not memory has an item of this name.
+    /// Clears the item from the stack's modules, even if memory has an item of this name.
     func clearInModules(
         _ name: ItemName, ifVersion version: UInt64?, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
@@ -48,12 +48,12 @@ private struct Clearing {
     private var pending: PendingWrites { reconciler.pending }
     private var records: Records { reconciler.records }
 
-    /// The change that the clear makes to the record, and the outcome of the clear after that change is durable.
+    /// The change that a clear makes to the record, and the result of the clear once that change is durable.
     private struct Step {
         var change: JournalChange
         var wasThere: Bool
         var hasPending = false
-        /// The error that the clear throws after its pending removals were recorded.
+        /// The error that the clear throws once its pending removals are recorded; nil if it succeeds.
         var problem: TokenKeepError?
     }
 
@@ -78,7 +78,7 @@ private struct Clearing {
         return step.wasThere
     }
 
-    /// Drains the item's removals. If a removal stays pending and prompts are allowed, drains again with prompts.
+    /// Drains the item's removals. If one stays pending and prompts are allowed, drains again with prompts.
     private func drain(_ name: ItemName, _ call: CallContext) {
         let drained = try? reconciler.draining(name, call.withoutPrompts)
         guard drained?.left.isEmpty != true, call.promptsAllowed else { return }
@@ -86,9 +86,10 @@ private struct Clearing {
         _ = try? reconciler.drainAsking(name, call)
     }
 
-    /// Clears the item from the modules, while no vault exists.
+    /// Clears the item from the modules while no vault exists.
     ///
-    /// - Returns: whether the item was there; nil if a module missed the removal, so that a vault must record it.
+    /// - Returns: whether the item existed; nil if a module missed the removal, so that a vault must be created to
+    ///   record it.
     private func clearWithoutRecords(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Bool? {
         do throws(TokenKeepError) {
             return try dispatcher.clear(name, ifVersion: version, passesOutages: false, call)
@@ -98,7 +99,8 @@ private struct Clearing {
         }
     }
 
-    /// Clears the item from the modules that answer, after the journal failed: a sign-out removes as much as it can.
+    /// Clears the item from the modules that answer, after the journal failed, because a sign-out removes as much as it
+    /// can.
     ///
     /// - Throws: an error if the item may be left in a module or in a record.
     private func clearWithoutJournal(
@@ -118,7 +120,7 @@ private struct Clearing {
         return try action == .visit ? visit(item, call) : recording(item, state, call)
     }
 
-    /// Makes the record's change for a clear: a pending removal for every module that may hold the item.
+    /// Makes the record's change for a clear: a pending removal for each module that may hold the item.
     private func recording(
         _ item: borrowing ItemTransaction, _ state: ItemState, _ call: CallContext
     ) throws(TokenKeepError) -> Step {
@@ -129,7 +131,7 @@ private struct Clearing {
             return present
         }
         let known = record?.pendingBeforeChange(item.keys) ?? []
-        // Call `look(at:)` before `holders(after:)`, because a module that answers `look(at:)` is marked as used.
+        // `look(at:)` comes before `holders(after:)`, because a module that answers it is marked as used.
         let looks = pending.look(at: reconciler.clearable(after: known), item, call, after: present)
         let holders = reconciler.holders(after: known)
         let parts = pending.afterClear(known, of: item, holders: holders, looks: looks)
@@ -140,10 +142,10 @@ private struct Clearing {
             change: .cleared(pending: parts), wasThere: state != .removing, hasPending: true)
     }
 
-    /// Clears the item from each module by the stack's `clear` lines, if the item's record does not govern.
+    /// Clears the item from each module by the stack's `clear` lines. Called if the item's record does not govern.
     ///
-    /// If a deferrable module misses the removal, the clear goes on and the removal becomes pending. The module's
-    /// `clear` line cannot prevent the pending removal.
+    /// If a deferrable module misses the removal, the removal becomes pending and the clear continues, whatever the
+    /// module's `clear` line says.
     private func visit(_ item: borrowing ItemTransaction, _ call: CallContext) throws(TokenKeepError) -> Step {
         let name = item.name
         let record = item.entry.record
@@ -161,7 +163,8 @@ private struct Clearing {
         }
         var step = Step(change: .keep, wasThere: visit.wasThere, problem: visit.cut ?? walk.failure)
         let missed = visit.missed
-        // Sync the removal even if there is no record: an earlier clear may have been interrupted before its sync.
+        // The removal is synced even if there is no record, because an earlier clear may have been interrupted before
+        // its sync.
         if missed.isEmpty, record == nil, step.problem == nil { step.change = .remove }
         if step.problem == nil, !missed.isEmpty || record == nil {
             for module in reconciler.clearable(after: []) where !missed.contains(module.name) {
@@ -179,13 +182,13 @@ private struct Clearing {
 
 /// The progress of a clear that visits the modules.
 private struct ClearVisit {
-    /// Whether the record may get pending removals, because it has no value that would be lost.
+    /// Whether the record may get pending removals. False if it has a value, which would be lost.
     let mayRecord: Bool
     private(set) var wasThere = false
     /// The names of the modules that missed the removal.
     private(set) var missed: Set<String> = []
-    /// The caller's cancellation that stopped the clear after a module may have lost the item. The clear throws it after
-    /// the removals became pending.
+    /// The caller's cancellation, received after a module may have lost the item; nil if there is none. The clear
+    /// throws it once the removals are pending.
     private(set) var cut: TokenKeepError?
 
     mutating func clear(
@@ -195,7 +198,7 @@ private struct ClearVisit {
         guard !module.holdsRecords else { return }  // the vault's item is the record itself
         let isRecordable = module.supportsPendingWrites && mayRecord
         let hasBegun = wasThere || !missed.isEmpty
-        // A clear must not stop halfway. If this module's removal cannot become pending, ignore a cancellation.
+        // A clear must not end halfway, so a cancellation is ignored if this module's removal cannot become pending.
         let call = !isRecordable && hasBegun ? call.withoutCancellation : call
         do throws(TokenKeepError) {
             wasThere = try module.clear(name, ifVersion: version, call) || wasThere

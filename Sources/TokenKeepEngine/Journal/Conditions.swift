@@ -1,13 +1,13 @@
 import TokenKeepCore
 import TokenKeepRecords
 
-// The conditions of saves and clears (only if absent, only over a version) are compared with the item that a load
-// answers, in every state of the item.
+// A condition of a save or clear (only if absent, only over a version) is compared with the item that a load returns,
+// in every state of the item.
 
 extension Dispatcher {
-    /// The item with which the condition of a save or clear is compared, and what the modules before it answered.
+    /// The item with which a condition is compared, and the modules that do not have the item.
     struct Found {
-        /// The details of the item that a load answers; nil if no module has the item.
+        /// The details of the item that a load returns; nil if no module has the item.
         var details: ItemDetails?
         /// The item's secret; nil if it was not read.
         var secret: SecretBytes?
@@ -15,11 +15,11 @@ extension Dispatcher {
         var absent: [String] = []
     }
 
-    /// Finds the item with which the condition of a save or clear is compared: the item that a load answers.
+    /// Finds the item with which the condition of a save or clear is compared, which is the item that a load returns.
     ///
     /// - Parameter record: the item's record, if the caller has read it.
-    /// - Throws: the failure of a module that a load asks before it finds the item. The load passes over that module, but
-    ///   the module may have another item.
+    /// - Throws: the failure of a module that a load asks before it finds the item, because that module may have
+    ///   another item.
     func findForCondition(
         _ name: ItemName, _ call: CallContext, record: JournalRecord? = nil
     ) throws(TokenKeepError) -> Found {
@@ -50,20 +50,20 @@ extension Dispatcher {
         return found
     }
 
-    /// The memory-only item that a load returns before every item of the stack; nil if there is none.
+    /// The memory-only item, which a load returns before any item of the stack; nil if there is none.
     ///
-    /// A save or clear looks in memory first. Another thread may save a memory-only item while the modules answer.
+    /// Checked again at the end, because another thread may save a memory-only item while the modules answer.
     func memoryOnlyItem(_ name: ItemName) -> Found? {
         memory.item(name).map { Found(details: $0.details, secret: $0.secret) }
     }
 }
 
 extension Reconciler {
-    /// Applies an item's pending changes before a save or clear that has a precondition.
+    /// Drains an item's pending changes before a save or clear that has a condition.
     ///
-    /// Another program may have changed the module's item, so the record alone cannot decide about the precondition.
+    /// Another program may have changed the module's item, so the record alone cannot decide about the condition.
     ///
-    /// - Throws: the failure of a module that could not be asked. After an error the item is unchanged.
+    /// - Throws: the failure of a module that could not be asked; the item is then unchanged.
     func drainBeforeCondition(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         guard try records.journal.snapshot(for: name).mayHavePending else { return }
         let isPending = try governing(name, call) != nil
@@ -83,9 +83,9 @@ extension Reconciler {
                 hint: "try again when \(left.module) answers: tokenkeep status says why it does not")
     }
 
-    /// Finds the item with which the condition of a save or clear is compared: the item that a load answers.
+    /// Finds the item with which the condition of a save or clear is compared, which is the item that a load returns.
     ///
-    /// Call this after ``drainBeforeCondition(_:_:)``. If a change is pending again meanwhile, the record answers.
+    /// Call this after ``drainBeforeCondition(_:_:)``. If a change has become pending again, the record is the answer.
     ///
     /// - Throws: the failure of a module that a load asks before it finds the item.
     func present(

@@ -7,7 +7,7 @@ enum ItemState: CaseIterable {
     case none
     /// The record has a value, and no change is pending for a module of this stack on this machine.
     case home
-    /// The record has the newest value. A module of this stack must still save this value, or lose an older one.
+    /// The record has the newest value. A module of this stack must still receive this value, or lose an older one.
     case pending
     /// The item was cleared, and a module of this stack must still remove it.
     case removing
@@ -23,7 +23,7 @@ enum ItemState: CaseIterable {
 /// The decisions of the journal: one function for each event of docs/journal.md.
 ///
 /// No function here reads a file, a clock or a module. ``Reconciler``, ``Saving``, ``Clearing`` and ``PendingDrain``
-/// collect the evidence and carry the actions out.
+/// collect the facts and carry out the actions.
 enum Decisions {
     // MARK: An item is loaded
 
@@ -36,6 +36,8 @@ enum Decisions {
         case fail
     }
 
+    /// Decides how a load is answered.
+    ///
     /// - Parameter isDrainable: whether the load may drain, and a module with a pending change can be asked.
     static func loaded(_ state: ItemState, isDrainable: Bool) -> Load {
         switch state {
@@ -47,12 +49,13 @@ enum Decisions {
 
     // MARK: An item is saved
 
-    /// The first module that a `save` line names.
+    /// The kind of the first module that a `save` line names.
     enum First: CaseIterable {
         case vault
         /// A deferrable module that meets the item's protection requirement.
         case fit
-        /// A deferrable module that does not meet the item's protection requirement. The vault keeps the item instead.
+        /// A deferrable module that does not meet the item's protection requirement, so that the vault keeps the item
+        /// instead.
         case unfit
     }
 
@@ -62,32 +65,35 @@ enum Decisions {
         case send
         /// Write the record.
         case record
-        /// If the first module is locked, decide by ``missed(_:)``; if not, write the record.
+        /// Write the record, but if the first module is locked, decide by ``missed(_:)``.
         case recordUnlessLocked
         case fail
     }
 
+    /// Decides how a save begins.
+    ///
     /// - Parameter isToBeEmptied: whether the removal of all items of the service is pending for the first module.
     static func saved(_ state: ItemState, to first: First, isToBeEmptied: Bool, isConditional: Bool) -> Save {
         switch state {
         case .unreadable: isConditional ? .fail : .record
         case .home, .pending: .record
-        // The vault has no value of this item yet. A value for a locked module must not lie under the vault's keyfile.
+        // The vault has no value of this item yet, and a value for a locked module must not be readable with the
+        // keyfile alone.
         case .removing: first == .fit ? .recordUnlessLocked : .record
         case .none: first != .fit ? .record : isToBeEmptied ? .recordUnlessLocked : .send
         }
     }
 
-    /// The reason why the first module missed a save.
+    /// The facts about a save that the first module missed.
     struct Miss {
         var status: Status
-        /// Whether the module's `save` line ends the save at this status (`die`).
+        /// Whether the module's `save` line ends the save at this status (the action `die`).
         var isFinal = false
-        /// Whether the module's `save` line ignores this status, which is neither UNAVAILABLE nor TIMED_OUT.
+        /// Whether the module's `save` line ignores this status. Never true for UNAVAILABLE and TIMED_OUT.
         var isIgnored = false
-        /// Whether the caller cancelled the save when the module might already have the value.
+        /// Whether the caller cancelled the save when the module might already have received the value.
         var isCut = false
-        /// Whether the record may keep the value for a locked module, because the password seals the record.
+        /// Whether the record may keep the value for a locked module, because the password encrypts the record.
         var mayWait = false
     }
 
@@ -96,7 +102,7 @@ enum Decisions {
         case record, recordAndFail, fail
     }
 
-    /// Decides about a save that the first module missed.
+    /// Decides how a save that the first module missed continues.
     static func missed(_ miss: Miss) -> Missed {
         if miss.isCut { return .recordAndFail }
         if miss.status == .unavailable || miss.status == .timedOut, !miss.isFinal { return .record }
@@ -107,19 +113,19 @@ enum Decisions {
     enum Progress: CaseIterable {
         /// The item could not be locked.
         case unlocked
-        /// The item is locked, and its record is empty: a load would still ask the modules.
+        /// The item is locked, and its record is empty, so that a load would still ask the modules.
         case bare
         /// The item is locked, and its record has a value or pending changes.
         case hidden
-        /// The first module asked for several steps, and then the record could not be written.
+        /// The first module required several steps, and then the record could not be written.
         case ahead
     }
 
-    /// Whether a save whose vault failed may go on in the modules, without a record.
+    /// Whether a save may continue in the modules, without a record, after the vault failed.
     ///
     /// - Parameters:
     ///   - isIgnored: whether the first `save` line ignores the vault's failure.
-    ///   - isQuiet: whether no record has pending changes.
+    ///   - isQuiet: whether certainly no record has pending changes.
     static func unwritten(_ progress: Progress, isVaultFirst: Bool, isIgnored: Bool, isBusy: Bool, isQuiet: Bool)
         -> Bool
     {
@@ -137,11 +143,13 @@ enum Decisions {
     enum Clear: Equatable {
         /// Write the record with the pending removals. If no removal is pending, remove the record.
         case record
-        /// Clear in each module.
+        /// Clear the item in each module.
         case visit
         case fail
     }
 
+    /// Decides how a clear begins.
+    ///
     /// - Parameter clearsVault: whether the stack has a `clear` line for the vault.
     static func cleared(_ state: ItemState, clearsVault: Bool, isConditional: Bool) -> Clear {
         switch state {
@@ -152,11 +160,11 @@ enum Decisions {
         }
     }
 
-    /// Whether the removal becomes pending for a module that failed to clear the item.
+    /// Whether a removal becomes pending for a module that failed to clear the item.
     ///
     /// - Parameters:
     ///   - isRecordable: whether the module is deferrable and the item's record has no value.
-    ///   - isCut: whether the caller cancelled the clear, and a module may already have lost the item.
+    ///   - isCut: whether the caller cancelled the clear when a module might already have lost the item.
     static func missedClear(_ status: Status, isRecordable: Bool, isCut: Bool) -> Bool {
         isRecordable && (status == .cancelled ? isCut : isOutage(status))
     }
@@ -171,30 +179,32 @@ enum Decisions {
         /// The module was not asked, or failed.
         case unknown
         case nothing
-        /// An item that the vault sealed, under a key that is locked or lost.
+        /// An item that the vault encrypted, under a key that is locked or lost.
         case sealed
-        /// The record's value, with the same metadata. No other value sent to the module can still arrive.
+        /// The record's value with the same metadata, and no other value sent to the module can still arrive.
         case same
-        /// A value that this user's programs saved with TokenKeep, by ``ForeignChangeRule``.
+        /// A value that this user's programs saved with TokenKeep, according to ``ForeignChangeRule``.
         case ours
-        /// Another program's value, written into an item that TokenKeep made.
+        /// Another program's value, in an item that TokenKeep created.
         case theirs
-        /// Another program's item. The module may also have an item that TokenKeep made.
+        /// Another program's item. The module may also have an item that TokenKeep created.
         case foreign
     }
 
     /// The action of a drain for one pending change.
     enum Drain: Equatable {
         case leave
-        /// Note the change as applied, without a call of the module.
+        /// Mark the change as applied, without calling the module.
         case accept
         case save
-        /// Remove the item. If `includingForeign`, also remove other programs' items of the same name.
+        /// Remove the item. If `includingForeign`, also remove foreign items of the same name.
         case remove(includingForeign: Bool)
-        /// Drop the change. If `removingOwn`, also remove TokenKeep's older item beside the other program's item.
+        /// Drop the change. If `removingOwn`, also remove TokenKeep's older item beside the foreign item.
         case yield(removingOwn: Bool)
     }
 
+    /// Decides about one pending change.
+    ///
     /// - Parameter isLocked: whether the record's value is locked, so that its protection requirements are unknown.
     static func drained(
         _ kind: PendingWrite.Kind, _ state: ItemState, _ found: Found, isLocked: Bool
@@ -213,7 +223,7 @@ enum Decisions {
     enum End: Equatable, CaseIterable {
         /// The change is for another stack or machine.
         case elsewhere
-        /// The change stays pending, was applied as a write, or was applied as a removal.
+        /// The change is still pending, was applied as a write, or was applied as a removal.
         case left, written, removed
         /// Another program's value stays, and no load finds it before the record's value.
         case superseded
@@ -223,11 +233,10 @@ enum Decisions {
 
     /// Decides which pending changes a record keeps after a drain.
     ///
-    /// The record answers every load while any change is pending. Meanwhile the record also keeps the writes that are
-    /// already applied.
+    /// While any change is pending, the record governs, so it also keeps the writes that are already applied.
     ///
     /// - Parameter isMove: whether the item is being moved. A change by another program ends the move.
-    /// - Returns: whether the record keeps its value, and for each element of `ends` whether that change stays.
+    /// - Returns: whether the record keeps its value, and for each element of `ends` whether that change stays pending.
     static func drained(_ ends: [End], hasWrite: Bool, isMove: Bool) -> (keepsValue: Bool, stays: [Bool]) {
         let isSuperseded = ends.contains(.superseded) || ends.contains(.overtaken)
         let isOver = isMove && isSuperseded
@@ -240,7 +249,7 @@ enum Decisions {
             case .removed, .superseded: false
             }
         }
-        // A module has the newest value now, so the record need not keep it.
+        // If a module has the newest value, the record need not keep it.
         let isElsewhere = hasWrite || isOver || ends.contains(.overtaken)
         return (stays.contains(true) || !isElsewhere, stays)
     }

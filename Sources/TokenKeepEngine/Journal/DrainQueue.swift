@@ -3,11 +3,11 @@ import TokenKeepRecords
 
 /// The items that a sync drains, on up to four threads.
 ///
-/// While a module works on one item, the vault can make the changes of another item durable.
+/// While a module works on one item, the vault can make another item's changes durable.
 final class DrainQueue: Sendable {
-    /// The number of threads beside the caller's.
+    /// The number of threads in addition to the caller's.
     private static let helpers = 3
-    /// The least number of items for which other threads help.
+    /// The minimum number of items for which additional threads are used.
     private static let fewestForHelpers = 8
 
     private struct State {
@@ -15,7 +15,7 @@ final class DrainQueue: Sendable {
         var finished = 0
         var outcome = SyncOutcome()
         var pendingModules: Set<String> = []
-        /// The items whose modules prompt before they delete an older item.
+        /// The items whose modules must prompt before they delete an older item.
         var asking: [ItemName] = []
 
         mutating func count(_ drained: PendingDrain.Outcome, _ name: ItemName, mayAsk: Bool) {
@@ -40,11 +40,11 @@ final class DrainQueue: Sendable {
     private let reconciler: Reconciler
     private let names: [ItemName]
     private let call: CallContext
-    /// The time limit for one item.
+    /// The time limit for one item, in milliseconds.
     private let milliseconds: UInt32
     private let state: MutexGuarded<State>
 
-    /// - Parameter outcome: the counts of the records that cannot be drained, to which each drained item is added.
+    /// - Parameter outcome: the counts of records that cannot be drained. The results of the drained items are added.
     init(
         _ names: [ItemName], _ reconciler: Reconciler, _ call: CallContext, eachItem milliseconds: UInt32,
         after outcome: SyncOutcome, pendingModules: Set<String>
@@ -56,7 +56,7 @@ final class DrainQueue: Sendable {
         state = MutexGuarded(State(outcome: outcome, pendingModules: pendingModules))
     }
 
-    /// Drains every item. Only the calling thread prompts and reports progress.
+    /// Drains every item. Prompts and reports progress on the calling thread only.
     func run(_ progress: JournalProgress?) -> SyncOutcome {
         let helpers = names.count < DrainQueue.fewestForHelpers ? 0 : DrainQueue.helpers
         ParallelWork.run(beside: helpers, { while self.drainNext() {} }) {
@@ -77,7 +77,7 @@ final class DrainQueue: Sendable {
         if finished < names.count { progress?(finished, names.count) }
     }
 
-    /// Drains the next item without a prompt. Returns false if no item is left, or if the call was cancelled.
+    /// Drains the next item without prompts. Returns false if no item is left, or if the call was cancelled.
     private func drainNext() -> Bool {
         let next = state.withLock { state -> ItemName? in
             guard state.next < names.count else { return nil }

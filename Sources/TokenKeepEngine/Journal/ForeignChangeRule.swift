@@ -2,23 +2,23 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Decides whether a module's value stays, because another program wrote it later, or the pending change replaces it.
+/// Decides whether another program's value in a module is newer than the pending change, or the change replaces it.
 ///
-/// The rule knows the values that this vault gave to the module or saw there, and the time of the pending change.
+/// The facts are the values that this vault gave to the module or saw there, and the time of the pending change.
 struct ForeignChangeRule: Equatable {
     /// The keyed fingerprints of the values that the module held at a load or confirmed after a save.
     var seen: Set<[UInt8]> = []
-    /// The fingerprints of the values that were sent to the module, and of the record's own value.
+    /// The keyed fingerprints of the values that were sent to the module, and of the record's own value.
     var own: Set<[UInt8]> = []
     /// The time of the pending change.
     var changedAt: UnixTime
     /// Whether the wall clock may have been set back since the pending change.
     var order = ClockMark.Order.kept
 
-    /// After a restart of the machine, a time counts as earlier only if it is earlier by this many seconds.
+    /// The number of seconds by which a time must be earlier to count as earlier, after a restart of the machine.
     private static let doubtfulSeconds: Int64 = 3600
 
-    /// Whether the pending change or the module's present value is newer.
+    /// The newer one of two values: the pending change's and the module's.
     enum Judgement {
         /// The pending change is newer, for example because this vault knows the module's value.
         case ours
@@ -35,8 +35,8 @@ struct ForeignChangeRule: Equatable {
     /// - If this vault knew no value of the module, the later time wins. Within the same second, the pending change
     ///   wins.
     ///
-    /// - Parameter modifiedAt: the time of the module's value, in whole seconds. nil, if the module reports no time,
-    ///   counts as newer.
+    /// - Parameter modifiedAt: the modification time of the module's value, in whole seconds; nil if the module reports
+    ///   none, which counts as newer.
     func judge(_ fingerprint: [UInt8], modifiedAt: UnixTime?) -> Judgement {
         if seen.contains(fingerprint) || own.contains(fingerprint) { return .ours }
         guard let modifiedAt else { return .theirs }
@@ -52,13 +52,13 @@ struct ForeignChangeRule: Equatable {
 }
 
 extension PendingDrain {
-    /// Whether the module's item is no newer than the pending change, and may be replaced or removed.
+    /// Whether the module's item is no newer than the pending change, so that it may be replaced or removed.
     func isKnown(
         _ theirs: TokenItem, to part: PendingWrite, _ ours: TokenItem?, _ item: borrowing ItemTransaction
     ) -> Bool {
-        // Only a TokenKeep process that holds the item's lock writes sealed values.
+        // Only a TokenKeep process with the item's lock writes sealed values, so the vault knows each of them.
         if theirs.details.isSealed { return true }
-        // An item with fewer protection requirements never replaces an item with more requirements.
+        // An item with fewer protection requirements never replaces one with more, so it counts as older.
         let requirements = (ours?.details ?? record.details)?.flags.intersection(.requirements) ?? []
         if !theirs.details.flags.isSuperset(of: requirements) { return true }
         let fingerprint = item.keys.fingerprint(of: theirs.secret)

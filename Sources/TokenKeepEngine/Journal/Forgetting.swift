@@ -4,25 +4,27 @@ import TokenKeepRecords
 
 /// The outcome of `tokenkeep forget MODULE`, which drops a module's pending changes.
 public struct ForgetOutcome: Sendable {
-    /// Whether the module was marked as used on this machine or, if asked for, on any machine.
+    /// Whether the module was marked as used on this machine, or on any machine if that was requested.
     public internal(set) var wasUsed = false
-    /// The number of items that stay in the vault although the module never got them.
+    /// The number of items that stay in the vault because the module never received them.
     public internal(set) var kept = 0
-    /// The number of dropped removals. If the module returns, the items that these removals missed reappear.
+    /// The number of dropped removals. Their items reappear if the module returns.
     public internal(set) var givenUp = 0
-    /// The first failure to read or change a record. The item that failed keeps its pending changes.
+    /// The first failure to read or change a record; nil if there is none. The item that failed keeps its pending
+    /// changes.
     public internal(set) var problem: TokenKeepError?
 }
 
-/// Forgets that a module was ever used, and drops the changes that are pending for the module.
+/// Removes the mark that a module was used, and drops the changes that are pending for it.
 struct Forgetting {
     let records: Records
     let module: String
     let isOnEveryMachine: Bool
 
-    /// Drops the module's pending changes and sealed copies from all records, then the mark that the module was used.
+    /// Drops the module's pending changes and sealed copies from all records, and then the mark that the module was
+    /// used.
     ///
-    /// - Parameter milliseconds: the time limit for one item.
+    /// - Parameter milliseconds: the time limit for one item, in milliseconds.
     func run(_ call: CallContext, eachItem milliseconds: UInt32) throws(TokenKeepError) -> ForgetOutcome {
         let found = try records.journal.pendingRecords()
         let pending = found.records.values.filter { $0.pending.contains { isForgotten($0.module, $0.machine) } }
@@ -39,7 +41,7 @@ struct Forgetting {
             }
         }
         try call.deadline.checkCancellation()
-        // Remove the mark last, because a module with pending changes must stay marked as used.
+        // The mark is removed last, because a module with pending changes must stay marked as used.
         outcome.wasUsed = try records.journal.unmarkUsed(module, onEveryMachine: isOnEveryMachine)
         return outcome
     }

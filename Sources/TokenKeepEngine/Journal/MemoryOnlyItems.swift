@@ -1,17 +1,17 @@
 import TokenKeepCore
 
-// Memory-only items come before the stack: a load returns such an item, so a save or clear begins with it. Other
-// threads change memory while a save asks the stack's modules, so each change of memory first compares memory with the
-// item that the save has seen there.
+// A memory-only item comes before the stack: a load returns it first, so a save or clear begins with it. Other threads
+// may change memory while a save asks the stack's modules, so each change of memory requires the item that the save has
+// seen.
 extension Reconciler {
     /// Saves an item while a memory-only item of the same name exists.
     ///
-    /// Checks the precondition against the memory-only item. Without a level, or with the level memory-only, the save
-    /// replaces the memory-only item's value. With another level, the stack's modules get the item, and the memory-only
-    /// item is removed.
+    /// Compares the precondition with the memory-only item. Without a level, or with the level memory-only, the save
+    /// replaces the memory-only item's value. With another level, the stack's modules save the item, and the
+    /// memory-only item is removed.
     ///
     /// - Returns: nil if another thread saved or cleared the memory-only item meanwhile, so that the save must begin
-    ///   again. A save with a precondition does not: the modules have the item, and the other thread's save came later.
+    ///   again. A save with a precondition does not begin again, because the other thread's save counts as later.
     func save(
         _ request: SaveRequest, over item: TokenItem, _ call: CallContext
     ) throws(TokenKeepError) -> SaveOutcome? {
@@ -28,14 +28,14 @@ extension Reconciler {
         do throws(TokenKeepError) {
             _ = try memory.clear(request.name, ifVersion: item.details.version, call)
         } catch {
-            // A memory-only item that is gone hides nothing. Another memory-only item would hide the saved value.
+            // If the memory-only item is gone, nothing hides the saved value. A new memory-only item would hide it.
             guard error.status == .conflict else { throw error }
             if !isConditional, memory.item(request.name) != nil { return nil }
         }
         return outcome
     }
 
-    /// Saves a memory-only item that memory does not have yet. Removes nothing from the stack's modules.
+    /// Saves a memory-only item that is not in memory yet. Removes nothing from the stack's modules.
     ///
     /// - Returns: nil if another thread saved a memory-only item meanwhile, so that the save must begin again.
     func saveInMemory(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome? {
@@ -47,7 +47,7 @@ extension Reconciler {
         return try saveInMemory(request, if: .absent, call)
     }
 
-    /// Saves an item in memory; nil if memory does not meet the precondition, which says what the save has seen there.
+    /// Saves an item in memory; nil if memory no longer has what the save has seen there, as `precondition` states it.
     private func saveInMemory(
         _ request: SaveRequest, if precondition: SaveRequest.Precondition, _ call: CallContext
     ) throws(TokenKeepError) -> SaveOutcome? {
@@ -71,7 +71,7 @@ extension Reconciler {
         return true
     }
 
-    /// Throws if memory does not meet an item's protection requirement, or if the save would lower the requirements.
+    /// Throws if memory does not meet the item's protection requirements, or if the save would lower them.
     private func checkRequirementsInMemory(
         _ details: ItemDetails, over present: ItemDetails?
     ) throws(TokenKeepError) {

@@ -4,9 +4,9 @@ import TokenKeepRecords
 
 /// Moves items from one module of a stack to another, by the journal's rules.
 ///
-/// Before any module changes, the item's record holds the value and the pending changes. The source loses the item only
-/// after a load from the target returned the item. If the process is killed, every load returns the record's value, and
-/// another run completes the move.
+/// Before any module changes, the item's record gets the value and the pending changes. The source loses the item only
+/// after a load from the target has returned it. If the process is killed, loads return the record's value, and another
+/// run completes the move.
 struct Migration {
     let reconciler: Reconciler
     let source: any Module
@@ -18,7 +18,7 @@ struct Migration {
 
     /// Finds the source and the target among the stack's modules.
     ///
-    /// - Throws: ``Status/invalid`` if the stack lacks a module, ``Status/unsupported`` if a module's items cannot be
+    /// - Throws: ``Status/invalid`` if the stack lacks a module; ``Status/unsupported`` if a module's items cannot be
     ///   moved.
     init(_ reconciler: Reconciler, from source: String, to target: String) throws(TokenKeepError) {
         guard source != target else {
@@ -40,17 +40,18 @@ struct Migration {
         return module
     }
 
-    /// Moves the items. A dry run only returns the names of the items that would be moved.
+    /// Moves the items. A dry run returns the names of the items that would be moved, and changes nothing.
     ///
     /// - Parameters:
-    ///   - service: moves only items of this service; nil for all services.
-    ///   - milliseconds: the time limit for one item.
+    ///   - service: the service whose items are moved; nil for all services.
+    ///   - milliseconds: the time limit for one item, in milliseconds.
     func run(
         namespace: String, service: String?, isDryRun: Bool, _ call: CallContext, eachItem milliseconds: UInt32,
         progress: JournalProgress?
     ) throws(TokenKeepError) -> MigrationOutcome {
         for module in [source, target] {
-            // Check the module's condition first: an absent module that was never used here lists no items.
+            // The module's condition is checked first, because an absent module that was never used here lists no
+            // items.
             if let problem = module.report(call.withoutPrompts).problem { throw problem.inModule(module.name) }
             if call.promptsAllowed, !isDryRun { try module.prepare(call) }
         }
@@ -76,7 +77,7 @@ struct Migration {
 
     /// The items that the source lists, and the items whose record has a change pending for the source or the target.
     ///
-    /// If the source is the vault, the requests of an offline queue are left out: they stay in the vault.
+    /// If the source is the vault, the requests of an offline queue are left out, because they must stay in the vault.
     private func candidates(
         namespace: String, service: String?, _ call: CallContext, _ outcome: inout MigrationOutcome
     ) throws(TokenKeepError) -> [ItemName] {
@@ -94,7 +95,7 @@ struct Migration {
         return names.filter { !source.holdsRecords || $0.service != ItemName.queueService }.sorted()
     }
 
-    /// Whether a move would move the item. Changes no item and no record.
+    /// Whether a move would move the item. Changes neither items nor records.
     private func canMove(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Bool {
         let record = try records.record(of: name, call)
         return try plan(name, record.map(JournalEntry.record) ?? .none, call) != nil
@@ -125,17 +126,17 @@ struct Migration {
         return plan.item.secret
     }
 
-    /// Drains the item: the target saves the item, a load reads it back, and then the source loses the item.
+    /// Drains the item: the target saves it, a load reads it back, and then the source loses it.
     ///
-    /// - Returns: the failure of a target that altered the item; nil if the item is moved. After a failure the source
+    /// - Returns: the failure of a target that altered the item; nil if the item was moved. After a failure the source
     ///   keeps the item.
     private func drain(
         _ name: ItemName, _ secret: SecretBytes, _ call: CallContext
     ) throws(TokenKeepError) -> TokenKeepError? {
         var item = try records.begin(name, call)
-        // If the record has no pending change any more, another process completed the move meanwhile.
+        // If the record has no pending change any more, another process has completed the move meanwhile.
         guard let record = item.entry.record, pending.govern(record) else { return nil }
-        // Other modules' copies may be removed only if the record still holds the value that this move wrote.
+        // Other modules' copies may be removed only if the record still has the value that this move wrote.
         guard let value = try record.item(), value.secret == secret else { throw superseded(name) }
         var drain = PendingDrain(
             pending: pending, record: record, call: call.sealing(with: item.sealer), isHeld: item.isAsked,

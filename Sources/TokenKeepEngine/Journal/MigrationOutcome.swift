@@ -4,9 +4,9 @@ public import TokenKeepCore
 public struct MigrationOutcome: Sendable {
     /// A failure to move an item, or to read a list of items.
     public struct Failure: Sendable {
-        /// The item; nil if the failure concerns no single item.
+        /// The item; nil if the failure does not concern a single item.
         public let item: ItemName?
-        /// The error that prevented the move of the item, or the reading of the list.
+        /// The error of moving the item, or of reading the list.
         public let error: TokenKeepError
     }
 
@@ -17,7 +17,7 @@ public struct MigrationOutcome: Sendable {
     /// The items that were not moved, and the errors.
     public internal(set) var failures: [Failure] = []
 
-    /// The worst failure, by the order in which a load ranks failures; nil if there is no failure.
+    /// The worst failure, in the order in which a load ranks failures; nil if there is none.
     public var worst: TokenKeepError? {
         failures.map(\.error).min { FailurePrecedence.rank($0.status) < FailurePrecedence.rank($1.status) }
     }

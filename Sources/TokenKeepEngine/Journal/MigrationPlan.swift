@@ -3,7 +3,7 @@ import TokenKeepKeys
 import TokenKeepRecords
 
 extension Migration {
-    /// An item that can be moved, with the state of its record.
+    /// An item that can be moved, with the pending changes of its record.
     struct Plan {
         let item: TokenItem
         /// The pending changes of the item's record.
@@ -14,15 +14,15 @@ extension Migration {
 
     /// The plan for moving an item; nil if the source does not have the item.
     ///
-    /// - Throws: if the item must not be moved, because it cannot be read or a load would find another value after the
-    ///   move.
+    /// - Throws: an error if the item must not be moved, because it is unreadable or a load would find another value
+    ///   after the move.
     func plan(_ name: ItemName, _ entry: JournalEntry, _ call: CallContext) throws(TokenKeepError) -> Plan? {
         if case .unreadable(let error) = entry { throw error }
         if let record = entry.record, pending.govern(record) {
             guard [source.name, target.name].contains(home(of: record)), let item = try record.item() else {
                 return nil
             }
-            // A foreign item that was saved in the source after the move began is newer: the move then ends.
+            // A foreign item that was saved in the source after the move began is newer, and ends the move.
             if home(of: record) == source.name { try checkSource(name, call) }
             return Plan(item: item, pending: record.pending, isGoverned: true)
         }
@@ -42,7 +42,7 @@ extension Migration {
         return Plan(item: found, pending: entry.record?.pending ?? [], isGoverned: false)
     }
 
-    /// The name of the module that the record's value will be written to; `vault` if no write is pending.
+    /// The name of the module for which the record's value is pending; `vault` if no write is pending.
     private func home(of record: JournalRecord) -> String {
         record.pending.first { pending.isOurs($0) && $0.kind == .write }?.module ?? "vault"
     }
@@ -81,8 +81,8 @@ extension Migration {
 
     /// Checks that the source has no foreign item of the same name.
     ///
-    /// The removal from the source would delete the foreign item. If the removal spared the foreign item, a load could
-    /// return that item instead of the moved item.
+    /// The removal from the source would delete the foreign item. If it spared the foreign item, a load could return
+    /// that item instead of the moved one.
     private func checkSource(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         guard try !source.foreignItems(name, call).isEmpty else { return }
         throw TokenKeepError(
@@ -92,7 +92,7 @@ extension Migration {
 
     /// Checks that no module besides source and target has the item.
     ///
-    /// A load could find that module's item instead of the target's.
+    /// Otherwise a load could find that module's item instead of the target's.
     private func checkOthers(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         var others = dispatcher.places(for: .load).map(\.module).filter {
             ![source.name, target.name].contains($0.name)
@@ -115,7 +115,7 @@ extension Migration {
         }
     }
 
-    /// The pending changes of a move: a write to the target, and a removal from every other module that holds the item.
+    /// The pending changes of a move: a write to the target, and a removal from each other module that holds the item.
     func pending(after plan: Plan, _ item: borrowing ItemTransaction) -> [PendingWrite] {
         let keys = item.keys
         let holders = pending.deferrable.filter { module in
@@ -130,7 +130,8 @@ extension Migration {
             if let known = plan.pending.first(where: { $0.module == part.module && $0.machine == part.machine }) {
                 part.since = known.since
             } else {
-                // Modification times are whole seconds. Another program's change in this second counts as newer.
+                // Modification times are whole seconds, so another program's change within the same second must count
+                // as newer.
                 part.since = UnixTime(UnixTime.now.rawValue - 1)
                 if part.module == source.name { part.base = keys.fingerprint(of: plan.item.secret) }
             }
@@ -138,7 +139,7 @@ extension Migration {
         }
     }
 
-    /// The pending changes that give the item back to the source, after the target altered the item.
+    /// The pending changes that return the item to the source after the target altered it.
     ///
     /// If the target altered the secret, it must lose the item, so that no load finds the altered secret. If the target
     /// altered only metadata, it keeps the item, which may belong to another program.

@@ -2,19 +2,19 @@ public import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The writes and removals that wait for a module of a store's stack.
+/// The writes and removals that are pending for modules of a store's stack.
 public struct PendingChanges: Sendable {
     let store: Store
 
     /// Applies the pending writes and removals to this stack's modules on this machine, in every namespace.
     ///
-    /// The store's timeout applies to each item. An item that is not reached by `deadline` keeps its pending changes.
+    /// The store's timeout applies to each item. Items that are not reached by `deadline` keep their pending changes.
     /// If prompts are allowed, each module may prompt before the first item.
     ///
     /// - Parameters:
-    ///   - deadline: the end of the whole call; nil for the store's timeout from now.
-    ///   - progress: called on the caller's thread with the numbers of finished and of all items.
-    /// - Throws: any failure to read records with pending changes. The outcome counts changes that stay pending.
+    ///   - deadline: the end of the whole call; nil for the store's timeout.
+    ///   - progress: called on the caller's thread with the number of finished items and the number of all items.
+    /// - Throws: the errors of reading records with pending changes. The outcome counts the changes that stay pending.
     public func sync(
         until deadline: Deadline? = nil, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> SyncOutcome {
@@ -29,37 +29,37 @@ public struct PendingChanges: Sendable {
         return outcome
     }
 
-    /// Re-encrypts the items that modules still hold under the keys of a removed password.
+    /// Re-encrypts the items that modules still hold under the keys of a password that was removed.
     ///
-    /// In a vault with a password, an unlock re-encrypts these items. A vault without a password is never unlocked.
+    /// If the vault has a password, an unlock does this. A vault without a password is never unlocked.
     private func resealWithoutPassword(_ call: CallContext) throws(TokenKeepError) {
         guard let vault = try store.unlocking.withoutPassword() else { return }
         _ = try store.resealing.run(vault, call, progress: nil)
     }
 
-    /// The pending writes and removals, for this machine and for others.
+    /// Reports the pending writes and removals, for this machine and for others.
     ///
-    /// - Throws: ``Status/forked``, ``Status/cancelled``.
+    /// - Throws: ``Status/forked`` or ``Status/cancelled``.
     public func report() throws(TokenKeepError) -> PendingReport {
         _ = try store.begin(.any)
         return PendingReport(store.records)
     }
 
-    /// The pending changes on this machine for modules that are not in this stack.
+    /// Returns the pending changes on this machine for modules that are not in this stack.
     ///
-    /// ``sync(until:progress:)`` on this store does not apply these changes. Throws as ``report()``.
+    /// ``sync(until:progress:)`` of this store does not apply these changes. Throws the errors of ``report()``.
     public func elsewhere() throws(TokenKeepError) -> [PendingReport.Entry] {
         try report().entries.filter { $0.isOfThisMachine && !store.reconciler.pending.isOurs($0.part) }
     }
 
     /// Forgets that a module was used on this machine, and drops the module's pending changes.
     ///
-    /// The module need not be in this stack. The item of a dropped write stays in the vault. The item of a dropped
-    /// removal reappears if the module returns.
+    /// The module need not be in this stack. A write's item stays in the vault. A removal's item reappears if the
+    /// module returns.
     ///
-    /// - Parameter onEveryMachine: whether to forget the module on all machines, because the other machines no longer
-    ///   exist. On a machine that does exist, the module counts as empty while absent, until it is used again.
-    /// - Throws: ``Status/invalid`` if no module can have the name; any failure to read records with pending changes.
+    /// - Parameter onEveryMachine: whether to forget the module on all machines, because the others no longer exist. On
+    ///   one that does exist, the module counts as empty while it is absent, until it is used again.
+    /// - Throws: ``Status/invalid`` if no module can have the name; the errors of reading records with pending changes.
     public func forget(
         module: String, onEveryMachine: Bool = false, until deadline: Deadline? = nil
     ) throws(TokenKeepError) -> ForgetOutcome {
@@ -71,12 +71,12 @@ public struct PendingChanges: Sendable {
             .run(call.withoutPrompts, eachItem: store.timeoutMilliseconds)
     }
 
-    /// Throws if a module of the stack can be reached and has pending changes on this machine.
+    /// Throws if a module of this stack is available and has pending changes on this machine.
     ///
-    /// Call this before ``forget(module:onEveryMachine:until:)``. If a reachable module is forgotten before its
+    /// Call this before ``forget(module:onEveryMachine:until:)``. If an available module is forgotten before its
     /// pending changes are applied, loads find its older items, and cleared items reappear.
     ///
-    /// - Throws: ``Status/policy`` if the module is reachable and has pending changes.
+    /// - Throws: ``Status/policy`` if the module is available and has pending changes.
     public func checkIsAway(module name: String) throws(TokenKeepError) {
         let call = try store.begin(.any).withoutPrompts
         let pending = PendingReport(store.records).entries.count { $0.part.module == name && $0.isOfThisMachine }

@@ -6,22 +6,22 @@ import TokenKeepRecords
 struct PendingDrain {
     let pending: PendingWrites
     let record: JournalRecord
-    /// The deadline and conditions of the drain, with a sealer for this item's secret.
+    /// The context of the drain, with a sealer for this item's secret.
     let call: CallContext
-    /// Whether a prompt about the item is open. No pending change is applied meanwhile.
+    /// Whether a prompt about the item is open, so that no pending change is applied now.
     var isHeld = false
-    /// The move that this drain carries out; nil in any other drain.
+    /// The move of which this drain is a step; nil for an ordinary drain.
     var move: Move?
-    /// Whether the drain notes another program's newer value as seen in the module.
+    /// Whether another program's newer value is noted as seen in the module.
     ///
-    /// The value is false in the removal of a service, because the next drain of that removal would remove a value
-    /// noted as seen.
+    /// False in the removal of a service: its next drain would take a value noted as seen for an older one, and remove
+    /// it.
     var notesArrivals = true
     /// Receives an event for each module's answer; nil for no trace.
     var trace: StackTraceHandler?
 
-    /// The move of an item to a target module. The item is removed from other modules only after a load from
-    /// the target returned the saved value.
+    /// The move of an item to a target module. Other modules lose the item only after a load from the target has
+    /// returned the saved value.
     struct Move {
         /// The way in which the target altered the item.
         enum Alteration {
@@ -32,26 +32,26 @@ struct PendingDrain {
         }
 
         let target: String
-        /// Whether a load from the target returned the item.
+        /// Whether a load from the target has returned the item.
         fileprivate(set) var hasArrived: Bool
-        /// The alteration found by reading the item back; nil if none was found.
+        /// The alteration that reading the item back has found; nil if there is none.
         fileprivate(set) var alteration: Alteration?
     }
 
-    /// The record's change and the module answers that a drain leads to.
+    /// The result of a drain: the record's change, and what the modules answered.
     struct Outcome {
         var change = JournalChange.keep
         /// The pending changes that could not be applied.
         var left: [PendingWrite] = []
-        /// The version of the value in the module that saved it; nil if no module saved it.
+        /// The version of the value in the module that saved it; nil if no module has saved it.
         var version: UInt64?
         /// The modules that must prompt before they delete an older item.
         var asking: Set<String> = []
-        /// The newer value of another program, if a load finds it instead of the record's value.
+        /// Another program's newer value, if a load finds it before the record's value; otherwise nil.
         var newer: TokenItem?
-        /// The first error because of which a change stays pending; nil if there is none.
+        /// The first error for which a change stays pending; nil if there is none.
         var obstacle: TokenKeepError?
-        /// Whether a change was pending. The value is false if another process has drained the item before.
+        /// Whether a change was pending. False if another process has drained the item meanwhile.
         var isNeeded = true
     }
 
@@ -59,11 +59,11 @@ struct PendingDrain {
     private struct Ended {
         var part: PendingWrite
         var end: Decisions.End
-        /// The version of the value that the module saved; nil for a removal.
+        /// The version of the value that the module saved; nil if it saved none.
         var version: UInt64?
-        /// Another program's value, which stays in the module.
+        /// Another program's value that stays in the module; nil if there is none.
         var theirs: TokenItem?
-        /// The reason why the change stays pending; nil if the module was not asked.
+        /// The error for which the change stays pending; nil if there is none, or if the module was not asked.
         var problem: TokenKeepError?
     }
 
@@ -90,8 +90,8 @@ struct PendingDrain {
         outcome.left = zip(ended, stays).filter(\.1).map(\.0.part)
         outcome.change = try record.leaving(outcome.left, keepsValue: keepsValue)
         guard notesArrivals, move == nil, !outcome.left.contains(where: pending.isOurs) else { return outcome }
-        // Note other programs' values as seen only if no change stays pending. Otherwise the next drain must judge
-        // those values again.
+        // Other programs' values are noted as seen only if no change stays pending. Otherwise the next drain must judge
+        // them again.
         for one in ended {
             guard let theirs = one.theirs else { continue }
             item.noteArrival(item.keys.fingerprint(of: theirs.secret), in: one.part.module)
@@ -99,7 +99,7 @@ struct PendingDrain {
         return outcome
     }
 
-    /// Whether a load finds another program's item in this module instead of the record's value.
+    /// Whether a load finds another program's item in this module before the record's value.
     ///
     /// Call this only for a module from which the record's item must be removed.
     private func isVisible(in module: any Module) -> Bool {
@@ -152,8 +152,8 @@ struct PendingDrain {
         return ended
     }
 
-    /// Removes the item from a module. A module without the item is called too, so that its sealed copy leaves the item's
-    /// record.
+    /// Removes the item from a module. Also called for a module without the item, so that its sealed copy is removed
+    /// from the item's record.
     private func remove(
         from module: any Module, _ name: ItemName, includingForeign: Bool
     ) throws(TokenKeepError) {
@@ -168,7 +168,7 @@ struct PendingDrain {
 
     private var state: ItemState { record.holdsValue ? .pending : .removing }
 
-    /// Compares the module's item with the pending change. Stores the fingerprint of an item of ours in the change.
+    /// Compares the module's item with the pending change, and stores the fingerprint of a known item in the change.
     private func found(
         _ held: Held, _ part: inout PendingWrite, _ ours: TokenItem?, _ item: borrowing ItemTransaction
     ) -> Decisions.Found {
@@ -186,7 +186,7 @@ struct PendingDrain {
         }
     }
 
-    /// Removes TokenKeep's item from a module. If the module would have to prompt for the deletion, leaves the item.
+    /// Removes TokenKeep's item from a module. Leaves the item if the module would have to prompt for the deletion.
     private func removeOwn(from module: any Module, _ name: ItemName) throws(TokenKeepError) {
         do throws(TokenKeepError) {
             try module.clearOwn(name, call)
@@ -195,10 +195,10 @@ struct PendingDrain {
         }
     }
 
-    /// The trace of each module call, used only in a move. Any other drain traces one event for each change.
+    /// The trace of each module call; nil except in a move. An ordinary drain traces one event for each change.
     private var moveTrace: StackTraceHandler? { move == nil ? nil : trace }
 
-    /// Saves the record's value in a module, after noting the value as sent.
+    /// Saves the record's value in a module, after noting that the value is sent.
     private mutating func send(
         _ ours: TokenItem, to module: any Module, _ part: inout PendingWrite, _ item: borrowing ItemTransaction
     ) throws(TokenKeepError) -> UInt64 {
@@ -239,7 +239,7 @@ struct PendingDrain {
 
     /// Whether the module already has the record's value, so that the value need not be sent again.
     ///
-    /// If another value was sent to the module and may still arrive, the result is false.
+    /// False if another value was sent to the module and may still arrive.
     private func isUnchanged(
         _ theirs: TokenItem, _ ours: TokenItem, _ part: PendingWrite, _ keys: JournalKeys
     ) -> Bool {

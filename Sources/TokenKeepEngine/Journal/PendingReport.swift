@@ -2,23 +2,23 @@ public import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The writes and removals that modules of any machine missed, for `tokenkeep status`.
+/// The writes and removals that are pending for modules on any machine, for `tokenkeep status`.
 public struct PendingReport: Sendable {
     /// A pending change for one module: the change of one item, or the removal of one service.
     public struct Entry: Sendable {
-        /// The item, or the name of the service's removal; nil if the record contains no name.
+        /// The item, or the name that stands for the removal of a service; nil if the record contains no name.
         public let item: ItemName?
         /// The module that missed the change.
         public let module: String
-        /// Whether the pending change is a removal of the item. If false, the change is a write of the item.
+        /// Whether the change is a removal. If false, the change is a write.
         public let isRemoval: Bool
-        /// The time of the change.
+        /// The time at which the change was made.
         public let since: UnixTime
-        /// Whether the module is on this machine.
+        /// Whether the change is pending for the module on this machine.
         public let isOfThisMachine: Bool
         let part: PendingWrite
 
-        /// Whether the module must remove every item of a service.
+        /// Whether the change is the removal of all items of a service.
         package var isOfService: Bool { item?.removedService != nil }
     }
 

@@ -12,13 +12,13 @@ struct PendingWrites {
     var beforeVault: Set<String> = []
     /// Provides the time of a new pending write.
     let clock: @Sendable () -> UnixTime
-    /// Provides the state of the machine's clocks, by which a later drain sees whether the time was set back.
+    /// Provides the state of the machine's clocks, by which a later drain notices that the time was set back.
     let clocks: @Sendable () -> ClockMark
 
     /// Whether the stack has a deferrable module.
     var isPossible: Bool { !deferrable.isEmpty }
 
-    /// Whether a module may hold items: it was used on this machine, and its service is not this vault itself.
+    /// Whether the module was used on this machine, and is not a Secret Service that serves this same vault.
     func wasUsed(_ module: any Module) throws(TokenKeepError) -> Bool {
         guard let module = module as? DeferrableModule else { return try records.journal.hasUsed(module.name) }
         return try module.wasUsed()
@@ -43,7 +43,7 @@ struct PendingWrites {
     /// Whether any module for which the record has a pending change can be asked now.
     func mayBeDrained(_ record: JournalRecord) -> Bool { record.pending.contains { module(of: $0)?.mayAnswer == true } }
 
-    /// Like ``mayBeDrained(_:)``, for a load, which also asks a module that did not answer an earlier call.
+    /// Whether any such module can be asked by a load, which also asks a module that did not answer an earlier call.
     func mayBeDrained(_ record: JournalRecord, asking call: CallContext) -> Bool {
         record.pending.contains { module(of: $0)?.mayAnswer(asking: call) == true }
     }
@@ -53,7 +53,7 @@ struct PendingWrites {
         pending.contains { $0.module == module && isOurs($0) }
     }
 
-    /// The module of a pending write; nil if the module is not in this stack, or is on another machine.
+    /// Returns the module of a pending write; nil if the module is not in this stack or is on another machine.
     func module(of part: PendingWrite) -> (any Module)? {
         guard let module = deferrable.first(where: { $0.name == part.module }),
             part.machine == records.hash(of: records.machine)
@@ -61,15 +61,15 @@ struct PendingWrites {
         return module
     }
 
-    /// The fingerprint of each module's value at the beginning of a change, by the module's name.
+    /// The fingerprint of each module's value at the beginning of a change, by module name.
     ///
-    /// The fingerprint is nil for a module without the item. The dictionary lacks a module that could not be asked.
+    /// The value is nil for a module without the item. A module that could not be asked has no entry.
     typealias Looks = [String: [UInt8]?]
 
     /// Reads the modules' present values, which are older than the change that begins now.
     ///
-    /// - Parameter found: the item with which the change's condition was compared. A module that was asked for it is not
-    ///   asked again: a value that another program writes meanwhile must not count as older.
+    /// - Parameter found: the item with which the change's condition was compared. The modules asked for it are not
+    ///   asked again, because a value that another program writes meanwhile must not count as older.
     func look(
         at modules: [any Module], _ item: borrowing ItemTransaction, _ call: CallContext,
         after found: Dispatcher.Found? = nil
@@ -90,10 +90,10 @@ struct PendingWrites {
         return looks
     }
 
-    /// The pending writes after a save: `top` must get the value, and `holders` must lose their older values.
+    /// The pending writes after a save: `top` must receive the value, and `holders` must lose their older values.
     ///
-    /// - Parameter isNewValue: whether the saved value replaces changes of other programs until now. If true, pending changes
-    ///   for modules of other stacks get the present time, as those for modules of this stack do.
+    /// - Parameter isNewValue: whether the saved value also replaces changes that other programs have made until now.
+    ///   If true, pending changes for modules of other stacks get the present time, too.
     func afterSave(
         _ pending: [PendingWrite], of item: borrowing ItemTransaction, to top: (any Module)?, holders: [any Module],
         looks: Looks = [:], isNewValue: Bool = true
@@ -106,7 +106,7 @@ struct PendingWrites {
         return after
     }
 
-    /// The pending writes after a clear: every module that may hold the item must remove it, on other machines too.
+    /// The pending writes after a clear: each module that may hold the item must remove it, on other machines, too.
     func afterClear(
         _ pending: [PendingWrite], of item: borrowing ItemTransaction, holders: [any Module], looks: Looks = [:]
     ) -> [PendingWrite] {
@@ -114,7 +114,7 @@ struct PendingWrites {
             pending.map { isOurs($0) ? $0 : $0.ofRemoval }, of: item, to: nil, holders: holders, looks: looks)
     }
 
-    /// Makes a module's pending write, with the known fingerprints of the module's values.
+    /// Makes a module's pending write, with the fingerprints of the module's values that are known.
     private func part(
         _ kind: PendingWrite.Kind, of item: borrowing ItemTransaction, for module: any Module,
         after pending: [PendingWrite], _ looks: Looks
@@ -131,7 +131,7 @@ struct PendingWrites {
 }
 
 extension JournalRecord {
-    /// The journal change that gives the record these pending changes, and keeps or drops its value.
+    /// The change that replaces the record's pending changes, and keeps or drops its value.
     func leaving(_ pending: [PendingWrite], keepsValue: Bool = true) throws(TokenKeepError) -> JournalChange {
         if pending == self.pending { return .keep }
         return .parts(value: keepsValue ? try item() : nil, pending: pending)

@@ -2,13 +2,13 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Receives the number of finished items and the total number.
+/// A function that receives the number of finished items and the number of all items.
 public typealias JournalProgress = (_ done: Int, _ total: Int) -> Void
 
 extension Reconciler {
     /// Applies the pending changes of every record to the modules of this stack, in every namespace.
     ///
-    /// - Parameter milliseconds: the time limit for one item.
+    /// - Parameter milliseconds: the time limit for one item, in milliseconds.
     func sync(
         _ call: CallContext, eachItem milliseconds: UInt32, progress: JournalProgress?
     ) throws(TokenKeepError) -> SyncOutcome {
@@ -36,9 +36,9 @@ extension Reconciler {
         return outcome
     }
 
-    /// Applies pending changes in half of the call's time. Never prompts.
+    /// Drains pending changes, in at most half of the call's remaining time. Never prompts.
     ///
-    /// - Returns: false if a change that a module was asked to apply stays pending.
+    /// - Returns: false if a module was asked to apply a change that then stays pending.
     func drainQuietly(_ call: CallContext) -> Bool {
         guard usesRecords, (try? records.journal.mayHavePending()) == true,
             let found = try? records.journal.pendingRecords()

@@ -2,21 +2,20 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Keeps, in the vault's records, the changes that a stack's deferrable modules missed, and drains them later.
+/// Stores, in the vault's records, the changes that deferrable modules of a stack missed, and drains them later.
 ///
 /// A record with a change pending for a module of this stack on this machine *governs*: a load returns the record's
-/// value and asks no module. A process changes an item only while it holds the item's lock, and no lock during a
-/// prompt.
+/// value and asks no module. An item is changed only under its lock, and no lock is held during a prompt.
 struct Reconciler: Sendable {
-    /// The maximum number of times that one call reads the modules again because items moved meanwhile.
+    /// The maximum number of times that one call reads the modules, if items move meanwhile.
     private static let attempts = 3
 
     let dispatcher: Dispatcher
     let records: Records
     let pending: PendingWrites
-    /// Whether the stack uses records, because it has the vault or a deferrable module.
+    /// Whether the stack uses records, because it contains the vault or a deferrable module.
     let usesRecords: Bool
-    /// Whether a load must ask the journal: a change may be pending, or the item may move between two places.
+    /// Whether a load must ask the journal, because a change may be pending or the item may move between two modules.
     private let loadsAskJournal: Bool
 
     init(
@@ -50,14 +49,15 @@ struct Reconciler: Sendable {
                     if drains, let newer = removal.newerItem(name, call.withoutPrompts) { return newer }
                     generation = try records.journal.generation()  // the drain itself has changed it
                     emptied = try removal.modules(call)
-                    // The drain skips an item that another process changed meanwhile, so ask that item's record again.
+                    // The drain skips an item that another process has changed meanwhile, so that item's record is
+                    // asked again.
                     if let item = try answer(name, drains: drains, call) { return item }
                 }
             }
             do throws(TokenKeepError) {
                 return try dispatcher.load(name, call, emptied: emptied)
             } catch {
-                // The item may have moved meanwhile, from a module not yet asked to one already asked.
+                // The item may have moved meanwhile from a module that was not asked yet to one that was already asked.
                 guard error.status == .notFound, try records.journal.generation() != generation else {
                     throw error
                 }
@@ -73,7 +73,7 @@ struct Reconciler: Sendable {
 
     /// Loads from a stack without records, or whose loads ask the vault alone.
     ///
-    /// A vault that cannot be read does not count as empty, even if its line is optional.
+    /// A vault that cannot be read does not count as empty, even if its line is optional, so its error is thrown.
     private func loadWithoutJournal(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         do throws(TokenKeepError) {
             return try dispatcher.load(name, call)
@@ -83,9 +83,10 @@ struct Reconciler: Sendable {
         }
     }
 
-    /// Answers a load with the record alone, unless a drain finds a newer value of another program.
+    /// Answers a load from the record alone, unless a drain finds a newer value of another program.
     ///
-    /// The drain has the time of the call. If another process drained the item meanwhile, reads the record again.
+    /// The drain may use the time of the call. If another process has drained the item meanwhile, reads the record
+    /// again.
     ///
     /// - Returns: nil if no record governs the item.
     private func answer(_ name: ItemName, drains: Bool, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
@@ -110,7 +111,7 @@ struct Reconciler: Sendable {
         }
     }
 
-    /// Opens the record's value. If the vault's keys were replaced meanwhile, reads the record again.
+    /// Decrypts the record's value. If the vault's keys were replaced meanwhile, reads the record again.
     private func item(
         of record: JournalRecord, _ name: ItemName, _ call: CallContext
     ) throws(TokenKeepError) -> TokenItem? {
@@ -122,7 +123,7 @@ struct Reconciler: Sendable {
         }
     }
 
-    /// Loads the item while holding its lock, so that no other process can move the item meanwhile.
+    /// Loads the item under its lock, so that no other process can move it meanwhile.
     private func loadAlone(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
         let item = try records.begin(name, call)
         if let record = item.entry.record, pending.govern(record) { return try record.item() }
@@ -130,7 +131,7 @@ struct Reconciler: Sendable {
         return try dispatcher.loadIfThere(name, call.sealing(with: item.sealer), emptied: emptied)
     }
 
-    /// Lists the modules' items, corrected by records with pending changes. Lists again if items moved meanwhile.
+    /// Lists the modules' items, corrected by records with pending changes. Lists again if items move meanwhile.
     func list(namespace: String, service: String?, _ call: CallContext) throws(TokenKeepError) -> ItemListing {
         guard usesRecords else { return try dispatcher.list(namespace: namespace, service: service, call) }
         var attempt = 1
@@ -153,7 +154,7 @@ struct Reconciler: Sendable {
             isRemoved($0, by: before)
         }
         let found = try records.journal.pendingRecords()
-        // A load returns a memory-only item first, even if its name has pending changes.
+        // A memory-only item is listed even if changes of the same name are pending, because a load returns it first.
         let isHidden = { (name: ItemName) in dispatcher.memory.item(name) != nil }
         let governing = found.records.values.filter(pending.govern).compactMap(\.details)
         listing.items.removeAll { !isHidden($0.name) && found.record(of: $0.name).map(pending.govern) ?? false }
@@ -165,8 +166,8 @@ struct Reconciler: Sendable {
 
     /// Applies the pending changes of an item to the modules of this stack.
     ///
-    /// If the removal of all items of the service is pending, that removal is drained first. Otherwise it would remove
-    /// the new value later.
+    /// If the removal of all items of the service is pending, drains that removal first, because it would otherwise
+    /// remove the new value later.
     func draining(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
         guard name.removedService == nil else { return try ServiceRemoval(reconciler: self, name: name).drain(call) }
         if let removal = try pendingRemoval(of: name, call) {
@@ -176,7 +177,7 @@ struct Reconciler: Sendable {
                 return outcome
             }
         }
-        // Another process may hold the lock for as long as it waits for a module.
+        // Time is left for the rest of the call, because another process may hold the lock while it waits for a module.
         var item = try records.begin(name, call.leavingTime)
         guard let record = item.entry.record, pending.govern(record) else {
             return PendingDrain.Outcome(isNeeded: false)
@@ -190,10 +191,10 @@ struct Reconciler: Sendable {
         return outcome
     }
 
-    /// Drains an item, and lets modules prompt that ask the user before deleting an older item.
+    /// Drains an item. Modules that ask the user before they delete an older item may prompt.
     ///
-    /// If prompts are not allowed, only drains. During the prompt the item is not locked, but other processes save the
-    /// item only into its record. The module's item therefore stays the same until the user answers.
+    /// Does not prompt if prompts are not allowed. The item is not locked during a prompt, but other processes then
+    /// save the item only into its record, so that the module's item does not change until the user answers.
     func drainAsking(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
         let silent = call.withoutPrompts
         let drained = try draining(name, silent)
@@ -204,9 +205,9 @@ struct Reconciler: Sendable {
         return try draining(name, silent)
     }
 
-    /// The outdated items to ask the user about, and the right to prompt.
+    /// Returns the outdated items to ask the user about, and the right to prompt.
     ///
-    /// - Returns: nil if no item is outdated, or if another process prompts.
+    /// - Returns: nil if no item is outdated, or if another process is prompting.
     private func question(
         _ name: ItemName, _ modules: Set<String>, _ call: CallContext
     ) throws(TokenKeepError) -> (outdated: [PendingDrain.Outdated], right: PromptRight)? {
@@ -221,7 +222,7 @@ struct Reconciler: Sendable {
         return nil
     }
 
-    /// The item's record; nil if no change is pending for this stack. Call this only if changes may be pending.
+    /// Returns the item's record if it governs; nil if it does not. Call this only if changes may be pending.
     func governing(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> JournalRecord? {
         guard let record = try records.record(of: name, call), pending.govern(record) else {
             return nil
@@ -229,7 +230,7 @@ struct Reconciler: Sendable {
         return record
     }
 
-    /// Makes the change that copies a module's item into its record, with a pending write to the same module.
+    /// Makes the change that copies a module's item into its record, with a pending write to that module.
     func writingAhead(
         _ value: TokenItem, to module: any Module, _ item: borrowing ItemTransaction
     ) -> JournalChange {
@@ -238,7 +239,7 @@ struct Reconciler: Sendable {
         return .parts(value: value, pending: parts.map { $0.sending(fingerprint) })
     }
 
-    /// Adds an action of the journal itself to the trace.
+    /// Adds an action of the journal to the trace.
     func addToTrace(_ operation: StackLine.Operation, _ name: ItemName, _ status: Status, _ reason: String) {
         dispatcher.trace?(
             StackTraceEvent(

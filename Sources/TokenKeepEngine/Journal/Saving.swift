@@ -5,7 +5,7 @@ import TokenKeepRecords
 extension Reconciler {
     /// Saves the item in memory, or in the first module that a `save` line of the stack names.
     ///
-    /// If the first module misses the value, the journal keeps the value as a pending write.
+    /// If the first module misses the value, its record keeps the value, and the write is pending.
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
         while true {
             if let item = dispatcher.memory.item(request.name) {
@@ -15,7 +15,7 @@ extension Reconciler {
             } else {
                 return try saveInModules(request, call)
             }
-            // Begin again: another thread has saved or cleared a memory-only item of this name meanwhile.
+            // Another thread has saved or cleared a memory-only item of this name meanwhile, so the save begins again.
             guard !call.deadline.hasPassed else {
                 throw call.deadline.failure("other threads change the memory-only item \(request.name) without a pause")
             }
@@ -24,7 +24,7 @@ extension Reconciler {
 
     /// Saves the item in the stack's modules.
     ///
-    /// A first module without records and pending writes, such as `memory`, needs no journal.
+    /// If the first module has neither records nor pending writes, such as `memory`, no journal is needed.
     func saveInModules(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
         guard let first = dispatcher.places(for: .save).first?.module,
             first.supportsPendingWrites || first.holdsRecords
@@ -46,23 +46,24 @@ struct Saving {
     let reconciler: Reconciler
     /// The first module that a `save` line names.
     let first: any Module
-    /// Whether a save in several steps may lead to a prompt later, when its pending write is drained.
+    /// Whether a save in several steps may lead to a prompt, when its pending write is drained later.
     var mayAsk = false
 
     private var dispatcher: Dispatcher { reconciler.dispatcher }
     private var pending: PendingWrites { reconciler.pending }
     private var records: Records { reconciler.records }
 
-    /// The record change that a save makes, and the save's outcome before pending changes are drained.
+    /// The change that a save makes to the record, and its outcome before pending changes are drained.
     private struct Step {
         var change = JournalChange.keep
         var version: UInt64
         var pending: [PendingWrite] = []
-        /// The module that has the value once no change is pending.
+        /// The name of the module that has the value once no change is pending.
         var home: String
-        /// Whether the record must get the value before the first module, because that module saves in several steps.
+        /// Whether the record must get the value before the first module does, because that module saves in several
+        /// steps.
         var isAhead = false
-        /// The caller's cancellation, which the save throws although the record has the value.
+        /// The caller's cancellation, which the save throws although the record has the value; nil if there is none.
         var cut: TokenKeepError?
     }
 
@@ -70,7 +71,7 @@ struct Saving {
     fileprivate func asking(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> SaveOutcome {
         let outcome = try run(request, call.withoutPrompts)
         guard !outcome.pendingModules.isEmpty, (try? first.prepare(call)) != nil else { return outcome }
-        // A failed prompt does not fail the save, because the record has the value.
+        // A prompt that fails does not fail the save, because the record has the value.
         guard let drained = try? reconciler.drainAsking(request.name, call) else { return outcome }
         return drained.left.isEmpty ? SaveOutcome(version: outcome.version, module: first.name) : outcome
     }
@@ -90,8 +91,8 @@ struct Saving {
         }
         if let cut = step.cut { throw cut }
         let drained = step.pending.isEmpty ? nil : try? reconciler.draining(request.name, call)
-        // If `version` is set, the module has the value. The record then keeps the write only because an older item
-        // elsewhere must still be removed.
+        // If `version` is set, the module has the value. The record keeps the write only until an older item elsewhere
+        // is removed.
         let left = drained?.version == nil ? drained?.left ?? step.pending : []
         let missed = left.filter { $0.kind == .write }.map(\.module)
         return SaveOutcome(
@@ -99,7 +100,7 @@ struct Saving {
             pendingModules: missed)
     }
 
-    /// Saves the item while holding the item's lock in the vault.
+    /// Saves the item under the item's lock.
     private func save(
         _ request: SaveRequest, _ call: CallContext, _ progress: inout Decisions.Progress
     ) throws(TokenKeepError) -> Step {
@@ -111,7 +112,7 @@ struct Saving {
         return step
     }
 
-    /// Saves in the modules alone after the vault failed, if no record can hide the modules' items.
+    /// Saves only in the modules after the vault failed, if no record can hide the modules' items.
     private func saveWithoutJournal(
         _ request: SaveRequest, at progress: Decisions.Progress, because problem: TokenKeepError, _ call: CallContext
     ) throws(TokenKeepError) -> SaveOutcome {
@@ -124,13 +125,14 @@ struct Saving {
         do throws(TokenKeepError) {
             return try dispatcher.save(request, call)
         } catch {
-            // The vault failed, so no change can become pending. Therefore throw the vault's failure, not the module's.
+            // Because the vault failed, the change cannot become pending, so the vault's failure is thrown and not the
+            // module's.
             guard progress == .unlocked, error.status == .unavailable || error.status == .timedOut else { throw error }
             throw problem
         }
     }
 
-    /// Whether the first module's `save` line ignores a failure. UNAVAILABLE and TIMED_OUT are never ignored here.
+    /// Whether the first module's `save` line ignores a failure. Always false for UNAVAILABLE and TIMED_OUT.
     private func isIgnored(_ error: TokenKeepError) -> Bool {
         dispatcher.operations[.save].first?.actions[error.status] == .ignore && error.status != .unavailable
             && error.status != .timedOut
@@ -156,8 +158,8 @@ struct Saving {
             if isToBeEmptied, state != .unreadable { try request.check(present: nil) }
             if let problem = item.entry.problem { try inheritFromModule(&request, because: problem, call) }
         } else {
-            // Check the precondition now. If the module misses the value later, the record gets the value without
-            // another check.
+            // The precondition is checked now, because the record gets the value without another check if the module
+            // misses it.
             request = try dispatcher.completed(request, for: dispatcher.places(for: .save), call)
         }
         let place = place(for: request.details(replacing: present, module: "vault"))
@@ -174,7 +176,7 @@ struct Saving {
         }
     }
 
-    /// Compares the save's condition with the item that a load answers.
+    /// Compares the save's condition with the item that a load returns.
     private func compared(
         _ request: SaveRequest, _ item: borrowing ItemTransaction, _ state: ItemState, _ call: CallContext
     ) throws(TokenKeepError) -> Dispatcher.Found {
@@ -187,44 +189,46 @@ struct Saving {
         return found
     }
 
-    /// The first module's LOCKED failure to load the item; nil if the module is not locked.
+    /// The first module's ``Status/locked`` error when the item is loaded; nil if the module is not locked.
     private func lock(of name: ItemName, _ call: CallContext) -> TokenKeepError? {
         guard first.mayAnswer else { return nil }
         do throws(TokenKeepError) {
             _ = try first.load(name, call.withoutPrompts)
             return nil
         } catch {
-            // LOCKED from the vault concerns the key of a sealed item: the module itself is not locked.
+            // LOCKED from the vault means that the key of a sealed item is locked, not the module itself.
             return error.status == .locked && error.module != "vault" ? error.inModule(first.name) : nil
         }
     }
 
-    /// Loads the item from every deferrable module that was never used: a module that has the item is marked as used.
+    /// Loads the item from every deferrable module that was never used, so that a module that has the item is marked as
+    /// used.
     ///
-    /// Another program may have saved the item in a module that was never used here. A load would find that item before
-    /// the vault's, so the save must remove that item.
+    /// Another program may have saved the item in such a module. A load would find that item before the vault's, so the
+    /// save must remove it.
     private func discoverItems(_ name: ItemName, _ call: CallContext) {
         for module in pending.deferrable where (try? records.journal.hasUsed(module.name)) == false {
             _ = try? module.load(name, call.withoutPrompts)
         }
     }
 
-    /// Sends the value to the first module. If it is uncertain that the module saved the value, writes the value into
-    /// the record, too.
+    /// Sends the value to the first module. If it is uncertain whether the module saved the value, writes it into the
+    /// record, too.
     private func sending(
         _ request: SaveRequest, over record: JournalRecord?, _ item: borrowing ItemTransaction, _ call: CallContext
     ) throws(TokenKeepError) -> Step {
-        // Write the fingerprint before sending: if this process is killed now, the request may still reach the module, after
-        // the save of another process. The fingerprint lets a drain recognize the value as an older one.
+        // The fingerprint is written before sending. If this process is killed now, the request may reach the module
+        // after another process's save, and the fingerprint lets a drain recognize the value as an older one.
         let before = item.holder(first.name)
         let fingerprint = item.keys.fingerprint(of: request.secret)
         item.noteSending(fingerprint, to: first.name)
         do throws(TokenKeepError) {
             let step = try send(request, over: record, item, call)
             guard !step.isAhead else { return step }
-            // The module has saved this value, so every value sent before has arrived too.
+            // The module has saved this value, so every value sent before has arrived, too.
             item.noteArrival(fingerprint, in: first.name)
-            // If the removal of the service became pending meanwhile, its drain would also remove the value saved here.
+            // If the removal of the service has become pending meanwhile, its drain would also remove the value saved
+            // here.
             let mayBeRemoved = try reconciler.isToBeEmptied(first, of: request.name, call)
             guard try removeCopies(of: request.name, call), !mayBeRemoved else {
                 return try recording(request, over: record, nil, item, call, wasSent: true)
@@ -247,22 +251,23 @@ struct Saving {
         return Decisions.missed(
             Decisions.Miss(
                 status: error.status, isFinal: dispatcher.operations[.save].first?.actions[error.status] == .die,
-                // An ignored failure also leads to a pending write. Otherwise a load would find the older value.
+                // An ignored failure also leads to a pending write, because a load would otherwise find the older
+                // value.
                 isIgnored: isOfFirst && isIgnored(error),
-                // A module may save the value after the cancellation. Without a record, that value would replace a
-                // newer save's.
+                // A module may save the value after the cancellation. Without a record, that value would replace the
+                // one of a newer save.
                 isCut: error.status == .cancelled && call.deadline.isCancelled && !error.changedNothing,
                 mayWait: isOfFirst && error.status == .locked && mayWait(request, item)))
     }
 
-    /// Whether the record may keep the value that the first module missed because it is locked.
+    /// Whether the record may keep the value that a locked first module missed.
     private func mayWait(_ request: SaveRequest, _ item: borrowing ItemTransaction) -> Bool {
         guard request.keepsWhenLocked, first.supportsPendingWrites else { return false }
         let request = (try? inheriting(request, item)) ?? request
         return item.sealsWithPassword(request.accessLevel ?? request.inherited?.accessLevel ?? .afterFirstUnlock)
     }
 
-    /// Sends the value to the first module. If the module saves in several steps, only makes the change of the record.
+    /// Sends the value to the first module. If that module saves in several steps, only makes the change of the record.
     private func send(
         _ request: SaveRequest, over record: JournalRecord?, _ item: borrowing ItemTransaction, _ call: CallContext
     ) throws(TokenKeepError) -> Step {
@@ -281,7 +286,7 @@ struct Saving {
             step.isAhead = true
             return step
         } catch {
-            // A drain reads an item before replacing it, so a drain could never replace this unreadable item.
+            // A drain reads an item before it replaces it, so it could never replace this unreadable item.
             guard error.status == .corrupt else {
                 var error = error
                 error.changedNothing = true
@@ -294,9 +299,9 @@ struct Saving {
         return Step(version: written, home: first.name)
     }
 
-    /// The first module's item, which the save replaces; nil if the module has no item.
+    /// The first module's item, which the save replaces; nil if the module does not have the item.
     ///
-    /// If the request names a level and no precondition, the result is nil for a sealed item whose key is locked.
+    /// Also nil for a sealed item whose key is locked, if the request names a level and has no precondition.
     private func present(
         _ request: inout SaveRequest, _ item: borrowing ItemTransaction, _ call: CallContext
     ) throws(TokenKeepError) -> TokenItem? {
@@ -334,7 +339,8 @@ struct Saving {
         ProtectionRequirements(dispatcher: dispatcher, sealer: VaultSealer(records))
     }
 
-    /// The kind of the first module: the vault, or a module that does or does not meet an item's requirement.
+    /// The kind of the first module: the vault, or a module that meets or does not meet an item's protection
+    /// requirement.
     private func place(for details: ItemDetails) -> Decisions.First {
         if first.holdsRecords { return .vault }
         return requirements.areMet(by: first, details.accessLevel, details.flags) ? .fit : .unfit
@@ -342,7 +348,7 @@ struct Saving {
 
     /// Completes a save request with the item's last known level, because the first module cannot be asked now.
     ///
-    /// The level comes from the record of a sealed item, or from the item as this process last saw it.
+    /// The level is that of a sealed item's record, otherwise that of the item as this process last saw it.
     private func inheriting(
         _ request: SaveRequest, _ item: borrowing ItemTransaction
     ) throws(TokenKeepError) -> SaveRequest {
@@ -356,7 +362,7 @@ struct Saving {
 
     /// Completes a save over an unreadable record with the level of the first module's item.
     ///
-    /// - Throws: `problem`, the reason why the record cannot be read, if the module's item cannot be loaded.
+    /// - Throws: `problem`, the error of reading the record, if the module's item cannot be loaded.
     private func inheritFromModule(
         _ request: inout SaveRequest, because problem: TokenKeepError, _ call: CallContext
     ) throws(TokenKeepError) {
@@ -371,8 +377,8 @@ struct Saving {
     /// Makes the record's change for a save: the new value, and the pending writes and removals that result.
     ///
     /// - Parameters:
-    ///   - wasSent: whether the first module may have got the value already.
-    ///   - looks: the modules' present values, if the caller knows them; nil to load them now.
+    ///   - wasSent: whether the first module may already have received the value.
+    ///   - looks: the modules' present values, if the caller knows them; nil to load them.
     ///   - found: the item with which the save's condition was compared.
     private func recording(
         _ request: SaveRequest, over record: JournalRecord?, _ present: ItemDetails?, _ item: borrowing ItemTransaction,
@@ -393,7 +399,7 @@ struct Saving {
         let holders = reconciler.holders(after: known).filter { !isKept || $0.name != first.name }
         let asked = isKept && first.supportsPendingWrites ? [first] : []
         let looks = looks ?? (wasSent ? [:] : pending.look(at: holders + asked, item, call, after: found))
-        // Ask this after `look(at:)`, because a module that answers `look(at:)` is marked as used.
+        // Asked after `look(at:)`, because a module that answers `look(at:)` is marked as used.
         if isKept, first.supportsPendingWrites, !pending.has(known, for: first.name) { isKept = try !isNeverUsed() }
         guard isKept || requirements.hasVault else {
             throw TokenKeepError(
@@ -412,9 +418,10 @@ struct Saving {
             version: details.version, pending: parts.filter(pending.isOurs), home: target?.name ?? "vault")
     }
 
-    /// Whether the first module was never used on this machine, and the stack saves in the vault and loads from it.
+    /// Whether the first module was never used on this machine, and the stack both saves in the vault and loads from
+    /// it.
     ///
-    /// The vault then keeps the item. On a machine without the module, a write to it would stay pending for good.
+    /// The vault then keeps the item, because on a machine without that module the write would be pending forever.
     private func isNeverUsed() throws(TokenKeepError) -> Bool {
         guard [.save, .load].allSatisfy({ dispatcher.places(for: $0).contains { $0.module.holdsRecords } }) else {
             return false

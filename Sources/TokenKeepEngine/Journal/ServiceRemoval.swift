@@ -2,10 +2,10 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The removal of a whole service, pending for modules that could not list their items.
+/// The removal of all items of a service, pending for modules that could not list their items.
 ///
-/// The removal is a record whose name no item has (``ItemName/init(removalOf:in:)``). While the removal is pending for
-/// a module, the module counts as having no items of the service. Every save in the service then goes through a record,
+/// The removal is stored as a record whose name no item has (``ItemName/init(removalOf:in:)``). While it is pending for
+/// a module, the module counts as having no items of the service. Each save in the service then goes through a record,
 /// so that the removal is drained before a newer item reaches the module.
 struct ServiceRemoval {
     let reconciler: Reconciler
@@ -27,8 +27,8 @@ struct ServiceRemoval {
 
     /// Removes the service's items that are no newer than the removal, from the modules that answer.
     ///
-    /// Skips an item whose record governs, because that record decides about the item. Locks each item during its
-    /// removal, and does not lock the removal's record meanwhile.
+    /// Skips an item whose record governs, because that record decides about the item. Each item is locked during its
+    /// removal, but the removal's record is not.
     func drain(_ call: CallContext) throws(TokenKeepError) -> PendingDrain.Outcome {
         var outcome = PendingDrain.Outcome()
         guard let record = try reconciler.governing(name, call) else { return outcome }
@@ -46,7 +46,7 @@ struct ServiceRemoval {
         }
         guard !drained.isEmpty else { return outcome }
         var item = try records.begin(name, call)
-        // A later removal of the service may have become pending meanwhile.
+        // Another removal of the service may have become pending meanwhile, and stays.
         guard let present = item.entry.record else { return outcome }
         let left = present.pending.filter { !drained.contains($0) }
         if left != present.pending { try item.apply(.cleared(pending: left)) }
@@ -54,10 +54,10 @@ struct ServiceRemoval {
         return outcome
     }
 
-    /// Applies the pending removal of a service to one item that is to be loaded.
+    /// Applies the pending removal of the service to one item that is being loaded.
     ///
-    /// The whole removal may have too many items for the call's time, or a module may fail to remove an item. So the loaded
-    /// item is judged alone.
+    /// The item is judged alone, because the whole removal may take longer than the call allows, or a module may fail
+    /// to remove another item.
     ///
     /// - Returns: the item, if another program wrote it after the removal; otherwise nil.
     func newerItem(_ itemName: ItemName, _ call: CallContext) -> TokenItem? {
@@ -99,7 +99,7 @@ struct ServiceRemoval {
         _ itemName: ItemName, from module: any Module, _ part: PendingWrite, _ call: CallContext
     ) throws(TokenKeepError) -> PendingDrain.Outcome? {
         let item = try records.begin(itemName, call.leavingTime)
-        // Another process may have drained the removal meanwhile, and saved a newer item.
+        // Another process may have drained the removal meanwhile, and a newer item may have been saved.
         guard try reconciler.governing(name, call)?.pending.contains(part) == true else { return nil }
         if let record = item.entry.record, pending.has(record.pending, for: module.name) {
             return PendingDrain.Outcome(isNeeded: false)
@@ -111,9 +111,10 @@ struct ServiceRemoval {
         return try drain.run(item)
     }
 
-    /// The items of the service that a record names as sealed in a module, although the module does not list them.
+    /// The items of the service of which a module has a sealed copy according to their records, but which it does not
+    /// list.
     ///
-    /// An interrupted removal leaves such a sealed copy in the record, which would keep older keys in the vault.
+    /// An interrupted removal leaves such an entry in the record, and older keys would stay in the vault because of it.
     private func sealedItems(
         of service: String, in module: String, besides listed: Set<ItemName>
     ) throws(TokenKeepError) -> [ItemName] {
@@ -129,8 +130,8 @@ struct ServiceRemoval {
 extension Reconciler {
     /// Makes the removal of a service pending for each deferrable module that could not list its items.
     ///
-    /// - Parameter listing: the list whose items the caller clears.
-    /// - Returns: the failure that remains; nil if every failed module now has a pending removal.
+    /// - Parameter listing: the listing whose items the caller clears.
+    /// - Returns: the failure that remains; nil if the removal is pending for every module that failed.
     func deferRemoval(
         of service: String, in namespace: String, after listing: ItemListing, _ call: CallContext
     ) throws(TokenKeepError) -> TokenKeepError? {
@@ -151,7 +152,7 @@ extension Reconciler {
             try ServiceRemoval(reconciler: self, name: ItemName(removalOf: service, in: namespace)).begin(
                 in: missed, call)
         } catch {
-            // The removal could not be recorded, so it is not pending. The answer is then the module's failure.
+            // The removal could not be recorded, so it is not pending, and the module's failure is returned.
             guard error.status == .busy || error.status == .cancelled else { return problem }
             throw error
         }
@@ -160,9 +161,10 @@ extension Reconciler {
         }
     }
 
-    /// The items of a service whose own removal is pending here.
+    /// The names of a service's items whose own removal is pending in this stack.
     ///
-    /// A list hides these items, although another program may have saved one since. The list reports unreadable records.
+    /// A listing hides these items, but another program may have saved one since. Unreadable records are reported by
+    /// the listing.
     func removedItems(of service: String, in namespace: String) -> [ItemName] {
         guard usesRecords, let found = try? records.journal.pendingRecords() else { return [] }
         return found.records.values.filter { !$0.holdsValue && pending.govern($0) }.compactMap(\.name).filter { name in
@@ -170,7 +172,7 @@ extension Reconciler {
         }
     }
 
-    /// The pending removal of all items of the item's service; nil if none is pending for a module of this stack.
+    /// The pending removal of all items of the item's service; nil if it is pending for no module of this stack.
     func pendingRemoval(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> ServiceRemoval? {
         do throws(TokenKeepError) {
             guard pending.isPossible, try records.journal.mayHavePending() else { return nil }
@@ -181,13 +183,13 @@ extension Reconciler {
         }
     }
 
-    /// The modules that count as having no item of this name, because the removal of all items of
-    /// the service is pending for them.
+    /// The names of the modules that count as having no item of this name, because the removal of the service is
+    /// pending for them.
     func modulesToEmpty(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Set<String> {
         try pendingRemoval(of: name, call)?.modules(call) ?? []
     }
 
-    /// Whether the removal of all items of the service is pending for a module, so that the module must not get the item.
+    /// Whether the removal of the service is pending for a module, so that the module must not receive the item now.
     func isToBeEmptied(
         _ module: any Module, of name: ItemName, _ call: CallContext
     ) throws(TokenKeepError) -> Bool {
@@ -196,7 +198,7 @@ extension Reconciler {
 
     /// Drains the pending removal of all items of the service before one of these items changes.
     ///
-    /// - Parameter isNeeded: whether a removal that stays pending fails the call.
+    /// - Parameter isNeeded: whether the call fails if the removal stays pending.
     func drainRemoval(
         before name: ItemName, _ call: CallContext, isNeeded: Bool = false
     ) throws(TokenKeepError) {
@@ -212,7 +214,7 @@ extension Reconciler {
         }
     }
 
-    /// Whether a module's item will be removed with all items of its service, so that the item must not be listed.
+    /// Whether the pending removal of its service will remove a module's item, so that the item must not be listed.
     func isRemoved(_ item: ItemDetails, by found: PendingRecords) -> Bool {
         guard !found.records.isEmpty,
             let removal = try? ItemName(removalOf: item.name.service, in: item.name.namespace),

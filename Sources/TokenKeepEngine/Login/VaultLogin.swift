@@ -3,7 +3,7 @@ package import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The result of a login's call, as an exit code of `tokenkeep login`, which `pam_tokenkeep.so` reads.
+/// The result of a call of `tokenkeep login`, used as its exit code, which `pam_tokenkeep.so` reads.
 package enum LoginResult: Int32, Sendable {
     /// The work is done, or there was no work to do.
     case done = 0
@@ -13,17 +13,17 @@ package enum LoginResult: Int32, Sendable {
     case notNow = 4
     /// The password does not open the vault.
     case wrongPassword = 5
-    /// The vault, or the place of a vault that is to be made, belongs to another user or is open to others.
+    /// The vault, or the directory for a new vault, belongs to another user or is writable by others.
     case refused = 6
     /// The vault is damaged.
     case damaged = 7
 }
 
-/// Unlocks a vault with the user's login password, and changes the vault's password along with it (docs/login.md).
+/// Unlocks a vault with the user's login password, and changes the vault's password together with it (docs/login.md).
 ///
-/// Makes a vault only for the option `create` of the PAM module. Writes each outcome into the vault's file `login`.
+/// Creates a vault only for the option `create` of the PAM module. Writes each outcome to the vault's file `login`.
 package struct VaultLogin {
-    /// The lifetime of the keys in seconds, if no session confirms the login.
+    /// The lifetime of the keys, in seconds, if no session confirms the login.
     package static let unconfirmedSeconds: UInt32 = 60
 
     private let store: Store
@@ -38,25 +38,26 @@ package struct VaultLogin {
         self.hasSession = hasSession
     }
 
-    /// Unlocks the vault. Without an open session, the keys expire after ``unconfirmedSeconds``.
+    /// Unlocks the vault. If no session is open, the keys expire after ``unconfirmedSeconds``.
     ///
-    /// ``confirm()`` keeps the keys longer. If every key is open already, the password is not checked, because a check
-    /// takes a key derivation.
+    /// ``confirm()`` removes that limit. If every key is already unlocked, the password is not checked, because that
+    /// would take a key derivation.
     ///
-    /// - Parameter isCreating: whether a vault without a password gets this password, and a missing vault is made.
+    /// - Parameter isCreating: whether to give this password to a vault without one, and to create a missing vault.
     package func unlock(with password: SecretBytes, isCreating: Bool = false) -> LoginResult {
         let result = unlock(with: password)
         return result == .noVault && isCreating ? create(with: password) : result
     }
 
     private func unlock(with password: SecretBytes) -> LoginResult {
-        // The PAM module ends a call that exceeds its own timeout.
+        // The limit is the longest possible one, because the PAM module ends a call that exceeds its own timeout.
         onVault(within: VaultLogin.longestTimeout) { vault, call throws(TokenKeepError) in
             if try keepsOpen(vault, call) || staysLocked(vault) { return .done }
-            // If the PAM module ends this process, no later outcome replaces this record.
+            // Written first: if the PAM module kills this process, this outcome stays.
             record(.tooSlow)
-            // Logins at once derive one after another: side by side all may be too slow, and after the first the vault
-            // is open. Without the lock, for example on a full disk, this login derives for itself.
+            // Simultaneous logins derive the key one after another: in parallel all may exceed their time, and after
+            // the first the vault is unlocked. If the lock cannot be acquired, for example on a full disk, this login
+            // derives anyway.
             let turn = try? VaultLock(.asking(id: VaultLogin.turn), of: vault.directory, call)
             defer { turn?.release() }
             guard let vault = try present() else { return .noVault }
@@ -80,7 +81,7 @@ package struct VaultLogin {
         }
     }
 
-    /// Gives the vault its first password, and makes the vault if it is missing.
+    /// Gives the vault its first password, and creates a missing vault.
     private func create(with password: SecretBytes) -> LoginResult {
         do throws(TokenKeepError) {
             record(.tooSlow)
@@ -88,14 +89,14 @@ package struct VaultLogin {
             write(.unlocked)
             return .done
         } catch {
-            // Another login was faster.
+            // Another login has created the vault meanwhile.
             if error.status == .invalid, (try? present()) ?? nil != nil { return unlock(with: password) }
             record(.unreachable)
             return error.status == .denied ? .refused : VaultLogin.result(of: error)
         }
     }
 
-    /// Whether every key of the vault is open. Keys that end soon are kept longer if a session is open.
+    /// Whether every key of the vault is unlocked. Gives temporary keys a new time limit, or none if a session is open.
     private func keepsOpen(_ vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> Bool {
         guard vault.keys.isWhollyOpen else { return false }
         if keys.areTemporary(vault.keys.vaultID) {
@@ -107,16 +108,16 @@ package struct VaultLogin {
         return true
     }
 
-    /// Whether the user locked the vault in this session, and the password is for another purpose, as sudo's is.
+    /// Whether the user locked the vault in this session, and the password is for another purpose, such as sudo.
     private func staysLocked(_ vault: OpenVault) -> Bool {
         hasSession && keys.isLockedByUser(vault.keys.vaultID) && !PAMServiceNames.isLoginOrLocker(service)
     }
 
-    /// Removes the time limit of the keys that a login has opened, because a session of the user begins.
+    /// Removes the time limit of keys that a login has unlocked, because a session of the user begins.
     package func confirm() -> LoginResult {
         onVault { vault, call throws(TokenKeepError) in
             if keys.areTemporary(vault.keys.vaultID) {
-                // The agent must get the keys too, but may not answer yet, because the agent starts with the session.
+                // The agent must receive the keys, too. It starts together with the session, and so may not answer yet.
                 try store.records.opener.whileInForce(vault, call) { () throws(TokenKeepError) in
                     try keys.keepWithPatience(vault.keys.residentKeys(), of: vault.keys.vaultID, call.deadline)
                 }
@@ -128,9 +129,9 @@ package struct VaultLogin {
 
     /// Replaces the vault's password by the login's new password, if the vault has the login's old password.
     ///
-    /// If the login's password never opened the vault, the vault stays unchanged, and every failure is reported as
-    /// ``LoginResult/done``. A vault that cannot be reached counts as never opened, unless the file `login` of an earlier login
-    /// says otherwise. A vault that the user locked stays locked.
+    /// If the login's password has never opened the vault, the vault is unchanged, and every failure is returned as
+    /// ``LoginResult/done``. A vault that cannot be reached counts as never opened, unless the file `login` shows
+    /// otherwise. A vault that the user locked stays locked.
     ///
     /// - Parameter old: the login's old password; empty if the administrator replaced it without knowing it.
     package func follow(from old: SecretBytes, to new: SecretBytes) -> LoginResult {
@@ -141,7 +142,7 @@ package struct VaultLogin {
                 guard let unlocked = try open(vault, with: old, orAlready: new, call) else { return .done }
                 // The file `login` may be missing, for example because the disk was full.
                 isLogins = true
-                // A change of the login's password is no unlock of what the user locked.
+                // A vault that the user locked must not be unlocked by a change of the login's password.
                 _ = try PasswordSlots(store.records.opener).change(
                     unlocked, to: new, call, expiringAfter: limit(of: vault), isLeftLocked: staysLocked(vault))
                 return .done
@@ -163,7 +164,8 @@ package struct VaultLogin {
 
     private var keys: ClassKeyStore { store.records.opener.residentKeys }
 
-    /// The lifetime of the keys in seconds; nil for no limit, if a session or an earlier unlock keeps the keys.
+    /// The lifetime of the keys in seconds; nil for no limit, if a session is open or the keys are unlocked without
+    /// limit.
     private func limit(of vault: OpenVault) -> UInt32? {
         let stay = vault.keys.isOpen(.level(.afterFirstUnlock)) && !keys.areTemporary(vault.keys.vaultID)
         return hasSession || stay ? nil : VaultLogin.unconfirmedSeconds
@@ -185,7 +187,7 @@ package struct VaultLogin {
         }
     }
 
-    /// Calls `body` with the vault, and turns each error into a result.
+    /// Calls `body` with the vault, and converts errors to results.
     private func onVault(
         within milliseconds: UInt32 = VaultLogin.patience,
         _ body: (OpenVault, CallContext) throws(TokenKeepError) -> LoginResult
@@ -201,7 +203,7 @@ package struct VaultLogin {
         }
     }
 
-    /// The vault; nil if there is no vault, or if the vault has no password.
+    /// Opens the vault; nil if there is no vault, or if it has no password.
     private func present() throws(TokenKeepError) -> OpenVault? {
         do throws(TokenKeepError) {
             guard let vault = try store.records.openToUnlock(), vault.keys.header.hasPassword else { return nil }
@@ -213,13 +215,13 @@ package struct VaultLogin {
         }
     }
 
-    /// The time limit in milliseconds of a call that may wait for the vault's lock.
+    /// The time limit, in milliseconds, of a call that may wait for the vault's lock.
     ///
     /// The limit is below the PAM module's usual timeout of five seconds, so that the outcome can be recorded.
     private static let patience: UInt32 = 4_000
-    /// The id, which no item has, of the lock of a login that derives a key.
+    /// The id of the lock that a login holds while it derives a key. No item has this id.
     private static let turn = [UInt8](repeating: 0xFE, count: 8)
-    /// The longest timeout in milliseconds that the PAM module accepts.
+    /// The longest timeout, in milliseconds, that the PAM module accepts.
     private static let longestTimeout: UInt32 = 30_000
 
     private static func isWrong(_ error: TokenKeepError) -> Bool {
@@ -237,8 +239,8 @@ package struct VaultLogin {
 
     /// Records an outcome in the file `login`, unless the last outcome is more useful.
     ///
-    /// An outcome that the vault's password did not follow the login's stays until a login unlocks the vault. A failed
-    /// unlock stays recorded for a minute, even if its session then finds the vault locked.
+    /// The outcome that the vault's password was not changed with the login's stays until a login unlocks the vault. A
+    /// failed unlock stays recorded for a minute, even if its session then finds the vault locked.
     private func record(_ outcome: LastLogin.Outcome) {
         if outcome != .unlocked, let last = LastLogin.read(store.records) {
             if last.outcome == .notFollowed { return }

@@ -6,11 +6,11 @@ import TokenKeepRecords
 ///
 /// The vault keeps the missed changes and applies them later.
 ///
-/// Before the first write, the vault marks the module as used on this machine. The vault also marks a module that has
-/// an item, or that fails with an error other than absence. An absent module without the mark counts as empty. An
-/// absent module with the mark counts as unavailable, because it may have items.
+/// The vault marks the module as used on this machine before the first write to it, and when it has an item or fails
+/// with an error other than absence. An absent module without the mark counts as empty. An absent module with the mark
+/// counts as unavailable, because it may have items.
 ///
-/// Every call leaves part of its time to the modules that come later in the stack.
+/// Every call leaves part of its time to later modules of the stack.
 struct DeferrableModule: ModuleWrapper, RememberingModule {
     let base: any Module
     let records: Records
@@ -33,7 +33,7 @@ struct DeferrableModule: ModuleWrapper, RememberingModule {
         remember(name, item.secret, item.details)
         guard !item.details.isSealed, let fingerprint = seen[name]?.fingerprint else { return }
         let wasNoted = before?.isNoted == true && before?.fingerprint == fingerprint
-        // If another process has locked the item, a later load notes the value for later processes.
+        // If another process holds the item's lock, nothing is noted now, but by a later load.
         let isNoted = wasNoted || records.journal.noteSeen(fingerprint, of: name, in: self.name)
         seen[name]?.isNoted = isNoted
     }
@@ -61,10 +61,10 @@ struct DeferrableModule: ModuleWrapper, RememberingModule {
         return lackedVault ? versioned(item) : item
     }
 
-    /// A copy of a loaded item, with the version that the vault's key gives it.
+    /// Returns a copy of a loaded item, with the version that the vault's key computes.
     ///
-    /// If no vault existed before the load, the module computed the version with another key. A later save computes
-    /// versions with the vault's key.
+    /// If no vault existed before the load, the module computed the version with another key, but a later save uses the
+    /// vault's key.
     private func versioned(_ item: TokenItem) -> TokenItem {
         guard let key = records.versionKey() else { return item }
         var details = item.details
@@ -74,7 +74,7 @@ struct DeferrableModule: ModuleWrapper, RememberingModule {
 
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         try noteUse(of: request.name, call)
-        // Notify watchers even after a failure, because the module may still save the value.
+        // Watchers are notified even after a failure, because the module may still have saved the value.
         defer { records.announceChange(of: request.name) }
         let version = try holding(request, call) { call throws(TokenKeepError) in
             try base.save(request, share(of: call))
@@ -94,7 +94,7 @@ struct DeferrableModule: ModuleWrapper, RememberingModule {
         return version
     }
 
-    /// Runs `body`, the save of an item that the vault may seal (encrypt), while the item is locked.
+    /// Runs `body`, which saves an item, under the item's lock if the vault may seal (encrypt) the item.
     ///
     /// Without the lock, another process could replace the vault's keys before the module has the encrypted secret.
     private func holding<Result>(
@@ -109,8 +109,8 @@ struct DeferrableModule: ModuleWrapper, RememberingModule {
         do throws(TokenKeepError) {
             item = try records.begin(request.name, call)
         } catch {
-            // The item cannot be locked, for example in a read-only vault. Save without the lock: only a sealed item
-            // needs it.
+            // The item cannot be locked, for example in a read-only vault. It is saved without the lock, which only a
+            // sealed item needs.
             guard error.status != .busy, error.status != .cancelled else { throw error }
             return try body(call)
         }
@@ -127,7 +127,7 @@ struct DeferrableModule: ModuleWrapper, RememberingModule {
     /// Marks the module as used on this machine, before a write to the module.
     ///
     /// Loads the item first, to learn whether the module is absent. An absent module must not be marked, because it
-    /// would count as unavailable from then on.
+    /// would then count as unavailable.
     private func noteUse(of name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         guard (try? wasUsed()) != true else { return }
         do throws(TokenKeepError) {
@@ -139,7 +139,7 @@ struct DeferrableModule: ModuleWrapper, RememberingModule {
                 throw error
             }
         }
-        // A read-only vault cannot mark the module as used. Save the item all the same.
+        // The item is saved even if a read-only vault cannot mark the module as used.
         try? records.journal.markUsed(self.name, call)
     }
 
@@ -183,7 +183,7 @@ struct DeferrableModule: ModuleWrapper, RememberingModule {
 
     func report(_ call: CallContext) -> ModuleReport { base.report(share(of: call)) }
 
-    /// Runs `body`. If the module is absent and was never used on this machine, it has no items: returns `answer`.
+    /// Runs `body`. Returns `answer` instead of an error if the module is absent and was never used on this machine.
     ///
     /// If `answer` is nil, throws ``Status/notFound`` with `isAbsence` set, because the module was not asked.
     private func unlessUnused<Answer>(
@@ -206,12 +206,12 @@ struct DeferrableModule: ModuleWrapper, RememberingModule {
 
     /// Marks the module as used, because it has an item or failed with an error other than absence.
     ///
-    /// If the marked module becomes absent, for example without a message bus, it does not count as empty.
+    /// Otherwise the module would count as empty if it becomes absent, for example without a message bus.
     private func noteThere(_ call: CallContext) {
         try? records.journal.markUsed(name, call)
     }
 
-    /// Whether the module may hold items: the vault marked it as used, and its service is not the vault itself.
+    /// Whether the module was used on this machine, and is not a Secret Service that serves this same vault.
     func wasUsed() throws(TokenKeepError) -> Bool {
         guard try records.journal.hasUsed(name) else { return false }
         return !base.isOwnVault(CallContext(deadline: Deadline(milliseconds: 1000)))
@@ -221,10 +221,11 @@ struct DeferrableModule: ModuleWrapper, RememberingModule {
 }
 
 extension CallContext {
-    /// The time that a part of a call leaves to the parts after it, in milliseconds.
+    /// The time, in milliseconds, that a part of a call leaves to the parts after it.
     private static let reserve: UInt32 = 500
 
-    /// A copy of this context that ends earlier and so leaves time to what follows in the call, such as later modules.
+    /// A copy of this context with an earlier deadline, so that time is left for later parts of the call, such as
+    /// modules.
     ///
     /// Leaves 500 ms of the remaining time, or half of the time if less than one second remains.
     var leavingTime: CallContext {

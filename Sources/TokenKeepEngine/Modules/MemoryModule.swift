@@ -6,7 +6,7 @@ final class MemoryModule: BasicModule {
     let name = "memory"
     private let items = MutexGuarded<[ItemName: TokenItem]>([:])
     private let versionKey = MutexGuarded<ItemVersionKey?>(nil)
-    /// Whether an item was ever saved here. While no item was saved, a load need not lock ``items``.
+    /// Whether an item was ever saved here. Until then, loads need not lock ``items``.
     private let isUsed = Atomic<Bool>(false)
 
     init() {
@@ -14,7 +14,7 @@ final class MemoryModule: BasicModule {
 
     func item(_ name: ItemName) -> TokenItem? { isUsed.load(ordering: .acquiring) ? items.withLock { $0[name] } : nil }
 
-    /// The items of one service in a namespace, or of all its services if `service` is nil.
+    /// The items of one service in a namespace; nil lists those of all services.
     func listing(namespace: String, service: String?) -> ItemListing {
         let all = items.withLock { $0.values.map(\.details) }
         return ItemListing(

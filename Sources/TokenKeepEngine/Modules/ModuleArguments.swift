@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The arguments of a stack line. A module removes the arguments that it knows. A remaining argument is an error.
+/// The arguments of a stack line. A module removes the arguments that it knows; a remaining one is an error.
 struct ModuleArguments {
     private let module: String
     private var rest: [String]
@@ -10,16 +10,16 @@ struct ModuleArguments {
         rest = line.arguments
     }
 
-    /// Removes and returns the argument `timeout=DURATION`, in milliseconds; nil if there is no such argument.
+    /// Removes the argument `timeout=DURATION`, and returns it in milliseconds; nil if there is no such argument.
     ///
-    /// - Throws: ``Status/invalid`` if the value is 0 or is not a duration such as `500ms`, `5s`, `1m` or `5`, which is seconds.
+    /// - Throws: ``Status/invalid`` if the value is 0, or is no duration such as `500ms`, `5s`, `1m` or `5` (seconds).
     mutating func takeTimeout() throws(TokenKeepError) -> UInt32? {
         guard let index = rest.firstIndex(where: { $0.hasPrefix("timeout=") }) else { return nil }
         let text = rest.remove(at: index).dropFirst("timeout=".count)
         let units: [(suffix: String, milliseconds: UInt32)] = [("ms", 1), ("s", 1000), ("m", 60_000), ("", 1000)]
         for unit in units where text.hasSuffix(unit.suffix) {
             let digits = text.dropLast(unit.suffix.count)
-            // Check the digits first, because UInt32 would also accept a sign.
+            // Checked first, because UInt32 would also accept a sign.
             guard digits.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains), let number = UInt32(digits)
             else { break }
             let (milliseconds, overflow) = number.multipliedReportingOverflow(by: unit.milliseconds)

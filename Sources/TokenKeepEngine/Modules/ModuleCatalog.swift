@@ -11,7 +11,7 @@ package enum ModuleCatalog {
         package let kind: String
         /// The path of the module's file; empty for a built-in module.
         package let path: String
-        /// The reason why a store would refuse the module; nil if it is usable. The check does not run the module.
+        /// The reason why a store would refuse the module; nil if there is none. Found without running the module.
         package let problem: TokenKeepError?
     }
 
@@ -26,9 +26,9 @@ package enum ModuleCatalog {
             }
     }
 
-    /// Makes one module. Also returns the capabilities that a plugin module states; nil for a built-in module.
+    /// Makes one module. Also returns the capabilities that a plugin module reports; nil for a built-in module.
     ///
-    /// The module's errors contain the module's own messages.
+    /// The module's errors include the texts that the module itself reports.
     ///
     /// - Parameters:
     ///   - target: the module's name in a stack; or a path, if `target` contains a `/`.

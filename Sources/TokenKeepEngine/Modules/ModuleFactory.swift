@@ -9,7 +9,7 @@ struct ModuleFactory {
     /// Functions that make replacement modules for tests, by module name.
     typealias StandIns = [String: @Sendable (@escaping VersionKeyProvider) -> any Module]
 
-    /// Makes a built-in module. Takes the arguments that the module knows out of the line's arguments.
+    /// Makes a built-in module, and removes the arguments that it knows from those of the stack line.
     private typealias Maker = @Sendable (ModuleFactory, inout ModuleArguments) throws(TokenKeepError) -> any Module
 
     let records: Records
@@ -17,7 +17,7 @@ struct ModuleFactory {
     /// The address of a message bus to use instead of the session's bus, for tests.
     let busAddress: String?
     let standIns: StandIns
-    /// The directories of stack files. Only a stack in the system's directory may give the path of a module.
+    /// The directories of stack files. Only a stack in the system's directory may name a module by its path.
     let directories: StackDirectories
 
     /// The built-in modules by name. Any other module is a file in the module directory.

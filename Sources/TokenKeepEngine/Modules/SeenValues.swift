@@ -2,17 +2,18 @@ import TokenKeepCore
 
 /// A module that remembers each item as this process last loaded or saved it there.
 protocol RememberingModule: Module {
-    /// The item as this process last loaded or saved it; nil if the module lacked the item or was not asked.
+    /// The item as this process last loaded or saved it; nil if the module had no such item or was not asked.
     func lastSeen(_ name: ItemName) -> SeenValue?
 }
 
-/// An item as this process last saw it in a module, without its secret.
+/// An item as this process last saw it in a module, with a fingerprint in place of its secret.
 struct SeenValue: Sendable {
-    /// The keyed fingerprint (hash) of the item's value.
+    /// The keyed hash of the item's value.
     ///
-    /// If the module still has this value after a later save, the value is the older one, whatever the clocks say.
+    /// If the module still has this value after a later save, then this value is the older one, whatever the clocks
+    /// show.
     let fingerprint: [UInt8]
-    /// Whether the fingerprint is also in the vault's directory `holders`, for other processes.
+    /// Whether the fingerprint is also stored in the vault's directory `holders`, for other processes.
     var isNoted = false
     /// The level and flags, which a save without a level keeps; nil if this process does not know them.
     let details: ItemDetails?

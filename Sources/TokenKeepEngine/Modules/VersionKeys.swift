@@ -4,8 +4,8 @@ import TokenKeepRecords
 
 /// Provides the key that computes item versions, for modules other than the vault and memory.
 ///
-/// Returns the vault's key, so that an item keeps its version when it moves between modules. While no vault can be
-/// read, returns a random key of this store alone.
+/// Uses the vault's key, so that an item keeps its version when it moves between modules. If no vault can be read, uses
+/// a random key of this store.
 final class VersionKeys: Sendable {
     private let records: Records
     private let own = MutexGuarded<ItemVersionKey?>(nil)

@@ -2,17 +2,17 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The parts that every change of a vault's keys has: its beginning, the new keys, its end.
+/// The steps common to all changes of a vault's keys: its beginning, the new keys, its end.
 struct KeyChange {
     let store: Store
     private var records: Records { store.records }
 
-    /// The context of a change, which has the store's time limit for long work and never prompts.
+    /// Creates the context of a change, which has the store's time limit for long work and never prompts.
     func begin() throws(TokenKeepError) -> CallContext {
         try store.begin(.any, until: store.longDeadline).withoutPrompts
     }
 
-    /// Opens the vault, and checks that its header (the file of wrapped keys) fits its records.
+    /// Opens the vault, and checks that its header (the file of wrapped keys) matches its records.
     ///
     /// - Parameter absence: the error thrown if there is no vault.
     func vault(orThrow absence: TokenKeepError) throws(TokenKeepError) -> OpenVault {
@@ -32,7 +32,7 @@ struct KeyChange {
         return .password(try PasswordDerivation.key(of: password, by: derivation, call), derivation)
     }
 
-    /// Keeps the new keys, unless another process has replaced them meanwhile.
+    /// Stores the new keys for use, unless another process has replaced them meanwhile.
     private func keep(_ unlocked: UnlockedVault, _ call: CallContext) throws(TokenKeepError) {
         do throws(TokenKeepError) {
             try PasswordSlots(records.opener).keep(unlocked, call)
@@ -43,13 +43,13 @@ struct KeyChange {
 
     /// Unlocks the vault with its new keys, and re-encrypts items in other modules that are under older keys.
     ///
-    /// - Parameter done: the completed change, named in the error if an item could not be re-encrypted. nil if the
-    ///   keys did not change: the outcome's problem is then that error, as after an unlock.
+    /// - Parameter done: the completed change, named in the error if an item could not be re-encrypted. nil if the keys
+    ///   did not change; that error then becomes the outcome's `problem`, as after an unlock.
     func finish(
         _ unlocked: UnlockedVault, unreadable: Int = 0, done: String? = nil, _ call: CallContext,
         _ progress: JournalProgress?
     ) throws(TokenKeepError) -> UnlockOutcome {
-        // Notify watchers: if the vault is unlocked now, they see items that were hidden.
+        // Watchers are notified, because an unlocked vault shows them items that were hidden.
         defer { records.announceChange() }
         LastLogin.remove(records)
         if unlocked.vault.keys.header.hasPassword { try keep(unlocked, call) }

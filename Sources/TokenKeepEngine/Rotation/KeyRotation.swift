@@ -6,10 +6,10 @@ import TokenKeepRecords
 
 /// Replaces every key of a vault: copies the vault into a new era (new keys and files, see docs/format.md).
 ///
-/// The rotation re-encrypts the items into new files, while other processes go on using the old files. One rename
-/// then puts the new files in force.
+/// The items are re-encrypted into new files while other processes continue to use the old files. One rename then puts
+/// the new files in force.
 struct KeyRotation {
-    /// The time limit for locking the whole vault, in milliseconds. If the limit passes, the rotation fails.
+    /// The maximum wait for the lock of the whole vault, in milliseconds. If it passes, the rotation fails.
     private static let patience: UInt32 = 30_000
 
     let records: Records
@@ -20,13 +20,13 @@ struct KeyRotation {
     /// Replaces all keys of the vault.
     ///
     /// - Parameters:
-    ///   - before: the vault under its old keys, with the keys of all its items open.
-    ///   - newKeys: the way to open the new keys: the password or the keyfile.
-    ///   - device: the device to which the vault is then bound; nil to keep the present device.
-    ///   - check: called just before the new files are put in force, while the whole vault is locked. If the check
-    ///     throws, the keys stay.
-    /// - Returns: the vault under its new keys, and the number of records that no key opened. A record that no key
-    ///   opened is encrypted unread under the new keys.
+    ///   - before: the vault under its old keys, with the keys of all its items unlocked.
+    ///   - newKeys: the way to open the new keys: by the password or by the keyfile.
+    ///   - device: the device to which the vault is bound afterwards; nil to keep the present device.
+    ///   - check: called just before the new files are put in force, while the whole vault is locked. If it throws, the
+    ///     old keys stay in force.
+    /// - Returns: the vault under its new keys, and the number of records that no key decrypted. Such a record is
+    ///   encrypted under the new keys as it is.
     func run(
         _ before: UnlockedVault, with newKeys: EraKeys.Opener, binding device: DeviceIdentity? = nil,
         check: (OpenVault) throws(TokenKeepError) -> Void = { _ in }
@@ -37,8 +37,8 @@ struct KeyRotation {
         if let changed = try run(before, with: newKeys, keeping: needed, binding: device, check: check) {
             return changed
         }
-        // A module got an item meanwhile under a key that was not to be kept. Keep the keys of all levels in a second
-        // attempt.
+        // Meanwhile a module received an item under a key that was not to be kept. The second attempt keeps the keys of
+        // all levels.
         let all = KeyRotation.sealingKeys(of: before) { _ in true }
         guard let changed = try run(before, with: newKeys, keeping: all, binding: device, check: check) else {
             throw VaultOpener.changedMeanwhile
@@ -46,8 +46,10 @@ struct KeyRotation {
         return changed
     }
 
+    /// Makes one attempt.
+    ///
     /// - Parameter kept: the old keys that stay in the new era as retiring keys.
-    /// - Returns: nil, without a change, if a module meanwhile got an item under an old key that is not in `kept`.
+    /// - Returns: nil, without a change, if a module meanwhile received an item under an old key that is not in `kept`.
     private func run(
         _ before: UnlockedVault, with newKeys: EraKeys.Opener, keeping kept: [OpenKey], binding device: DeviceIdentity?,
         check: (OpenVault) throws(TokenKeepError) -> Void
@@ -59,13 +61,13 @@ struct KeyRotation {
         var copy = EraCopy(from: before.vault, before.presence, to: change.after, after.presence)
         try copy.copyChanges(call, progress: progress)
         try KeyRotation.sync(change.after)
-        // The first copy took long, and other processes went on writing. Copy their changes before locking the vault,
-        // so that the copy under the lock is short.
+        // Other processes have written during the first, long copy. Their changes are copied before the vault is
+        // locked, so that the copy under the lock is short.
         try copy.copyChanges(call)
         try KeyRotation.sync(change.after)
         guard try commit(change, &copy, Set(kept.map(\.id)), check) else { return nil }
         let changed = try change.finish()
-        // An unlock removes the files of interrupted rotations. A vault without a password has no unlock: remove them here.
+        // An unlock removes the files of interrupted rotations, but a vault without a password is never unlocked.
         try? records.opener.removeRubbish(of: changed.vault)
         return (changed, copy.unreadable)
     }
@@ -95,15 +97,15 @@ struct KeyRotation {
         try copy.copyCompanions()
         let log = try ChangeLog(before.directory)
         try log.append(.anything)
-        // Notify watchers even if `commit` throws, because the new keys may be in force then.
+        // Watchers are notified even if `commit` throws, because the new keys may be in force then.
         defer { log.announce(.anything) }
         try change.commit(call)
         return true
     }
 
-    /// The keys under which items in other modules are sealed.
+    /// Returns the keys under which items in other modules are sealed.
     ///
-    /// If such an item has no readable record, it may be sealed under any key: returns the keys of all levels.
+    /// If such an item has no readable record, it may be sealed under any key, so the keys of all levels are returned.
     private func keysOfSealedItems(_ vault: UnlockedVault) throws(TokenKeepError) -> [OpenKey] {
         let sealed = try SealedRecords(vault.vault).all()
         let recorded = Set(sealed.entries.flatMap { $0.copies.holders.flatMap(\.keyIDs) })
@@ -114,7 +116,7 @@ struct KeyRotation {
         return KeyRotation.sealingKeys(of: vault) { hasUnrecorded || recorded.contains($0) }
     }
 
-    /// The level keys for which `isWanted` is true, and the presence key, all as retiring keys.
+    /// The level keys for which `isWanted` returns true, and the presence key, all marked as retiring.
     private static func sealingKeys(of vault: UnlockedVault, where isWanted: (UInt64) -> Bool) -> [OpenKey] {
         vault.keys.filter { key in
             switch key.purpose {
@@ -125,7 +127,7 @@ struct KeyRotation {
         }.map(\.retiring)
     }
 
-    /// Throws if the disk lacks the room for a second copy of all records.
+    /// Throws ``Status/io`` if the disk has no room for a second copy of all records.
     private func checkRoom(_ vault: OpenVault) throws(TokenKeepError) {
         var needed: UInt64 = 1 << 20
         for name in try VaultFiles.names(in: vault.records) {

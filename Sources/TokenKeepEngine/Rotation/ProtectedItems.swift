@@ -2,17 +2,17 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The items that would lose their protection in a change of keys.
+/// The items that would lose their protection if the vault's keys are changed.
 ///
-/// Such an item is in a record of the vault, or sealed in another module.
+/// Each is a record of the vault, or a sealed item in another module.
 struct ProtectedItems {
     /// The protection that the vault loses: its password, or its device.
     enum Loss {
         /// The vault's password.
         case password
-        /// The vault's device, which does not answer any more.
+        /// The vault's device, which no longer answers.
         case device
-        /// The secret of the level ``AccessLevel/whenPasscodeSetThisDeviceOnly``, which the TPM no longer has.
+        /// The TPM's secret for the level ``AccessLevel/whenPasscodeSetThisDeviceOnly``, which the TPM has lost.
         case index
     }
 
@@ -23,7 +23,7 @@ struct ProtectedItems {
     let unlocked: UnlockedVault
     var loss = Loss.password
 
-    /// Throws ``Status/policy`` if an item would lose its protection.
+    /// Throws ``Status/policy`` if any item would lose its protection.
     func refuse() throws(TokenKeepError) {
         let elsewhere = try sealedElsewhere().count
         let count = try inRecords().count + elsewhere
@@ -40,7 +40,7 @@ struct ProtectedItems {
         }
     }
 
-    /// The names of the items that would lose their protection, as far as the names are readable.
+    /// The names of the items that would lose their protection; unreadable names are missing.
     func names(_ call: CallContext) throws(TokenKeepError) -> [ItemName] {
         let protected = try inRecords()
         let named = try store.records.allItems(of: unlocked.vault, call).items
@@ -58,8 +58,8 @@ struct ProtectedItems {
 
     /// Clears every item that would lose its protection, from the vault and from the modules.
     ///
-    /// - Throws: if an item whose name is unreadable has pending changes; then nothing was cleared. Also any failure of
-    ///   a module to clear an item.
+    /// - Throws: an error, with nothing cleared, if an item whose name is unreadable has pending changes; the failure
+    ///   of a module to clear an item.
     func destroy(_ call: CallContext) throws(TokenKeepError) {
         let protected = try inRecords()
         let listing = try store.records.allItems(of: unlocked.vault, call)
@@ -88,10 +88,10 @@ struct ProtectedItems {
 
     /// The names of sealed items in other modules that would lose their protection.
     ///
-    /// Leaves out an item whose record has a value or pending changes.
+    /// Items whose record has a value or pending changes are left out.
     private func sealedElsewhere() throws(TokenKeepError) -> [ItemName] {
         let sealed = try SealedRecords(unlocked.vault).all()
-        // The rotation copies a damaged record unchanged. Any other failure may be temporary: end the rotation.
+        // A damaged record is copied unchanged, so it is no reason to stop. Any other failure may be temporary.
         if let problem = sealed.problem, problem.status != .corrupt { throw problem }
         return sealed.entries.filter { $0.isAlone && isProtected($0.copies.level, $0.copies.flags) }.map(\.name)
     }

@@ -6,7 +6,7 @@ import TokenKeepRecords
 package struct DeviceReport: Sendable {
     /// The device to which the vault is bound; nil if the vault is bound to no device.
     package let device: DeviceIdentity?
-    /// The devices of this machine, and the fault because of which the vault's device does not open its keys.
+    /// The devices of this machine, and the fault for which the vault's device does not open its keys.
     package let survey: Devices.Survey
     /// Whether the recovery code also opens the levels that need the device; nil if there is no recovery code.
     package let isRecoverable: Bool?
@@ -18,7 +18,7 @@ package struct VaultDevice: Sendable {
     private var records: Records { store.records }
     private var keyChange: KeyChange { KeyChange(store: store) }
 
-    /// Describes the device to which the vault is bound. Asks all devices of this machine.
+    /// Describes the device to which the vault is bound. Queries all devices of this machine.
     package func report() throws(TokenKeepError) -> DeviceReport {
         let header = try records.open()?.keys.header
         let device = header?.device
@@ -27,22 +27,24 @@ package struct VaultDevice: Sendable {
             isRecoverable: header?.isRecoverable)
     }
 
-    /// The device to which the vault is bound; nil if it is bound to none. Asks no device.
+    /// The device to which the vault is bound; nil if it is bound to none. Queries no device.
     package func identity() throws(TokenKeepError) -> DeviceIdentity? { try records.open()?.keys.header.device }
 
-    /// Whether the TPM gave no index for the level ``AccessLevel/whenPasscodeSetThisDeviceOnly``. Asks no device.
+    /// Whether the TPM provided no index for the level ``AccessLevel/whenPasscodeSetThisDeviceOnly``. Queries no
+    /// device.
     package func lacksIndex() throws(TokenKeepError) -> Bool { try records.open()?.keys.header.lacksIndex == true }
 
-    /// Whether a recovery code opens the levels of the device; nil if there is no recovery code. Asks no device.
+    /// Whether the recovery code also opens the levels of the device; nil if there is no recovery code. Queries no
+    /// device.
     package func isRecoverable() throws(TokenKeepError) -> Bool? { try records.open()?.keys.header.isRecoverable }
 
-    /// Binds the vault to a device of this machine, so that the vault keeps items that never leave the machine.
+    /// Binds the vault to a device of this machine, so that items of the this-device-only levels can be saved.
     ///
     /// - Parameters:
     ///   - provider: the kind of device; nil for the first kind that this machine has.
     ///   - password: provides the vault's password. Called only if the vault has a password.
-    /// - Returns: the provider, and the fault of a better device that was passed over.
-    /// - Throws: ``Status/duplicate`` if the vault is bound to a device already, ``Status/unavailable`` if this machine
+    /// - Returns: the device's provider, and the fault of a better device that was not used.
+    /// - Throws: ``Status/duplicate`` if the vault is already bound to a device; ``Status/unavailable`` if this machine
     ///   has no such device.
     package func choose(
         _ provider: DeviceProvider?, password: () throws(TokenKeepError) -> SecretBytes
@@ -63,13 +65,13 @@ package struct VaultDevice: Sendable {
 
     /// Binds the vault to another device of this machine.
     ///
-    /// While the old device answers, the levels that need it get new keys and no item is lost. If the old device does
-    /// not answer, the items of these levels are lost.
+    /// If the old device answers, the levels that need it get new keys, and no item is lost. If the old device does not
+    /// answer, the items of these levels are lost.
     ///
     /// - Parameters:
-    ///   - isDestroying: whether items that only the old device opens are destroyed.
+    ///   - isDestroying: whether to destroy the items that only the old device opens.
     ///   - lost: called with the names of the lost items and the device's fault, if the old device does not answer.
-    /// - Throws: ``Status/policy`` if items would be lost and must not be destroyed.
+    /// - Throws: ``Status/policy`` if items would be lost and `isDestroying` is false.
     package func rebind(
         _ provider: DeviceProvider?, isDestroying: Bool, password: () throws(TokenKeepError) -> SecretBytes,
         lost: ([ItemName], DeviceFault) -> Void, progress: JournalProgress? = nil
@@ -126,7 +128,7 @@ package struct VaultDevice: Sendable {
         return try keyChange.finish(bound, call, progress)
     }
 
-    /// Replaces all keys. Those of the new device's levels need that device.
+    /// Replaces all keys. The new keys of levels that need a device are bound to the new device.
     private func rotate(
         _ opened: Opened, to device: DeviceIdentity, _ call: CallContext, _ progress: JournalProgress?,
         check: () throws(TokenKeepError) -> Void = {}
@@ -141,10 +143,10 @@ package struct VaultDevice: Sendable {
         return try keyChange.finish(after, unreadable: unreadable, done: "the vault is bound anew", call, progress)
     }
 
-    /// Gives the level whose secret the TPM has lost a new key, if no item needs the old one.
+    /// Makes a new key for the level whose secret the TPM has lost, if no item needs the old key.
     ///
-    /// So goes on what an interrupted removal of the password left. While an item needs the key, nothing is changed: the
-    /// loss may be forged on the wire to the TPM.
+    /// This completes an interrupted removal of the password. If an item needs the key, nothing is changed, because the
+    /// loss may be forged on the connection to the TPM.
     func renewLostLevel(
         _ unlocked: UnlockedVault, _ password: SecretBytes, _ call: CallContext
     ) throws(TokenKeepError) -> UnlockedVault {
@@ -169,9 +171,9 @@ package struct VaultDevice: Sendable {
         return try passwords.change(opened.unlocked, to: password, binding: device, call, check: check)
     }
 
-    /// The device of a provider; if `provider` is nil, the first device that this machine has.
+    /// Returns the device of a provider; if `provider` is nil, the first device that this machine has.
     ///
-    /// `passedOver` is the fault of a better device that is there and does not answer.
+    /// `passedOver` is the fault of a better device that exists but does not answer.
     private func device(
         of provider: DeviceProvider?
     ) throws(TokenKeepError) -> (device: DeviceIdentity, passedOver: DeviceFault?) {

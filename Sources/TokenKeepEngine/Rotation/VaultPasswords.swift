@@ -10,7 +10,8 @@ public struct VaultPasswords: Sendable {
 
     /// Gives the vault its first password and unlocks the vault.
     ///
-    /// Replaces every key that the keyfile ever opened. An earlier backup then opens no item that is saved later.
+    /// Replaces every key that the keyfile has ever opened, so that an earlier backup opens no item that is saved
+    /// later.
     ///
     /// - Throws: ``Status/invalid`` if the vault already has a password.
     public func set(
@@ -32,10 +33,10 @@ public struct VaultPasswords: Sendable {
 
     /// Replaces the password and unlocks the vault.
     ///
-    /// - Parameter isCompromised: whether another person may know the old password. If true, the change replaces every
-    ///   key that the old password ever opened, drops the recovery code, and works even after an unauthorized change of
-    ///   the header.
-    /// - Throws: ``Status/denied`` if the old password is wrong, ``Status/unsupported`` if the vault has no password.
+    /// - Parameter isCompromised: whether another person may know the old password. If true, every key that the old
+    ///   password has ever opened is replaced, the recovery code is removed, and the change works even if the header
+    ///   was altered.
+    /// - Throws: ``Status/denied`` if the old password is wrong; ``Status/unsupported`` if the vault has no password.
     public func change(
         from old: SecretBytes, to new: SecretBytes, isCompromised: Bool, isDroppingUnknownSlots: Bool = false,
         progress: JournalProgress? = nil
@@ -52,14 +53,15 @@ public struct VaultPasswords: Sendable {
         guard let vault = try records.opener.openForRotation() else { throw PasswordSlots.noPassword }
         try records.testify(vault)
         guard vault.keys.header.hasPassword else {
-            // `open()` throws if somebody put a header without a password in place of the vault's header.
+            // Opening throws if somebody has replaced the vault's header by one without a password.
             _ = try records.open()
             throw PasswordSlots.noPassword
         }
         try checkUnknownSlots(vault, isDroppingUnknownSlots)
         let unlocked = try passwords.openUnchecked(with: old, vault, call)
         let opener = try keyChange.passwordOpener(new, call)
-        // Keep the old keys for readers until the new keys are in force. Do not mark the unverified header as trusted.
+        // The old keys stay available to readers until the new keys are in force. The unverified header is not marked
+        // as trusted.
         try records.opener.residentKeys.keep(unlocked.keys, nil, of: vault.keys.vaultID)
         let (after, unreadable) = try keyChange.rotation(call, progress).run(unlocked, with: opener)
         return try keyChange.finish(after, unreadable: unreadable, done: "the password is changed", call, progress)
@@ -67,11 +69,11 @@ public struct VaultPasswords: Sendable {
 
     /// Removes the password. The keyfile then opens every item, under new keys.
     ///
-    /// The key of the level ``AccessLevel/whenPasscodeSetThisDeviceOnly`` ends. If its secret lies in an index of the TPM,
-    /// the secret is destroyed just before the new keys are in force, so that no older header opens the level.
+    /// Ends the key of the level ``AccessLevel/whenPasscodeSetThisDeviceOnly``. If its secret is in an index of the
+    /// TPM, it is destroyed just before the new keys are in force, so that no older header opens the level.
     ///
-    /// - Parameter isDestroying: whether items whose protection requires a password are destroyed.
-    /// - Throws: ``Status/policy`` if items require the password and must not be destroyed.
+    /// - Parameter isDestroying: whether to destroy items whose protection requires a password.
+    /// - Throws: ``Status/policy`` if items require the password and `isDestroying` is false.
     public func remove(
         _ password: SecretBytes, isDestroying: Bool, isDroppingUnknownSlots: Bool = false,
         progress: JournalProgress? = nil
@@ -80,7 +82,7 @@ public struct VaultPasswords: Sendable {
         let passwords = PasswordSlots(records.opener)
         let opened = try passwords.open(
             .password, with: password, keyChange.vault(orThrow: PasswordSlots.noPassword), call)
-        // An interrupted removal has destroyed the secret of the level that goes.
+        // An earlier, interrupted removal may have destroyed the secret of the level that ends.
         let unlocked = opened.acceptingLostIndex
         try checkUnknownSlots(unlocked.vault, isDroppingUnknownSlots)
         let protected = ProtectedItems(store: store, unlocked: unlocked)
@@ -97,11 +99,11 @@ public struct VaultPasswords: Sendable {
         return outcome
     }
 
-    /// Makes a recovery code, which replaces an earlier code.
+    /// Creates a recovery code, which replaces an earlier code.
     ///
-    /// The code can be read only from the result. The code does not open items that need the password at each use.
+    /// Only the result contains the code. It does not open items that need the password at each use.
     ///
-    /// - Throws: ``Status/denied`` if the password is wrong, ``Status/unsupported`` if the vault has no password.
+    /// - Throws: ``Status/denied`` if the password is wrong; ``Status/unsupported`` if the vault has no password.
     public func createRecoveryCode(password: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         let call = try keyChange.begin()
         let passwords = PasswordSlots(records.opener)
@@ -115,9 +117,9 @@ public struct VaultPasswords: Sendable {
     /// The recovery code stays valid. Items that need the password at each use are lost, and so are items of the level
     /// ``AccessLevel/whenPasscodeSetThisDeviceOnly``.
     ///
-    /// - Parameter isDestroying: whether items that only an unavailable device opens are destroyed. The vault is then
-    ///   no longer bound to a device.
-    /// - Throws: ``Status/denied`` if the code is wrong, ``Status/unavailable`` if the vault's device does not answer.
+    /// - Parameter isDestroying: whether to destroy items that only an unavailable device opens. The vault is then
+    ///   bound to no device.
+    /// - Throws: ``Status/denied`` if the code is wrong; ``Status/unavailable`` if the vault's device does not answer.
     public func recover(
         code: SecretBytes, newPassword: SecretBytes, isDestroying: Bool = false
     ) throws(TokenKeepError) -> UnlockOutcome {
@@ -143,7 +145,7 @@ public struct VaultPasswords: Sendable {
         return try keyChange.finish(changed, call, nil)
     }
 
-    /// Throws if the header has slots (ways to open keys) of unknown types, unless `isDropping`.
+    /// Throws ``Status/policy`` if the header has slots (ways to open keys) of unknown types, unless `isDropping`.
     ///
     /// This version cannot put new keys into a slot of an unknown type, so the slot would be lost.
     private func checkUnknownSlots(_ vault: OpenVault, _ isDropping: Bool) throws(TokenKeepError) {

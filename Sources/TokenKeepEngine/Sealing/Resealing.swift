@@ -2,31 +2,32 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Re-encrypts items in other modules that are under retiring (replaced) keys, and then removes those keys.
+/// Re-encrypts items of other modules that are under retiring (replaced) keys, and then removes those keys.
 struct Resealing {
     /// An item that a module may still hold under a retiring key.
     private struct Item {
         let name: ItemName
         let module: String
-        /// The hash of the machine with the sealed copy, as the item's record names it; nil if no record does.
+        /// The hash of the machine with the sealed copy, according to the item's record; nil if no record names the
+        /// copy.
         let machine: [UInt8]?
-        /// Whether this entry is for another machine, although the item's record also names a sealed copy on this machine.
+        /// Whether the copy is on another machine, although the record also names a copy on this machine.
         ///
-        /// An item found in the module on this machine proves nothing about the module on the other machine.
+        /// The item in the module on this machine proves nothing about the module on the other machine.
         var isOnlyElsewhere = false
     }
 
     /// The result of re-encrypting one item.
     private enum Outcome {
-        /// The module has the item under the present keys, or unencrypted if the item needs no encryption any more.
+        /// The module has the item under the present keys, or unencrypted if it needs no encryption any more.
         case done
-        /// The item's record has a pending change for the module, which will replace the module's item.
+        /// The record has a pending change for the module, which will replace the module's item.
         case recorded
         /// The module does not have the item.
         case absent
     }
 
-    /// The time limit for locking an item that another process has locked, in milliseconds.
+    /// The maximum wait for an item's lock, in milliseconds.
     private static let patience: UInt32 = 5000
     /// The time limit for writing one item back to its module, in milliseconds.
     private static let drainMilliseconds: UInt32 = 60_000
@@ -36,9 +37,8 @@ struct Resealing {
 
     /// Re-encrypts every item under a retiring key, and removes the keys that no item needs any more.
     ///
-    /// - Returns: the vault afterwards, and the number of encrypted secrets that no key opens, and that therefore stay
-    ///   unchanged.
-    /// - Throws: the first failure to re-encrypt an item, after all other items were tried. A later run may succeed.
+    /// - Returns: the vault afterwards, and the number of encrypted secrets that no key decrypts. They are unchanged.
+    /// - Throws: the first failure to re-encrypt an item, after all others were tried. A later run may succeed.
     func run(
         _ unlocked: UnlockedVault, _ call: CallContext, progress: JournalProgress?
     ) throws(TokenKeepError) -> (UnlockedVault, unreadable: Int) {
@@ -62,7 +62,7 @@ struct Resealing {
         }
         if !items.isEmpty { progress?(items.count, items.count) }
         if let obstacle { throw obstacle }
-        // An unreadable record may name a sealed item, so keep all retiring keys.
+        // An unreadable record may name a sealed item, so all retiring keys are kept.
         guard !sealed.mayBeIncomplete else { return (unlocked, unreadable) }
         let dropped = try PasswordSlots(records.opener).dropRetiringKeys(unlocked, call) { () throws(TokenKeepError) in
             let present = try SealedRecords(unlocked.vault).all()
@@ -78,9 +78,9 @@ struct Resealing {
         return (dropped, unreadable)
     }
 
-    /// Whether modules list items that this vault encrypted, but that none of its records names.
+    /// Whether modules list items that this vault encrypted but that no record names.
     ///
-    /// For example, a vault restored from a backup lacks the records of items that were encrypted after the backup.
+    /// A vault restored from a backup, for example, has no records of items that were encrypted after the backup.
     func hasUnrecordedItems(besides sealed: SealedRecords.Found, _ call: CallContext) -> Bool {
         !unrecordedItems(besides: sealed, call).isEmpty
     }
@@ -96,7 +96,7 @@ struct Resealing {
         return items
     }
 
-    /// The items that modules hold under retiring keys, as named in these records.
+    /// The items that modules hold under retiring keys, according to these records.
     private func recordedItems(_ sealed: SealedRecords.Found, of vault: OpenVault) -> [Item] {
         let machine = records.hash(of: records.machine)
         var items: [Item] = []
@@ -116,7 +116,7 @@ struct Resealing {
 
     /// Re-encrypts one item under the vault's present key.
     ///
-    /// - Returns: false if no key opens the item. The item then stays unchanged.
+    /// - Returns: false if no key decrypts the item, which is then unchanged.
     private func reseal(_ item: Item, _ call: CallContext) throws(TokenKeepError) -> Bool {
         guard !item.isOnlyElsewhere else { throw missing(item) }
         let outcome: Outcome
@@ -144,14 +144,14 @@ struct Resealing {
         return true
     }
 
-    /// Re-encrypts an item: copies it into its record, and writes it from the record into its module.
+    /// Re-encrypts an item: copies it into its record, and from there into its module.
     ///
-    /// An interrupted write to the module stays a pending write of the record.
+    /// If the write to the module is interrupted, it stays pending in the record.
     private func sealAnew(
         _ name: ItemName, in module: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> Outcome {
         let soon = call.until(Deadline(milliseconds: Resealing.drainMilliseconds))
-        // First drain a pending removal of the service, so that no item that it covers is written again.
+        // A pending removal of the service is drained first, so that no item that it covers is written again.
         try reconciler.drainRemoval(before: name, soon, isNeeded: true)
         guard case .recorded = try writeAhead(name, of: module, call) else {
             return try isThere(name, in: module, call) ? .done : .absent
@@ -160,7 +160,8 @@ struct Resealing {
         return drained?.left.isEmpty == true ? .done : .recorded
     }
 
-    /// Whether no record names the item's copy on this machine any more, because a drained removal took the item.
+    /// Whether no record names the item's copy on this machine any more, because a drained removal has removed the
+    /// item.
     private func isRemoved(_ item: Item) throws(TokenKeepError) -> Bool {
         guard item.machine == records.hash(of: records.machine) else { return false }
         return try !VaultSealer(records).isHeldSealed(item.name, by: item.module)
@@ -171,7 +172,7 @@ struct Resealing {
         return item.map { !$0.details.isForeign } ?? false
     }
 
-    /// Copies the module's item into the item's record, as a pending write to the same module.
+    /// Copies the module's item into its record, with a pending write to the same module.
     private func writeAhead(
         _ name: ItemName, of module: any Module, _ call: CallContext
     ) throws(TokenKeepError) -> Outcome {
@@ -188,7 +189,7 @@ struct Resealing {
         let value = try module.loadIfThere(name, call)
         guard let value, !value.details.isForeign else { return .absent }
         guard item.entry.record == nil else {
-            // The item's record must stay as it is, so save directly in the module.
+            // The item's record must not change, so the item is saved directly in the module.
             _ = try module.save(try SaveRequest(value), call)
             return .done
         }

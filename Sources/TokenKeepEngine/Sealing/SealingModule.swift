@@ -1,9 +1,10 @@
 import TokenKeepCore
 
-/// A plugin module (an installed shared object or program), for which the vault seals (encrypts) items.
+/// Wraps a plugin module (an installed shared object or program), and seals (encrypts) items for it with the vault's
+/// keys.
 ///
-/// If an item requires more protection than the module provides, the vault seals the item's secret. The module then
-/// stores the sealed bytes like any other secret.
+/// An item that requires more protection than the module provides is sealed. The module stores the sealed bytes like
+/// any other secret.
 struct SealingModule: ModuleWrapper {
     let base: any Module
     let versionKey: @Sendable () throws(TokenKeepError) -> ItemVersionKey
@@ -14,7 +15,8 @@ struct SealingModule: ModuleWrapper {
         try opened(try base.load(name, call), call)
     }
 
-    /// Opens a sealed item. Throws ``Status/corrupt`` if a plain item stands in the place of a sealed one.
+    /// Decrypts a sealed item. Throws ``Status/corrupt`` if the vault sealed the item but the module returns a plain
+    /// one.
     private func opened(_ item: TokenItem, _ call: CallContext) throws(TokenKeepError) -> TokenItem {
         guard let sealer = call.sealer else { return item }
         let name = item.details.name
@@ -34,8 +36,8 @@ struct SealingModule: ModuleWrapper {
 
     func save(_ request: SaveRequest, _ call: CallContext) throws(TokenKeepError) -> UInt64 {
         guard let sealer = call.sealer else { return try base.save(request, call) }
-        // After the removal of the password or device, the module may still hold the item sealed. Then the precondition
-        // and the level that the save keeps are checked here.
+        // After the password or the device was removed, the module may still have the item sealed. The precondition,
+        // and the level that the save keeps, are then checked here.
         let needsPresent = request.precondition != .none || request.accessLevel == nil
         let mayBeSealed = needsPresent && sealer.hasSealedCopy(of: request.name)
         guard try sealer.sealsItems(of: nil) || mayBeSealed else { return try savePlain(request, sealer, call) }
@@ -44,7 +46,7 @@ struct SealingModule: ModuleWrapper {
         var details = request.details(replacing: present, module: name)
         if !request.mayLowerRequirements { try details.checkLowersNothing(of: present, module: name) }
         var plain = request
-        // The precondition is checked already. The wrapped module knows only the version of the sealed item.
+        // The precondition is already checked. The wrapped module knows only the version of the sealed item.
         plain.precondition = .none
         let own = base.protection(of: details.accessLevel, details.flags)
         guard try sealer.seals(details, besides: own, isAcknowledged: request.mayLowerRequirements) else {
@@ -65,10 +67,10 @@ struct SealingModule: ModuleWrapper {
         try save(request, call.withoutPrompts)
     }
 
-    /// The metadata of the item that a save replaces; nil if there is none.
+    /// The metadata of the item that a save replaces; nil if there is no such item.
     ///
-    /// A save without a precondition also replaces a damaged item, or a plain item in the place of a sealed one. A
-    /// plain item can be left in the place if the module did not answer the save of the sealed item.
+    /// A save without a precondition also replaces a damaged item, or a plain item instead of a sealed one, which is
+    /// possible if the module did not answer the save of the sealed item.
     private func itemToReplace(
         by request: SaveRequest, _ call: CallContext
     ) throws(TokenKeepError) -> ItemDetails? {

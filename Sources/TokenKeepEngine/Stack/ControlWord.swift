@@ -1,13 +1,13 @@
-/// A word of a stack's line, such as `required`, that stands for one action for each status of a module.
+/// A control word of a stack's line, such as `required`. It assigns an action to each status of a module.
 ///
-/// The actions differ between operations, because operations treat failures differently. `docs/stack.md` has the table.
+/// The actions depend on the operation, because operations treat failures differently. `docs/stack.md` has the table.
 enum ControlWord: String, Sendable, CaseIterable {
     case required
     case requisite
     case sufficient
     case optional
 
-    /// The actions that a stack line with this word takes in an operation.
+    /// The actions that a line with this word takes in an operation.
     func actions(for operation: StackLine.Operation) -> StackActions {
         switch operation {
         case .load, .any: load
@@ -56,7 +56,7 @@ enum ControlWord: String, Sendable, CaseIterable {
 
     /// The actions of the word `required` in a save.
     ///
-    /// A save must not go on after a locked or refusing module, because a load would find that module's old value
+    /// A save must not continue after a locked or refusing module, because a load would find that module's old value
     /// first.
     private static let saveRequired = StackActions(
         [.ok: .done, .notFound: .bad, .unavailable: .bad, .timedOut: .bad], others: .die)

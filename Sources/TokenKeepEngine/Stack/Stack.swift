@@ -6,11 +6,11 @@ package struct Stack: Sendable {
     package enum Entry: Sendable {
         /// A line that names a module.
         case line(StackLine)
-        /// A substack. If a line of the substack ends the operation, jumps or resets, only the substack is affected.
+        /// A substack. Lines of a substack that end the operation, jump or reset affect only the substack.
         case substack(Substack)
     }
 
-    /// The entries of a stack that a `substack` line names. A jump counts all these entries as one line.
+    /// The entries of a stack that a `substack` line names. A jump counts them as one line.
     package struct Substack: Sendable {
         /// The stack's name.
         package let name: String
@@ -22,12 +22,12 @@ package struct Stack: Sendable {
         package let entries: [Entry]
     }
 
-    /// The path of the stack's file; for a stack given as text, the name of that text in messages.
+    /// The path of the stack's file; for a stack given as text, the name of the text in messages.
     package let source: String
     /// The stack's lines and substacks, in their order.
     package let entries: [Entry]
 
-    /// All lines in their order, with the lines of substacks.
+    /// All lines, including those of substacks, in their order.
     package var lines: [StackLine] { Stack.lines(of: entries) }
 
     static func lines(of entries: [Entry]) -> [StackLine] {
@@ -39,17 +39,17 @@ package struct Stack: Sendable {
         }
     }
 
-    /// Reads a stack from a text.
+    /// Parses a stack given as text.
     ///
     /// - Parameters:
     ///   - source: the name of the text in messages.
     ///   - directories: the directories in which included stacks are searched.
-    /// - Throws: ``Status/invalid`` with the file, the line and the expected syntax.
+    /// - Throws: ``Status/invalid``, naming the file, the line and the expected syntax.
     package init(text: String, source: String, directories: StackDirectories) throws(TokenKeepError) {
         try self.init(ConfigurationFile(path: source, text: text), chain: [], directories: directories)
     }
 
-    /// Reads a named stack: the user's file, else the system's file, else the built-in text of `default`.
+    /// Reads a named stack: the user's file, otherwise the system's file, otherwise the built-in text of `default`.
     ///
     /// - Throws: ``Status/invalid`` if there is no such stack, or the stack is malformed.
     package init(name: String, directories: StackDirectories) throws(TokenKeepError) {
@@ -66,7 +66,7 @@ package struct Stack: Sendable {
         try self.init(file, chain: [name], directories: directories)
     }
 
-    /// Reads the stack file at a path. Checks the file like a file in the stack directories.
+    /// Reads the stack file at a path, with the same checks as for a file in the stack directories.
     ///
     /// - Throws: ``Status/invalid`` if there is no such file, or if the file is malformed or writable by another user.
     package init(path: String, directories: StackDirectories) throws(TokenKeepError) {

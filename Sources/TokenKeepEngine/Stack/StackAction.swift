@@ -1,6 +1,6 @@
 package import TokenKeepCore
 
-/// The effect of a module's answer on an operation: whether the answer counts, and whether the walk goes on.
+/// The effect of a module's answer: whether it can become the operation's result, and which module is asked next.
 package enum StackAction: Sendable, Hashable, CustomStringConvertible {
     /// Ignores the module's answer, and asks the next module.
     case ignore
@@ -12,12 +12,12 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
     case bad
     /// Keeps the failure as a possible result of the operation, and ends the operation or substack.
     case die
-    /// Drops all answers and failures of the stack or substack so far, and asks the next module.
+    /// Drops all previous answers and failures of the stack or substack, and asks the next module.
     case reset
     /// Skips this many lines of the stack. A success counts as an answer; a failure is ignored.
     case jump(Int)
 
-    /// The action for a word of a stack; nil if the word names no action.
+    /// The action for a word of a stack; nil if the word is no action.
     package init?(word: String) {
         switch word {
         case "ignore": self = .ignore
@@ -49,8 +49,8 @@ package enum StackAction: Sendable, Hashable, CustomStringConvertible {
 
     /// Whether a failure with this action can become the operation's result.
     ///
-    /// `ok` and `done` cannot turn a failure into a success. For a failure, `ok` means the same as `bad`, and `done`
-    /// the same as `die`.
+    /// A failure never becomes a success by `ok` or `done`: for a failure, `ok` means the same as `bad`, and `done` the
+    /// same as `die`.
     var countsFailure: Bool {
         switch self {
         case .ok, .done, .bad, .die: true
@@ -98,13 +98,13 @@ package struct StackActions: Sendable, Equatable, CustomStringConvertible {
         return named.first { $0.status == status }?.action ?? others
     }
 
-    /// A copy that has this action for a success, unless the line names an action for a success.
+    /// A copy with this action for a success, unless the line already names one for a success.
     func naming(success action: StackAction) -> StackActions {
         if named.contains(where: { $0.status == .ok }) { return self }
         return StackActions(named: [Named(status: .ok, action: action)] + named, others: others)
     }
 
-    /// Whether a failure comes from the caller's request and not from the module, so that no other module is asked.
+    /// Whether a failure is caused by the caller's request and not by the module, so that no other module is asked.
     static func endsEveryWalk(_ status: Status) -> Bool {
         switch status {
         case .invalid, .duplicate, .conflict, .forked: true
@@ -112,17 +112,17 @@ package struct StackActions: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// The line's actions in the syntax of a stack: `[status=action … default=action]`.
+    /// The line's actions in stack syntax: `[status=action … default=action]`.
     package var description: String {
         "[" + named.map { "\($0.status.word)=\($0.action) " }.joined() + "default=\(others)]"
     }
 }
 
 extension Status {
-    /// The status in the syntax of a stack, for example `not_found`.
+    /// The status in stack syntax, for example `not_found`.
     package var word: String { name.lowercased() }
 
-    /// The status that a word of a stack names; nil if the word names no status.
+    /// The status that a word of a stack names; nil if the word is no status.
     init?(word: String) {
         guard let status = Status.allCases.first(where: { $0.word == word }) else { return nil }
         self = status

@@ -4,22 +4,22 @@ import TokenKeepCore
 package enum StackDirectories: Sendable {
     /// The directories `$XDG_CONFIG_HOME/tokenkeep/stack.d` and `/etc/tokenkeep/stack.d`, in this order.
     case standard
-    /// Other directories, for tests; nil for none.
+    /// Other directories, for tests; nil for no directory.
     case fixed(user: String?, system: String?)
 
     /// No directory, so that no stack file is found.
     package static let none = StackDirectories.fixed(user: nil, system: nil)
 
-    /// Reads the stack file of this name; nil if no directory has the file.
+    /// Reads the stack file with this name; nil if no directory contains it.
     ///
-    /// For `default` without a file, returns the built-in text.
+    /// If there is no file of `default`, returns the built-in text.
     func file(of name: String) throws(TokenKeepError) -> ConfigurationFile? {
         if let user, let file = try ConfigurationFile(named: name, in: user) { return file }
         if let system, let file = try ConfigurationFile(named: name, in: system) { return file }
         return name == "default" ? ConfigurationFile(path: "built-in default", text: StackParser.builtInDefault) : nil
     }
 
-    /// Whether a file is directly in the system's directory, where only root can write.
+    /// Whether a path is that of a file directly in the system's directory, which only root can write.
     func isSystems(_ source: String) -> Bool {
         guard let system, source.hasPrefix(system + "/") else { return false }
         return !source.dropFirst(system.utf8.count + 1).utf8.contains(UInt8(ascii: "/"))

@@ -17,9 +17,9 @@ public struct StackLine: Sendable, Equatable {
         package static let each: [Operation] = [.load, .save, .clear, .list]
     }
 
-    /// The action for each status of the module's answer, given as a word or status by status.
+    /// The action for each status of the module's answer, given by a control word or status by status.
     ///
-    /// A word (`required`, `sufficient`, …) stands for different actions in each operation. See ``actions(for:)``.
+    /// A control word (`required`, `sufficient`, …) means different actions in each operation. See ``actions(for:)``.
     public struct Control: Sendable, Equatable {
         enum Kind: Sendable, Equatable {
             case word(ControlWord)
@@ -28,11 +28,11 @@ public struct StackLine: Sendable, Equatable {
 
         let kind: Kind
 
-        /// A failure of the module can become the operation's result. The operation goes on to the next module.
+        /// A failure of the module can become the operation's result. The operation continues with the next module.
         public static let required = Control(kind: .word(.required))
-        /// A failure of the module becomes the operation's result and ends the operation. A `clear` still goes on.
+        /// A failure of the module becomes the operation's result and ends the operation, except for a `clear`.
         public static let requisite = Control(kind: .word(.requisite))
-        /// Means the same as ``required``. By custom used for a module that is not the last of its stack.
+        /// Means the same as ``required``. Customary for a module that is not the last one of its stack.
         public static let sufficient = Control(kind: .word(.sufficient))
         /// A failure of the module is ignored.
         public static let optional = Control(kind: .word(.optional))
@@ -56,7 +56,7 @@ public struct StackLine: Sendable, Equatable {
     public let arguments: [String]
     /// Whether the line is skipped if the module is missing or its file cannot be loaded.
     public let mayBeMissing: Bool
-    /// The file and the line number.
+    /// The file and line number of the line.
     public let place: StackPlace
 
     /// Whether the line applies to `operation`.
@@ -65,7 +65,7 @@ public struct StackLine: Sendable, Equatable {
     }
 }
 
-/// The place of a line in a stack, as `FILE:LINE`.
+/// The file and number of a line in a stack.
 public struct StackPlace: Sendable, Equatable, CustomStringConvertible {
     /// The path of the stack's file; for a stack given as text, the name of the text in messages.
     public let source: String

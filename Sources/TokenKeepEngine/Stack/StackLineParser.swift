@@ -6,7 +6,7 @@ struct StackLineParser {
     private var words: ArraySlice<StackWord>
     private var place: StackPlace
 
-    /// - Parameter words: the words of the stack's line, at least one.
+    /// - Parameter words: the words of the line, at least one.
     init(_ words: [StackWord], source: String) {
         self.source = source
         self.words = words[...]
@@ -103,7 +103,7 @@ struct StackLineParser {
         }
     }
 
-    /// Takes the next word. Errors of the line that are thrown from now on contain the line number of this word.
+    /// Removes and returns the next word. Errors thrown afterwards name the line number of this word.
     private mutating func take() -> StackWord? {
         guard let word = words.popFirst() else { return nil }
         place = StackPlace(source: source, line: word.line)

@@ -1,6 +1,6 @@
 public import TokenKeepCore
 
-/// Reads stacks given as text, line by line.
+/// Parses stacks given as text, line by line.
 ///
 ///     # operation  control     module   arguments
 ///     any          required    vault
@@ -9,7 +9,7 @@ public import TokenKeepCore
 ///
 /// `docs/stack.md` describes the language.
 public enum StackParser {
-    /// The stack of a program that names no stack, unless a file `default.conf` replaces this text.
+    /// The text of the stack `default`, unless there is a file `default.conf`.
     public static let builtInDefault = """
         any sufficient secret-service
         any required   vault
@@ -24,14 +24,14 @@ public enum StackParser {
         case module(StackLine)
         /// A line that names another stack.
         ///
-        /// If `isSubstack`, the lines of the other stack that end the operation, jump or reset affect only that stack.
+        /// If `isSubstack`, lines of the other stack that end the operation, jump or reset affect only that stack.
         case stack(name: String, operation: StackLine.Operation, isSubstack: Bool, place: StackPlace)
     }
 
-    /// Reads the lines of a stack's text. The text must not include another stack.
+    /// Parses the text of a stack, which must not include another stack.
     ///
     /// - Parameter source: the name of the text in messages, for example `stack_text`.
-    /// - Throws: ``Status/invalid`` with the source, the line and the expected syntax.
+    /// - Throws: ``Status/invalid``, naming the source, the line and the expected syntax.
     public static func parse(_ text: String, source: String) throws(TokenKeepError) -> [StackLine] {
         try Stack(text: text, source: source, directories: .none).lines
     }

@@ -1,12 +1,12 @@
 import TokenKeepCore
 
-/// Replaces each line that includes another stack by the other stack's entries.
+/// Replaces each line that includes another stack by that stack's entries.
 struct StackResolver {
-    /// The maximum depth of stacks that include each other.
+    /// The maximum depth of included stacks.
     static let maximumDepth = 16
     /// The maximum number of lines of a stack, including the lines of included stacks.
     ///
-    /// Without this limit, a few files that each include the next file twice would fill the memory.
+    /// Otherwise a few files that each include the next one twice would exhaust the memory.
     static let maximumLines = 1024
 
     let directories: StackDirectories
@@ -14,11 +14,11 @@ struct StackResolver {
 
     init(directories: StackDirectories) { self.directories = directories }
 
-    /// The entries of a stack file, in which every included stack is replaced by its entries.
+    /// The entries of a stack file, in which each included stack is replaced by its entries.
     ///
     /// - Parameters:
     ///   - operation: the operation of the including line. Lines for other operations are left out.
-    ///   - chain: the names of the stacks that led to this file, from the outermost stack to the file's own.
+    ///   - chain: the names of the stacks that led to this file, from the outermost to the file's own.
     mutating func entries(
         of file: ConfigurationFile, for operation: StackLine.Operation, chain: [String]
     ) throws(TokenKeepError) -> [Stack.Entry] {
@@ -76,7 +76,7 @@ struct StackResolver {
 }
 
 extension StackLine.Operation {
-    /// The operation that both values have in common; nil if there is none. `any` stands for all four operations.
+    /// The operation that both values have in common; nil if there is none. `any` includes all four operations.
     func narrowed(to operation: StackLine.Operation) -> StackLine.Operation? {
         if operation == .any || operation == self { return self }
         return self == .any ? operation : nil

@@ -76,7 +76,7 @@ struct StackTokenizer {
         return StackWord(text: text(content[...]), isBracketed: true, line: firstLine)
     }
 
-    /// Whether the `\` at the current position ends its line, and so joins the line with the next line.
+    /// Whether the `\` at the current position is the last character of its line, and so joins it with the next line.
     private var isJoin: Bool {
         guard let byte = peek(1) else { return true }
         return byte == UInt8(ascii: "\n") || (byte == UInt8(ascii: "\r") && peek(2) == UInt8(ascii: "\n"))
@@ -110,7 +110,7 @@ struct StackTokenizer {
             || byte == UInt8(ascii: "\n")
     }
 
-    /// The text of some bytes of a String. The bytes must begin and end at ASCII characters, to be valid UTF-8.
+    /// Converts bytes of the text to a String. They must begin and end at ASCII characters, to be valid UTF-8.
     private func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
 
     private func expected(_ what: String, at line: Int) -> TokenKeepError {
@@ -119,14 +119,14 @@ struct StackTokenizer {
 }
 
 extension TokenKeepError {
-    /// The error for a malformed stack, with the file, the line and the expected syntax.
+    /// The error for a malformed stack, which names the file, the line and the expected syntax.
     static func stackSyntax(expected what: String, at place: StackPlace) -> TokenKeepError {
         TokenKeepError(.invalid, "\(place): expected \(what)", hint: "for example: any required vault")
     }
 }
 
 extension String {
-    /// This word of a stack, cut to at most 64 bytes of UTF-8 for a message.
+    /// This word, cut to at most 64 bytes of UTF-8 for a message.
     var cutForMessage: String {
         let most = 64
         guard utf8.count > most else { return self }

@@ -2,34 +2,34 @@ public import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The outcome of an export: the numbers of exported items and of items left out.
+/// The outcome of an export: how many items were exported, and which were left out.
 public struct ExportOutcome: Sendable {
     /// The number of items in the export file.
     public var exported = 0
-    /// The number of items that were left out because their level never leaves this machine.
+    /// The number of items that were left out because items of their level never leave this machine.
     public var leftOut = 0
     /// The number of locked items that were left out; always 0 unless the export is partial.
     public var locked = 0
     /// The first error of a locked module other than the vault; nil if no such module is locked.
     ///
-    /// The items of a locked module are left out and not counted.
+    /// Items of a locked module are left out and not counted.
     public var lockedPlace: TokenKeepError?
-    /// The names of the modules that cannot list their namespaces.
+    /// The names of modules that cannot list their namespaces.
     ///
-    /// A module's items in a namespace that the export does not know are left out and not counted.
+    /// Their items in namespaces that the export does not know are left out and not counted.
     public var modulesOfOneNamespace: [String] = []
 }
 
 extension ItemTransfer {
-    /// Writes the store's items to a new file, encrypted under a passphrase.
+    /// Writes the store's items to a new file, encrypted with a passphrase.
     ///
     /// The file contains the items of all namespaces and modules of the stack, except memory-only items. A module that
-    /// cannot list its namespaces is asked only for the store's namespace and for namespaces found in other modules.
-    /// The outcome names such a module. The store's timeout applies to each item, not to the whole export.
+    /// cannot list its namespaces is asked only for the store's namespace and those of other modules; the outcome names
+    /// it. The store's timeout applies to each item, not to the whole export.
     ///
-    /// - Parameter isPartial: whether locked items are left out. Otherwise a locked item ends the export.
-    /// - Throws: ``Status/locked`` if an item is locked, ``Status/duplicate`` if the file exists, and any failure to
-    ///   read an item. After an error no file is left.
+    /// - Parameter isPartial: whether to leave out locked items. If false, a locked item ends the export.
+    /// - Throws: ``Status/locked`` if an item is locked; ``Status/duplicate`` if the file exists; the errors of reading
+    ///   an item. After an error there is no file.
     public func export(
         to path: String, passphrase: SecretBytes, isPartial: Bool = false, progress: JournalProgress? = nil
     ) throws(TokenKeepError) -> ExportOutcome {
@@ -85,7 +85,7 @@ extension ItemTransfer {
             names.formUnion(listing.items.lazy.filter { $0.accessLevel != .memoryOnly }.map(\.name))
             bound.formUnion(listing.items.lazy.filter(\.accessLevel.needsDevice).map(\.name))
         }
-        // The list contains the level of each item. Leave these items out before their secrets are read, which may be locked.
+        // These items are left out before their secrets, which may be locked, are read. The list contains the levels.
         outcome.leftOut += bound.count
         names.subtract(bound)
         if let problem = problems.first(where: { $0.status != .locked || !isPartial }) { throw problem }

@@ -2,23 +2,23 @@ public import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The outcome of an import: the numbers of saved and of kept items.
+/// The outcome of an import: how many items were saved, and how many were kept.
 public struct ImportOutcome: Sendable {
     /// The number of items that the import saved.
     public var imported = 0
-    /// The number of items that existed already and were not changed.
+    /// The number of items that existed already and were not replaced.
     public var kept = 0
 }
 
 extension ItemTransfer {
-    /// Saves every item of an export file, after the whole file was verified.
+    /// Saves every item of an export file, once the whole file is verified.
     ///
     /// The store's timeout applies to each item, not to the whole import.
     ///
-    /// - Parameter isReplacing: whether an existing item is replaced. Otherwise the existing item is kept.
-    /// - Throws: Before the first save: ``Status/denied`` for a wrong passphrase, ``Status/corrupt`` for an altered
-    ///   file, ``Status/policy`` if this vault cannot meet an item's protection requirement. Later: the failure to save
-    ///   an item, or ``Status/corrupt`` if the file changes during the import. Items that were saved before the failure
+    /// - Parameter isReplacing: whether to replace existing items. If false, they are kept.
+    /// - Throws: Before the first save: ``Status/denied`` if the passphrase is wrong; ``Status/corrupt`` if the file
+    ///   was altered; ``Status/policy`` if this vault cannot meet an item's protection requirement. Later: the failure
+    ///   to save an item, or ``Status/corrupt`` if the file changes during the import. Items saved before the failure
     ///   stay.
     public func `import`(
         from path: String, passphrase: SecretBytes, isReplacing: Bool = false, progress: JournalProgress? = nil
@@ -44,7 +44,7 @@ extension ItemTransfer {
         return outcome
     }
 
-    /// Reads the whole file and checks every item's protection requirement. Saves nothing.
+    /// Reads the whole file, and checks every item's protection requirement. Saves nothing.
     ///
     /// - Returns: the number of items.
     private func verify(_ file: ExportReader, _ path: String, _ call: CallContext) throws(TokenKeepError) -> Int {
@@ -55,7 +55,7 @@ extension ItemTransfer {
             do throws(TokenKeepError) {
                 try checkRequirements(of: item.details)
             } catch {
-                // Read the whole file before this refusal is thrown, so that a damaged file is reported as CORRUPT.
+                // The whole file is read before this refusal is thrown, so that a damaged file is reported as CORRUPT.
                 refusal = error
             }
         }
@@ -83,7 +83,7 @@ extension ItemTransfer {
         }
     }
 
-    /// The error that ended an import, with the numbers of items saved and kept before.
+    /// The error of an interrupted import, with the number of items saved and kept before.
     ///
     /// - Parameter name: the item that could not be saved; nil if no item was being saved.
     private static func cutShort(
@@ -100,7 +100,7 @@ extension ItemTransfer {
             module: error.module, hint: error.hint ?? "import it again: what was imported is kept")
     }
 
-    /// Saves one item. If the user enters a password for the item, the password serves the following items too.
+    /// Saves one item. A password that the user enters for one item is also used for the following items.
     private func save(_ item: TokenItem, isReplacing: Bool, _ call: inout CallContext) throws(TokenKeepError) {
         let details = item.details
         var request = try SaveRequest(

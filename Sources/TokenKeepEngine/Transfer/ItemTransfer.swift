@@ -1,23 +1,23 @@
 public import TokenKeepCore
 import TokenKeepRecords
 
-/// Moves items between modules, to an export file and from one.
+/// Moves items between modules, and exports and imports them.
 public struct ItemTransfer: Sendable {
     let store: Store
 
     /// Moves the items of the store's namespace from one module of the stack to another.
     ///
-    /// The store's timeout applies to each item. The source loses an item only after the item was read back from the
-    /// target. If the process is killed, every load still returns the item, and another run completes the move. If
-    /// prompts are allowed, each module may prompt before the first item.
+    /// The store's timeout applies to each item. The source loses an item only after it was read back from the target.
+    /// If the process is killed, loads still return the item, and another run completes the move. If prompts are
+    /// allowed, each module may prompt before the first item.
     ///
     /// - Parameters:
-    ///   - service: moves only items of this service; nil for all services.
-    ///   - isDryRun: whether to move no item, so that the outcome only names the items that would be moved.
-    ///   - deadline: the end of the whole call; nil for the store's timeout from now.
-    ///   - progress: called on the caller's thread with the numbers of finished and of all items.
-    /// - Throws: ``Status/invalid`` if the stack lacks a module, ``Status/unsupported`` if the items of a module cannot
-    ///   be moved, any failure to list the source. The outcome has the failures of single items.
+    ///   - service: the service whose items are moved; nil for all services.
+    ///   - isDryRun: whether to move no item and only return the names of those that would be moved.
+    ///   - deadline: the end of the whole call; nil for the store's timeout.
+    ///   - progress: called on the caller's thread with the number of finished items and the number of all items.
+    /// - Throws: ``Status/invalid`` if the stack lacks a module; ``Status/unsupported`` if items of a module cannot be
+    ///   moved; the errors of listing the source. Failures of single items are in the outcome.
     public func migrate(
         from source: String, to target: String, service: String? = nil, isDryRun: Bool = false,
         until deadline: Deadline? = nil, progress: JournalProgress? = nil
@@ -35,6 +35,7 @@ public struct ItemTransfer: Sendable {
             progress: progress)
     }
 
-    /// A copy of the call's context with the time limit of one item, which begins now: a prompt may have taken long.
+    /// A copy of the call's context with the time limit of one item. The time begins now, because a prompt may have
+    /// taken long.
     func inTime(_ call: CallContext) -> CallContext { call.until(Deadline(milliseconds: store.timeoutMilliseconds)) }
 }

@@ -1,7 +1,7 @@
 import TokenKeepCore
 
 extension ItemView {
-    /// The result of reading one item: its present state, and its change since the last reading.
+    /// The result of reading one item: its present state, and the change since it was last read.
     private struct Look {
         let name: ItemName
         /// The item's new entry for the view; nil if the item does not exist.
@@ -12,14 +12,14 @@ extension ItemView {
 
     /// Reads only the items of some records, and compares them with this view.
     ///
-    /// The time of this reading does not depend on the number of items in the store.
+    /// Takes the same time however many items the store has.
     ///
     /// - Parameter records: the file names of all records that may have changed.
-    /// - Returns: the changes; nil if only a reading of the whole store can find them. The view is then unchanged.
+    /// - Returns: the changes; nil, with the view unchanged, if only a reading of the whole store can find them.
     mutating func update(
         _ records: [[UInt8]], from store: Store, service: String?, until deadline: Deadline
     ) -> [ItemChange]? {
-        // For each item, a list costs less than a load. If many records changed, list the whole store.
+        // A list costs less for each item than a load, so the whole store is listed if many records have changed.
         guard records.count <= 16 + entries.count / 16, let changed = items(of: records, store, service) else {
             return nil
         }
@@ -32,7 +32,7 @@ extension ItemView {
         return looks.compactMap(\.change)
     }
 
-    /// The watched items of some records; nil if the item of any record is unknown.
+    /// The watched items of some records; nil if it is unknown which item a record belongs to.
     private mutating func items(of records: [[UInt8]], _ store: Store, _ service: String?) -> [ItemName]? {
         var items: [ItemName] = []
         for record in records {
@@ -46,13 +46,13 @@ extension ItemView {
         return items
     }
 
-    /// Loads one item, and compares it with this view; nil if it is unknown whether the item changed.
+    /// Reads one item, and compares it with this view; nil if it is unknown whether the item has changed.
     private func look(at name: ItemName, _ store: Store, _ deadline: Deadline) -> Look? {
         let before = entries[name]
-        // After an incomplete list, it is unknown whether an item that the list lacked is new.
+        // If the last list was incomplete, an item that it lacked need not be new.
         guard before != nil || isWhole else { return nil }
         do throws(TokenKeepError) {
-            // Read the clock first, so that a later reading notices another program's save in the same second.
+            // The clock is read first, so that a later reading notices another program's save in the same second.
             let now = UnixTime.now
             let item = try store.withoutPrompts.details(name, until: deadline)
             guard item.module != ItemView.memory else { return Look(name: name, entry: before, change: nil) }
@@ -69,22 +69,22 @@ extension ItemView {
     }
 }
 
-/// Finds the watched item of a record by the record's file name.
+/// Finds the watched item that a record's file name belongs to.
 struct RecordItems {
     enum Found {
         case named(ItemName)
         /// The record belongs to an item that is not watched.
         case unwatched
-        /// The record does not exist, and no item of the view has this record.
+        /// The record does not exist, and belongs to no item of the view.
         case absent
         case unreadable
     }
 
     private var names: [[UInt8]: ItemName] = [:]
-    /// Whether ``names`` contains the record of every item in the view.
+    /// Whether ``names`` contains the record of each item in the view.
     private var isComplete = false
 
-    /// Computes the file names of all listed items, unless there is no vault.
+    /// Computes the file names of all listed items. Does nothing if there is no vault.
     mutating func complete(with entries: [ItemName: ItemView.Entry], _ store: Store) throws(TokenKeepError) {
         guard let fileName = try store.records.fileNames() else { return }
         names.reserveCapacity(entries.count)
@@ -99,13 +99,13 @@ struct RecordItems {
         if let name = names[record] { return .named(name) }
         do throws(TokenKeepError) {
             if let stored = try store.records.itemName(ofRecord: record) {
-                // The record holds the removal of a whole service, which concerns an unknown number of items.
+                // The record is the pending removal of a whole service, which concerns an unknown number of items.
                 guard stored.removedService == nil else { return .unreadable }
                 guard stored.isIn(namespace: store.namespace, service: service) else { return .unwatched }
                 names[record] = stored
                 return .named(stored)
             }
-            // A cleared item has no record any more that names it.
+            // No record names an item that was cleared, so the names must come from the view.
             if !isComplete { try complete(with: entries, store) }
             return names[record].map(Found.named) ?? .absent
         } catch {

@@ -1,25 +1,25 @@
 import TokenKeepCore
 
-/// The items of a store as a watch last read them. The watch compares the next reading with this view.
+/// The items of a store as a watch last read them, with which it compares the next reading.
 struct ItemView {
     struct Entry {
         let module: String
         let modifiedAt: UnixTime?
-        /// The item's version; 0 if the version could not be read.
+        /// The item's version; 0 if it could not be read.
         var version: UInt64
-        /// Whether every later save is sure to give the item another modification time.
+        /// Whether each later save certainly gives the item another modification time.
         ///
-        /// Times are whole seconds, so two saves within the same second have the same time.
+        /// Two saves within one second get the same time, because times are whole seconds.
         let isSettled: Bool
     }
 
-    /// The pause before pending changes are drained again after a failure, in milliseconds.
+    /// The pause, in milliseconds, before pending changes are drained again after a failure.
     ///
-    /// Each attempt to drain signals a change, to which the watch would at once respond with another attempt.
+    /// Each attempt to drain signals a change, which would make the watch drain again at once.
     private static let drainAgain: UInt32 = 30_000
     private var drainAgainAt: Deadline?
 
-    /// The name of the module of memory-only items. A watch ignores such items, because no other process can change
+    /// The name of the module of memory-only items. A watch ignores these items, because no other process can change
     /// them.
     static let memory = "memory"
 
@@ -27,14 +27,14 @@ struct ItemView {
     var names = RecordItems()
     /// Whether the last list contained the items of every module.
     private(set) var isWhole = false
-    /// Whether an item could not be read, so that the watch may miss a change of this item.
+    /// Whether an item could not be read, so that the watch may miss a change of it.
     private var hidesSome = true
 
     /// The reason why a watch reads the store again.
     enum Occasion {
-        /// The time between two regular readings has passed.
+        /// The interval between two regular readings has passed.
         case clock
-        /// A module signalled that an item may have changed, or that the module can be reached again.
+        /// A module signalled that an item may have changed, or that the module is available again.
         case module
         /// A process that uses TokenKeep signalled a change, or the vault was moved.
         case signal
@@ -50,7 +50,7 @@ struct ItemView {
 
     /// Reads a store for the first time.
     ///
-    /// - Throws: a failure that every later reading would meet too. Any other failure is the result's `problem`.
+    /// - Throws: a failure that every later reading would also meet. Any other failure is the result's `problem`.
     static func first(
         of store: Store, service: String?, until deadline: Deadline
     ) throws(TokenKeepError) -> Beginning {
@@ -68,11 +68,11 @@ struct ItemView {
 
     /// Reads the store again, and compares the store's items with this view.
     ///
-    /// The changes of an item that cannot be read are not visible. If a change was signalled, ``ItemChange/listAgain``
-    /// is reported instead. A reading without a signalled change reports none: if a module is gone for good, every such
-    /// reading would report one.
+    /// Changes of an unreadable item cannot be seen. If a change was signalled, ``ItemChange/listAgain`` is reported
+    /// instead. A reading without a signal does not report it, because with a module that is gone for good each such
+    /// reading would.
     ///
-    /// - Returns: the changes since the last reading, and whether the store could be read.
+    /// - Returns: the changes since the last reading, and whether the store was readable.
     mutating func update(
         from store: Store, service: String?, on occasion: Occasion, until deadline: Deadline
     ) -> (changes: [ItemChange], isRead: Bool) {
@@ -82,7 +82,7 @@ struct ItemView {
             let mayHaveMissed =
                 switch occasion {
                 case .clock: false
-                // An outage changes no item, but the module's items may have changed when the module returns.
+                // An outage changes no item, but the module's items may have changed by the time it is available again.
                 case .module: hidSome && !hidesSome
                 case .signal: hidSome || hidesSome
                 }
@@ -96,7 +96,7 @@ struct ItemView {
 
     private struct Reading {
         var changes: [ItemChange] = []
-        /// Whether the reading shows that an item may have changed, but not which item.
+        /// Whether the reading shows that some item may have changed, but not which one.
         var isUncertain = false
         var problem: TokenKeepError?
     }
@@ -119,7 +119,7 @@ struct ItemView {
             found[item.name] = entry
             switch ItemView.compare(before, entry) {
             case .same: break
-            // After an incomplete list, an item that this list lacked need not be new.
+            // If the last list was incomplete, an item that it lacked need not be new.
             case .different where before != nil || isWhole: reading.changes.append(.saved(item.name))
             case .different, .unknown: reading.isUncertain = true
             }
@@ -127,14 +127,15 @@ struct ItemView {
         let isAllLookedAt = look(forWhatIsNotListed: &found, &reading.changes, now, store, deadline)
         entries = found
         names = RecordItems()
-        // Now, as a part of a long reading: after a clear, no record names the item.
+        // Computed now, because no record will name an item once it is cleared.
         try? names.complete(with: entries, store)
         isWhole = listing.problem == nil
         hidesSome = !isWhole || !isAllLookedAt || deadline.hasPassed
         return reading
     }
 
-    /// Loads each known item that the new list lacks: a list can miss an item that moves between modules meanwhile.
+    /// Loads each known item that the new list lacks, because a list can miss an item that moves between modules
+    /// meanwhile.
     ///
     /// - Returns: false if any of these items could not be read.
     private func look(
@@ -163,7 +164,7 @@ struct ItemView {
 
     /// Makes the entry of a listed item, with the item's version.
     ///
-    /// A list contains versions only for the vault's items. Any other item is loaded if its value may have changed.
+    /// A list contains versions only of the vault's items. Another item is loaded if its value may have changed.
     private func entry(
         _ item: ItemDetails, _ before: Entry?, _ now: UnixTime, _ store: Store, _ deadline: Deadline
     ) -> Entry {
@@ -190,7 +191,7 @@ struct ItemView {
     static func compare(_ before: Entry?, _ now: Entry) -> Comparison {
         guard let before else { return .different }
         if before.version != 0, now.version != 0 { return before.version == now.version ? .same : .different }
-        // Without known versions, equal times prove an unchanged item only if every later save gets another time.
+        // If the versions are unknown, equal times prove an unchanged item only if each later save gets another time.
         let isSame = before.module == now.module && before.modifiedAt == now.modifiedAt && before.isSettled
         return isSame ? .same : .unknown
     }

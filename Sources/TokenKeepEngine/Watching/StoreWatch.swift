@@ -3,27 +3,27 @@ public import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Reports which items of a store any process saved or cleared, without their values.
+/// Reports which items of a store any process has saved or cleared, without their values.
 ///
-/// A watch compares the present list of items with the previous list:
+/// Each reading of the items is compared with the previous one:
 ///
 /// - A move of an item between modules is not reported, nor is a save of an unchanged item.
 /// - Several changes of one item may be reported as one.
 /// - Memory-only items are not watched.
-/// - While a module cannot be read, a signalled change is reported as ``ItemChange/listAgain``. Once every module can
-///   be read again, ``ItemChange/listAgain`` is reported one more time.
+/// - While a module is unreadable, a signalled change is reported as ``ItemChange/listAgain``, and once more when all
+///   modules are readable again.
 /// - After a change by TokenKeep, the watch reads only the changed item, whatever the number of items.
 /// - A change by another program in the Secret Service is found when the service signals it, or by a regular reading
-///   every ``lookAgainMilliseconds`` while ``next()`` is called.
+///   every ``lookAgainMilliseconds``, if ``next()`` is called.
 ///
-/// Safe from any thread. In a child made by `fork()` every call throws ``Status/forked``.
+/// Safe to use from several threads. In a child process made by `fork()`, every call throws ``Status/forked``.
 public final class StoreWatch: Sendable {
     private static let lookAgain: UInt32 = 30_000
     private static let retry: UInt32 = 1_000
 
     private struct State {
         var view: ItemView
-        /// The changes to report, the next one at the end.
+        /// The changes still to be reported, in reverse order.
         var pending: [ItemChange] = []
         var mustRead = false
         var listAgainAt: Deadline
@@ -37,15 +37,15 @@ public final class StoreWatch: Sendable {
     /// The failure that left the first reading incomplete; nil if every item was read.
     public let problem: TokenKeepError?
 
-    /// Begins to watch the items of a service, or of all services if `service` is nil.
+    /// Begins to watch the items of a service; nil watches those of all services.
     ///
-    /// Reads the present items, within the store's timeout. If an item cannot be read now, the watch later reports
+    /// Reads the present items, within the store's timeout. If an item is unreadable now, the watch later reports
     /// ``ItemChange/listAgain``.
     ///
-    /// - Parameter cancellation: ends a reading early, for example while a module does not answer. ``Store/cancel()``
-    ///   does not end a watch's reading.
-    /// - Throws: ``Status/invalid`` if the service's name exceeds its limits, ``Status/io`` if the system allows no
-    ///   more watches, ``Status/unsupported`` if the stack has no line for `list`.
+    /// - Parameter cancellation: ends a reading early, for example if a module does not answer; nil if readings are not
+    ///   cancelled. ``Store/cancel()`` does not end them.
+    /// - Throws: ``Status/invalid`` if the service's name exceeds its limits; ``Status/io`` if the system allows no
+    ///   more watches; ``Status/unsupported`` if the stack has no line for `list`.
     public init(
         _ store: Store, service: String? = nil, cancellation: Cancellation? = nil
     ) throws(TokenKeepError) {
@@ -55,7 +55,7 @@ public final class StoreWatch: Sendable {
             signal?.note()
             return signal != nil
         }
-        // The watch has its own cancellation, so that cancelling the store's calls does not end the watch's readings.
+        // The watch has a cancellation of its own, so that cancelling the store's calls does not cancel its readings.
         let cancellation = cancellation ?? Cancellation()
         let beginning = try ItemView.first(
             of: store, service: service, until: StoreWatch.deadline(store, cancellation))
@@ -74,18 +74,18 @@ public final class StoreWatch: Sendable {
     /// The namespace of the watched items.
     public var namespace: String { store.namespace }
 
-    /// A descriptor that is readable (see poll(2)) while ``next()`` may return a change. Owned by the watch.
+    /// A descriptor that is readable (poll(2)) while ``next()`` may return a change. Owned by the watch.
     public var descriptor: Int32 { signal.descriptor }
 
-    /// The longest time to wait for ``descriptor`` before the caller must call ``next()``; -1 for no limit.
+    /// The maximum time, in milliseconds, to wait for ``descriptor`` before ``next()`` must be called; -1 for no limit.
     public var lookAgainMilliseconds: Int32 {
         if state.withLock({ $0.mustRead }) { return Int32(StoreWatch.retry) }
         return store.hasForeignWriters ? Int32(StoreWatch.lookAgain) : -1
     }
 
-    /// Returns the next change; nil if there is none. Never waits for a change.
+    /// Returns the next change; nil if there is none. Does not wait for a change.
     ///
-    /// If a change was signalled, reads the items, within the store's timeout.
+    /// Reads the items, within the store's timeout, if a change was signalled.
     ///
     /// - Throws: ``Status/forked``.
     public func next() throws(TokenKeepError) -> ItemChange? {
@@ -102,7 +102,7 @@ public final class StoreWatch: Sendable {
         let notice = signal.take()
         let isTime = (store.hasForeignWriters || state.mustRead) && state.listAgainAt.hasPassed
         guard notice.hasChanged || notice.hasLost || isTime else { return }
-        // After a failed reading, the next successful reading must report the missed changes as if they had been signalled.
+        // After a failed reading, the next successful one must report the missed changes as if they were signalled now.
         if let records = notice.records, !notice.hasLost, !isTime, !state.mustRead,
             let changes = state.view.update(
                 records, from: store, service: service, until: StoreWatch.deadline(store, cancellation))
@@ -114,7 +114,7 @@ public final class StoreWatch: Sendable {
             notice.isSignalled || state.mustRead ? .signal : notice.hasChanged ? .module : .clock
         let (changes, isRead) = state.view.update(
             from: store, service: service, on: occasion, until: StoreWatch.deadline(store, cancellation))
-        // Report a failed reading once, and repeat it until it succeeds. Always report a signalled change.
+        // A failed reading is reported once, and repeated until it succeeds. A signalled change is always reported.
         let isToldAlready = !isRead && state.mustRead && !notice.isSignalled
         state.pending = notice.hasLost ? [.listAgain] : isToldAlready ? [] : changes.reversed()
         if isRead, changes.contains(where: { $0.name != nil }) { signal.noteUnloggedChanges() }

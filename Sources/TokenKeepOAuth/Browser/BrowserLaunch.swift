@@ -2,22 +2,22 @@ import Glibc
 import Synchronization
 import TokenKeepCore
 
-/// Opens an address in the user's browser, without the browser's output.
+/// Opens an address in the user's browser, with the browser's output discarded.
 package final class BrowserLaunch: Sendable {
     private let failed = Atomic(false)
 
-    /// Whether no command could open the address.
+    /// Whether every command to open the address has failed.
     package var hasFailed: Bool { failed.load(ordering: .relaxed) }
 
-    /// Starts a thread that tries `$BROWSER`, then the desktop portal, then xdg-open, until one ends with 0. It opens
+    /// Starts a thread that tries `$BROWSER`, then the desktop portal, then xdg-open, until one exits with 0. Opens
     /// nothing in a process that has more rights than its caller.
     ///
-    /// - Parameter address: other users can read it: it is an argument of a command.
+    /// - Parameter address: visible to other users, because it becomes an argument of a command.
     package convenience init(_ address: String) {
         self.init(Privileges.areRaised ? [] : BrowserLaunch.commands(for: address))
     }
 
-    /// - Parameter commands: tried one after the other.
+    /// - Parameter commands: tried in this order, each as a list of words, until one succeeds.
     package init(_ commands: [[String]]) {
         let isStarted = DetachedThread.start {
             for command in commands where BrowserLaunch.run(command) { return }
@@ -43,15 +43,15 @@ package final class BrowserLaunch: Sendable {
         return commands
     }
 
-    /// A command that runs longer has opened the address, in milliseconds.
+    /// The time in milliseconds after which a running command is taken to have opened the address.
     private static let patience: UInt32 = 10_000
 
-    /// POSIX_SPAWN_SETSID, which glibc declares for GNU's sources alone.
+    /// The flag POSIX_SPAWN_SETSID, which glibc declares only with _GNU_SOURCE.
     private static let setsid: Int32 = 0x80
 
-    /// Runs a command in a session of its own and waits for its end. A browser may end much later.
+    /// Runs a command in a session of its own, and waits until it exits. A browser may exit much later.
     ///
-    /// - Parameter patience: replaced in tests.
+    /// - Parameter patience: the time in milliseconds after which the command counts as successful; replaced in tests.
     /// - Returns: whether the command has opened the address.
     static func run(_ words: [String], patience: UInt32 = patience) -> Bool {
         var actions = posix_spawn_file_actions_t()
@@ -63,7 +63,7 @@ package final class BrowserLaunch: Sendable {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // No signal of the terminal reaches the browser, and none is blocked in it.
+        // The new session receives no signal from the terminal, and the empty mask blocks no signal in the browser.
         var none = sigset_t()
         sigemptyset(&none)
         posix_spawnattr_setsigmask(&attributes, &none)
@@ -75,10 +75,11 @@ package final class BrowserLaunch: Sendable {
         var status: Int32 = 0
         let started = Deadline(milliseconds: patience)
         while waitpid(process, &status, 0) == -1 {
-            // The host waited for the process itself: its end is not known.
+            // The application has reaped the child process itself, so the exit status is unknown and counts as success.
             guard errno == EINTR else { return true }
         }
-        // A browser in the foreground ends when the user is done with it.
+        // A browser in the foreground exits when the user closes it, so its exit status does not matter after the
+        // limit.
         return status == 0 || started.hasPassed
     }
 }

@@ -2,15 +2,16 @@ import CSodium
 import Glibc
 import TokenKeepCore
 
-/// A connection of the browser, or of anybody else on this machine. Its buffer may hold a code, and is wiped.
+/// A connection from the browser, or from another program on this machine. Its buffer may contain a code, and is wiped.
 final class LoopbackConnection {
     let descriptor: Int32
     let peer: LoopbackPeer
     private let buffer: UnsafeMutableRawBufferPointer
     private var length = 0
-    /// The length of the head, without its empty line; nil before it has arrived.
+    /// The length of the request's head, without its empty line; nil until the head has arrived.
     private var headLength: Int?
-    /// The cookies of this machine's other servers come along.
+    /// The maximum length of head and body, in bytes. The browser also sends the cookies of other servers on this
+    /// machine.
     private static let longestHead = 65_536
 
     init(_ descriptor: Int32, _ peer: LoopbackPeer) {
@@ -25,16 +26,16 @@ final class LoopbackConnection {
         buffer.deallocate()
     }
 
-    /// The progress of a request.
+    /// How much of a request has arrived.
     enum Progress {
         case incomplete
-        /// The connection ended, or its request is too long.
+        /// The connection was closed, or its request is malformed or too long.
         case unusable
-        /// The head and the body of the request, valid while the connection lives.
+        /// The head and the body of the complete request, valid as long as the connection exists.
         case request(UnsafeRawBufferPointer, UnsafeRawBufferPointer)
     }
 
-    /// Reads as much as has arrived.
+    /// Reads the bytes that have arrived, without waiting.
     func read() -> Progress {
         guard let start = buffer.baseAddress, length < buffer.count else { return .unusable }
         let count = recv(descriptor, start + length, buffer.count - length, Int32(MSG_DONTWAIT))
@@ -56,9 +57,9 @@ final class LoopbackConnection {
 
     private let end = Array("\r\n\r\n".utf8)
 
-    /// Sends a page.
+    /// Sends a page and closes the connection for writing.
     ///
-    /// - Returns: whether the system took the page whole. False if the connection was reset.
+    /// - Returns: whether the system accepted the whole page. False if the connection was reset.
     func answer(_ page: LoopbackPage) -> Bool {
         guard let response = try? page.response() else { return false }
         let sent = send(

@@ -4,47 +4,48 @@ import TokenKeepCore
 
 /// A request for one of the listener's three pages.
 struct LoopbackVisit {
-    /// The page of a request.
+    /// The requested page, with the data of the request.
     enum Place {
-        /// The page that begins.
+        /// The start page, which redirects the browser to the server.
         case start
-        /// The redirect address, with its query or its form, valid during the judgement.
+        /// The redirect address, with its query or form, which is valid only while `judge` runs.
         case answer(UnsafeRawBufferPointer)
-        /// The page that ends.
+        /// The last page, which shows the result.
         case end
     }
 
     let place: Place
-    /// Whether a process of this user or of root certainly sent the request.
+    /// Whether the request was certainly sent by a process of this user or of root.
     let isTrusted: Bool
 }
 
 /// The reply to a visit.
 struct LoopbackReply {
     let page: LoopbackPage
-    /// Called if the page could be sent; nil if nothing follows.
+    /// Called after the page was sent; nil to do nothing.
     var whenSent: (() -> Void)?
 }
 
-/// Listens on 127.0.0.1 and [::1] for the browser: for the page that begins, and for the browser that comes back from the
+/// Listens on 127.0.0.1 and [::1] for the browser: for its request of the start page, and for its return from the
 /// server.
 ///
-/// Anybody on this machine can connect. Requests with another Host, path or method get a refusal page, and waiting goes on.
+/// Any program on this machine can connect. Requests with another Host, path or method get a refusal page, and the
+/// listener goes on.
 final class LoopbackListener {
     private let sockets: [Int32]
     private var connections: [LoopbackConnection] = []
     private let authority: String
     private let path: String
-    /// The path of the page that begins.
+    /// The path of the start page.
     private let startPath: String
-    /// The path of the page that ends.
+    /// The path of the last page.
     let endPath: String
-    /// Whether answers come as forms, too.
+    /// Whether the listener also accepts answers as forms (POST).
     private let takesForms: Bool
-    /// The address for the authorization request, with the port.
+    /// The redirect address for the authorization request, with the port.
     let address: String
-    /// The address of the page that begins, for the browser's command: other users may read the arguments of a command, and
-    /// this address tells them nothing.
+    /// The address of the start page, for the browser's command. Other users may read the arguments of a command, and
+    /// this address contains nothing secret.
     let startAddress: String
 
     private static let mostConnections = 32
@@ -53,14 +54,14 @@ final class LoopbackListener {
     /// Listens at a redirect address.
     ///
     /// - Parameters:
-    ///   - port: takes the place of the address's port; nil for that one.
-    ///   - takesForms: whether answers come as forms, too.
-    /// - Throws: ``Status/io`` if the port is taken or there is no descriptor.
+    ///   - port: replaces the port of `redirect`; nil to use that port.
+    ///   - takesForms: whether the listener also accepts answers as forms (POST).
+    /// - Throws: ``Status/unavailable`` if the port is in use or no socket can be opened.
     init(_ redirect: RedirectAddress, port: UInt16?, takesForms: Bool = false) throws(TokenKeepError) {
         let wanted = port ?? redirect.port ?? 0
         var sockets: [Int32] = []
         var attempt = 0
-        // Any port that is free for IPv4 may be taken for IPv6.
+        // A port that is free for IPv4 may be in use for IPv6, so another port is tried.
         repeat {
             sockets = LoopbackListener.bound(wanted)
             attempt += 1
@@ -83,7 +84,7 @@ final class LoopbackListener {
 
     deinit { sockets.forEach { close($0) } }
 
-    /// Waits for requests, and replies to visits as `judge` says.
+    /// Waits for requests for a number of milliseconds, and sends the replies that `judge` returns.
     func serve(milliseconds: Int32, _ judge: (LoopbackVisit) -> LoopbackReply) {
         var polled = sockets.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         polled += connections.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
@@ -93,7 +94,7 @@ final class LoopbackListener {
         for socket in sockets where ready.contains(socket) { accept(from: socket) }
     }
 
-    /// Reads from a connection. Returns whether it is to be closed.
+    /// Reads from a connection, and replies to a complete request. Returns whether to close the connection.
     private func isOver(_ connection: LoopbackConnection, _ judge: (LoopbackVisit) -> LoopbackReply) -> Bool {
         switch connection.read() {
         case .incomplete: return false
@@ -128,13 +129,13 @@ final class LoopbackListener {
         }
     }
 
-    /// Accepts the waiting connections, and closes the oldest if there are too many. So neither an incomplete request nor a
-    /// client of the other address keeps an answer out.
+    /// Accepts the waiting connections, and closes the oldest if there are too many. Neither incomplete requests nor
+    /// clients of the other socket can therefore block the browser.
     private func accept(from socket: Int32) {
         for _ in 0..<(LoopbackListener.mostConnections / sockets.count) {
             let descriptor = tokenkeep_accept(socket)
             guard descriptor >= 0 else {
-                // No descriptor is free, and the socket stays ready: the pause prevents a busy loop.
+                // The socket stays ready while no descriptor is free, so a pause prevents a busy loop.
                 if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { ShortPause.wait(milliseconds: 250) }
                 return
             }
@@ -147,7 +148,8 @@ final class LoopbackListener {
         }
     }
 
-    /// Sockets that listen at one port, IPv4 first. Empty if the port is taken. A machine without IPv6 has one socket.
+    /// Opens sockets that listen at one port, IPv4 first; empty if the port is in use. Without IPv6 there is one
+    /// socket.
     private static func bound(_ port: UInt16) -> [Int32] {
         var four = sockaddr_in()
         four.sin_family = sa_family_t(AF_INET)

@@ -1,29 +1,29 @@
-/// The names on the page that ends a sign-in. The browser's user sees who asked for what.
+/// The names shown on the last page of a sign-in, so that the user sees which program requested it.
 struct LoopbackNames {
-    /// The program that asked.
+    /// The name of the program that requested the sign-in.
     var program: String
-    /// The provider; nil if it is not shown, as the next two.
+    /// The provider. Provider, service and account are not shown if they are nil.
     var provider: String?
     var service: String?
-    /// The account that was asked for.
+    /// The account that the user named.
     var account: String?
 
     init(program: String) { self.program = program }
 
-    /// The names of a sign-in by this program.
+    /// The names for a sign-in by this process.
     init(_ server: SignInServer, _ options: SignInOptions) {
         program = CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "The program"
         (provider, service, account) = (server.name, options.service, options.account)
     }
 
-    /// The names in HTML, with what they are.
+    /// The labels and the names as HTML, for those that are shown.
     var rows: [(name: String, value: String)] {
         [("Provider", provider), ("Service", service), ("Account", account)].compactMap { name, value in
             value.map { (name, markup($0)) }
         }
     }
 
-    /// A text in HTML.
+    /// Escapes text for HTML.
     func markup(_ text: String) -> String {
         text.reduce(into: "") { markup, character in
             switch character {

@@ -1,7 +1,7 @@
 import TokenKeepCore
 
-/// A page for the browser. It holds nothing of the sign-in but names, loads nothing, sends no Referer and runs no script but
-/// its own.
+/// A page for the browser. It contains only names of the sign-in, loads nothing, sends no Referer and runs only its own
+/// script.
 enum LoopbackPage {
     case done(LoopbackNames)
     case refused(LoopbackNames)
@@ -10,9 +10,9 @@ enum LoopbackPage {
     case badRequest
     case notFound
     case methodNotAllowed
-    /// Leads to an address, which may hold a secret.
+    /// Redirects the browser to an address, which may contain a secret.
     case redirect(SecretBytes)
-    /// Leads to another page of the listener, also after a form.
+    /// Redirects the browser to another path of the listener, also after a POST.
     case seeOther(String)
 
     private var status: String {
@@ -58,12 +58,13 @@ enum LoopbackPage {
         }
     }
 
-    /// Whether the page's address is of no use to the user.
+    /// Whether the page's script may remove the path and query from the address bar. False if the user needs the
+    /// address.
     private var mayHideAddress: Bool {
         if case .otherUser = self { false } else { true }
     }
 
-    /// A style and a script of its own. The script takes the code of another sign-in out of the address bar.
+    /// The HTML of the page. Its script removes the code from the address bar.
     private var body: String {
         let names = names
         let rows = names.rows.map { "<dt>\($0.name)<dd>\($0.value)" }.joined()
@@ -76,7 +77,7 @@ enum LoopbackPage {
             """
     }
 
-    /// The address to which the page leads; nil if it leads nowhere.
+    /// The address to which the page redirects the browser; nil if it does not.
     private var location: SecretBytes? {
         get throws(TokenKeepError) {
             switch self {
@@ -87,7 +88,7 @@ enum LoopbackPage {
         }
     }
 
-    /// The answer of HTTP.
+    /// The page as an HTTP response.
     func response() throws(TokenKeepError) -> SecretBytes {
         var lines = [
             "HTTP/1.1 \(status)", "Cache-Control: no-store", "Referrer-Policy: no-referrer",
@@ -119,7 +120,7 @@ enum LoopbackPage {
         @media(prefers-color-scheme:dark){body{color:#e6e9ec;background:#15181b}main{background:#1e2226;\
         border-color:#343a40}dl{border-color:#343a40}dt{color:#9aa4ae}}
         """
-    /// The hashes of script and style, for the policy.
+    /// The SHA-256 hashes of script and style in base64, for the Content-Security-Policy.
     private static let scriptHash = "QLM3P7pETsJ0WkvXSU+WoK9nOEX5PaZRdJCrQPcIC2A="
     private static let styleHash = "f57DEYWg7mKwvLhRv+5E3iHFBf79x12lN6CpFjvI0OU="
 }

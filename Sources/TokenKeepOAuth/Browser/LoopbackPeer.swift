@@ -1,22 +1,22 @@
 import Glibc
 
-/// The other end of a connection on this machine. The kernel's tables of sockets name its owner.
+/// The other end of a connection on this machine, whose user the kernel's socket tables name.
 struct LoopbackPeer {
-    /// The forms in which a table may have an address: a socket of IPv6 may have one of IPv4.
+    /// The texts with which a table may write one address: an IPv6 socket may show an IPv4 address.
     private typealias Endpoint = [String]
 
     private struct Row {
         let user: uid_t
-        /// 0 for a socket that its owner has closed.
+        /// The socket's inode; 0 if its owner has closed the socket.
         let inode: UInt64
     }
 
     private let own: Endpoint
     private let peer: Endpoint
-    /// The inode of this end.
+    /// The inode of this end of the connection.
     private let inode: UInt64
 
-    /// Takes the ends of a connection that was just accepted; nil if the other end is gone already.
+    /// Reads the addresses of a connection that was just accepted; nil if the other end is closed already.
     init?(_ descriptor: Int32) {
         var status = stat()
         guard fstat(descriptor, &status) == 0, let own = LoopbackPeer.endpoint(getsockname, descriptor),
@@ -25,13 +25,14 @@ struct LoopbackPeer {
         (self.own, self.peer, inode) = (own, peer, UInt64(status.st_ino))
     }
 
-    /// Whether the other end certainly belongs to this process's user or to root: another user who has seen the address of
-    /// the sign-in must not answer it.
+    /// Whether the other end certainly belongs to this process's user or to root. Another user who has seen the address
+    /// of the sign-in must not answer it.
     ///
-    /// False if a connection was closed or reset, and if the system has no tables. While this end stands in a table, the
-    /// row of the other end is that of the peer: no other socket can have its addresses.
+    /// False if a connection was closed or reset, or if the system has no socket tables. As long as a table lists this
+    /// end, the row of the other end is that of the peer, because no other socket can have its addresses.
     var isTrusted: Bool {
-        // The kernel writes a table in pieces, and may skip a row while sockets come and go.
+        // Repeated, because the kernel writes a table in pieces, and may skip a row while sockets are opened and
+        // closed.
         for _ in 0..<8 {
             guard let this = LoopbackPeer.row(from: own, to: peer), this.inode == inode,
                 let other = LoopbackPeer.row(from: peer, to: own), other.inode != 0
@@ -41,7 +42,7 @@ struct LoopbackPeer {
         return false
     }
 
-    /// The row of the socket with these ends; nil if no table has it.
+    /// The row of the socket with these two addresses; nil if no table lists it.
     private static func row(from local: Endpoint, to remote: Endpoint) -> Row? {
         let port = String(local.first?.suffix(5) ?? "")
         for table in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] {
@@ -54,7 +55,7 @@ struct LoopbackPeer {
                 guard let line else { break }
                 guard strstr(line, port) != nil else { continue }
                 let fields = String(cString: line).split(separator: " ")
-                // The title of the table has no numbers.
+                // The title line has no numbers, and is skipped.
                 guard fields.count >= 10, let user = uid_t(fields[7]), let inode = UInt64(fields[9]) else { continue }
                 guard local.contains(String(fields[1])), remote.contains(String(fields[2])) else { continue }
                 return Row(user: user, inode: inode)
@@ -90,7 +91,7 @@ struct LoopbackPeer {
         return [words.map(hexadecimal).joined() + port(address.sin6_port)]
     }
 
-    /// A word as the tables write it: in the machine's order of bytes.
+    /// A 32-bit word in hexadecimal, in the machine's byte order, as the tables write it.
     private static func hexadecimal(_ word: UInt32) -> String {
         let digits = String(word, radix: 16, uppercase: true)
         return String(repeating: "0", count: 8 - digits.utf8.count) + digits

@@ -2,7 +2,7 @@ import TokenKeepCore
 
 /// The head of an HTTP request to the listener.
 package struct LoopbackRequest {
-    /// Why a request is none for the listener.
+    /// The reason why the listener refuses a request.
     package enum Refusal: Error {
         case malformed
         case method
@@ -10,15 +10,15 @@ package struct LoopbackRequest {
         case path
     }
 
-    /// The path that was asked for.
+    /// The path of the request.
     package let path: String
-    /// The query of the address, or the form.
+    /// The query of the request, or the body of a form.
     package let query: UnsafeRawBufferPointer
 
-    /// Reads the head of a request for one of `paths`, whose Host must be `authority`: a page of another name that resolves
-    /// to this machine is refused.
+    /// Parses the head of a request for one of `paths`. The Host header must be `authority`, so that a web page whose
+    /// name resolves to this machine is refused.
     ///
-    /// - Parameter form: the body, which the first path takes by POST; nil if no form is taken.
+    /// - Parameter form: the body, which only the first path accepts, by POST; nil to accept no form.
     package init(
         _ head: UnsafeRawBufferPointer, form: UnsafeRawBufferPointer? = nil, authority: String, paths: [String]
     ) throws(Refusal) {
@@ -40,7 +40,7 @@ package struct LoopbackRequest {
         query = if isForm, let form { form } else { UnsafeRawBufferPointer(rebasing: target[mark...].dropFirst()) }
     }
 
-    /// The length of a request's body, by its head; nil if there is no body that can be read.
+    /// The length of a request's body in bytes, from its head: -1 if it is unreadable, nil if it is given twice.
     static func bodyLength(_ head: UnsafeRawBufferPointer) -> Int? {
         let lines = head.split(separator: 0x0A, omittingEmptySubsequences: false)
         let lengths = values(of: "content-length", in: lines.dropFirst())
@@ -48,7 +48,7 @@ package struct LoopbackRequest {
         return lengths.first.map { Int(String(decoding: $0, as: UTF8.self)) ?? -1 } ?? 0
     }
 
-    /// The values of a header.
+    /// The values of all headers with that name.
     private static func values(
         of name: String, in lines: ArraySlice<Slice<UnsafeRawBufferPointer>>
     ) -> [Slice<UnsafeRawBufferPointer>] {

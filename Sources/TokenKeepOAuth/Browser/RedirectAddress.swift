@@ -7,9 +7,9 @@ struct RedirectAddress {
     let port: UInt16?
     let path: String
 
-    /// Reads a redirect address; nil for that of a program without a registered path.
+    /// Parses a redirect address; nil gives the default, `http://127.0.0.1/callback` with any port.
     ///
-    /// - Throws: ``Status/invalid`` for an address that does not lead to this machine.
+    /// - Throws: ``Status/invalid`` if the address is not one of this machine.
     init(_ text: String?) throws(TokenKeepError) {
         guard let text else {
             (host, port, path) = ("127.0.0.1", nil, "/callback")
@@ -37,10 +37,10 @@ struct RedirectAddress {
         port = number
     }
 
-    /// The address with a port.
+    /// The address with that port.
     func text(port: UInt16) -> String { "http://\(authority(port: port))\(path)" }
 
-    /// Host and port, as a browser writes them.
+    /// Host and port as a browser sends them in the Host header.
     func authority(port: UInt16) -> String { port == 80 ? host : "\(host):\(port)" }
 
     private static func invalid(_ text: String) -> TokenKeepError {

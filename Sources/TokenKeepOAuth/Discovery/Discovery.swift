@@ -2,7 +2,7 @@ import Glibc
 package import TokenKeepCore
 package import TokenKeepSession
 
-/// The metadata of an authorization server: RFC 8414, else OpenID Connect Discovery.
+/// Fetches the metadata of an authorization server (RFC 8414, otherwise OpenID Connect Discovery).
 package struct Discovery {
     private static let milliseconds: UInt32 = 20_000
 
@@ -10,14 +10,15 @@ package struct Discovery {
     let caFile: String?
     private let cache: DiscoveryCache
 
-    /// - Parameter cache: the directory that keeps metadata for a day; nil for none.
+    /// - Parameter cache: the directory that keeps metadata for a day; nil to keep none.
     package init(issuer: WebAddress, caFile: String?, cache: String? = Discovery.cachePath) {
         self.issuer = issuer
         self.cache = DiscoveryCache(issuer, caFile: caFile ?? Authorities.fromEnvironment, in: cache)
         self.caFile = caFile
     }
 
-    /// `$XDG_CACHE_HOME/tokenkeep/discovery`; nil for a process with more rights than its caller.
+    /// `$XDG_CACHE_HOME/tokenkeep/discovery`, by default in `~/.cache`; nil if the process has more rights than its
+    /// caller.
     package static var cachePath: String? {
         guard !Privileges.areRaised else { return nil }
         if let value = getenv("XDG_CACHE_HOME"), let path = String(validatingCString: value),
@@ -28,10 +29,10 @@ package struct Discovery {
         return HomeDirectory.path().map { $0 + "/.cache/tokenkeep/discovery" }
     }
 
-    /// The server's metadata, from the cache if it is younger than a day.
+    /// Returns the server's metadata, from the cache if they are less than a day old.
     ///
-    /// - Throws: ``Status/denied`` if the metadata is another issuer's, or has an endpoint that is not https;
-    ///   ``Status/unavailable`` and others if the server does not answer, or has none.
+    /// - Throws: ``Status/denied`` if the metadata name another issuer, or an endpoint that is not https;
+    ///   ``Status/unavailable`` and others if the server does not answer, or has no metadata.
     package func metadata(until deadline: Deadline) throws(TokenKeepError) -> JSONValue {
         guard let metadata = try metadataIfAny(until: deadline) else {
             throw TokenKeepError(
@@ -41,9 +42,9 @@ package struct Discovery {
         return metadata
     }
 
-    /// ``metadata(until:)``; nil if the server answers 404 or 410 at each address: it has no metadata.
+    /// Returns the server's metadata; nil if the server has none, because it answers 404 or 410 at each address.
     ///
-    /// Stale metadata are used if the server's answer has none: a proxy may have answered in its place.
+    /// Uses expired metadata from the cache if the server's answer has none, because a proxy may have answered instead.
     func metadataIfAny(until deadline: Deadline) throws(TokenKeepError) -> JSONValue? {
         let kept = cache.read().flatMap { try? checked($0) }
         if let kept, cache.isFresh { return kept }
@@ -77,10 +78,11 @@ package struct Discovery {
             hint: "check the issuer and the network: a proxy or a portal may have answered")
     }
 
-    /// Lets the server be asked for its metadata again: an endpoint that they name is gone.
+    /// Marks the cached metadata as expired, so that the server is asked again, after an endpoint in them was not
+    /// found.
     package func forget() { cache.markStale() }
 
-    /// The addresses of the metadata: with the well-known path before the issuer's, and behind it.
+    /// The two addresses of the metadata: with the well-known path before the issuer's path, and after it.
     private func addresses() throws(TokenKeepError) -> [WebAddress] {
         let path = issuer.path.hasSuffix("/") ? String(issuer.path.dropLast()) : issuer.path
         return [
@@ -99,9 +101,10 @@ package struct Discovery {
         }
     }
 
-    /// The metadata in a body; nil if the body is no JSON object: a server may answer every address with a page.
+    /// Parses and checks metadata; nil if the body is no JSON object, because some servers answer every address with a
+    /// page.
     ///
-    /// - Throws: ``Status/denied`` if it is another issuer's, or has an endpoint that is not https.
+    /// - Throws: ``Status/denied`` if the metadata name another issuer, or an endpoint that is not https.
     package func checked(_ body: SecretBytes) throws(TokenKeepError) -> JSONValue? {
         guard let metadata = body.withUnsafeBytes({ JSONValue.answer($0) }) else { return nil }
         let named = metadata["issuer"]?.text ?? ""

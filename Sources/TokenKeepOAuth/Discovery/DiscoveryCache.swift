@@ -3,16 +3,16 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// The file that keeps a server's metadata for a day. Any failure only means that the server is asked again.
+/// The file that keeps a server's metadata for a day. A failure only means that the server is asked again.
 struct DiscoveryCache {
     private static let longestAge = 86_400
     private static let longestName = 120
 
-    /// The path of the cache; nil if there is no directory, so that nothing is kept.
+    /// The directory of the cache; nil if nothing is kept.
     private let directory: String?
     private let name: String
 
-    /// - Parameter caFile: the authorities that vouch for the metadata: those of others have a file of their own.
+    /// - Parameter caFile: the file of trusted authorities. Metadata fetched with another file are cached separately.
     init(_ issuer: WebAddress, caFile: String?, in directory: String?) {
         self.directory = directory
         let readable = String(
@@ -33,7 +33,7 @@ struct DiscoveryCache {
         return text?.utf8String ?? ""
     }
 
-    /// Whether the metadata are younger than a day, and were not marked as stale.
+    /// Whether the metadata are less than a day old and are not marked as expired.
     var isFresh: Bool {
         guard let directory else { return false }
         var status = stat()
@@ -43,7 +43,7 @@ struct DiscoveryCache {
             && (0..<DiscoveryCache.longestAge).contains(now.tv_sec - status.st_mtim.tv_sec)
     }
 
-    /// The metadata, of whatever age; nil if there are none.
+    /// Reads the metadata, of any age; nil if there are none.
     func read() -> SecretBytes? {
         guard let directory, let file = try? ConfigurationFile(named: name, in: directory) else { return nil }
         return try? SecretBytes(file.text)
@@ -65,7 +65,7 @@ struct DiscoveryCache {
         }
     }
 
-    /// Lets the server be asked for its metadata again. The present ones stay until it gives others.
+    /// Marks the metadata as expired. They are kept until the server sends new ones.
     func markStale() {
         guard let directory else { return }
         let times = [timespec(), timespec()]

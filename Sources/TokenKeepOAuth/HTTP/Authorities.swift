@@ -1,9 +1,9 @@
 import Glibc
 import TokenKeepCore
 
-/// The authorities that sign servers' certificates.
+/// Finds the authorities that may sign servers' certificates.
 enum Authorities {
-    /// The PEM file that `SSL_CERT_FILE` names, as for the programs of OpenSSL; nil if none is named, and in a process with
+    /// The PEM file named by `SSL_CERT_FILE`, as OpenSSL uses it; nil if the variable is not set, or if the process has
     /// more rights than its caller.
     static var fromEnvironment: String? {
         guard !Privileges.areRaised, let value = getenv("SSL_CERT_FILE"), let path = String(validatingCString: value)

@@ -3,19 +3,19 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// Sends requests by libcurl, which is loaded with the first one.
+/// Sends requests with libcurl, which is loaded at the first request.
 ///
-/// Every request has a connection of its own, HTTP/1.1, and at least TLS 1.2. Redirects are not followed, and there are
-/// neither cookies nor .netrc. Proxies are those of the environment, unless the process has more rights than its caller.
+/// Every request opens its own connection, with HTTP/1.1 and at least TLS 1.2. Redirects are not followed; cookies and
+/// .netrc are not used. The environment's proxies are used, unless the process has more rights than its caller.
 package enum HTTPClient {
-    /// The longest body of an answer, in bytes.
+    /// The maximum length of an answer's body, in bytes.
     package static let longestAnswer = 262_144
     private static let mostHeaders = 8
 
     /// Sends a request and waits for the answer, on the calling thread.
     ///
-    /// - Throws: ``Status/unsupported`` if libcurl is missing or too old; ``Status/unavailable`` and
-    ///   ``Status/timedOut`` for the network's faults; ``Status/cancelled``; the errors of `whenSending`.
+    /// - Throws: ``Status/unsupported`` if libcurl is missing or too old; ``Status/unavailable`` or ``Status/timedOut``
+    ///   if the network fails; ``Status/cancelled``; the errors of `whenSending`.
     package static func send(_ request: HTTPRequest) throws(HTTPFailure) -> HTTPResponse {
         let transfer: HTTPTransfer
         do throws(TokenKeepError) {
@@ -38,7 +38,8 @@ package enum HTTPClient {
         }
         guard headers.count <= mostHeaders else { throw TokenKeepError(.internal, "a request has too many headers") }
         let hook = SendingHook(request.whenSending)
-        // Nothing is allocated for the answer after the request: a lack of memory would lose its tokens.
+        // The buffer for the answer is allocated before the request, because a lack of memory afterwards would lose the
+        // tokens.
         let answer = try SecretBytes(capacity: longestAnswer) { bytes throws(TokenKeepError) in
             try transfer.run(request, headers, hook, limits(request), answer: bytes)
             return transfer.length
@@ -56,22 +57,23 @@ package enum HTTPClient {
         limits.all_ms = request.keepsAnswer ? whole : left
         limits.keeps_answer = request.keepsAnswer ? 1 : 0
         limits.allows_http = request.address.isPlain ? 1 : 0
-        // A request to this machine needs no proxy. A caller's environment must not lead a privileged process elsewhere.
+        // A request to this machine needs no proxy. In a privileged process, the caller's environment must not choose
+        // the proxy.
         limits.ignores_proxies = request.address.isPlain || Privileges.areRaised ? 1 : 0
         return limits
     }
 }
 
-/// Remembers why a request must not be sent.
+/// Calls the request's `whenSending`, and keeps its error.
 final class SendingHook {
     private let body: (() throws(TokenKeepError) -> Void)?
     private(set) var error: TokenKeepError?
-    /// Whether the thread is inside a call of the C API, which it leaves while libcurl runs.
+    /// Whether the thread is inside a call of the C API. The thread leaves that call while libcurl runs.
     let isInCall = tokenkeep_call_is_inside() != 0
 
     init(_ body: (() throws(TokenKeepError) -> Void)?) { self.body = body }
 
-    /// Returns whether the request may be sent.
+    /// Calls `whenSending`. Returns whether the request may be sent.
     func run() -> Bool {
         if isInCall { tokenkeep_call_resume() }
         defer { if isInCall { tokenkeep_call_leave() } }

@@ -1,22 +1,23 @@
 package import TokenKeepCore
 
-/// A request to a server.
+/// An HTTP request to a server.
 package struct HTTPRequest {
     package let address: WebAddress
-    /// The form that a POST sends; nil for a GET. Stays in guarded memory here; libcurl's own memory is wiped.
+    /// The form to be sent by POST, in guarded memory; nil for a GET. libcurl's copy is wiped.
     package var body: SecretBytes?
-    /// Lines `Name: value`, at most seven. The Content-Type of a form is added to a body.
+    /// The header lines, `Name: value`, at most seven. Content-Type is added if there is a body.
     package var headers: [SecretBytes] = []
-    /// The authorities that sign the server's certificate, a PEM file; nil for the system's.
+    /// The PEM file of the authorities that may sign the server's certificate; nil for those of the system.
     package var caFile: String?
-    /// The request must be sent by then. Its cancellation ends the request.
+    /// The time by which the request must be sent. Its cancellation ends the request.
     package var deadline: Deadline
-    /// Whether a request that was sent is waited for, in spite of deadline and cancellation: 30 seconds.
+    /// Whether the answer to a request that was sent is awaited for up to 30 seconds, despite deadline and
+    /// cancellation.
     package var keepsAnswer = false
-    /// Replaced in tests.
+    /// The time limits; replaced in tests.
     package var limits = HTTPLimits()
-    /// Called on this thread when the connection stands, before the first byte of the request. If it throws, nothing is
-    /// sent.
+    /// Called on the sending thread once the connection is established, before the first byte is sent. If it throws,
+    /// nothing is sent.
     package var whenSending: (() throws(TokenKeepError) -> Void)?
 
     package init(_ address: WebAddress, body: SecretBytes? = nil, deadline: Deadline) {
@@ -25,7 +26,7 @@ package struct HTTPRequest {
         self.deadline = deadline
     }
 
-    /// A header with a secret value.
+    /// Makes a header line with a secret value.
     package static func header(_ name: String, _ value: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         try SecretText.joined("\(name): ", value)
     }
@@ -33,11 +34,11 @@ package struct HTTPRequest {
 
 /// The time limits of a request, in milliseconds.
 package struct HTTPLimits {
-    /// Until the connection stands, with TLS.
+    /// The maximum time until the connection, with TLS, is established.
     package var connect: UInt32 = 10_000
-    /// From the connection to the end of the answer.
+    /// The maximum time from the established connection to the end of the answer.
     package var answer: UInt32 = 30_000
-    /// In all.
+    /// The maximum time of the whole request.
     package var whole: UInt32 = 35_000
 
     package init() {}
@@ -46,9 +47,9 @@ package struct HTTPLimits {
 /// A server's answer.
 package struct HTTPResponse: Sendable {
     package let status: Int
-    /// At most 256 KiB.
+    /// The body, at most 256 KiB.
     package let body: SecretBytes
-    /// The headers Content-Type, Date and Retry-After; "" if the answer has none.
+    /// The values of the headers Content-Type, Date and Retry-After; "" for a missing header.
     package let contentType: String
     package let date: String
     package let retryAfter: String
@@ -67,6 +68,6 @@ package struct HTTPResponse: Sendable {
 /// The failure of a request.
 package struct HTTPFailure: Error {
     package let error: TokenKeepError
-    /// Whether the server may have got the request. False is certain.
+    /// Whether the server may have received the request. If false, it certainly has not.
     package let wasSent: Bool
 }

@@ -4,14 +4,14 @@ import Glibc
 import TokenKeepCore
 import TokenKeepSession
 
-/// One request of libcurl, freed with the last reference.
+/// One request of libcurl, freed with the last reference to this object.
 final class HTTPTransfer: @unchecked Sendable {
     private let transfer: OpaquePointer
 
-    /// - Throws: ``Status/unsupported`` if libcurl is missing, ``Status/denied`` if its use would write secrets to a file
-    ///   of the caller's choice.
+    /// - Throws: ``Status/unsupported`` if libcurl is missing; ``Status/denied`` if SSLKEYLOGFILE would make it write
+    ///   keys to a file of the caller's choice.
     init() throws(TokenKeepError) {
-        // TLS libraries write the keys of connections there.
+        // TLS libraries write the keys of connections to this file.
         guard !Privileges.areRaised || getenv("SSLKEYLOGFILE") == nil else {
             throw TokenKeepError(.denied, "SSLKEYLOGFILE is set, and the process has more rights than its caller")
         }
@@ -39,7 +39,7 @@ final class HTTPTransfer: @unchecked Sendable {
             retryAfter: String(cString: tokenkeep_transfer_retry_after(transfer)))
     }
 
-    /// Runs the request, once. The answer's body goes to `answer`.
+    /// Sends the request and waits for the answer. May be called once. The body of the answer is written to `answer`.
     func run(
         _ request: HTTPRequest, _ headers: [SecretBytes], _ hook: SendingHook, _ limits: tokenkeep_transfer_request,
         answer: UnsafeMutableRawBufferPointer
@@ -56,7 +56,7 @@ final class HTTPTransfer: @unchecked Sendable {
             guard let data else { return 1 }
             return Unmanaged<SendingHook>.fromOpaque(data).takeUnretainedValue().run() ? 0 : 1
         }
-        // fork() does not wait for a server.
+        // Leaves the C API's call while waiting, because fork() in another thread waits until all calls are left.
         if hook.isInCall { tokenkeep_call_leave() }
         defer { if hook.isInCall { tokenkeep_call_resume() } }
         let result = request.address.text.withCString { url in
@@ -77,8 +77,8 @@ final class HTTPTransfer: @unchecked Sendable {
         try check(result, request, hook)
     }
 
-    /// Whether bytes are a whole JSON object: an answer whose framing is wrong, or whose connection stays open, is complete all
-    /// the same, and may have the only copy of a token.
+    /// Whether bytes are a complete JSON answer. The answer may be complete although its framing is wrong or its
+    /// connection stays open, and it may be the only copy of a token.
     private static func isWhole(_ answer: UnsafeMutableRawBufferPointer, _ length: Int) -> Bool {
         guard length <= answer.count,
             let json = JSONValue(parsing: UnsafeRawBufferPointer(rebasing: answer[..<length]))

@@ -1,8 +1,8 @@
 package import TokenKeepCore
 
-/// Texts with secrets, in guarded memory.
+/// Builds texts with secrets, in guarded memory.
 package enum SecretText {
-    /// A text with a secret behind it, and another text behind the secret.
+    /// Concatenates a text, a secret and another text.
     package static func joined(
         _ text: String, _ secret: SecretBytes, _ rest: String = ""
     ) throws(TokenKeepError) -> SecretBytes {

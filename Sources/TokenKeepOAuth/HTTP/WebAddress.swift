@@ -1,23 +1,24 @@
 package import TokenKeepCore
 
-/// The address of a server's endpoint: https, or http on this machine.
+/// The address of a server's endpoint: https, or http on this machine (127.0.0.1 or [::1]).
 package struct WebAddress: Sendable, Equatable {
-    /// The address, as it was written.
+    /// The address, unchanged.
     package let text: String
-    /// Scheme, host and port, as they were written.
+    /// Scheme, host and port, unchanged.
     package let origin: String
     /// The path with the query; "" if there is none.
     package var path: String { String(text.utf8.dropFirst(origin.utf8.count)) ?? "" }
-    /// Whether it is http, and so on this machine.
+    /// Whether the scheme is http, which is allowed only for this machine.
     package var isPlain: Bool { text.utf8.starts(with: "http:".utf8) }
 
     private static let longest = 2048
 
-    /// Reads an address.
+    /// Parses an address.
     ///
-    /// Plain http is for 127.0.0.1 and [::1], written as numbers: a name may lead elsewhere.
+    /// http is allowed only for 127.0.0.1 and [::1], written as numbers, because a name may resolve to another machine.
     ///
-    /// - Throws: ``Status/invalid`` for another scheme, user names, fragments and characters that an address cannot have.
+    /// - Throws: ``Status/invalid`` for another scheme, a user name, a fragment or a character that is not allowed in
+    ///   addresses.
     package init(_ text: String) throws(TokenKeepError) {
         guard text.utf8.count <= WebAddress.longest, text.utf8.allSatisfy(WebAddress.isAllowed) else {
             throw TokenKeepError(.invalid, "an address is longer than 2048 bytes, or has characters that none may have")
@@ -35,7 +36,7 @@ package struct WebAddress: Sendable, Equatable {
         origin = String(decoding: text.utf8.prefix(schemeLength + authority.count), as: UTF8.self)
     }
 
-    /// The characters of RFC 3986 but `#`: a request has no fragment.
+    /// Whether RFC 3986 allows a character in an address. `#` is refused, because a request has no fragment.
     private static func isAllowed(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x21, 0x24...0x3B, 0x3D, 0x3F...0x5B, 0x5D, 0x5F, 0x61...0x7A, 0x7E: true
@@ -43,7 +44,7 @@ package struct WebAddress: Sendable, Equatable {
         }
     }
 
-    /// The host of an authority; nil if it is none, or has a user's name.
+    /// The host in an authority; nil if the authority is malformed or contains a user name.
     private static func host(_ authority: [UInt8]) -> String? {
         var host = authority[...]
         var port: ArraySlice<UInt8>?

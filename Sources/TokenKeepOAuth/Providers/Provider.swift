@@ -1,9 +1,9 @@
 package import TokenKeepCore
 package import TokenKeepSession
 
-/// A server that signs users in, as its file describes it.
+/// A server at which users sign in, as its provider file describes it.
 package struct Provider: Sendable {
-    /// A value with its place, `FILE:LINE`.
+    /// A value, with the file and line (`FILE:LINE`) where it was found.
     package struct Value: Sendable {
         package let text: String
         package let place: String
@@ -13,10 +13,10 @@ package struct Provider: Sendable {
     /// The path of the provider's file.
     package let source: String
     package internal(set) var values: [ProviderKey: Value] = [:]
-    /// The parameters of its authorization requests, by their names.
+    /// The additional parameters of authorization requests, by name.
     package internal(set) var parameters: [String: Value] = [:]
 
-    /// A provider without values.
+    /// Creates a provider without values.
     package init(name: String, source: String) {
         self.name = name
         self.source = source
@@ -24,13 +24,13 @@ package struct Provider: Sendable {
 
     package subscript(key: ProviderKey) -> String? { values[key]?.text }
 
-    /// The treatment of used refresh tokens; nil if the file does not say.
+    /// The server's treatment of used refresh tokens; nil if the file does not state it.
     package var rotation: RotationProfile? { self[.rotation].flatMap(Provider.rotation) }
 
-    /// The item that holds the client's secret; nil if the client has none.
+    /// The item that has the client's secret; nil if the client has none.
     package var secretItem: (service: String, account: String)? { self[.clientSecret].flatMap(Provider.item) }
 
-    /// An amount of seconds in the unit of ``ProviderKey/extendUnit``, rounded up.
+    /// Converts seconds to the unit of ``ProviderKey/extendUnit``, rounded up.
     func inExtendUnit(_ seconds: UInt32) -> UInt32 {
         let unit = Provider.units.first { $0.word == self[.extendUnit] }?.seconds ?? 1
         return (seconds + unit - 1) / unit
@@ -59,22 +59,22 @@ package struct Provider: Sendable {
         return (String(words[1]), words.count == 3 ? String(words[2]) : "")
     }
 
-    /// An endpoint; nil if neither the file nor the server's metadata has it.
+    /// Returns the address of an endpoint; nil if neither the file nor the server's metadata name it.
     package func endpoint(_ key: ProviderKey, until deadline: Deadline) throws(TokenKeepError) -> WebAddress? {
         if let text = self[key] { return try WebAddress(text) }
         guard ProviderKey.discoverable.contains(key) else { return nil }
         return try endpoint(key, in: metadata(until: deadline))
     }
 
-    /// An endpoint of the file, else of the server's metadata; nil if neither has it.
+    /// Returns the address of an endpoint from the file, otherwise from the metadata; nil if neither names it.
     func endpoint(_ key: ProviderKey, in metadata: JSONValue?) throws(TokenKeepError) -> WebAddress? {
         guard let text = self[key] ?? metadata?[key.rawValue]?.text else { return nil }
         return try WebAddress(text)
     }
 
-    /// Forgets the server's metadata if an endpoint that they name is gone: the next request asks for new ones.
+    /// Marks the server's cached metadata as expired if an endpoint that they name was not found (404 or 410).
     ///
-    /// - Parameter keys: the keys of the endpoint. Of one that the file names the metadata say nothing.
+    /// - Parameter keys: the endpoint's keys. If the file itself names one of them, the metadata are kept.
     func forgetMetadata(after status: Int, of keys: [ProviderKey]) {
         guard status == 404 || status == 410, !keys.contains(where: { self[$0] != nil }), let issuer = self[.issuer],
             let address = try? WebAddress(issuer)
@@ -82,7 +82,7 @@ package struct Provider: Sendable {
         Discovery(issuer: address, caFile: self[.caFile]).forget()
     }
 
-    /// The metadata of the file's issuer; nil if the file names none, or if the server has none.
+    /// Returns the metadata of the file's issuer; nil if the file names no issuer, or if the server has no metadata.
     func metadata(until deadline: Deadline) throws(TokenKeepError) -> JSONValue? {
         guard let issuer = self[.issuer] else { return nil }
         return try Discovery(issuer: WebAddress(issuer), caFile: self[.caFile]).metadataIfAny(until: deadline)

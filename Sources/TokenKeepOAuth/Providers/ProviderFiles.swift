@@ -2,7 +2,7 @@ import CSystemShims
 import Glibc
 package import TokenKeepCore
 
-/// The directories of providers' files, `NAME.conf`: the first one that has a file counts.
+/// The directories of provider files, `NAME.conf`. The first directory that contains a file is used.
 package struct ProviderFiles: Sendable {
     private static let mostIncludes = 16
 
@@ -10,7 +10,8 @@ package struct ProviderFiles: Sendable {
 
     package init(directories: [String]) { self.directories = directories }
 
-    /// `$XDG_CONFIG_HOME/tokenkeep/providers.d`, `/etc/tokenkeep/providers.d`, and the directory of the installation.
+    /// `$XDG_CONFIG_HOME/tokenkeep/providers.d`, `/etc/tokenkeep/providers.d` and the installed directory, in this
+    /// order.
     package static var standard: ProviderFiles {
         var installed = [CChar](repeating: 0, count: Int(PATH_MAX))
         installed.withUnsafeMutableBufferPointer { tokenkeep_provider_directory($0.baseAddress) }
@@ -19,17 +20,18 @@ package struct ProviderFiles: Sendable {
         return ProviderFiles(directories: user + ["/etc/tokenkeep/providers.d", path])
     }
 
-    /// The provider of a name; nil if no directory has its file.
+    /// Returns the provider with that name; nil if no directory has its file.
     ///
-    /// - Throws: ``Status/invalid`` with file and line, or if another user can change a file; ``Status/denied``.
+    /// - Throws: ``Status/invalid``, naming file and line, or if another user can change a file; ``Status/denied`` if a
+    ///   file may not be read.
     package func provider(named name: String) throws(TokenKeepError) -> Provider? {
         guard ProviderFiles.isName(name), let found = try file(name, from: 0) else { return nil }
         return try provider(name, found.file, in: found.index, depth: 0)
     }
 
-    /// The provider of a name.
+    /// Returns the provider with that name, which must exist.
     ///
-    /// - Throws: ``Status/notFound``, naming the known ones; as ``provider(named:)``.
+    /// - Throws: ``Status/notFound``, listing the known providers; otherwise the errors of ``provider(named:)``.
     package func existingProvider(named name: String) throws(TokenKeepError) -> Provider {
         if let provider = try provider(named: name) { return provider }
         let known = "known are: \(names.joined(separator: ", "))"
@@ -37,9 +39,9 @@ package struct ProviderFiles: Sendable {
             .notFound, "there is no provider \(name)", hint: names.isEmpty ? "tokenkeep provider --help" : known)
     }
 
-    /// The provider of a file at any path, with what it includes from the directories.
+    /// Returns the provider that a file at any path describes. What the file includes is read from the directories.
     ///
-    /// - Throws: ``Status/invalid`` if there is no file; as ``provider(named:)``.
+    /// - Throws: ``Status/invalid`` if the file does not exist; otherwise the errors of ``provider(named:)``.
     package func provider(path: String) throws(TokenKeepError) -> Provider {
         guard let file = try ConfigurationFile(path: path) else {
             throw TokenKeepError(.invalid, "there is no file \(path)")
@@ -62,7 +64,7 @@ package struct ProviderFiles: Sendable {
         return names.sorted()
     }
 
-    /// Whether a text can be the name of a file.
+    /// Whether a text is valid as a provider's name.
     static func isName(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count) && text.utf8.first != UInt8(ascii: ".")
             && text.utf8.allSatisfy {
@@ -88,7 +90,8 @@ package struct ProviderFiles: Sendable {
         var provider = Provider(name: name, source: file.path)
         try ProviderParser.read(file, into: &provider)
         guard let include = provider.values[.include] else { return provider }
-        // A file may add to the one that it hides. No file includes one of a directory before its own.
+        // A file may include the file of the same name that it hides, in a later directory. Earlier directories are not
+        // searched.
         let first = include.text == name ? index + 1 : max(index, 0)
         guard depth < ProviderFiles.mostIncludes, let found = try self.file(include.text, from: first) else {
             let problem =

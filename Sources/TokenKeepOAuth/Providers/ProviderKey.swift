@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepSession
 
-/// The keys of a provider's file.
+/// The keys in a provider file.
 package enum ProviderKey: String, CaseIterable, Sendable {
     case include
     case issuer
@@ -29,15 +29,15 @@ package enum ProviderKey: String, CaseIterable, Sendable {
     case caFile = "ca_file"
     case exec
 
-    /// The endpoints that a server's metadata may have.
+    /// The endpoints that a server's metadata may name.
     package static let discoverable: [ProviderKey] = [
         .authorizationEndpoint, .tokenEndpoint, .deviceAuthorizationEndpoint, .revocationEndpoint, .userinfoEndpoint,
         .endSessionEndpoint,
     ]
 
-    /// Checks a value.
+    /// Checks the value of this key.
     ///
-    /// - Throws: ``Status/invalid``.
+    /// - Throws: ``Status/invalid``, naming what is expected.
     func check(_ value: String) throws(TokenKeepError) {
         switch self {
         case .issuer:

@@ -1,17 +1,17 @@
 import TokenKeepCore
 import TokenKeepEngine
 
-/// A form with the id and the secret of the client that sends it (RFC 6749 section 2.3).
+/// A form and headers to which the client's id and secret can be added (RFC 6749 section 2.3).
 struct ClientAuthentication {
-    /// Lines `Name: value`.
+    /// The header lines, `Name: value`.
     var headers: [SecretBytes]
     var fields: [(String, SecretBytes)]
 
-    /// Adds the client, by the method of its provider.
+    /// Adds the client's id and secret, by the method that the provider requires.
     ///
     /// - Parameters:
-    ///   - hasID: whether the form has the client's id already.
-    ///   - mayPrompt: whether the user may be asked to open the client's secret.
+    ///   - hasID: whether the form already contains the client's id.
+    ///   - mayPrompt: whether the user may be asked to unlock the client's secret.
     mutating func add(
         _ client: String, of provider: Provider?, hasID: Bool = false, _ store: Store, mayPrompt: Bool,
         until deadline: Deadline

@@ -2,12 +2,13 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepSession
 
-/// The secret of a client, and its use in a request.
+/// Loads a client's secret, and encodes it for a request.
 enum ClientSecret {
     /// Loads the secret from its item.
     ///
-    /// - Parameter mayPrompt: not while a lock of a session is held: other processes would wait for the user's answer.
-    /// - Throws: as a load; ``Status/notFound`` names the provider.
+    /// - Parameter mayPrompt: whether the user may be asked to unlock the secret. False while a session's lock is held,
+    ///   because other processes would wait for the answer.
+    /// - Throws: ``Status/denied``, naming the provider, if there is no such item; otherwise the errors of a load.
     static func load(
         _ item: (service: String, account: String), of provider: String, _ store: Store, mayPrompt: Bool,
         until deadline: Deadline
@@ -26,11 +27,11 @@ enum ClientSecret {
         }
     }
 
-    /// The value of the header Authorization (RFC 6749 section 2.3.1): both parts are encoded as in a form.
+    /// The value of a Basic Authorization header (RFC 6749 section 2.3.1). Id and secret are form-encoded first.
     static func basic(_ client: String, _ secret: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         let name = try SessionRequest.form([("", SecretBytes(client))])
         let password = try SessionRequest.form([("", secret)])
-        // Each is "=TEXT".
+        // Both encoded forms begin with "=", because their names are empty.
         let pair = try SecretBytes(count: name.count + password.count - 1) { bytes in
             name.withUnsafeBytes { bytes.copyBytes(from: $0.dropFirst()) }
             bytes[name.count - 1] = UInt8(ascii: ":")

@@ -2,9 +2,10 @@ package import TokenKeepCore
 package import TokenKeepSession
 
 extension SessionOptions {
-    /// Lets the providers' files say how servers are asked, and what a server does with used refresh tokens.
+    /// Sends requests as the providers' files describe. Takes the rotation profile from the file of the options'
+    /// provider.
     ///
-    /// - Throws: ``Status/invalid`` if the file of the options' provider is wrong.
+    /// - Throws: ``Status/invalid`` if that file has an error.
     package mutating func useProviders() throws(TokenKeepError) {
         transport = { request throws(TokenKeepError) in try SessionServer.send(request) }
         transportNotesSending = true
@@ -13,17 +14,17 @@ extension SessionOptions {
     }
 }
 
-/// Sends the requests of sessions to the servers that their providers' files name.
+/// Sends the requests of sessions to the servers that the provider files name.
 package enum SessionServer {
-    /// The transport of a session's options. It notes a refresh when the connection stands.
+    /// Sends a request as the transport of ``SessionOptions``. Notes a refresh once the connection is established.
     ///
-    /// - Throws: ``Status/unavailable`` if nothing was sent, ``Status/unsupported`` if the session's provider has no such
-    ///   endpoint, ``Status/invalid`` if the provider's file is wrong.
+    /// - Throws: ``Status/unavailable`` if nothing was sent; ``Status/unsupported`` if the session's provider has no
+    ///   such endpoint; ``Status/invalid`` if the provider's file has an error.
     package static func send(_ request: SessionRequest) throws(TokenKeepError) -> SessionResponse {
         try send(request, to: provider(of: request))
     }
 
-    /// The file of the request's provider; nil if there is none.
+    /// Returns the provider that the request names; nil if it names none, or if there is no such file.
     package static func provider(of request: SessionRequest) throws(TokenKeepError) -> Provider? {
         try request.provider.flatMap { name throws(TokenKeepError) in
             try ProviderFiles.standard.provider(named: name)
@@ -46,11 +47,11 @@ package enum SessionServer {
         }
     }
 
-    /// The error for the engine, to which unavailable means that nothing was sent.
+    /// Converts a failure to an error for the engine, which takes ``Status/unavailable`` to mean that nothing was sent.
     private static func meaning(_ failure: HTTPFailure, of purpose: SessionRequest.Purpose) -> TokenKeepError {
         let error = failure.error
         switch (failure.wasSent, error.status) {
-        // The engine takes back its note, and finds the cancellation itself.
+        // Then the engine restores its note, and notices the cancellation itself.
         case (false, .cancelled) where purpose == .refresh || purpose == .extend: fallthrough
         case (false, .timedOut), (false, .io):
             return TokenKeepError(.unavailable, error.message, module: error.module, hint: error.hint)

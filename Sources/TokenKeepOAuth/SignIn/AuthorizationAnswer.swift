@@ -1,32 +1,32 @@
 package import TokenKeepCore
 
-/// The server's answer to an authorization request, as the browser brings it (RFC 6749 section 4.1.2, RFC 9207).
+/// The server's answer to an authorization request, which the browser delivers (RFC 6749 section 4.1.2, RFC 9207).
 package struct AuthorizationAnswer {
     private let fields: [FormCoding.Field]
 
-    /// Reads the query of the address to which the browser was sent.
+    /// Parses the query of the address to which the server redirected the browser.
     ///
-    /// - Throws: ``Status/invalid`` for a malformed query.
+    /// - Throws: ``Status/invalid`` if the query is malformed.
     package init(query: UnsafeRawBufferPointer) throws(TokenKeepError) { fields = try FormCoding.decoded(query) }
 
     private subscript(name: String) -> SecretBytes? { fields.first { PlainText.areSame($0.name, name) }?.value }
 
-    /// Whether the answer belongs to the request with a state. Any other may be a trap of another page.
+    /// Whether the answer has the request's state. An answer with another state may come from an attacker's page.
     func belongs(to state: SecretBytes) -> Bool { self["state"] == state }
 
-    /// Whether the answer has a state. Some servers leave it out of a refusal.
+    /// Whether the answer has a state. Some servers omit it in a refusal.
     var hasState: Bool { self["state"] != nil }
 
-    /// Whether the answer has a code or a refusal.
+    /// Whether the answer has a code or an error.
     var isWhole: Bool { self["code"] != nil || self["error"] != nil }
 
-    /// The refusal of the server, for a message; nil if the answer has none.
+    /// The error of a refusal, in printable form; nil if the answer is no refusal.
     var refusal: String? { self["error"].map { PlainText.printable($0.utf8String ?? "") } }
 
-    /// The code that the server gave.
+    /// Returns the authorization code.
     ///
-    /// - Throws: ``Status/denied`` for another issuer than the server's (RFC 9207), and for the server's refusal;
-    ///   ``Status/cancelled`` if the user refused.
+    /// - Throws: ``Status/denied`` if the answer names another issuer than the server's (RFC 9207), or if the server
+    ///   refused; ``Status/cancelled`` if the user refused.
     package func code(from server: SignInServer) throws(TokenKeepError) -> SecretBytes {
         let issuer = self["iss"]?.utf8String
         if let known = server.issuer, issuer != nil || server.promisesIssuer, !PlainText.areSame(issuer, known) {

@@ -1,17 +1,17 @@
 package import TokenKeepCore
 import TokenKeepSession
 
-/// The rights that a sign-in asks for.
+/// The rights that a sign-in requests.
 package struct SignInScope: Sendable {
-    /// Scopes with spaces between them; nil for those that the server gives by itself.
+    /// The scopes, separated by spaces; nil for the server's default.
     package var scope: String?
-    /// The resource (RFC 8707); nil for none.
+    /// The resource (RFC 8707); nil to name none.
     package var resource: String?
-    /// The audience, a parameter of Auth0 and others; nil for none.
+    /// The audience, a parameter that Auth0 and others define; nil to name none.
     package var audience: String?
-    /// Scopes that are asked for beside those of the present session; nil for none.
+    /// The scopes to be added to those of the present session; nil to add none.
     package var added: String?
-    /// Other parameters of the request, for example `prompt` and `login_hint`, by their names.
+    /// Other parameters of the request, by name, for example `prompt` and `login_hint`.
     package var parameters: [String: String] = [:]
 
     package init(scope: String? = nil, resource: String? = nil, audience: String? = nil) {
@@ -20,7 +20,7 @@ package struct SignInScope: Sendable {
         self.audience = audience
     }
 
-    /// Whether an ID token is asked for, which names the account.
+    /// Whether the scope requests an ID token, which names the account.
     package var asksForIdentity: Bool {
         scope?.utf8.split(separator: 0x20).contains { $0.elementsEqual("openid".utf8) } ?? false
     }
@@ -31,14 +31,14 @@ package struct SignInScope: Sendable {
         } + parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
     }
 
-    /// The words of scopes.
+    /// The single scopes in a list of scopes.
     static func words(_ scopes: String?) -> [String] {
         (scopes ?? "").utf8.split(separator: 0x20).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Checks a parameter's name, and returns the name.
+    /// Checks the name of an additional parameter, and returns it.
     ///
-    /// - Throws: ``Status/invalid`` if the name is malformed, or if the request has the parameter already.
+    /// - Throws: ``Status/invalid`` if the name is malformed, or if TokenKeep sets that parameter itself.
     package static func checked(parameter name: String) throws(TokenKeepError) -> String {
         let isName =
             (1...64).contains(name.utf8.count)
@@ -67,17 +67,18 @@ package struct SignInScope: Sendable {
     ]
 }
 
-/// A request to the authorization endpoint, which the browser brings there (RFC 6749 section 4.1.1, RFC 7636).
+/// A request that the browser sends to the authorization endpoint (RFC 6749 section 4.1.1, RFC 7636).
 struct AuthorizationRequest {
     let redirect: String
     let verifier: CodeVerifier
-    /// 128 random bits, which the answer must repeat.
+    /// 128 random bits in base64url, which the answer must repeat.
     let state: SecretBytes
-    /// 128 random bits, which the ID token must repeat; nil if none is asked for.
+    /// 128 random bits in base64url, which the ID token must repeat; nil if no ID token is requested.
     let nonce: String?
-    /// The address for a browser anywhere: the answer to be pasted is in the address to which that browser is sent.
+    /// The address for a browser on any machine. The answer is then in the query, so that the user can paste it.
     let address: String
-    /// The address for the browser that is opened here. A form leaves no code in its history.
+    /// The address for the browser on this machine. The answer may come as a form, so that no code is in the browser's
+    /// history.
     let openedAddress: String
 
     init(_ server: SignInServer, _ scope: SignInScope, redirect: String) throws(TokenKeepError) {

@@ -1,30 +1,31 @@
 import TokenKeepCore
 
-/// The browser flow (RFC 8252): the browser comes back to a port of this machine, or the user pastes the address to
-/// which it was sent. The first of the two ends the sign-in.
+/// The browser flow (RFC 8252): the server redirects the browser to a port of this machine, or the user pastes the
+/// address of the redirect. The first answer ends the sign-in.
 final class BrowserFlow {
     private let request: AuthorizationRequest
     private let server: SignInServer
-    /// Waits for the browser; nil if another program has the port of the redirect address, so that the user must paste.
+    /// Waits for the browser; nil if another program uses the port of the redirect address, so that the user must
+    /// paste.
     private let listener: LoopbackListener?
     private let present: SignInPresenter
     private let deadline: Deadline
-    /// The result: a code, or the reason why there is none.
+    /// The authorization code, or the error of the sign-in; nil until there is an answer.
     private var result: Result<SecretBytes, TokenKeepError>?
-    /// The reason why the last pasted text does not count; nil once it was shown.
+    /// The error of the last pasted text; nil after it was shown.
     private var problem: TokenKeepError?
-    /// The page that shows the result; nil before there is an answer of a browser, and once the page was shown.
+    /// The page that shows the result; nil until the browser delivers an answer, and after the page was sent.
     private var lastPage: LoopbackPage?
     private var pasted: PastedAddress
     private var progress = SignInProgress()
-    /// The launch of the browser; nil if none is opened.
+    /// The launch of the browser; nil if no browser is opened.
     private var launch: BrowserLaunch?
     private let names: LoopbackNames
     private let whenAnswered: (@Sendable () -> Void)?
 
-    /// The time between two questions for a pasted address, in milliseconds.
+    /// The interval between two checks for a pasted address, in milliseconds.
     private static let glance: Int32 = 250
-    /// The time for the browser to get the last page, in milliseconds.
+    /// The maximum wait, in milliseconds, for the browser to request the last page.
     private static let longestLastVisit: UInt32 = 3_000
 
     init(
@@ -40,7 +41,7 @@ final class BrowserFlow {
         do throws(TokenKeepError) {
             listener = try LoopbackListener(address, port: options.port, takesForms: server.postsAnswers)
         } catch {
-            // A pasted address needs no listener, only the port that the server knows.
+            // A pasted address needs no listener, but the server checks the port of the redirect address.
             guard !listens, let port = options.port ?? address.port else { throw error }
             listener = nil
             request = try AuthorizationRequest(server, options.scope, redirect: address.text(port: port))
@@ -51,9 +52,9 @@ final class BrowserFlow {
         pasted = PastedAddress(of: request)
     }
 
-    /// Runs the flow.
+    /// Runs the flow, and redeems the code.
     ///
-    /// - Parameter open: opens the browser; nil for none.
+    /// - Parameter open: opens the browser; nil to open none.
     /// - Throws: ``Status/timedOut``, ``Status/cancelled``, ``Status/denied``.
     func run(_ scope: SignInScope, opening open: SignInOptions.Open?) throws(TokenKeepError) -> TokenGrant {
         if let open, let listener {
@@ -80,7 +81,7 @@ final class BrowserFlow {
         return try TokenGrant.redeem(code, of: request, scope, server, until: deadline)
     }
 
-    /// Waits until the browser has the last page.
+    /// Waits until the browser has received the last page.
     private func showLastPage() {
         let limit = deadline.within(milliseconds: BrowserFlow.longestLastVisit)
         while lastPage != nil, !limit.hasPassed, (try? deadline.checkCancellation()) != nil {
@@ -97,7 +98,7 @@ final class BrowserFlow {
         return step
     }
 
-    /// Judges a visit of the listener's pages.
+    /// Replies to the browser's request for one of the pages.
     private func reply(to visit: LoopbackVisit) -> LoopbackReply {
         guard visit.isTrusted else {
             progress.add(SignInProgress.otherUser)
@@ -114,8 +115,8 @@ final class BrowserFlow {
         }
     }
 
-    /// Judges an answer. The browser gets the last page by a redirect, so that neither its address bar nor its list of pages
-    /// has the code.
+    /// Takes an answer from the browser. The browser gets the last page by a redirect, so that neither its address bar
+    /// nor its history contains the code.
     private func reply(toAnswer query: UnsafeRawBufferPointer) -> LoopbackReply {
         guard result == nil, let answer = try? AuthorizationAnswer(query: query) else {
             return LoopbackReply(page: .badRequest)
@@ -140,7 +141,7 @@ final class BrowserFlow {
         }
     }
 
-    /// Judges a pasted text. Any other than the address of this sign-in is a ``problem``, and waiting goes on.
+    /// Takes a pasted text. A text that is no answer to this sign-in sets ``problem``, and the flow goes on.
     private func judge(pasted text: SecretBytes) {
         do throws(TokenKeepError) {
             result = result(of: try pasted.answer(in: text))

@@ -1,20 +1,20 @@
 package import TokenKeepCore
 package import TokenKeepSession
 
-/// The sign-out of the browser at a provider (OpenID Connect RP-Initiated Logout 1.0): else the next sign-in there asks for
-/// no password.
+/// Signs the browser out at a provider (OpenID Connect RP-Initiated Logout 1.0). Otherwise the next sign-in there may
+/// need no password.
 package struct BrowserLogout {
     /// The address of the end session endpoint, without the ID token.
     private let endpoint: WebAddress
-    /// The address with the ID token, for the browser alone.
+    /// The address with the ID token, which only the browser receives.
     private let address: SecretBytes
 
     private static let glance: Int32 = 250
 
-    /// Takes what the sign-out needs from a session that has not ended yet.
+    /// Prepares the sign-out from a session that has not ended yet.
     ///
-    /// - Throws: ``Status/unsupported`` if the session has no provider, or the provider no such endpoint; the errors of a
-    ///   discovery.
+    /// - Throws: ``Status/unsupported`` if the session has no provider, or the provider has no such endpoint; the
+    ///   errors of fetching metadata.
     package init(of session: SessionEngine, until deadline: Deadline) throws(TokenKeepError) {
         let sealed = try session.sealed()
         guard let name = sealed.provider else {
@@ -29,15 +29,15 @@ package struct BrowserLogout {
         }
         var fields: [(String, SecretBytes)] = []
         if let client = provider[.clientID] { fields.append(("client_id", try SecretBytes(client))) }
-        // Without the token the server asks the user.
+        // Without the ID token, the server asks the user to confirm.
         if let token = sealed.idToken { fields.append(("id_token_hint", token)) }
         let mark = endpoint.path.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
         self.endpoint = endpoint
         address = try SecretText.joined(endpoint.text + mark, SessionRequest.form(fields))
     }
 
-    /// Opens the browser, and leads it to the server. Other users can read the arguments of the browser's command: it gets
-    /// the listener's own page.
+    /// Opens the browser, which is redirected to the server. The browser's command gets the address of the listener's
+    /// start page, because other users can read its arguments.
     ///
     /// - Throws: ``Status/unavailable`` if no browser can be opened, ``Status/timedOut``.
     package func run(
@@ -61,6 +61,6 @@ package struct BrowserLogout {
         }
     }
 
-    /// The server that signs the browser out.
+    /// The origin of the server that signs the browser out.
     package var server: String { endpoint.origin }
 }

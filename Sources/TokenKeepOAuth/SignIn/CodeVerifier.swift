@@ -1,10 +1,10 @@
 import CSodium
 import TokenKeepCore
 
-/// The proof that the program that redeems a code asked for it (RFC 7636): 256 random bits. Stays in memory.
+/// The proof that the program that redeems a code also requested it (RFC 7636): 256 random bits, kept only in memory.
 struct CodeVerifier {
     let secret: SecretBytes
-    /// The challenge of method S256.
+    /// The challenge of method S256: the SHA-256 hash of the secret, in base64url.
     let challenge: String
 
     init() throws(TokenKeepError) {
@@ -20,7 +20,7 @@ struct CodeVerifier {
         self.challenge = challenge.utf8String ?? ""
     }
 
-    /// Random bytes as base64url without padding.
+    /// Random bytes in base64url without padding.
     static func random(_ count: Int) throws(TokenKeepError) -> SecretBytes {
         try SecretBytes(randomCount: count).withUnsafeBytes { bytes throws(TokenKeepError) in
             try Base64Text.encoded(bytes, .url)

@@ -1,30 +1,31 @@
 import TokenKeepCore
 import TokenKeepSession
 
-/// The device flow (RFC 8628): the user approves on another device, and this program asks until it is done.
+/// The device flow (RFC 8628): the user approves on another device, and this program polls the token endpoint until
+/// then.
 struct DeviceFlow {
     private let server: SignInServer
     private let code: SecretBytes
     private let step: SignInStep
-    /// The time between two questions, in milliseconds.
+    /// The minimum interval between two polls, in milliseconds.
     private var interval: UInt32
-    /// The time until the next question: ``interval``, doubled with each failure.
+    /// The time until the next poll, in milliseconds: ``interval``, doubled with each failure.
     private var pauseLength: UInt32
-    /// The number of answers that are no token endpoint's, until the first that is; nil from then on.
+    /// The number of answers that no token endpoint sends; nil after the first answer of a token endpoint.
     private var strangeAnswers: Int? = 0
     private let deadline: Deadline
     private let pause: SignInOptions.Pause
 
-    /// Without an interval of the server: 5 seconds (section 3.2). So many more after `slow_down` (section 3.5).
+    /// The default interval in seconds (section 3.2). `slow_down` lengthens the interval by the same number (section
+    /// 3.5).
     private static let normalInterval: UInt32 = 5
     private static let longestInterval: UInt32 = 300
-    /// The number of strange answers after which an endpoint counts as no token endpoint, if it has not yet answered as a
-    /// token endpoint.
+    /// The maximum number of strange answers from an endpoint that has not yet answered as a token endpoint.
     private static let mostStrangeAnswers = 3
 
-    /// Asks the server for a code.
+    /// Requests a device code from the server.
     ///
-    /// - Throws: the server's refusal; ``Status/invalid`` for an answer that is none.
+    /// - Throws: the server's refusal; ``Status/unavailable`` if the answer has no code or no address.
     init(_ server: SignInServer, _ options: SignInOptions, until deadline: Deadline) throws(TokenKeepError) {
         pause = options.pause
         let scope = options.scope
@@ -58,9 +59,9 @@ struct DeviceFlow {
         self.deadline = deadline.within(milliseconds: 1000 * min(max(life, 1), 3600))
     }
 
-    /// Shows the code, and asks until the user has approved.
+    /// Shows the code, and polls until the user has approved.
     ///
-    /// - Throws: ``Status/cancelled`` if the user refuses, ``Status/timedOut`` if the code ends.
+    /// - Throws: ``Status/cancelled`` if the user refuses; ``Status/timedOut`` if the code expires.
     mutating func run(_ present: SignInPresenter) throws(TokenKeepError) -> TokenGrant {
         var shown = step
         shown.millisecondsLeft = deadline.remainingMilliseconds
@@ -103,8 +104,8 @@ struct DeviceFlow {
         strangeAnswers = nil
     }
 
-    /// Counts an answer that is no token endpoint's. A proxy or a portal may have answered in the server's place, while the
-    /// user is at the browser.
+    /// Counts an answer that no token endpoint sends. A proxy or a portal may have answered instead of the server while
+    /// the user is still approving.
     private mutating func countStrange(_ answer: HTTPResponse) throws(TokenKeepError) {
         if let count = strangeAnswers {
             guard count < DeviceFlow.mostStrangeAnswers else {
@@ -115,14 +116,14 @@ struct DeviceFlow {
         doublePause()
     }
 
-    /// Whether a text is a code as RFC 6749 and the servers have them, not the words of an HTTP status.
+    /// Whether a text has the form of an error code (RFC 6749), unlike the reason phrase of an HTTP status.
     private static func isErrorCode(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { $0 == 0x5F || (0x30...0x39).contains($0) || (0x61...0x7A).contains($0) }
     }
 
     private mutating func doublePause() { pauseLength = min(2 * pauseLength, 1000 * DeviceFlow.longestInterval) }
 
-    /// After a failure of the network the server is asked half as often (section 3.5).
+    /// Doubles the interval after a network failure (section 3.5). Throws other errors.
     private mutating func back(off error: TokenKeepError) throws(TokenKeepError) {
         guard [.unavailable, .timedOut, .io].contains(error.status), !deadline.hasPassed else { throw error }
         doublePause()
@@ -138,7 +139,7 @@ struct DeviceFlow {
         TokenKeepError(.timedOut, "the code was not approved in time", hint: "sign in again")
     }
 
-    /// Whether a text of the server may be shown on a terminal.
+    /// Whether a server's text can be shown on a terminal: 1 to 2048 printable ASCII characters.
     private static func isShowable(_ text: String) -> Bool {
         (1...2048).contains(text.utf8.count) && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
     }

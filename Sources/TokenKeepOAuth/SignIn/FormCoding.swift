@@ -3,7 +3,7 @@ import TokenKeepSession
 
 /// Decodes names and values of a query (application/x-www-form-urlencoded).
 enum FormCoding {
-    /// A name with its value, which may be a secret.
+    /// A decoded name with its value, which may be a secret.
     struct Field {
         let name: String
         let value: SecretBytes
@@ -13,7 +13,7 @@ enum FormCoding {
 
     /// Decodes a query.
     ///
-    /// - Throws: ``Status/invalid`` for a broken escape, a name that occurs twice, or more than 32 fields.
+    /// - Throws: ``Status/invalid`` for an invalid percent escape, a repeated name, or more than 32 fields.
     static func decoded(_ query: UnsafeRawBufferPointer) throws(TokenKeepError) -> [Field] {
         var fields: [Field] = []
         for part in query.split(separator: UInt8(ascii: "&")) {

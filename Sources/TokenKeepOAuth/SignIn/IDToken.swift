@@ -1,17 +1,17 @@
 import TokenKeepCore
 import TokenKeepSession
 
-/// The checks of an ID token (OpenID Connect Core with errata set 2, section 3.1.3.7).
+/// Checks ID tokens (OpenID Connect Core with errata set 2, section 3.1.3.7).
 ///
-/// Its signature is not checked: the token came from the token endpoint over TLS, which proves the issuer as well.
+/// The signature is not checked: the token came from the token endpoint over TLS, which already proves the issuer.
 enum IDToken {
-    /// The seconds by which clocks may differ.
+    /// The maximum difference between two clocks, in seconds.
     private static let leeway: Int64 = 300
 
     /// Checks the claims of a response's ID token.
     ///
     /// - Returns: the claims; nil if the response has no ID token.
-    /// - Throws: ``Status/denied``, naming what differs.
+    /// - Throws: ``Status/denied``, naming the claim that differs.
     static func check(
         _ token: SecretBytes?, _ server: SignInServer, nonce: String?, now: Int64
     ) throws(TokenKeepError) -> UnverifiedClaims? {
@@ -28,7 +28,7 @@ enum IDToken {
             let found = audiences.map(PlainText.printable).joined(separator: " ")
             throw denied("the ID token is for \"\(found)\", expected \(server.clientID)")
         }
-        // Without it, several audiences are no fault since errata set 2.
+        // Several audiences without the claim azp are valid since errata set 2.
         if let party = claims.unverified("azp") { try expect(party, server.clientID, "azp") }
         guard let end = claims.seconds("exp"), end > now - leeway else {
             throw denied("the ID token is over, or does not say when it ends; the clock may be wrong")

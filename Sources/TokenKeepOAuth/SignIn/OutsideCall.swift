@@ -1,6 +1,6 @@
 import CSystemShims
 
-/// Waiting, if the thread is inside a call of the C API: fork() in another thread does not wait for it, too.
+/// Runs a wait outside the C API's call that the thread is in, so that fork() in another thread does not wait, too.
 enum OutsideCall {
     static func run<Value>(_ wait: () -> Value) -> Value {
         guard tokenkeep_call_is_inside() != 0 else { return wait() }

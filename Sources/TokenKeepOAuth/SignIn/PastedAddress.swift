@@ -1,29 +1,29 @@
 import TokenKeepCore
 
-/// Reads the address to which the browser was sent, as people paste it: in quotes or angle brackets, broken by the ends of
-/// lines, without its beginning, in two parts.
+/// Reads the redirect address as users paste it: in quotes or angle brackets, broken by line ends, without its
+/// beginning, or in two parts.
 struct PastedAddress {
     private let redirect: String
-    /// The address of the sign-in itself.
+    /// The address of the authorization request, which is no answer if it is pasted.
     private let address: String
     private let state: SecretBytes
-    /// The first part of an address that was cut off; nil if none was pasted.
+    /// The beginning of an address that was cut off; nil if there is none.
     private var firstPart: SecretBytes?
 
     init(of request: AuthorizationRequest) {
         (redirect, address, state) = (request.redirect, request.address, request.state)
     }
 
-    /// Reads a pasted text. The whole answer must be there: state and issuer are checked.
+    /// Reads a pasted text. It must contain the whole answer, with the state of this sign-in.
     ///
-    /// - Throws: ``Status/denied`` with the reason; ``Status/invalid`` for a malformed query.
+    /// - Throws: ``Status/denied`` with the reason; ``Status/invalid`` if the query is malformed.
     mutating func answer(in pasted: SecretBytes) throws(TokenKeepError) -> AuthorizationAnswer {
         let text = try PastedAddress.joined(nil, pasted)
         do throws(TokenKeepError) {
             return try whole(text)
         } catch {
             let joined = try PastedAddress.joined(firstPart, pasted)
-            // Other lines may stand before the address.
+            // The address may follow other lines, or end with punctuation.
             for text in [joined, try PastedAddress.lastLine(pasted), try PastedAddress.withoutMarks(text)] {
                 if let answer = try? whole(text) { return answer }
             }
@@ -57,7 +57,7 @@ struct PastedAddress {
         return answer
     }
 
-    /// The query of the redirect address, or a query alone; nil if the text is none.
+    /// The query of the redirect address, or a query alone; nil if the text is neither.
     private func query(of text: SecretBytes) -> SecretBytes? {
         text.withUnsafeBytes { bytes in
             let address = bytes.prefix { $0 != UInt8(ascii: "#") }
@@ -66,7 +66,7 @@ struct PastedAddress {
             }
             let place = address[..<mark]
             let scheme = redirect.utf8.dropFirst("http://".utf8.count)
-            // A browser adds the path that a redirect address lacks.
+            // If a redirect address has no path, the browser adds "/".
             let isPlace =
                 place.isEmpty
                 || [Array(scheme), Array(scheme) + [UInt8(ascii: "/")]].contains {
@@ -76,14 +76,14 @@ struct PastedAddress {
         }
     }
 
-    /// Whether a text without an address is a whole answer.
+    /// Whether a text without an address has all fields of an answer.
     private static func isAnswer(_ query: Slice<UnsafeRawBufferPointer>) -> Bool {
         let names = query.split(separator: UInt8(ascii: "&")).map { $0.prefix { $0 != UInt8(ascii: "=") } }
         let has = { (name: String) in names.contains { $0.elementsEqual(name.utf8) } }
         return has("state") && (has("code") || has("error"))
     }
 
-    /// Whether a text is the beginning of an answer to this sign-in.
+    /// Whether a text is the incomplete beginning of an answer to this sign-in.
     private func isCut(_ text: SecretBytes) -> Bool {
         text.withUnsafeBytes { bytes in
             let start = Array((redirect + "?").utf8)
@@ -96,8 +96,8 @@ struct PastedAddress {
         }
     }
 
-    /// Joins a first part and a text, and leaves out the characters that no address has: spaces, ends of lines, quotes,
-    /// angle brackets and escapes of shells and terminals.
+    /// Appends a text to the first part, without characters that are not allowed in addresses: spaces, line ends,
+    /// quotes, angle brackets, and escapes of shells and terminals.
     private static func joined(_ first: SecretBytes?, _ text: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         var length = 0
         let whole = try SecretBytes(count: (first?.count ?? 0) + text.count) { bytes in
@@ -125,7 +125,7 @@ struct PastedAddress {
         }
     }
 
-    /// A text without the marks at its end that a sentence or Markdown adds. No state ends with such a mark.
+    /// Removes punctuation that a sentence or Markdown adds at the end. No state ends with such a character.
     private static func withoutMarks(_ text: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         let marks = text.withUnsafeBytes { bytes in bytes.reversed().prefix { ".,;:!)]}*".utf8.contains($0) }.count }
         return try text.prefix(text.count - marks)

@@ -1,25 +1,25 @@
 import TokenKeepCore
 import TokenKeepSession
 
-/// Text of a server, made fit for a message.
+/// Prepares and compares texts from servers.
 enum PlainText {
     private static let longest = 200
 
-    /// The text's first 200 bytes, with a question mark for everything but printable ASCII.
+    /// The first 200 bytes of a text, with a question mark for every byte that is not printable ASCII.
     static func printable(_ text: String) -> String {
         String(decoding: text.utf8.prefix(longest).map { (0x20...0x7E).contains($0) ? $0 : 0x3F }, as: UTF8.self)
     }
 
-    /// Whether a text of the server has exactly the expected bytes. Two Strings may be equal although their bytes differ.
+    /// Whether a server's text has exactly the expected bytes. Swift's `==` also accepts other Unicode forms.
     static func areSame(_ found: String?, _ expected: String) -> Bool {
         found.map { $0.utf8.elementsEqual(expected.utf8) } ?? false
     }
 }
 
-/// The errors that a server's answer names (RFC 6749 sections 4.1.2.1 and 5.2).
+/// Converts the errors in servers' answers (RFC 6749 sections 4.1.2.1 and 5.2).
 enum ServerRefusal {
-    /// ``Status/cancelled`` if the user refused, ``Status/unavailable`` if the server is to be asked later, else
-    /// ``Status/denied``.
+    /// The error for an error code: ``Status/cancelled`` if the user refused, ``Status/unavailable`` if the server can
+    /// be asked later, otherwise ``Status/denied``.
     static func error(_ code: String, _ description: String?, of step: String) -> TokenKeepError {
         let words = description.map { ": " + PlainText.printable($0) } ?? ""
         let text = "the server refused \(step): \(PlainText.printable(code))\(words)"
@@ -36,29 +36,29 @@ enum ServerRefusal {
         }
     }
 
-    /// The `error` of a refusing answer; "" if it names none.
+    /// The error code of an answer; "" if it has none.
     static func code(of response: HTTPResponse) -> String { json(response).flatMap(code) ?? "" }
 
     private static func code(_ json: JSONValue) -> String? { ServerWords.code(json, inObject: standardCodes) }
 
-    /// RFC 6749 section 5.2, RFC 8628 section 3.5, RFC 8707, and the codes of RFC 6749 section 4.1.2.1.
+    /// The error codes of RFC 6749 sections 4.1.2.1 and 5.2, RFC 8628 section 3.5 and RFC 8707.
     private static let standardCodes: Set = [
         "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
         "invalid_scope", "invalid_target", "access_denied", "server_error", "temporarily_unavailable",
         "authorization_pending", "slow_down", "expired_token",
     ]
 
-    /// Whether an answer is a refusal: an error status, or an error code. GitHub sends the code with status 200.
+    /// Whether an answer is a refusal: an error status, or an error code. GitHub sends error codes with status 200.
     static func isRefusal(_ response: HTTPResponse) -> Bool {
         !(200...299).contains(response.status) || !code(of: response).isEmpty
     }
 
-    /// Whether an answer has tokens.
+    /// Whether an answer has status 2xx and an access token.
     static func givesTokens(_ response: HTTPResponse) -> Bool {
         (200...299).contains(response.status) && json(response)?["access_token"] != nil
     }
 
-    /// The error of an answer without tokens.
+    /// The error for an answer without tokens.
     static func error(_ response: HTTPResponse, of step: String) -> TokenKeepError {
         let json = json(response)
         if let json, let code = code(json) { return error(code, ServerWords.description(json), of: step) }
@@ -66,7 +66,7 @@ enum ServerRefusal {
         if response.status >= 500 || response.status == 429 {
             return TokenKeepError(.unavailable, text, module: "server", hint: "try again later")
         }
-        // Only a token endpoint's own refusal is one: a page is that of a portal, a proxy or a wrong address.
+        // Only a token endpoint's own answer is a refusal. A page comes from a portal, a proxy or a wrong address.
         let isRefusal = [400, 401, 403].contains(response.status) && (json != nil || response.body.count == 0)
         return isRefusal ? TokenKeepError(.denied, text, module: "server") : strange(text)
     }

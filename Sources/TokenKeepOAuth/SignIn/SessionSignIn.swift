@@ -6,23 +6,24 @@ package import TokenKeepSession
 package struct SessionSignIn {
     private let store: Store
     private let service: String
-    /// The session's account; nil for the account that the sign-in names.
+    /// The session's account; nil for the account that the server names.
     private var account: String?
     private let provider: Provider
     private var options: SignInOptions
     private var sessionOptions: SessionOptions
-    /// Whether the session begins for whoever has signed in.
+    /// Whether the session begins even if another person than expected has signed in.
     package var takesAnyone = false
 
-    /// The time for the revocation of tokens with which no session began, in milliseconds; replaced in tests.
+    /// The time limit, in milliseconds, for revoking tokens with which no session began; replaced in tests.
     package var revocationLimit: UInt32 = 10_000
 
-    /// Checks all that can be checked before the user signs in.
+    /// Checks everything that can be checked before the user signs in.
     ///
     /// - Parameters:
-    ///   - provider: its scope, resource and audience count if the options name none.
-    ///   - sessionOptions: of the session that begins. Their provider and rotation are those of `provider`.
-    /// - Throws: ``Status/invalid`` for wrong names, and if nothing will name the account.
+    ///   - provider: its scope, resource and audience are used if the options name none.
+    ///   - sessionOptions: the options of the new session. Its provider, and by default its rotation, are those of
+    ///     `provider`.
+    /// - Throws: ``Status/invalid`` for invalid names, or if the sign-in will not name an account.
     package init(
         _ store: Store, service: String, account: String?, at provider: Provider, _ options: SignInOptions,
         _ sessionOptions: SessionOptions
@@ -41,15 +42,15 @@ package struct SessionSignIn {
         self.account = account
         if let added = options.scope.added { try add(scopes: added) }
         (self.options.service, self.options.account) = (service, self.account)
-        // A server with an issuer is asked for its endpoints first.
+        // The server may name a userinfo endpoint in its metadata, which are fetched later, so an issuer suffices here.
         guard self.account != nil || canNameAccount(provider[.userinfoEndpoint] ?? provider[.issuer]) else {
             throw nameless
         }
     }
 
-    /// Asks for scopes beside those of the present session, of the active account if none is named.
+    /// Adds scopes to those of the present session: that of `account`, otherwise that of the active account.
     ///
-    /// - Throws: ``Status/notFound`` if nobody is signed in; ``Status/invalid`` if another provider's session is there.
+    /// - Throws: ``Status/notFound`` if nobody is signed in; ``Status/invalid`` if the session is of another provider.
     private mutating func add(scopes: String) throws(TokenKeepError) {
         let session = try SessionEngine(store, service: service, account: account, sessionOptions)
         let info = try session.info()
@@ -81,8 +82,8 @@ package struct SessionSignIn {
         }
     }
 
-    /// The response with the scope that was asked for, if the server does not name it: then it is the same (RFC 6749
-    /// section 5.1).
+    /// The server's response, with the requested scope added if the response names none: the granted scope is then the
+    /// requested one (RFC 6749 section 5.1).
     private func response(of grant: TokenGrant) throws(TokenKeepError) -> SecretBytes {
         guard grant.tokens.scope == nil, let scope = options.scope.scope,
             let json = grant.response.withUnsafeBytes({ JSONValue(parsing: $0) })
@@ -91,7 +92,7 @@ package struct SessionSignIn {
         return try json.serialized()
     }
 
-    /// Whether the sign-in names an account: by an ID token, or at an endpoint.
+    /// Whether the sign-in will name an account, in an ID token or at a userinfo endpoint.
     private func canNameAccount(_ endpoint: Any?) -> Bool { options.scope.asksForIdentity || endpoint != nil }
 
     private var nameless: TokenKeepError {
@@ -100,13 +101,13 @@ package struct SessionSignIn {
             hint: "tokenkeep session login \(service) ACCOUNT --provider \(provider.name)")
     }
 
-    /// Signs in. A present session of the account is replaced once the sign-in has succeeded, and else unchanged.
+    /// Signs in. The account's present session is replaced after the sign-in has succeeded, and is unchanged otherwise.
     ///
-    /// Tokens with which no session can begin are revoked, unless the vault may have another session of this user at the
-    /// provider: many servers revoke all tokens of the user and the client with one.
+    /// Tokens with which no session can begin are revoked, unless the vault may have another session of this user at
+    /// the provider, because many servers revoke all tokens of user and client together.
     ///
-    /// - Throws: as ``SignIn/run(at:_:until:_:)`` and ``SessionEngine/begin(_:response:revokesReplaced:)``; ``Status/denied`` if
-    ///   another person has signed in.
+    /// - Throws: the errors of ``SignIn/run(at:_:until:_:)`` and ``SessionEngine/begin(_:response:revokesReplaced:)``;
+    ///   ``Status/denied`` if another person has signed in.
     package func run(
         until deadline: Deadline, _ present: @escaping SignInPresenter
     ) throws(TokenKeepError) -> (session: SessionEngine, signedIn: SignedIn) {
@@ -128,8 +129,8 @@ package struct SessionSignIn {
             if let person, !takesAnyone { try check(person, for: opened) }
             try checkAdded(grant.tokens.scope)
             session = opened
-            // With one token, Keycloak, Google and others revoke every token of the user and the client, the new tokens
-            // included.
+            // The replaced session's tokens are revoked only at another provider: Keycloak, Google and others would
+            // revoke the new tokens together with the old ones.
             let isOfOther = (try? opened.info().provider).map { $0 != provider.name } ?? false
             try opened.begin(.user, response: response(of: grant), revokesReplaced: isOfOther, signInSince: start)
             return (opened, signedIn)
@@ -143,7 +144,7 @@ package struct SessionSignIn {
         }
     }
 
-    /// The tokens that wait to be revoked, which the provider's file says how to send.
+    /// The outbox, which sends tokens as the provider's file describes.
     private var outbox: Outbox {
         var options = sessionOptions
         options.transport = { [provider] request throws(TokenKeepError) in
@@ -161,8 +162,8 @@ package struct SessionSignIn {
         return try SessionEngine(store, service: service, account: account, sessionOptions)
     }
 
-    /// Checks that a session's account is that of the person who signed in: the user of its present session, else the user
-    /// whom the account names. A browser may be signed in as somebody else.
+    /// Checks that the right person has signed in: the user of the account's present session, otherwise the user whom
+    /// the account names. The browser may be signed in as another person.
     private func check(_ person: SignedInPerson, for session: SessionEngine) throws(TokenKeepError) {
         let hint = "sign in as the other user in the browser, or begin the session for this one: --any-account"
         if let present = present(of: session), let isOther = person.isOther(than: present) {
@@ -177,7 +178,7 @@ package struct SessionSignIn {
         throw TokenKeepError(.denied, "\(person.label) has signed in, expected \(account)", hint: hint)
     }
 
-    /// The person of a session, by its ID token; nil if it has none, or cannot be read.
+    /// The person of a session's ID token; nil if the session has no readable ID token.
     private func present(of session: SessionEngine) -> SignedInPerson? {
         guard let token = try? session.sealed().idToken, let claims = UnverifiedClaims(unverified: token) else {
             return nil
@@ -185,7 +186,7 @@ package struct SessionSignIn {
         return SignedInPerson(provider[.accountClaim].map { [$0] } ?? [], claims.unverified)
     }
 
-    /// Revokes tokens with which no session began, and says so in the error.
+    /// Revokes tokens with which no session began, and adds the outcome to the error.
     private func giveBack(
         _ tokens: TokenResponse, of person: SignedInPerson?, to server: SignInServer, after error: TokenKeepError
     ) -> TokenKeepError {
@@ -202,7 +203,7 @@ package struct SessionSignIn {
         guard server.canRevoke, isAlone(person), let token = tokens.refreshToken ?? tokens.accessToken else {
             return false
         }
-        // The user's cancellation must not leave the tokens valid.
+        // A new deadline, because the user's cancellation must not leave the tokens valid.
         let limit = Deadline(milliseconds: revocationLimit)
         do throws(TokenKeepError) {
             let hint = tokens.refreshToken == nil ? "access_token" : "refresh_token"
@@ -214,7 +215,7 @@ package struct SessionSignIn {
         }
     }
 
-    /// Whether the vault certainly has no session of the person at the provider, in any namespace.
+    /// Whether the vault certainly has no other session of the person at the provider, in any namespace.
     private func isAlone(_ person: SignedInPerson?) -> Bool {
         let isAlone = try? Sessions(store).areAllWithout(provider: provider.name) { name in
             guard let person, name.namespace == store.namespace,

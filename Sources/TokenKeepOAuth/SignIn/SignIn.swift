@@ -6,21 +6,21 @@ import TokenKeepSession
 package struct SignInOptions: Sendable {
     package var flow = SignInFlow.choose
     package var scope = SignInScope()
-    /// The port for the browser; nil for that of the provider's file, else any port.
+    /// The port at which to wait for the browser; nil for that of the provider's file, otherwise any port.
     package var port: UInt16?
-    /// Whether the browser is opened.
+    /// Whether to open the browser.
     package var opensBrowser = true
-    /// Waits so many milliseconds, or until the deadline, which may be cancelled.
+    /// Sleeps for a number of milliseconds, or until the deadline, which may be cancelled.
     package typealias Pause = @Sendable (UInt32, Deadline) -> Void
-    /// The wait between two questions of a device; replaced in tests.
+    /// Sleeps between two polls of the device flow; replaced in tests.
     package var pause: Pause = SignInOptions.sleep
     /// Opens an address in the user's browser.
     package typealias Open = @Sendable (String) -> BrowserLaunch
-    /// Replaced in tests.
+    /// Opens the browser; replaced in tests.
     package var open: Open = { BrowserLaunch($0) }
-    /// Called when the browser's answer is there, before the server is asked for the tokens; nil for none.
+    /// Called when the browser's answer has arrived, before the code is redeemed; nil for no call.
     package var whenAnswered: (@Sendable () -> Void)?
-    /// The names that the page shows at the end of the sign-in. A name that is nil is not shown.
+    /// The service and the account that the last page shows; nil is not shown.
     package var service: String?
     package var account: String?
 
@@ -36,13 +36,13 @@ package struct SignInOptions: Sendable {
 
 /// The result of a sign-in.
 package struct SignedIn: Sendable {
-    /// The server's token response, as it came.
+    /// The server's token response, unchanged.
     package let response: SecretBytes
-    /// The user whom the server names; nil if it names none.
+    /// The user who signed in; nil if the server names none.
     package let person: SignedInPerson?
     /// The account that the server names; nil if it names none.
     package var account: String? { person?.account }
-    /// The scopes that the server granted, if they differ from those that were asked for; nil if they do not.
+    /// The granted scopes if they differ from the requested ones; nil if they do not.
     package let otherScope: String?
     package let hasRefreshToken: Bool
 }
@@ -51,7 +51,7 @@ package struct SignedIn: Sendable {
 package enum SignIn {
     /// Signs in.
     ///
-    /// - Throws: as ``grant(at:_:until:_:)`` and ``checked(_:at:_:)``.
+    /// - Throws: the errors of ``grant(at:_:until:_:)`` and ``checked(_:at:_:until:)``.
     package static func run(
         at server: SignInServer, _ options: SignInOptions, until deadline: Deadline,
         _ present: @escaping SignInPresenter
@@ -59,10 +59,10 @@ package enum SignIn {
         try checked(grant(at: server, options, until: deadline, present), at: server, options, until: deadline)
     }
 
-    /// Gets the tokens of a sign-in, which are still to be checked.
+    /// Runs the sign-in until the server has sent tokens, which must then be checked.
     ///
-    /// - Throws: ``Status/cancelled`` if the user refuses, ``Status/timedOut``, ``Status/denied`` if the server refuses
-    ///   or an answer comes from elsewhere, ``Status/unavailable``, ``Status/unsupported``.
+    /// - Throws: ``Status/cancelled`` if the user refuses; ``Status/timedOut``; ``Status/denied`` if the server refuses
+    ///   or an answer comes from elsewhere; ``Status/unavailable``; ``Status/unsupported``.
     static func grant(
         at server: SignInServer, _ options: SignInOptions, until deadline: Deadline,
         _ present: @escaping SignInPresenter
@@ -79,9 +79,9 @@ package enum SignIn {
         }
     }
 
-    /// Checks the ID token of a grant. If there is none, the server is asked who has signed in.
+    /// Checks the ID token of a grant. If there is none, asks the server's userinfo endpoint for the user.
     ///
-    /// - Throws: ``Status/denied``, naming what differs.
+    /// - Throws: ``Status/denied``, naming the claim that differs.
     static func checked(
         _ grant: TokenGrant, at server: SignInServer, _ options: SignInOptions, until deadline: Deadline
     ) throws(TokenKeepError) -> SignedIn {
@@ -96,7 +96,7 @@ package enum SignIn {
             hasRefreshToken: grant.tokens.refreshToken != nil)
     }
 
-    /// The flow for this machine: over ssh or without a display, the browser is elsewhere.
+    /// Chooses the flow: over ssh or without a display, the user's browser is on another machine.
     private static func flow(_ asked: SignInFlow, _ server: SignInServer) throws(TokenKeepError) -> SignInFlow {
         guard asked == .choose else { return asked }
         let isElsewhere =
@@ -106,7 +106,7 @@ package enum SignIn {
         return server.hasDeviceFlow ? .device : .paste
     }
 
-    /// The granted scopes, unless they are those that were asked for in any order.
+    /// The granted scopes; nil if they are the requested ones, in any order, or if one of both is unknown.
     private static func otherScope(_ granted: String?, _ asked: String?) -> String? {
         guard let granted, let asked else { return nil }
         return Set(SignInScope.words(granted)) == Set(SignInScope.words(asked)) ? nil : PlainText.printable(granted)

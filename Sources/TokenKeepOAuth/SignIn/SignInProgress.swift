@@ -1,29 +1,29 @@
 import TokenKeepCore
 
-/// The progress of a sign-in by browser: what went wrong while it waits.
+/// The progress of a sign-in in the browser, and its problems so far.
 struct SignInProgress {
-    /// Whether a browser was to be opened.
+    /// Whether this program opens a browser.
     var opensBrowser = false
-    /// Whether a browser of the user has begun the sign-in.
+    /// Whether a browser of this user has requested the start page.
     var hasBrowser = false
     private var shown: Set<String> = []
     private var waiting: [TokenKeepError] = []
     private var last: TokenKeepError?
 
-    /// Adds a problem. A problem is shown once, however often another program repeats it.
+    /// Adds a problem to be shown. Each problem is shown once, even if another program causes it repeatedly.
     mutating func add(_ problem: TokenKeepError) {
         last = problem
         guard shown.count < SignInProgress.mostNotices, shown.insert(problem.message).inserted else { return }
         waiting.append(problem)
     }
 
-    /// Remembers why a pasted text does not count. The step shows the reason.
+    /// Remembers the problem of a pasted text for ``end``. The step itself shows it.
     mutating func pasted(_ problem: TokenKeepError) { last = problem }
 
-    /// The next problem to be shown; nil if there is none.
+    /// Removes and returns the next problem to be shown; nil if there is none.
     mutating func next() -> TokenKeepError? { waiting.isEmpty ? nil : waiting.removeFirst() }
 
-    /// The error of a sign-in whose time is over.
+    /// The error of a sign-in whose time limit has passed.
     var end: TokenKeepError {
         let more = "--timeout gives more time, --flow device needs no browser here"
         if let last {
@@ -48,7 +48,7 @@ struct SignInProgress {
         .denied, "a process that is not certainly yours has called the sign-in's port, and was refused",
         hint: "if it was your browser, paste here the address to which it was sent")
 
-    /// An answer with another state, or with none.
+    /// The problem of an answer that has another state, or none.
     static func other(_ answer: AuthorizationAnswer) -> TokenKeepError {
         guard !answer.hasState, let refusal = answer.refusal else {
             return TokenKeepError(

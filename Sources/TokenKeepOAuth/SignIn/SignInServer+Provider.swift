@@ -3,17 +3,18 @@ package import TokenKeepEngine
 import TokenKeepSession
 
 extension SignInServer {
-    /// Called with true before a code is redeemed and a device asks for its tokens, and with false if no tokens came.
+    /// Called with true before a request that may return tokens is sent, and with false if the answer has no tokens.
     package typealias WhileSending = @Sendable (Bool) -> Void
 
-    /// The server of a provider's file.
+    /// Creates the server that a provider's file describes.
     ///
     /// - Parameters:
-    ///   - store: holds the client's secret, if the file names its item.
-    ///   - deadline: limits the discovery of endpoints.
-    ///   - whileSending: told that an answer with tokens may be under way, which must not be lost; nil for none.
-    /// - Throws: ``Status/invalid`` if the file has no `client_id`; ``Status/unsupported`` if there is no token endpoint;
-    ///   the errors of a discovery.
+    ///   - store: has the client's secret, if the file names an item for it.
+    ///   - deadline: the time limit for fetching metadata.
+    ///   - whileSending: called while an answer with tokens may be on its way, which must not be lost; nil for no
+    ///     calls.
+    /// - Throws: ``Status/invalid`` if the file has no `client_id`; ``Status/unsupported`` if there is no token
+    ///   endpoint; the errors of fetching metadata.
     package init(
         _ provider: Provider, _ store: Store, until deadline: Deadline, _ whileSending: WhileSending? = nil
     ) throws(TokenKeepError) {
@@ -51,17 +52,18 @@ extension SignInServer {
         if let claim = provider[.accountClaim] { accountClaims = [claim] }
         issuer = provider[.issuer]
         postsAnswers = SignInServer.sendsForms(provider, metadata)
-        // RFC 9207 section 3.
+        // The server promises to name its issuer in each answer (RFC 9207 section 3).
         promisesIssuer = metadata?["authorization_response_iss_parameter_supported"]?.isTrue ?? false
     }
 
-    /// Whether the server sends its answers as forms, by the provider's file, else by the server's metadata.
+    /// Whether the server sends answers as forms, according to the provider's file, otherwise to the server's metadata.
     private static func sendsForms(_ provider: Provider, _ metadata: JSONValue?) -> Bool {
         if let mode = provider[.responseMode] { return mode == "form_post" }
         return metadata?["response_modes_supported"]?.texts.contains("form_post") ?? false
     }
 
-    /// Sends a request for tokens. The tokens of an answer that nobody reads stay valid at the server.
+    /// Sends a request for tokens, and waits for the answer despite a cancellation: tokens that nobody reads stay valid
+    /// at the server.
     private static func sendForTokens(
         _ request: HTTPRequest, _ whileSending: WhileSending?
     ) throws(TokenKeepError) -> HTTPResponse {
@@ -85,7 +87,8 @@ extension SignInServer {
         }
     }
 
-    /// A request whose answer is waited for until the deadline, and a moment: it most probably has no tokens.
+    /// Shortens the wait for the answer to the deadline, but to no less than two seconds, because most answers have no
+    /// tokens.
     private static func hurried(_ request: HTTPRequest) -> HTTPRequest {
         var request = request
         let left = max(request.deadline.remainingMilliseconds, leastWait)
@@ -94,10 +97,11 @@ extension SignInServer {
         return request
     }
 
-    /// In milliseconds: a server on the other side of the world answers within.
+    /// The minimum wait for an answer, in milliseconds. A server on the other side of the world answers within this
+    /// time.
     private static let leastWait: UInt32 = 2000
 
-    /// Asks who the token's user is (OpenID Connect Core, section 5.3).
+    /// Requests the user of an access token (OpenID Connect Core section 5.3).
     private static func userinfo(
         at address: WebAddress, _ token: SecretBytes, caFile: String?, until deadline: Deadline
     ) throws(TokenKeepError) -> HTTPResponse {

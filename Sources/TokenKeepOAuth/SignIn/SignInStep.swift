@@ -2,13 +2,13 @@ package import TokenKeepCore
 
 /// The ways in which a user can sign in.
 package enum SignInFlow: UInt32, Sendable {
-    /// The device flow if the server has it and there is no browser here, else the browser.
+    /// The device flow if the server supports it and this machine has no browser; otherwise the browser, or pasting.
     case choose = 0
-    /// The browser on this machine comes back to a port here (RFC 8252). A pasted address is accepted as well.
+    /// The server redirects a browser on this machine to a local port (RFC 8252). A pasted address is accepted, too.
     case browser = 1
-    /// A code is typed on another device (RFC 8628).
+    /// The user types a code on another device (RFC 8628).
     case device = 2
-    /// The user opens the address anywhere and pastes the address to which the browser was sent.
+    /// The user opens the address on any machine, and pastes the address to which the server redirected the browser.
     case paste = 3
 }
 
@@ -19,28 +19,28 @@ package struct SignInStep: Sendable {
         case browser = 1
         /// Shows the address and the code that the user types there.
         case device = 2
-        /// Asks for the address to which the browser was sent. Called again, about four times a second, until it is
-        /// there or the sign-in ends. The first call shows the question.
+        /// Asks for the address to which the server redirected the browser. Called about four times a second until the
+        /// answer has arrived or the sign-in has ended. The question is shown at the first call.
         case paste = 3
     }
 
     package let kind: Kind
-    /// The address to open.
+    /// The address that the user or the browser opens.
     package let address: String
-    /// The code of a device; nil for other kinds.
+    /// The code that the user types; nil for other kinds.
     package var userCode: String?
-    /// An address that contains the code; nil if the server gives none.
+    /// An address that already contains the code; nil if the server sends none.
     package var completeAddress: String?
-    /// The reason why the text that was pasted before does not count; nil if none was, or if it was shown.
+    /// The error of the text that was pasted last; nil if there is none, or if it was shown.
     package var problem: TokenKeepError?
-    /// Something that went wrong while the sign-in waits; nil if nothing did, or if it was shown.
+    /// A problem that occurred during the sign-in; nil if there is none, or if it was shown.
     package var notice: TokenKeepError?
-    /// The milliseconds until the sign-in ends unfinished.
+    /// The milliseconds until the sign-in times out.
     package var millisecondsLeft: UInt32 = 0
 }
 
-/// Shows a step on the thread of the sign-in.
+/// Presents a step to the user, on the thread of the sign-in.
 ///
-/// - Returns: the pasted text; nil if there is none (yet). Ignored for steps that ask for nothing.
-/// - Throws: ``Status/cancelled`` ends the sign-in.
+/// - Returns: the pasted text; nil if there is none (yet). Ignored for steps other than `paste`.
+/// - Throws: any error, such as ``Status/cancelled``, to end the sign-in.
 package typealias SignInPresenter = (SignInStep) throws(TokenKeepError) -> SecretBytes?

@@ -1,18 +1,18 @@
 import TokenKeepCore
 import TokenKeepSession
 
-/// The user who signed in, as the server names him.
+/// The user who signed in, as the server names them.
 package struct SignedInPerson: Sendable, Equatable {
-    /// The server; nil if it does not say.
+    /// The issuer that named the user; nil if unknown.
     let issuer: String?
-    /// The server's own name of the user, which it never gives to another one; nil if it does not say.
+    /// The issuer's id of the user, never assigned to another user; nil if unknown.
     let subject: String?
-    /// The names that people use, the account's first.
+    /// The user's names; the first one is used as the account.
     let names: [String]
 
-    /// The person of an ID token's claims, or of the answer of a userinfo endpoint.
+    /// Reads the user from the claims of an ID token, or of a userinfo endpoint's answer.
     ///
-    /// - Parameter claims: the claims that name the account, in this order.
+    /// - Parameter claims: the claims that name the account, the preferred first.
     init(_ claims: [String], _ claim: (String) -> String?) {
         issuer = claim("iss").map(TokenIdentity.fullIssuer)
         subject = claim("sub")
@@ -22,20 +22,20 @@ package struct SignedInPerson: Sendable, Equatable {
     /// The account that the server names; nil if it names none.
     package var account: String? { names.first }
 
-    /// The person in a message.
+    /// The user's name for messages.
     package var label: String { PlainText.printable(names.first ?? subject ?? "a user without a name") }
 
-    /// The person in a message that tells users of one name apart.
+    /// The user's name and id for messages, to distinguish users with one name.
     var fullLabel: String { subject.map { "\(label) (sub \(PlainText.printable($0)))" } ?? label }
 
-    /// Whether the person certainly is another one. nil if nobody can tell.
+    /// Whether the other person is certainly a different one; nil if this cannot be determined.
     func isOther(than other: SignedInPerson) -> Bool? {
         guard let subject, let known = other.subject else { return nil }
         if let issuer, let expected = other.issuer, !PlainText.areSame(issuer, expected) { return nil }
         return !PlainText.areSame(subject, known)
     }
 
-    /// Whether an account that reads like an address certainly is another person's. nil if nobody can tell.
+    /// Whether an account that has the form of an email address certainly belongs to another person; nil if unknown.
     func isOther(than account: String) -> Bool? {
         guard SignedInPerson.isAddress(account) else { return nil }
         let addresses = names.filter(SignedInPerson.isAddress)
@@ -45,7 +45,7 @@ package struct SignedInPerson: Sendable, Equatable {
         }
     }
 
-    /// Whether the server calls the person by an account's name.
+    /// Whether the account is one of the person's names.
     package func isCalled(_ account: String) -> Bool {
         (names + [subject].compactMap { $0 }).contains { PlainText.areSame($0, account) }
             || isOther(than: account) == false
@@ -57,6 +57,6 @@ package struct SignedInPerson: Sendable, Equatable {
         return parts.count == 2 && parts.allSatisfy { !$0.isEmpty && !$0.contains(0x20) }
     }
 
-    /// An ASCII letter in lower case.
+    /// The byte, with an ASCII letter in lower case.
     private static func folded(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
 }

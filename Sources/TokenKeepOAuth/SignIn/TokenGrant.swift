@@ -3,15 +3,15 @@ import TokenKeepSession
 
 /// The tokens of a finished sign-in.
 struct TokenGrant {
-    /// The server's answer, as it came.
+    /// The server's answer, unchanged.
     let response: SecretBytes
     let tokens: TokenResponse
-    /// The time by the server's clock, in Unix seconds: this machine's may be wrong.
+    /// The time by the server's clock, in Unix seconds, because this machine's clock may be wrong.
     let serverTime: Int64
-    /// The nonce that the ID token must repeat; nil if none was sent.
+    /// The nonce that the ID token must repeat; nil if the request had none.
     var nonce: String?
 
-    /// Redeems a code (RFC 6749 section 4.1.3, RFC 7636 section 4.5).
+    /// Redeems an authorization code for tokens (RFC 6749 section 4.1.3, RFC 7636 section 4.5).
     ///
     /// - Throws: ``Status/denied`` if the server refuses the code.
     static func redeem(
@@ -28,7 +28,7 @@ struct TokenGrant {
         return grant
     }
 
-    /// Reads the answer of the token endpoint.
+    /// Parses the answer of the token endpoint.
     static func grant(_ answer: HTTPResponse, of step: String) throws(TokenKeepError) -> TokenGrant {
         guard (200...299).contains(answer.status) else { throw ServerRefusal.error(answer, of: step) }
         let tokens: TokenResponse
@@ -37,9 +37,9 @@ struct TokenGrant {
                 try TokenResponse.strict(bytes)
             }
         } catch {
-            // Some servers refuse with status 200.
+            // Some servers send errors with status 200.
             guard !ServerRefusal.code(of: answer).isEmpty else {
-                // The user has given nothing that is wrong.
+                // The user made no mistake, so ``Status/invalid`` would mislead.
                 guard error.status == .invalid else { throw error }
                 throw ServerRefusal.strange("the server's answer to \(step) cannot be used: \(error.message)")
             }

@@ -1,11 +1,11 @@
 package import TokenKeepCore
 import TokenKeepRecords
 
-/// The identity of one session of an account: it stays while tokens are renewed, and changes with each sign-in.
+/// Identifies one session of an account: unchanged by renewals, changed by each sign-in.
 package struct SessionIdentity: Sendable, Equatable {
-    /// 128 random bits of the sign-in; "" for a session that another program began.
+    /// The epoch of the sign-in, 128 random bits in hexadecimal; "" for a session that another program began.
     package let epoch: String
-    /// The number that the last logout left.
+    /// A number that changes with each logout of the account.
     package let logoutMark: UInt32
 
     init(_ note: SessionNote) {
@@ -15,18 +15,18 @@ package struct SessionIdentity: Sendable, Equatable {
 }
 
 extension Sessions {
-    /// A session, with its identity.
+    /// A session and its identity.
     package struct Identified: Sendable {
         package let info: SessionInfo
         package let identity: SessionIdentity
-        /// When the session began, by this machine's clock, in milliseconds since 1970; nil if unknown.
+        /// The time at which the session began, in milliseconds since 1970 by this machine's clock; nil if unknown.
         package let signedIn: Int64?
     }
 
-    /// The sessions that are not signed out, by service and account, and why some may be missing; nil if none are. Reads no
-    /// token and asks no server.
+    /// Returns the sessions that are not signed out, sorted by service and account, and the error for which sessions
+    /// are missing (nil if none are). Reads no token and asks no server.
     ///
-    /// - Throws: the reason why the vault cannot be read; ``Status/locked`` if names are locked.
+    /// - Throws: the error of reading the vault; ``Status/locked`` if names of sessions are locked.
     package func identified() throws(TokenKeepError) -> (sessions: [Identified], problem: TokenKeepError?) {
         let listing = try list()
         var problem = listing.problem
@@ -37,14 +37,14 @@ extension Sessions {
                 guard let note = try note(info) else { continue }
                 sessions.append(Identified(info: info, identity: SessionIdentity(note), signedIn: note.signedIn))
             } catch {
-                // A damaged note hides its own session, not the others.
+                // A damaged note hides only its own session, so the remaining sessions are still returned.
                 problem = problem ?? error
             }
         }
         return (sessions, problem)
     }
 
-    /// The note of a listed session; nil if the session has ended meanwhile.
+    /// Reads the note of a listed session; nil if the note was removed meanwhile.
     private func note(_ info: SessionInfo) throws(TokenKeepError) -> SessionNote? {
         let name = try ItemName(namespace: store.namespace, service: info.service, account: info.account)
         guard let file = try files.read(.note, of: name) else { return nil }

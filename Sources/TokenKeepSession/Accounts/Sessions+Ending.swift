@@ -1,17 +1,18 @@
 import TokenKeepCore
 
-/// The order in which a session ends: its change lock, the pointer to the active account, the note.
+/// Ends sessions in a fixed order: the change lock, the pointer to the active account, the note.
 extension Sessions {
-    /// The time for the pointer's lock, in milliseconds: a process that was stopped with the lock holds up no logout.
+    /// The maximum wait for the pointer's lock, in milliseconds, so that a stopped process with this lock delays no
+    /// logout.
     private static let pointerLimit: UInt32 = 1000
 
-    /// Ends a session by `body`, under the session's change lock.
+    /// Runs `body`, which ends a session, under the session's change lock.
     ///
-    /// The account is no longer active before its session ends: a process that is killed in between leaves no pointer to a
-    /// session that is gone. Whatever did not end is active again.
+    /// The account is made inactive before its session ends, so that a process killed in between leaves no pointer to
+    /// an ended session. If the session did not end, the account is made active again.
     ///
-    /// - Parameter body: returns nil, or throws, if the session did not end.
-    /// - Throws: ``Status/busy`` if another process holds the change lock: nothing was changed.
+    /// - Parameter body: ends the session; returns nil, or throws, if the session did not end.
+    /// - Throws: ``Status/busy``, with nothing changed, if another process holds the change lock; the errors of `body`.
     func ending<Ended>(
         _ storage: SessionStorage, _ call: CallContext,
         _ body: (borrowing SessionTransaction) throws(TokenKeepError) -> Ended?
@@ -23,7 +24,7 @@ extension Sessions {
         do throws(TokenKeepError) {
             let ended = try body(transaction)
             if ended != nil {
-                // Another process may have made it active meanwhile.
+                // Another process may have made the account active meanwhile.
                 deactivateBriefly(name, call)
             } else if wasActive {
                 reactivate(storage)
@@ -39,9 +40,9 @@ extension Sessions {
         try? deactivate(name, call.until(Deadline(milliseconds: Sessions.pointerLimit)))
     }
 
-    /// Makes the account of a session that goes on active again, also after the call's cancellation.
+    /// Makes the account of a session that did not end active again, even if the call was cancelled.
     private func reactivate(_ storage: SessionStorage) {
-        // The call may have failed after the session's end.
+        // The call may have failed after the session had ended, and then the account stays inactive.
         guard (try? storage.note())?.state != .signedOut else { return }
         try? activateIfNoneIs(storage.name, Renewal.saving)
     }

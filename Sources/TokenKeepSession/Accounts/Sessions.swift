@@ -4,10 +4,12 @@ public import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The right to keep the sessions of a vault fresh: one process has it.
+/// The exclusive right of one process to renew a vault's sessions in advance.
 public struct SessionKeeper: ~Copyable {
     private let lock: SessionLock
 
+    /// Acquires the right, which ends with this value.
+    ///
     /// - Throws: ``Status/busy``, naming the process that has the right.
     public init(_ store: Store) throws(TokenKeepError) {
         lock = try KeeperLock.acquire(store.records, process: getpid())
@@ -16,11 +18,11 @@ public struct SessionKeeper: ~Copyable {
 
 /// The sessions of a store's namespace.
 public struct Sessions: Sendable {
-    /// A list of sessions, and what it lacks.
+    /// A list of sessions, with the reason if it is incomplete.
     public struct Listing: Sendable {
-        /// The sessions, by service and account.
+        /// The sessions, sorted by service and account.
         public let sessions: [SessionInfo]
-        /// The reason why sessions are missing; nil if none are.
+        /// The error for which sessions are missing from the list; nil if the list is complete.
         public let problem: TokenKeepError?
     }
 
@@ -33,9 +35,9 @@ public struct Sessions: Sendable {
         files = SessionFiles(store.records)
     }
 
-    /// Lists the sessions of a service, or of all services for nil. Reads no token and asks no server.
+    /// Lists the sessions of a service; nil lists those of all services. Reads no token and asks no server.
     ///
-    /// - Throws: the reason why the vault cannot be read.
+    /// - Throws: the error of reading the vault.
     public func list(service: String? = nil) throws(TokenKeepError) -> Listing {
         let call = try store.sessionCall()
         if let service { _ = try ItemName(namespace: store.namespace, service: service, account: "") }
@@ -56,7 +58,7 @@ public struct Sessions: Sendable {
         return Listing(sessions: sessions, problem: Sessions.problem(hasLocked: hasLocked, damaged: damaged))
     }
 
-    /// The notes. If names are locked, and the program gives the vault's password, the vault is unlocked.
+    /// Reads the notes. Unlocks the vault first if names are locked and the program was given the vault's password.
     private func notes(_ call: CallContext) throws(TokenKeepError) -> (files: [SessionFile], damaged: Int) {
         let notes = try files.notes()
         guard notes.files.contains(where: { $0.name == nil }) else { return notes }
@@ -76,35 +78,36 @@ public struct Sessions: Sendable {
             hint: "each is rebuilt when its session is used")
     }
 
-    /// The tokens that wait: in the stash, in the outbox.
+    /// The tokens that are not yet saved or revoked.
     public struct Waiting: Sendable {
-        /// The number of sessions whose tokens wait in the stash for their place to open.
+        /// The number of sessions whose newest tokens are in the stash, because their item could not be written.
         public let stashed: Int
-        /// Whether tokens of ended sessions wait to be revoked at the server; nil if they cannot be listed.
+        /// Whether tokens of ended sessions wait to be revoked at the server; nil if the outbox cannot be listed.
         public let hasOutbox: Bool?
     }
 
-    /// The tokens of the vault's sessions that wait, in all namespaces. Changes nothing.
+    /// Counts the sessions in the stash, in all namespaces, and checks the outbox of this namespace. Changes nothing.
     ///
-    /// - Throws: the reason why the vault cannot be read.
+    /// - Throws: the error of reading the vault.
     public func waiting() throws(TokenKeepError) -> Waiting {
         let notes = try files.notes().files.compactMap { try? SessionNote($0.state) }
         return Waiting(stashed: notes.count(where: \.isStashed), hasOutbox: hasOutbox())
     }
 
-    /// The tokens that a deletion of the vault would lose.
+    /// The tokens that would be lost if the vault were deleted.
     public struct Losses: Sendable {
-        /// The number of sessions whose new tokens wait for their place to open.
+        /// The number of sessions whose newest tokens are only in the stash.
         public let stashed: Int
-        /// The number of sessions that ended while they were locked, and whose tokens are not queued yet.
+        /// The number of sessions that ended while locked, and whose tokens are not queued for revocation yet.
         public let ended: Int
         /// Whether tokens may wait to be revoked at the server, in any namespace.
         public let mayHaveOutbox: Bool
     }
 
-    /// The tokens that a deletion of the vault would lose, in all namespaces. Works while the vault is locked.
+    /// Counts the tokens that would be lost if the vault were deleted, in all namespaces. Works while the vault is
+    /// locked.
     ///
-    /// - Throws: the reason why the vault cannot be read.
+    /// - Throws: the error of reading the vault.
     public func losses() throws(TokenKeepError) -> Losses {
         let notes = try files.notes().files.compactMap { try? SessionNote($0.state) }
         return Losses(
@@ -121,11 +124,12 @@ public struct Sessions: Sendable {
         return listing.problem == nil ? false : nil
     }
 
-    /// Whether no session of any namespace has tokens of a provider, as far as the vault's notes tell. Works while the
-    /// vault is locked. Another vault's sessions are not known.
+    /// Whether no session of any namespace has tokens of a provider, according to this vault's notes. Works while the
+    /// vault is locked.
     ///
-    /// - Parameter isLeftOut: whether the session of a name does not count. Not called for names that are locked.
-    /// - Throws: the reason why the notes cannot be read; ``Status/corrupt`` if one is damaged.
+    /// - Parameter isLeftOut: whether to ignore the session with that name. Not called for sessions whose names are
+    ///   locked.
+    /// - Throws: the error of reading the notes; ``Status/corrupt`` if a note is damaged.
     package func areAllWithout(
         provider: String, except isLeftOut: (ItemName) -> Bool = { _ in false }
     ) throws(TokenKeepError) -> Bool {
@@ -137,25 +141,25 @@ public struct Sessions: Sendable {
         }
     }
 
-    /// Queues and clears the records of sessions that ended while they were locked, if they are open now.
+    /// Queues the tokens of sessions that ended while locked, and clears their records, if they are unlocked now.
     func finishEnds(service: String?, _ options: SessionOptions) throws(TokenKeepError) {
         let call = try store.sessionCall(options.timeoutMilliseconds)
         for file in try notes(call).files where !call.deadline.hasPassed {
             guard let name = file.name, name.isIn(namespace: store.namespace, service: service),
                 let note = try? SessionNote(file.state), note.state == .signedOut, note.endedEpoch != nil
             else { continue }
-            // A record that is still locked waits.
+            // A record that is still locked stays, and a later call clears it.
             try? SessionStorage(store, name, options, call).finishEnd(store.sessionCall(options.timeoutMilliseconds))
         }
     }
 
-    /// The id of this user on this machine: a random UUID, made at the first use and kept through every logout. For the
-    /// requests of guests (`X-Device-ID`): it identifies the user to the server.
+    /// The id of this user on this machine: a random UUID, created at first use and kept after a logout. Sent with the
+    /// requests of guests (`X-Device-ID`), so that the server recognizes the user.
     public func deviceID() throws(TokenKeepError) -> String {
         try DeviceID.read(store.records, store.sessionCall())
     }
 
-    /// The active account of a service.
+    /// Returns the active account of a service.
     ///
     /// - Throws: ``Status/notFound`` if no account is active.
     public func active(of service: String) throws(TokenKeepError) -> String {
@@ -183,23 +187,23 @@ public struct Sessions: Sendable {
         try pointer(place(of: name.service)) == files.id(of: name, call)
     }
 
-    /// The name of the pointer to the active account of a service.
+    /// The name under which the pointer to a service's active account is stored.
     func place(of service: String) throws(TokenKeepError) -> ItemName {
         try ItemName(namespace: store.namespace, service: service, account: "")
     }
 
     private static let mostInHint = 5
 
-    /// The advice to sign in; `ACCOUNT` stands for an account that nobody has named.
+    /// A hint to sign in; `ACCOUNT` replaces an account that is not given.
     static func signIn(_ service: String, _ account: String?) -> String {
         let account = account.map(SignInCommand.word) ?? "ACCOUNT"
         return "sign in: tokenkeep session begin \(SignInCommand.word(service)) \(account)"
     }
 
-    /// Names the accounts of a service that are not signed out, and one that may have been meant; advises to sign in if
-    /// there are none.
+    /// A hint with the accounts of a service that are signed in, and the account with the most similar name; a hint to
+    /// sign in if there are none.
     ///
-    /// - Parameter account: the account that was named; nil if none was.
+    /// - Parameter account: the account that the user named; nil if the user named none.
     func hint(of service: String, insteadOf account: String? = nil) throws(TokenKeepError) -> String {
         let notes = try files.notes().files.filter { file in
             file.name?.isIn(namespace: store.namespace, service: service) == true
@@ -209,7 +213,7 @@ public struct Sessions: Sendable {
             return file.name?.account
         }
         guard !accounts.isEmpty else {
-            // A service with a note is the one that is meant: its accounts are signed out.
+            // If the service has notes, the user meant this service, and its accounts are signed out.
             let nearest = notes.isEmpty ? nearestService(to: service) : nil
             return (nearest.map { "the nearest service is \($0); " } ?? "") + Sessions.signIn(service, account)
         }
@@ -219,11 +223,11 @@ public struct Sessions: Sendable {
         let nearest = account.flatMap { NearestName.of($0, among: accounts) }
         guard let nearest else { return all }
         guard nearest == account else { return "the nearest account is \(nearest); \(all)" }
-        // The two look the same, and name two items.
+        // The two names look the same, but have different bytes, and so name two items.
         return "the account \(nearest) is written in another Unicode form (NFC, NFD); \(all)"
     }
 
-    /// Names the service of a session that may have been meant; nil if there is none.
+    /// The service with a session whose name is most similar; nil if there is none.
     private func nearestService(to service: String) -> String? {
         let services = (try? files.notes().files)?.compactMap { file -> String? in
             guard let name = file.name, name.namespace == store.namespace, let note = try? SessionNote(file.state),
@@ -234,7 +238,7 @@ public struct Sessions: Sendable {
         return NearestName.of(service, among: services ?? [])
     }
 
-    /// The ID of the active account; nil if no account is active, or if the pointer is damaged.
+    /// Reads the ID of the active account; nil if no account is active, or if the pointer is damaged.
     func pointer(_ place: ItemName) throws(TokenKeepError) -> [UInt8]? {
         do throws(TokenKeepError) {
             guard let state = try files.read(.active, of: place)?.state, state.count == 16 else { return nil }
@@ -247,7 +251,7 @@ public struct Sessions: Sendable {
 
     /// Makes an account the active one of its service.
     ///
-    /// - Throws: ``Status/notFound`` if nobody is signed in as the account, naming the accounts there are.
+    /// - Throws: ``Status/notFound``, with a hint that lists the accounts, if nobody is signed in as the account.
     public func makeActive(service: String, account: String) throws(TokenKeepError) {
         let call = try store.sessionCall()
         let name = try ItemName(namespace: store.namespace, service: service, account: account)
@@ -260,7 +264,7 @@ public struct Sessions: Sendable {
         try point(to: name, call)
     }
 
-    /// Makes an account the active one if its service has none.
+    /// Makes an account the active one, unless its service already has an active account.
     func activateIfNoneIs(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
         guard try pointer(place(of: name.service)) == nil else { return }
         try point(to: name, call)
@@ -272,9 +276,9 @@ public struct Sessions: Sendable {
         store.changeMarks.change(id)
     }
 
-    /// Makes no account active if `name` is the active one.
+    /// Makes an account inactive, if it is the active one of its service.
     func deactivate(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
-        // Most accounts are not active, and need no lock.
+        // Most accounts are not active, and then the pointer need not be locked.
         guard try isActive(name, call) else { return }
         let id = try files.id(of: name, call)
         try files.change(.active, of: place(of: name.service), call) { file in file?.state == id ? [] : nil }

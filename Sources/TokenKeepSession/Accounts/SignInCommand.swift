@@ -1,23 +1,23 @@
 package import TokenKeepCore
 
-/// The command that signs an account in, as a user types it.
+/// The command with which a user signs an account in.
 package enum SignInCommand {
-    /// Makes the command.
+    /// Returns the text of the command.
     ///
-    /// - Parameter provider: the provider of the account's session; nil or empty if the session names none.
+    /// - Parameter provider: the provider of the account's session; nil or "" if the session has none.
     package static func text(_ name: ItemName, provider: String?) -> String {
         let options = name.namespace.isEmpty ? "" : " --namespace \(word(name.namespace))"
         let names = "\(word(name.service)) \(word(name.account))"
         let ofProvider = provider.flatMap { $0.isEmpty ? nil : " --provider \(word($0))" } ?? ""
         let command = "tokenkeep session \(ofProvider.isEmpty ? "begin" : "login")"
-        // A name that begins with "-" would be read as an option.
+        // The shell command would read a name that begins with "-" as an option.
         guard !name.service.hasPrefix("-"), !name.account.hasPrefix("-") else {
             return "\(command)\(ofProvider)\(options) -- \(names)"
         }
         return "\(command) \(names)\(ofProvider)\(options)"
     }
 
-    /// A word for the user's shell, in single quotes unless every shell takes it as it is.
+    /// Quotes a word for the user's shell, in single quotes unless no shell treats its characters specially.
     package static func word(_ text: String) -> String {
         let isPlain = text.utf8.allSatisfy { byte in
             switch byte {
@@ -29,7 +29,8 @@ package enum SignInCommand {
             }
         }
         if isPlain, !text.isEmpty { return text }
-        // By scalars: a quote with a combining mark is one character, and the shell still takes it as a quote.
+        // Compares scalars: Swift joins a quote and a combining mark into one character, but the shell still sees the
+        // quote.
         var quoted = "'"
         for scalar in text.unicodeScalars {
             if scalar == "'" { quoted += "'\\''" } else { quoted.unicodeScalars.append(scalar) }

@@ -2,16 +2,17 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepKeys
 
-/// Sign-ins.
+/// Begins sessions.
 extension SessionCall {
     /// Begins a session with the tokens of a sign-in.
     ///
-    /// - Parameter revokes: whether the token of a session that is replaced is put into the outbox; nil for no.
+    /// - Parameter revokes: returns whether the tokens of the session that is replaced are added to the outbox; nil to
+    ///   add none.
     func begin(
         _ kind: SessionKind, _ response: TokenResponse, isFromServer: Bool = false,
         revokes: ((SessionRecord) -> Bool)? = nil
     ) throws(TokenKeepError) {
-        // Queues the token of a session that ended while it was locked: the new record would overwrite the token.
+        // Queues the tokens of a session that ended while it was locked, because the new record would overwrite them.
         try? storage.finishEnd(context)
         let epoch = SessionEpoch.make()
         let vault = try storage.store.records.openOrMake(context)
@@ -24,13 +25,13 @@ extension SessionCall {
             let replaced = present.flatMap { revokes?($0.record) == true ? $0 : nil }
             try transaction.begin(
                 record, epoch: epoch, level: options.level, isFromServer: isFromServer, keepsPrevious: keepsPrevious)
-            // The new session stands, whatever becomes of the old token.
+            // The new session is saved already, so a failure to revoke the old token is ignored.
             if let replaced { try? transaction.queue(replaced.record, replaced.level, replaced.note, unlessOf: record) }
         }
         do throws(TokenKeepError) {
             try prompting { () throws(TokenKeepError) in try replace(keepsPrevious: true) }
         } catch {
-            // The new session must not depend on the old refresh token, which may stay locked or unreadable.
+            // The old refresh token may stay locked or unreadable, which must not prevent the new session.
             guard try storage.note()?.refreshLevel ?? 0 != 0, !context.deadline.isCancelled, error.status != .busy
             else {
                 throw error
@@ -40,12 +41,12 @@ extension SessionCall {
         try Sessions(storage.store).activateIfNoneIs(name, context)
     }
 
-    /// The record of the present session with its refresh token, its level and its note; nil if nobody is signed in, or the
-    /// record cannot be read.
+    /// The record of the present session with its refresh token, the level of its item and the note; nil if nobody is
+    /// signed in or the record is unreadable.
     private func signedInRecord(
         _ transaction: borrowing SessionTransaction
     ) -> (record: SessionRecord, level: AccessLevel?, note: SessionNote)? {
-        // Without a record, live(_:) would read the note of every account for its hint.
+        // Checks for a record first: without one, live(_:) would read the note of every account to make its hint.
         guard let facts = try? transaction.facts(), facts.record != nil, let record = try? storage.live(facts),
             let joined = try? storage.joined(record, transaction.call)
         else { return nil }

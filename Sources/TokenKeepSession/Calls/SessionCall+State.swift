@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepEngine
 
-/// The session's state and profile.
+/// Reads the session's state, and sets its profile.
 extension SessionCall {
     /// Replaces the session's profile.
     func setProfile(_ profile: SecretBytes) throws(TokenKeepError) {
@@ -14,7 +14,7 @@ extension SessionCall {
         }
     }
 
-    /// The state of the session, without its tokens.
+    /// Returns the state of the session, without its tokens.
     func info() throws(TokenKeepError) -> SessionInfo {
         let isActive = (try? Sessions(storage.store).isActive(name, context)) == true
         do throws(TokenKeepError) {

@@ -1,8 +1,9 @@
 import TokenKeepCore
 
-/// Questions to the server about a session.
+/// Requests to the server that validate or extend a session.
 extension SessionCall {
-    /// Asks the server whether it still accepts the access token. A token that it refuses with 401 is renewed, once.
+    /// Asks the server whether it still accepts the access token. If the server answers 401, renews the token once and
+    /// repeats.
     func validate() throws(TokenKeepError) {
         let transport = try storage.requiredTransport()
         var token = try presentToken()
@@ -18,7 +19,7 @@ extension SessionCall {
         try noteValidation()
     }
 
-    /// Asks the server to let the session last longer.
+    /// Asks the server to extend the session by a number of seconds.
     func extend(by seconds: UInt32) throws(TokenKeepError) {
         _ = try presentToken()
         try checkCoolDown()
@@ -36,20 +37,20 @@ extension SessionCall {
             hint: "the session was renewed and goes on; check that this endpoint takes the tokens of this server")
     }
 
-    /// Validates the session if nothing was heard from the server for a heartbeat.
+    /// Validates the session if the server has not accepted its token for `seconds`.
     ///
-    /// - Throws: the reason why the session is over. A server that is away is no error.
+    /// - Throws: the errors of ``validate()``; a provider without an endpoint for validation is no error.
     func validateIfDue(after seconds: Int64) throws(TokenKeepError) {
         guard options.transport != nil, let note = try storage.note(), note.state != .signedOut else {
             return
         }
         let (age, isBeyond) = options.clock().wall.subtractingReportingOverflow(note.validatedAt)
-        // A validation in the future was noted before the clock was set back.
+        // If the last validation lies in the future, the clock was set back since, so the session is validated.
         guard isBeyond || age < 0 || age >= seconds else { return }
         do throws(TokenKeepError) {
             try validate()
         } catch {
-            // A provider without an endpoint that validates.
+            // An unsupported request means that the provider has no endpoint for validation.
             guard error.status == .unsupported else { throw error }
         }
     }
@@ -67,14 +68,16 @@ extension SessionCall {
         }
     }
 
-    /// - Throws: ``Status/unavailable`` while the server asks to wait, whoever was told so.
+    /// Throws during a cool-down, whichever process received it.
+    ///
+    /// - Throws: ``Status/unavailable``.
     private func checkCoolDown() throws(TokenKeepError) {
         if let note = try storage.note(), let seconds = note.coolDown(at: options.clock()) {
             throw note.notAsked(seconds)
         }
     }
 
-    /// Notes that the server has accepted the token. Nobody is woken for it.
+    /// Notes that the server has accepted the token. Wakes no watcher.
     private func noteValidation() throws(TokenKeepError) {
         try SessionTransaction(storage, Renewal.saving).apply(.validated)
     }
@@ -85,7 +88,7 @@ extension SessionStorage {
         try options.requiredTransport(orThrow: "nothing was given that asks the server about \(name)")
     }
 
-    /// The error of a request without an answer. An error that names a wrong provider or call is passed on.
+    /// The error for a request without an answer. An error that shows a wrong provider or call is returned unchanged.
     func unanswered(_ error: TokenKeepError, _ message: String) -> TokenKeepError {
         let isOurs = options.transportNotesSending
         guard !isOurs || ![.unsupported, .invalid, .denied, .cancelled].contains(error.status) else { return error }
@@ -93,7 +96,8 @@ extension SessionStorage {
             .unavailable, "\(message): \(error.message)", module: "server", hint: error.hint)
     }
 
-    /// Accepts the statuses from 200 to 299, but no page in the place of the server's answer. Notes for all processes that the server asks to wait.
+    /// Throws unless the status is 200 to 299 and the body is no web page. If the server asks to wait, notes the wait
+    /// for all processes.
     func check(_ response: SessionResponse) throws(TokenKeepError) {
         switch response.status {
         case 200..<300 where response.isPage:

@@ -1,20 +1,20 @@
 import TokenKeepCore
 import TokenKeepEngine
 
-/// One call of a program on a session.
+/// One call of the application on a session.
 struct SessionCall {
     let engine: SessionEngine
-    /// The deadline, and whether loads may prompt.
+    /// The deadline of the call, and whether loads may prompt.
     let context: CallContext
 
     var storage: SessionStorage { engine.storage }
     var options: SessionOptions { storage.options }
     var name: ItemName { storage.name }
 
-    /// Reads the session, and finishes what earlier calls left.
+    /// Reads the session, and runs the repairs that are possible now.
     func read() throws(TokenKeepError) -> SessionFacts { try storage.read(context) }
 
-    /// Runs `body`, which locks the session. If a place is locked, asks the user to open it, and runs `body` again.
+    /// Runs `body`, which locks the session. If a module is locked, asks the user to unlock it and runs `body` again.
     func prompting<Value>(_ body: () throws(TokenKeepError) -> Value) throws(TokenKeepError) -> Value {
         do throws(TokenKeepError) {
             return try body()
@@ -25,9 +25,10 @@ struct SessionCall {
     }
 }
 
-/// Access tokens. ``TokenRules`` decides.
+/// Returns access tokens, as ``TokenRules`` decides.
 extension SessionCall {
-    /// A token that lasts `minTTL` seconds, if it can be had. Does not look at the kept tokens.
+    /// Returns an access token that is valid for `minTTL` seconds, if the server issues such tokens. Ignores the kept
+    /// tokens.
     func token(minTTL: UInt32 = 0, for target: TokenTarget? = nil) throws(TokenKeepError) -> SessionToken {
         let facts = try read()
         let record = try storage.live(facts)
@@ -51,7 +52,7 @@ extension SessionCall {
         }
     }
 
-    /// ``token(minTTL:for:)``, or the kept token.
+    /// Returns the kept token, otherwise the result of ``token(minTTL:for:)``.
     func presentToken() throws(TokenKeepError) -> SessionToken {
         if let token = engine.tokenInHand(minTTL: 0) { return token }
         return try token()
@@ -66,8 +67,8 @@ extension SessionCall {
             isForTarget: target != nil, canRenew: record.canRenew, isSignInOver: record.life.left(at: now) == 0)
     }
 
-    /// The token in hand after a refresh that failed, or the one that another process saved meanwhile. A logout during
-    /// the request ends the use of both.
+    /// Returns a valid access token after a failed renewal: the present one, or one that another process saved
+    /// meanwhile. Throws if the session has ended during the request.
     private func tokenAfter(
         _ failure: TokenKeepError, _ record: SessionRecord, _ target: TokenTarget?, _ minTTL: UInt32
     ) throws(TokenKeepError) -> SessionToken {
@@ -83,7 +84,8 @@ extension SessionCall {
             .token(at: options.clock(), for: target, minTTL: minTTL)
     }
 
-    /// The session after a renewal that failed. If the record cannot be read, the note says whether the session goes on.
+    /// Reads the session again after a failed renewal. If the record is unreadable, the note tells whether the session
+    /// is live.
     private func reread(
         _ record: SessionRecord
     ) throws(TokenKeepError) -> (SessionRecord, TokenRules.Reread, TokenKeepError?) {
@@ -96,7 +98,7 @@ extension SessionCall {
         }
     }
 
-    /// Renews the token now, whatever its age.
+    /// Renews the access token now, whatever its age.
     func refresh() throws(TokenKeepError) -> SessionToken {
         let facts = try read()
         let record = try storage.live(facts)
@@ -109,7 +111,7 @@ extension SessionCall {
         }
     }
 
-    /// A token in place of one that the server refused with 401.
+    /// Returns an access token that replaces one that the server refused with 401.
     func rejected(_ refused: SecretBytes, for target: TokenTarget? = nil) throws(TokenKeepError) -> SessionToken {
         guard refused.count > 0 else {
             throw TokenKeepError(.invalid, "the refused token is empty", hint: "give the token that the server refused")
@@ -119,8 +121,8 @@ extension SessionCall {
         let record = try storage.live(facts)
         guard let present = try record.access(for: target), present.value == refused else {
             options.explain?("another token was saved since, generation \(record.generation)")
-            // Reads the record, not the kept token: the change mark changes after the record, so the kept token may still be
-            // the refused token.
+            // Reads the record instead of the kept token. The change mark changes after the record, so the kept token
+            // may still be the refused one.
             return try token(for: target)
         }
         switch TokenRules.refused(tokenFacts(record, present, target)) {
@@ -143,9 +145,9 @@ extension SessionCall {
         return try keep(renewed.facts, renewed.record, target, 0)
     }
 
-    /// Clears the record of a guest whose time is over.
+    /// Clears the record of a guest whose token has expired.
     ///
-    /// - Returns: false if the guest became a user meanwhile, or signed out.
+    /// - Returns: false if the guest has signed in or signed out meanwhile.
     private func clearGuest(_ facts: SessionFacts) throws(TokenKeepError) -> Bool {
         let cleared = try Sessions(storage.store).ending(storage, context) { (transaction) throws(TokenKeepError) in
             try transaction.clearGuest(facts.note) ? true : nil
@@ -153,7 +155,7 @@ extension SessionCall {
         return cleared != nil
     }
 
-    /// Keeps a token for later calls, and returns it.
+    /// Keeps an access token in memory for later calls, and returns it.
     private func keep(
         _ facts: SessionFacts, _ record: SessionRecord, _ target: TokenTarget?, _ minTTL: UInt32
     ) throws(TokenKeepError) -> SessionToken {

@@ -2,14 +2,14 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// A token that a handle keeps.
+/// An access token that a handle keeps in memory.
 struct KeptToken: Sendable {
     let value: SecretBytes
     let provider: String?
     let scope: String?
     let generation: UInt64
     let life: TokenLife
-    /// The key that must be open for the token to be used; nil if the token needs no key.
+    /// The class key that must be open for the token to be used; nil if the token needs no key.
     let sealingKey: ResidentKey?
 
     init(_ access: AccessToken, generation: UInt64, sealingKey: ResidentKey?) {
@@ -21,10 +21,11 @@ struct KeptToken: Sendable {
         self.sealingKey = sealingKey
     }
 
-    /// The token as a session returns it.
+    /// Returns the token with its remaining lifetime.
     func token(at now: SessionTime, for target: TokenTarget?, minTTL: UInt32) -> SessionToken {
         let left = life.left(at: now)
-        // No other type is kept. Servers that write "bearer" refuse this word in a header, for example Glewlwyd.
+        // Only Bearer tokens are kept. Some servers, such as Glewlwyd, send the type "bearer" and refuse it in a
+        // header.
         return SessionToken(
             value: value, type: "Bearer", scope: scope, secondsLeft: left, generation: generation,
             isShort: left.map { $0 < max(1, Int64(minTTL)) } ?? false, target: target, provider: provider,
@@ -32,9 +33,9 @@ struct KeptToken: Sendable {
     }
 }
 
-/// The tokens that a handle keeps in memory: the sign-in's own token, and the tokens for other targets.
+/// The access tokens that a handle keeps in memory: that of the sign-in, and those of targets.
 struct KeptTokens {
-    /// A token that was read, and the session's change mark at that time.
+    /// An access token, and the session's change mark when the token was read.
     struct Entry {
         let token: KeptToken
         let mark: UInt64
@@ -56,14 +57,14 @@ struct KeptTokens {
 }
 
 extension SessionEngine {
-    /// The token if it is good, this object has it in memory, and no process has changed the session since. Two system
-    /// calls, no lock of other processes, no request.
+    /// Returns the kept access token; nil if it is not good, or another process has changed the session since. Takes
+    /// two system calls, and neither a lock nor a request.
     package func tokenInHand(for target: TokenTarget? = nil, minTTL: UInt32) -> SessionToken? {
         guard store.isUsable, let kept = kept.withLock({ $0[target] }), kept.mark == storage.mark else {
             return nil
         }
         let token = kept.token
-        // A lock must end the token's use in every process.
+        // Locking the vault must end the token's use in every process, so the class key is checked at each call.
         let isReadable = token.sealingKey?.isOpen ?? true
         guard isReadable, token.life.isGood(at: options.clock(), minTTL: Int64(minTTL)) else { return nil }
         return token.token(at: options.clock(), for: target, minTTL: minTTL)

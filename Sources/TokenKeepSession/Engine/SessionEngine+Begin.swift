@@ -1,24 +1,25 @@
 public import TokenKeepCore
 
 extension SessionEngine {
-    /// Begins a session with the server's token response, as it came. A present session of the account is replaced by
-    /// one write; a guest so becomes a user.
+    /// Begins a session with the server's token response, unchanged. Replaces the account's present session by one
+    /// write; a guest becomes a user in this way.
     ///
-    /// The first session of a service becomes the active one.
+    /// The first session of a service makes its account the active one.
     ///
-    /// - Parameter revokesReplaced: whether the token of the replaced session is put into the outbox, to be revoked at
-    ///   the server. A replaced session that cannot be read is not revoked.
-    /// - Throws: ``Status/invalid`` or ``Status/unsupported`` for a response that is none; nothing has changed then.
+    /// - Parameter revokesReplaced: whether the token of the replaced session is added to the outbox, to be revoked at
+    ///   the server. If the replaced session is unreadable, its token is not revoked.
+    /// - Throws: ``Status/invalid`` or ``Status/unsupported``, with nothing changed, if the response is no usable token
+    ///   response.
     public func begin(
         _ kind: SessionKind, response: SecretBytes, revokesReplaced: Bool = false
     ) throws(TokenKeepError) {
         try begin(kind, response: response, revokesReplaced: revokesReplaced, signInSince: nil)
     }
 
-    /// ``begin(_:response:revokesReplaced:)`` at the end of a sign-in.
+    /// Begins a session at the end of a sign-in, as ``begin(_:response:revokesReplaced:)`` does.
     ///
-    /// - Parameter start: what the sign-in found at its beginning. The tokens of a session that another sign-in has begun
-    ///   since are put into the outbox; nil for none.
+    /// - Parameter start: the account's session at the beginning of the sign-in. If another sign-in has begun a session
+    ///   since, the tokens of that session are added to the outbox. nil to add none.
     package func begin(
         _ kind: SessionKind, response: SecretBytes, revokesReplaced: Bool, signInSince start: SignInStart?
     ) throws(TokenKeepError) {
@@ -31,23 +32,23 @@ extension SessionEngine {
         }
     }
 
-    /// Whether ``begin(_:response:revokesReplaced:)``, which failed, has certainly left no session with a token: then the
-    /// token may be revoked.
+    /// Whether a failed ``begin(_:response:revokesReplaced:)`` has certainly saved no session with this access token,
+    /// so that the token may be revoked.
     package func hasCertainlyNot(begunWith token: SecretBytes, after failure: TokenKeepError) -> Bool {
         do throws(TokenKeepError) {
             let facts = try storage.read(
                 CallContext(deadline: Deadline(milliseconds: options.timeoutMilliseconds)))
             return [facts.record, facts.foreign?.record].allSatisfy { $0?.accessToken != token }
         } catch {
-            // A place that refused the record has not got it.
+            // If the item was locked when it was to be saved, and still is, the record was not saved.
             return error.status == .locked && failure.status == .locked
         }
     }
 
-    /// Begins a user's session with a bare access token, which cannot be renewed. A byte order mark, white space and the
-    /// word `Bearer` around the token are left out.
+    /// Begins a user's session with an access token alone, which cannot be renewed. Removes a byte order mark, white
+    /// space and the word `Bearer` around the token.
     ///
-    /// - Throws: ``Status/invalid`` if the rest is empty, or has characters that no token has.
+    /// - Throws: ``Status/invalid`` if the token is empty, or contains a character that is not allowed in tokens.
     public func begin(rawToken: SecretBytes) throws(TokenKeepError) {
         guard let token = try TokenResponse.bareToken(rawToken) else {
             throw TokenKeepError(
@@ -57,9 +58,9 @@ extension SessionEngine {
         try newCall().begin(.user, TokenResponse(accessToken: token, refreshToken: nil, expiresIn: nil))
     }
 
-    /// Begins a user's session with tokens from elsewhere. Both must be given.
+    /// Begins a user's session with an access token and a refresh token from another source.
     ///
-    /// - Parameter expiresIn: seconds; nil if unknown.
+    /// - Parameter expiresIn: the lifetime of the access token in seconds; nil if unknown.
     /// - Throws: ``Status/invalid`` if a token is empty or malformed.
     public func hydrate(
         accessToken: SecretBytes, refreshToken: SecretBytes, expiresIn: Int64?

@@ -1,10 +1,10 @@
 public import TokenKeepCore
 
 extension SessionEngine {
-    /// Runs `body` when this handle ends the session: hooks of a lower order first, hooks of the same order by name.
+    /// Registers a hook that runs when this handle ends the session. Hooks run by ascending order, then by name.
     ///
-    /// The orders of the seeds' plan: 100 caches, 200 cookies, 300 preferences of the account. Device id and settings
-    /// stay.
+    /// Suggested orders: 100 caches, 200 cookies, 300 preferences of the account. Device id and settings are to be
+    /// kept.
     public func onEnd(_ name: String, order: UInt32, _ body: @escaping EndHookBody) {
         hooks.withLock { hooks in
             hooks.append(EndHook(name: name, order: order, body: body))
@@ -12,15 +12,15 @@ extension SessionEngine {
         }
     }
 
-    /// Ends the session: first its state, so that no process uses its tokens any more, then the hooks, then the
-    /// record. Works offline, and while everything is locked. Ending an ended session is no error.
+    /// Ends the session: first the state, so that no process uses its tokens any more, then the hooks, then the record.
+    /// Works offline and while the vault is locked. Does nothing more if the session has already ended.
     ///
-    /// The token is revoked at the server now if a transport is given and the server answers, else it waits in the
-    /// outbox.
+    /// The server revokes the token now if there is a transport and the server answers; otherwise the token waits in
+    /// the outbox.
     ///
-    /// - Parameter isLocalOnly: whether nothing is sent to the server, now or later.
-    /// - Throws: the reason why the state cannot be written; the session is as it was then. A record that cannot be read
-    ///   or cleared is no error: the session is over all the same.
+    /// - Parameter isLocalOnly: whether no token is sent to the server, neither now nor later.
+    /// - Throws: the error of writing the state, with the session unchanged. A record that cannot be read or cleared is
+    ///   no error, because the session is over already.
     public func end(isLocalOnly: Bool = false) throws(TokenKeepError) -> EndReport {
         var report = try endHere(isLocalOnly: isLocalOnly)
         if !isLocalOnly, options.transport != nil {
@@ -32,16 +32,18 @@ extension SessionEngine {
         return report
     }
 
-    /// ``end(isLocalOnly:)`` without asking the server. ``Outbox/revoke(_:until:)`` sends the tokens of many sessions.
+    /// Ends the session as ``end(isLocalOnly:)`` does, but asks no server. ``Outbox/revoke(_:until:)`` then sends the
+    /// tokens.
     package func endHere(isLocalOnly: Bool) throws(TokenKeepError) -> EndReport {
         try newCall().end(isLocalOnly: isLocalOnly, .logout) { _ in true } ?? EndReport()
     }
 
-    /// Ends the session by an order from another machine, without asking the server, if it is the session that is meant.
+    /// Ends the session by an order from another machine, without asking the server, if the order names this session.
     ///
-    /// - Parameter isMeant: compares the identity of the present session, under its lock.
+    /// - Parameter isMeant: returns whether the order names the session with that identity. Called under the session's
+    ///   lock.
     /// - Returns: nil if the account has another session, or none.
-    /// - Throws: as ``end(isLocalOnly:)``.
+    /// - Throws: the errors of ``end(isLocalOnly:)``.
     package func endRemotely(_ isMeant: (SessionIdentity) -> Bool) throws(TokenKeepError) -> EndReport? {
         try newCall().end(isLocalOnly: false, .remote) { note in
             note.state != .signedOut && isMeant(SessionIdentity(note))
@@ -50,7 +52,7 @@ extension SessionEngine {
 }
 
 extension SessionCall {
-    /// Ends the session here, if it is the session that is meant. Asks no server.
+    /// Ends the session here if `isMeant` returns true for its note; otherwise returns nil. Asks no server.
     fileprivate func end(
         isLocalOnly: Bool, _ reason: SessionReason, if isMeant: (SessionNote) -> Bool
     ) throws(TokenKeepError) -> EndReport? {
@@ -60,7 +62,8 @@ extension SessionCall {
         }
         guard let before = ended else { return nil }
         if before.state != .signedOut { runHooks(reason, &report) }
-        // The hooks have limits of their own.
+        // The hooks may have taken longer than this call allows, so the record is cleared by a call with its own
+        // deadline.
         ((try? engine.newCall()) ?? self).clearRecord(&report)
         return report
     }
@@ -77,7 +80,7 @@ extension SessionCall {
         }
     }
 
-    /// Clears the record now, or leaves it to the next call of the session.
+    /// Clears the record. If this fails, the next call of the session clears it.
     private func clearRecord(_ report: inout EndReport) {
         do throws(TokenKeepError) {
             report.revocation = try prompting { () throws(TokenKeepError) in
@@ -92,7 +95,7 @@ extension SessionCall {
 }
 
 extension SessionTransaction {
-    /// Ends the session's state. Returns the note before; nil if another session is meant.
+    /// Writes the end of the session. Returns the note from before; nil if `isMeant` returns false.
     fileprivate func signOut(
         isLocalOnly: Bool, _ reason: SessionReason, if isMeant: (SessionNote) -> Bool
     ) throws(TokenKeepError) -> SessionNote? {

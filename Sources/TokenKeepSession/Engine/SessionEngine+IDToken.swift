@@ -1,9 +1,9 @@
 package import TokenKeepCore
 
-/// An ID token (OpenID Connect Core 2), as the server last sent it.
+/// An ID token (OpenID Connect Core section 2), as the server last sent it.
 package struct SessionIDToken: Sendable {
     package let value: SecretBytes
-    /// The end that the token names; nil if it names none.
+    /// The time at which the token expires; nil if it names none.
     package let expiresAt: UnixTime?
 
     init(_ value: SecretBytes) {
@@ -14,11 +14,11 @@ package struct SessionIDToken: Sendable {
 }
 
 extension SessionEngine {
-    /// The provider, the scope and the ID token of the sealed record. The names of ``info()`` come from the note, which can
+    /// Returns provider, scope and ID token from the sealed record. ``info()`` takes its names from the note, which can
     /// be forged.
     ///
-    /// - Returns: nil for each if nobody is signed in, or if the record has none.
-    /// - Throws: the reason why the record cannot be read.
+    /// - Returns: nil for each of them if nobody is signed in, or if the record does not have it.
+    /// - Throws: the errors of reading the record.
     package func sealed() throws(TokenKeepError) -> (provider: String?, scope: String?, idToken: SecretBytes?) {
         let record = try newCall().read().record
         return (record?.provider, record?.scope, try record?.json["id_token"]?.secret())
@@ -26,11 +26,11 @@ extension SessionEngine {
 }
 
 extension SessionIDToken {
-    /// An ID token that lasts at least `minTTL` seconds, if the server gives one with a refresh. The session is renewed if
-    /// the present token is over, or ends sooner.
+    /// Returns an ID token that is valid for `minTTL` seconds, if the server sends ID tokens with a refresh. Renews the
+    /// session if the present ID token has expired or expires sooner.
     ///
-    /// - Throws: as ``token(minTTL:for:)``; ``Status/unsupported`` if the session has no ID token, ``Status/expired`` if the
-    ///   token is over and the server gives no other.
+    /// - Throws: the errors of ``token(minTTL:for:)``; ``Status/unsupported`` if the session has no ID token;
+    ///   ``Status/expired`` if the ID token has expired and the server sends no new one.
     package static func fresh(of session: SessionEngine, minTTL: UInt32) throws(TokenKeepError) -> SessionIDToken {
         _ = try session.token()
         guard let present = try session.sealed().idToken.map(SessionIDToken.init) else {

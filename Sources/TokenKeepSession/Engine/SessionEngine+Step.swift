@@ -1,18 +1,19 @@
 public import TokenKeepCore
 
 extension SessionEngine {
-    /// The time between two looks at a session, if nothing is due before, in seconds: the seeds' heartbeat.
+    /// The maximum interval between two checks of a session, in seconds, and that of validations.
     private static let heartbeat: Int64 = 180
 
-    /// Does what is due now: renews a token that ends soon, clears a guest whose time is over, saves what waits in the
-    /// stash, asks the server whether it still accepts the token, if ``SessionOptions/validates``, and revokes the tokens
-    /// of earlier logouts.
+    /// Does what is due now: renews a token that expires soon, clears an expired guest, saves the tokens of the stash,
+    /// validates the access token if ``SessionOptions/validates``, and revokes the tokens of earlier logouts.
     ///
-    /// A locked session and a server that is away are no errors: the next step tries again.
+    /// A locked session and an unreachable server are no errors: the next step tries again.
     ///
-    /// - Parameter isValidating: whether the server is asked although ``SessionOptions/validates`` is false.
-    /// - Returns: milliseconds until the next step. Call it sooner after a suspension of the machine.
-    /// - Throws: ``Status/notFound`` if nobody is signed in, ``Status/needsLogin``, ``Status/expired``.
+    /// - Parameter isValidating: whether to validate the access token even if ``SessionOptions/validates`` is false.
+    /// - Returns: the milliseconds until the next step is due. After a suspension of the machine, a step is due at
+    ///   once.
+    /// - Throws: ``Status/notFound`` if nobody is signed in; ``Status/needsLogin`` or ``Status/expired`` if the session
+    ///   is over.
     public func step(isValidating: Bool = false) throws(TokenKeepError) -> UInt32 {
         let next = try stepAlone(isValidating: isValidating).pause
         if options.transport != nil {
@@ -21,8 +22,8 @@ extension SessionEngine {
         return next
     }
 
-    /// ``step(isValidating:)`` without the tokens of earlier logouts. Returns also whether a module other than the vault has
-    /// the session's record locked: a keyring may not signal its unlock.
+    /// Does a ``step(isValidating:)`` without revoking tokens of earlier logouts. Also returns whether the record is
+    /// locked in a module other than the vault, because a keyring may not signal that it was unlocked.
     package func stepAlone(isValidating: Bool = false) throws(TokenKeepError) -> (pause: UInt32, isLocked: Bool) {
         var isLocked = false
         do throws(TokenKeepError) {
@@ -38,7 +39,7 @@ extension SessionEngine {
 }
 
 extension SessionStorage {
-    /// Milliseconds until the next look at the session, at most about `heartbeat` seconds.
+    /// The milliseconds until the next check of the session: at most `heartbeat` seconds ± 10 %.
     fileprivate func nextLook(within heartbeat: Int64) throws(TokenKeepError) -> UInt32 {
         let longest = heartbeat * 1000 + Int64.random(in: -heartbeat * 100...heartbeat * 100)
         guard let note = try note() else { return UInt32(clamping: longest) }

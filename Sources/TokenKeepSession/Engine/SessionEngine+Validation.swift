@@ -3,19 +3,22 @@ public import TokenKeepCore
 extension SessionEngine {
     private static let extensions: ClosedRange<UInt32> = 300...31_536_000
 
-    /// Asks the server whether it still accepts the access token. A token that it refuses with 401 is renewed, once.
+    /// Asks the server whether it still accepts the access token. If the server answers 401, renews the token once and
+    /// repeats.
     ///
-    /// - Throws: as ``token(minTTL:for:)`` and ``rejected(_:for:)``; ``Status/denied`` if the server refuses the renewed
-    ///   token too, ``Status/unavailable`` if it does not answer. Only ``rejected(_:for:)`` may end the session.
+    /// - Throws: the errors of ``token(minTTL:for:)`` and ``rejected(_:for:)``; ``Status/denied`` if the server refuses
+    ///   the renewed token, too; ``Status/unavailable`` if it does not answer. Only ``rejected(_:for:)`` may end the
+    ///   session.
     public func validate() throws(TokenKeepError) {
         _ = try storage.requiredTransport()
         try newCall().validate()
     }
 
-    /// Asks the server to let the session last longer, and saves its answer: new tokens, a new `expires_in`, or neither.
+    /// Asks the server to extend the session, and saves the answer: new tokens, a new `expires_in`, or neither.
     ///
-    /// - Parameter seconds: 300 to 31 536 000, five minutes to a year.
-    /// - Throws: ``Status/invalid`` for another time; nothing was sent then. Else as ``validate()``.
+    /// - Parameter seconds: the extension in seconds, from 300 (five minutes) to 31 536 000 (a year).
+    /// - Throws: ``Status/invalid`` for a number out of range, with nothing sent; otherwise the errors of
+    ///   ``validate()``.
     public func extend(by seconds: UInt32) throws(TokenKeepError) {
         guard SessionEngine.extensions.contains(seconds) else {
             throw TokenKeepError(

@@ -3,29 +3,29 @@ public import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The session of one account: its tokens and their life.
+/// A handle of one account's session, which returns and renews its tokens.
 ///
-/// Every call runs on the caller's thread and returns by the session's timeout. Several threads and processes may use
-/// the same session at once: one of them renews the token, the others get the new one.
+/// Every call runs on the caller's thread and returns within the session's timeout. Several threads and processes may
+/// use the same session at once: one of them renews the token, and all get the new token.
 public final class SessionEngine: Sendable {
     let storage: SessionStorage
     let kept: MutexGuarded<KeptTokens>
     let hooks: MutexGuarded<[EndHook]>
-    /// The watch of ``nextState()``.
+    /// The watch that ``nextState()`` uses; nil before its first call.
     let watched: MutexGuarded<Watched?>
-    /// Cancels the calls on this handle; nil for the cancellation of the store.
+    /// Cancels calls of this handle; nil if only the store's cancellation applies.
     private let cancellation: Cancellation?
 
-    /// The names of the session's item.
+    /// The name of the session's item.
     public var name: ItemName { storage.name }
     package var store: Store { storage.store }
     package var options: SessionOptions { storage.options }
-    /// The tokens of earlier logouts, with the options of this session.
+    /// The outbox of the store, with the options of this session.
     package var outbox: Outbox { Outbox(store, options) }
 
-    /// Opens the session of an account; nil for the active account of the service.
+    /// Opens the session of an account; nil opens that of the service's active account.
     ///
-    /// - Throws: ``Status/notFound`` if no account is active, ``Status/locked`` if the active account's name is locked.
+    /// - Throws: ``Status/notFound`` if no account is active; ``Status/locked`` if the active account's name is locked.
     public init(
         _ store: Store, service: String, account: String?, _ options: SessionOptions = SessionOptions()
     ) throws(TokenKeepError) {
@@ -41,9 +41,9 @@ public final class SessionEngine: Sendable {
         if options.transport != nil { store.openSessions.add(self) }
     }
 
-    /// A handle of the same session, for calls that `cancellation` cancels.
+    /// Creates another handle of the same session, whose calls `cancellation` cancels.
     ///
-    /// - Parameter hasOwnWatch: whether ``nextState()`` reports to this handle what it has reported to `other` already.
+    /// - Parameter hasOwnWatch: whether this handle's ``nextState()`` reports states that `other` has already reported.
     package init(_ other: SessionEngine, cancelledBy cancellation: Cancellation, hasOwnWatch: Bool = false) {
         storage = other.storage
         kept = other.kept
@@ -54,32 +54,36 @@ public final class SessionEngine: Sendable {
 
     // MARK: Tokens
 
-    /// Returns an access token that lasts at least `minTTL` seconds, if the server gives such tokens.
+    /// Returns an access token that is valid for at least `minTTL` seconds, if the server issues such tokens.
     ///
-    /// A token that ends soon is renewed first. If this fails while the present token is valid, the present token is
-    /// returned, marked as short.
+    /// A token that expires soon is renewed first. If the renewal fails while the present token is valid, returns the
+    /// present token, marked as short.
     ///
-    /// - Parameter target: the use of the token, if it is not that of the sign-in.
-    /// - Throws: ``Status/notFound`` if nobody is signed in, ``Status/needsLogin``, ``Status/expired``,
-    ///   ``Status/busy`` if another process holds the refresh past the deadline, ``Status/unavailable``;
-    ///   ``Status/unsupported`` for the first token of a target if the session has no refresh token.
+    /// - Parameter target: the resource or scope of the access token; nil for those of the sign-in.
+    /// - Throws: ``Status/notFound`` if nobody is signed in; ``Status/needsLogin`` or ``Status/expired`` if the session
+    ///   is over; ``Status/busy`` if another process keeps the refresh lock past the deadline; ``Status/unavailable``
+    ///   if the server does not answer; ``Status/unsupported`` for the first token of a target if the session has no
+    ///   refresh token.
     public func token(minTTL: UInt32 = 0, for target: TokenTarget? = nil) throws(TokenKeepError) -> SessionToken {
         if let token = tokenInHand(for: target, minTTL: minTTL) { return token }
         return try newCall().token(minTTL: minTTL, for: target)
     }
 
-    /// Renews the token now, whatever its age. A renewal by another process meanwhile counts.
+    /// Renews the access token now, whatever its age. Returns the token of another process if that has renewed it
+    /// meanwhile.
     ///
-    /// - Throws: as ``token(minTTL:)``; ``Status/unsupported`` without a transport, or if the session is valid and has
-    ///   no refresh token.
+    /// - Throws: the errors of ``token(minTTL:for:)``; ``Status/unsupported`` if there is no transport, or if a valid
+    ///   session has no refresh token.
     public func refresh() throws(TokenKeepError) -> SessionToken { try newCall().refresh() }
 
-    /// Returns a token in place of one that the server refused with 401.
+    /// Returns an access token that replaces one that the server refused with 401.
     ///
-    /// If the session has another token already, that one is returned without a request. Retry the server once.
+    /// If the session already has another token, returns it without a request. Retry the server once with the new
+    /// token.
     ///
-    /// - Parameter target: the use for which the token was given.
-    /// - Throws: as ``token(minTTL:for:)``.
+    /// - Parameter target: the resource or scope for which the refused token was returned; nil for those of the
+    ///   sign-in.
+    /// - Throws: the errors of ``token(minTTL:for:)``.
     public func rejected(
         _ refused: SecretBytes, for target: TokenTarget? = nil
     ) throws(TokenKeepError) -> SessionToken {
@@ -88,25 +92,26 @@ public final class SessionEngine: Sendable {
 
     // MARK: State
 
-    /// The state of the session, without its tokens. Asks no server.
+    /// Returns the state of the session, without its tokens. Asks no server.
     public func info() throws(TokenKeepError) -> SessionInfo { try newCall().info() }
 
-    /// The session's profile, which the application keeps beside the tokens: a JSON object; nil if none was set.
+    /// Returns the application's profile, a JSON object stored with the session; nil if none was set.
     public func profile() throws(TokenKeepError) -> SecretBytes? { try storage.live(newCall().read()).profile() }
 
     /// Replaces the session's profile by a JSON object of at most 64 KiB.
     ///
-    /// - Throws: ``Status/invalid`` if it is none, ``Status/notFound`` if nobody is signed in.
+    /// - Throws: ``Status/invalid`` if the profile is no JSON object or too long; ``Status/notFound`` if nobody is
+    ///   signed in.
     public func setProfile(_ profile: SecretBytes) throws(TokenKeepError) { try newCall().setProfile(profile) }
 
     // MARK: Calls
 
-    /// A call that begins now, and may prompt.
+    /// Begins a call that may prompt.
     func newCall() throws(TokenKeepError) -> SessionCall {
         SessionCall(engine: self, context: try begin().allowingPrompts(true))
     }
 
-    /// The context of a call that begins now, and never prompts.
+    /// Creates the context of a call that begins now and never prompts.
     package func begin() throws(TokenKeepError) -> CallContext {
         let call = try store.sessionCall(options.timeoutMilliseconds)
         guard let cancellation else { return call }
@@ -117,10 +122,10 @@ public final class SessionEngine: Sendable {
 }
 
 extension Store {
-    /// The context of a session's call, which never prompts.
+    /// Creates the context of a session's call, which never prompts.
     ///
-    /// - Parameter milliseconds: the longest time of the call; nil for a call that asks no server, which lasts as long as
-    ///   the store's calls.
+    /// - Parameter milliseconds: the time limit of the call; nil for the store's time limit, for calls that ask no
+    ///   server.
     func sessionCall(_ milliseconds: UInt32? = nil) throws(TokenKeepError) -> CallContext {
         guard isUsable else {
             throw TokenKeepError(.forked, "the store was opened before fork()", hint: "open another one in the child")

@@ -1,17 +1,17 @@
 import TokenKeepCore
 
-/// The text of a server's answer, in whatever encoding the server wrote it.
+/// Decodes the text of a server's answer from any Unicode encoding.
 enum AnswerText {
-    /// U+FFFD: stands for bytes that are no character.
+    /// U+FFFD in UTF-8, which replaces bytes that are no valid character.
     static let unreadable: [UInt8] = [0xEF, 0xBF, 0xBD]
     private static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
-    /// The text as UTF-8, without byte order mark.
+    /// Returns the text as UTF-8, without a byte order mark.
     ///
-    /// Reads UTF-8, UTF-16 with a byte order mark or an ASCII character at its beginning, and UTF-32 with a byte order mark.
-    /// A byte of another character set becomes U+FFFD; tokens have none.
+    /// Reads UTF-8; UTF-16 if it begins with a byte order mark or an ASCII character; UTF-32 if it begins with a byte
+    /// order mark. A byte of another character set becomes U+FFFD, which no token contains.
     static func utf8(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> SecretBytes {
-        // The mark of UTF-32 begins as that of UTF-16 does.
+        // Checked before UTF-16, because a UTF-32 byte order mark begins with that of UTF-16.
         for isBigEndian in [false, true]
         where bytes.starts(with: isBigEndian ? [0, 0, 0xFE, 0xFF] : [0xFF, 0xFE, 0, 0]) {
             let units = stride(from: 4, to: bytes.count - 3, by: 4).lazy.map { index in
@@ -31,12 +31,12 @@ enum AnswerText {
         return try transcoded(withoutMark(bytes), from: UTF8.self, longest: bytes.count * 3)
     }
 
-    /// A text without the byte order mark of UTF-8.
+    /// The text without a UTF-8 byte order mark.
     static func withoutMark(_ bytes: UnsafeRawBufferPointer) -> Slice<UnsafeRawBufferPointer> {
         bytes.dropFirst(bytes.starts(with: mark) ? mark.count : 0)
     }
 
-    /// Whether the upper byte of UTF-16 comes first; nil if the text is not UTF-16.
+    /// Whether UTF-16 text is big-endian; nil if the text is not UTF-16.
     private static func byteOrder(_ bytes: UnsafeRawBufferPointer) -> Bool? {
         guard bytes.count >= 2 else { return nil }
         switch (bytes[0], bytes[1]) {

@@ -1,8 +1,8 @@
 package import TokenKeepCore
 
-/// Texts of forms and queries (application/x-www-form-urlencoded).
+/// Decodes forms and URL queries (application/x-www-form-urlencoded).
 package enum FormText {
-    /// Decodes a name or a value; nil if an escape is broken.
+    /// Decodes a name or a value; nil if a percent escape is invalid.
     package static func decoded(_ text: Slice<UnsafeRawBufferPointer>) throws(TokenKeepError) -> SecretBytes? {
         var isBroken = false
         let decoded = try SecretBytes(capacity: text.count) { bytes in
@@ -25,8 +25,8 @@ package enum FormText {
         return isBroken ? nil : decoded
     }
 
-    /// The members of an answer that is a form; nil for another text, as a page is. A member that cannot be decoded is left
-    /// out; of a repeated one the last counts.
+    /// Parses an answer that is a form; nil for other text, such as a web page. Members that cannot be decoded are left
+    /// out; the last of several members with one name counts.
     static func members(of answer: UnsafeRawBufferPointer) throws(TokenKeepError) -> JSONValue? {
         let json = try JSONValue.object()
         let start = AnswerText.withoutMark(answer).drop { $0 <= 0x20 }

@@ -1,25 +1,26 @@
 import CJansson
 package import TokenKeepCore
 
-/// Rewrites the JSON object of a server so that jansson reads it: jansson refuses a whole text for one odd value.
+/// Rewrites a server's JSON object so that jansson accepts it. jansson refuses a whole text because of one invalid
+/// value.
 ///
-/// Names and values that jansson reads stay as they are. Of the others:
-/// - half a surrogate pair, an escape that JSON does not have and a NUL in a name become U+FFFD, which no token has;
+/// Names and values that jansson accepts are unchanged. The rest is changed as follows:
+/// - an unpaired surrogate, an invalid escape and a NUL in a name become U+FFFD, which no token contains;
 /// - control characters become escapes;
-/// - a number that is too large, or written in a way that JSON does not have, becomes a string;
-/// - other words (`NaN`) become null, words before a colon become names;
-/// - an object or array in more than ``deepest`` others becomes null;
-/// - a comma before the end of an object or array is left out, as is all that follows the object.
+/// - a number that is too large, or that is not written as JSON requires, becomes a string;
+/// - another word without quotes (`NaN`) becomes null; before a colon it becomes a name;
+/// - an object or array nested deeper than ``deepest`` levels becomes null;
+/// - a comma before the end of an object or array is removed, as is all text after the object.
 package struct JSONRepair {
     private static let deepest = 256
 
     private let text: UnsafeRawBufferPointer
-    /// nil to measure the result.
+    /// The buffer for the result; nil to measure its length only.
     private let output: UnsafeMutableRawBufferPointer?
     private var length = 0
     private var position = 0
     private var depth = 0
-    /// Whether a comma is written before the next value.
+    /// Whether a comma must be written before the next value.
     private var hasComma = false
 
     /// Returns the rewritten text; nil if the text does not begin with an object.
@@ -92,7 +93,7 @@ package struct JSONRepair {
         put(UInt8(ascii: "\""))
         position += 1
         while position < end { character(end, isName: isName) }
-        // Without its end the text was cut.
+        // Not closed if the text ends within the string, so that jansson refuses the text.
         if end < text.count { put(UInt8(ascii: "\"")) }
         position = end + 1
     }
@@ -144,7 +145,7 @@ package struct JSONRepair {
         position += length
     }
 
-    /// The code unit of an escape `\uXXXX`; nil if there is none.
+    /// The code unit of an escape `\uXXXX` at `start`; nil if there is no such escape.
     private func codeUnit(at start: Int, _ end: Int) -> UInt16? {
         guard start + 6 <= end, text[start] == UInt8(ascii: "\\"), text[start + 1] == UInt8(ascii: "u") else {
             return nil
@@ -182,7 +183,7 @@ package struct JSONRepair {
 
     private static func endsWord(_ byte: UInt8) -> Bool { byte <= 0x20 || ",:{}[]\"".utf8.contains(byte) }
 
-    /// Whether jansson reads a word as a value.
+    /// Whether jansson accepts a word as a value.
     private func isScalar(_ word: Slice<UnsafeRawBufferPointer>, isName: Bool) -> Bool {
         guard !isName, let base = UnsafeRawBufferPointer(rebasing: word).baseAddress else { return false }
         return tokenkeep_json_is_scalar(base, word.count) != 0

@@ -1,9 +1,10 @@
 import CJansson
 package import TokenKeepCore
 
-/// A JSON value that may hold secrets: its memory is wiped when it is freed. Not for use by two threads at once.
+/// A JSON value that may contain secrets. Its memory is wiped when it is freed. Not safe to use from two threads at
+/// once.
 package final class JSONValue {
-    /// The longest text that is parsed, in bytes.
+    /// The maximum length of a text to be parsed, in bytes.
     package static let maximumLength = 262_144
 
     private let pointer: OpaquePointer
@@ -12,7 +13,7 @@ package final class JSONValue {
 
     deinit { tokenkeep_json_free(pointer) }
 
-    /// Parses one JSON object; nil if the text is anything else, has a duplicate member, or is too long.
+    /// Parses one JSON object; nil if the text is no valid object, has a duplicate member, or is too long.
     package init?(parsing bytes: UnsafeRawBufferPointer, atMost longest: Int = JSONValue.maximumLength) {
         guard bytes.count <= longest, let base = bytes.baseAddress,
             let pointer = tokenkeep_json_parse(base, bytes.count)
@@ -21,8 +22,8 @@ package final class JSONValue {
         guard isObject else { return nil }
     }
 
-    /// Reads a server's answer liberally: a JSON object, whatever its other members are, or a form
-    /// (docs/sessions.md, "How answers are read"); nil if the text is neither, or too long.
+    /// Parses a server's answer leniently, as a JSON object or a form (docs/sessions.md, "How answers are read"); nil
+    /// if the text is neither, or too long.
     package static func answer(_ bytes: UnsafeRawBufferPointer) -> JSONValue? {
         guard bytes.count <= maximumLength else { return nil }
         return object(at: AnswerText.withoutMark(bytes))
@@ -30,7 +31,7 @@ package final class JSONValue {
             ?? (try? FormText.members(of: bytes)).flatMap { $0 }
     }
 
-    /// The object at the beginning of a text; nil if jansson does not read it.
+    /// Parses the object at the beginning of a text; nil if jansson refuses it.
     private static func object(at text: Slice<UnsafeRawBufferPointer>) -> JSONValue? {
         guard let base = UnsafeRawBufferPointer(rebasing: text).baseAddress,
             let pointer = tokenkeep_json_parse_answer(base, text.count)
@@ -39,13 +40,13 @@ package final class JSONValue {
         return value.isObject ? value : nil
     }
 
-    /// An object without members.
+    /// Creates an object without members.
     package static func object() throws(TokenKeepError) -> JSONValue {
         guard let pointer = tokenkeep_json_object() else { throw JSONValue.noMemory }
         return JSONValue(owning: pointer)
     }
 
-    /// An array without elements.
+    /// Creates an array without elements.
     package static func array() throws(TokenKeepError) -> JSONValue {
         guard let pointer = tokenkeep_json_array() else { throw JSONValue.noMemory }
         return JSONValue(owning: pointer)
@@ -69,7 +70,7 @@ package final class JSONValue {
     package var isObject: Bool { tokenkeep_json_type(pointer) == Int32(TOKENKEEP_JSON_OBJECT) }
     package var isEmpty: Bool { tokenkeep_json_count(pointer) == 0 }
 
-    /// A member; nil if there is none.
+    /// The member with that name; nil if there is none.
     package subscript(name: String) -> JSONValue? {
         guard let member = tokenkeep_json_member(pointer, name), let retained = tokenkeep_json_retain(member) else {
             return nil
@@ -77,7 +78,7 @@ package final class JSONValue {
         return JSONValue(owning: retained)
     }
 
-    /// The bytes of a string; nil for another type.
+    /// Calls `body` with the bytes of a string; nil for a value of another type.
     package func withText<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
@@ -88,15 +89,15 @@ package final class JSONValue {
         return try body(UnsafeRawBufferPointer(start: text, count: length))
     }
 
-    /// A string that is no secret.
+    /// The value of a string, for text that is no secret; nil for a value of another type.
     package var text: String? { withText { String(decoding: $0, as: UTF8.self) } }
 
-    /// A string in guarded memory.
+    /// The value of a string, in guarded memory; nil for a value of another type.
     package func secret() throws(TokenKeepError) -> SecretBytes? {
         try withText { bytes throws(TokenKeepError) in try SecretBytes(copying: bytes) }
     }
 
-    /// The strings of an array; other elements are left out. None for another type.
+    /// The strings in an array, without other elements; empty for a value of another type.
     package var texts: [String] {
         var texts: [String] = []
         var index = 0
@@ -110,17 +111,17 @@ package final class JSONValue {
     /// Whether the value is `true`.
     package var isTrue: Bool { tokenkeep_json_is_true(pointer) != 0 }
 
-    /// A whole number; nil for another type.
+    /// The value of a whole number; nil for a value of another type.
     package var integer: Int64? {
         tokenkeep_json_type(pointer) == Int32(TOKENKEEP_JSON_INTEGER) ? tokenkeep_json_number(pointer) : nil
     }
 
-    /// Whether a member says nothing: null, or an empty string.
+    /// Whether a member has no content: null, or an empty string.
     package var isBlank: Bool {
         tokenkeep_json_type(pointer) == Int32(TOKENKEEP_JSON_NULL) || withText { $0.isEmpty } == true
     }
 
-    /// A number of any kind, or the number that a string is; nil for another value.
+    /// The value of a number of any kind, or of a string that contains a number; nil for another value.
     package var number: Double? {
         switch Int(tokenkeep_json_type(pointer)) {
         case TOKENKEEP_JSON_INTEGER, TOKENKEEP_JSON_REAL: return tokenkeep_json_real(pointer)
@@ -171,7 +172,7 @@ package final class JSONValue {
         return names
     }
 
-    /// The value as one line, in guarded memory.
+    /// The value as one line of JSON, in guarded memory.
     package func serialized() throws(TokenKeepError) -> SecretBytes {
         let length = tokenkeep_json_write(pointer, nil, 0)
         guard length > 0 else { throw JSONValue.noMemory }
@@ -182,7 +183,8 @@ package final class JSONValue {
         }
     }
 
-    /// Takes over `value`. A string that is not UTF-8 makes no value.
+    /// Sets a member to `value`, which the object then owns. `value` is nil if it was made from a string that is not
+    /// UTF-8.
     private func insert(_ name: String, _ value: OpaquePointer?) throws(TokenKeepError) {
         guard let value else { throw TokenKeepError(.invalid, "the member \(name) is not UTF-8") }
         guard tokenkeep_json_set(pointer, name, value) != 0 else { throw JSONValue.noMemory }

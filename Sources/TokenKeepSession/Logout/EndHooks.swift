@@ -1,17 +1,17 @@
 public import TokenKeepCore
 
-/// Runs when a session ends. Gets service, account and reason.
+/// A function that runs when a session ends, with service, account and reason.
 ///
-/// - Throws: the reason of a failure. It stops no other hook.
+/// - Throws: any error; the hook then counts as failed, and the other hooks still run.
 public typealias EndHookBody = @Sendable (String, String, SessionReason) throws(TokenKeepError) -> Void
 
 /// The time limit of a hook.
 public enum EndHookLimit {
-    /// In milliseconds. A hook that runs longer counts as failed.
+    /// The time limit in milliseconds. A hook that runs longer counts as failed.
     public static let milliseconds: UInt32 = 10_000
 }
 
-/// A named hook, with its place in the order.
+/// A hook of a logout, with its name and its position in the order.
 struct EndHook: Sendable {
     let name: String
     let order: UInt32
@@ -28,18 +28,18 @@ public struct EndReport: Sendable {
         case failed = 2
     }
 
-    /// The revocation of the token at the server. The session is over here in any case.
+    /// The state of the token's revocation at the server. On this machine the session is over in any case.
     public enum Revocation: Sendable {
         /// The server revoked the token.
         case done
-        /// The token waits in the outbox; `flush` sends it.
+        /// The token waits in the outbox for a later call or for `flush`.
         case queued
-        /// There was no token, or none was to be sent.
+        /// There was no token, or the logout was to send none.
         case none
-        /// The record is locked, or cannot be read now. The token is queued when it can be.
+        /// The record is locked or unreadable. Its token is queued as soon as the record can be read.
         case waitingForUnlock
 
-        /// The word in outputs.
+        /// The word for the state in outputs.
         public var word: String {
             switch self {
             case .done: "done"
@@ -54,6 +54,7 @@ public struct EndReport: Sendable {
     public internal(set) var hooks: [(name: String, result: Result)] = []
     /// The revocation of the token at the server.
     public internal(set) var revocation = Revocation.none
-    /// The reason why the record could not be cleared, so that its token waits; nil if the record is cleared.
+    /// The error for which the record could not be cleared, so that its token still waits; nil if the record is
+    /// cleared.
     package internal(set) var problem: TokenKeepError?
 }

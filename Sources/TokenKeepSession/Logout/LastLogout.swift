@@ -2,12 +2,12 @@ package import TokenKeepCore
 
 /// The last logout of an account.
 package struct LastLogout: Equatable {
-    /// A number that each logout of the account replaces.
+    /// A number that changes with each logout of the account.
     package let mark: UInt32
-    /// Whether nobody has signed in since.
+    /// Whether nobody has signed in since the logout.
     package let isSignedOut: Bool
 
-    /// Reads the note alone, unless it must be rebuilt. Returns nil if nobody has ever signed in.
+    /// Reads only the note, unless the note must be rebuilt from the record. nil if nobody has ever signed in.
     package init?(of session: SessionEngine) throws(TokenKeepError) {
         var note = try session.storage.note()
         if note == nil {

@@ -1,14 +1,14 @@
 package import TokenKeepCore
 import TokenKeepEngine
 
-/// A sign-in ends the waiting of its provider's tokens: some servers (Keycloak, Google, Auth0) revoke every token of the
-/// user and the client with one, so that a later revocation would end the new session.
+/// Revokes or drops a provider's waiting tokens when somebody signs in there. Some servers (Keycloak, Google, Auth0)
+/// revoke all tokens of user and client together, so that a later revocation would end the new session.
 extension Outbox {
-    /// A sign-in that takes longer than its deadline holds nothing back, in seconds.
+    /// The additional time, in seconds, for which tokens are held back after the sign-in's deadline.
     private static let reserve: Int64 = 60
 
-    /// Sends the tokens of a provider that wait to be revoked, before somebody signs in there. Tokens that cannot be sent
-    /// now are held back in every process until the end of the sign-in.
+    /// Sends a provider's waiting tokens before a sign-in there. Tokens that cannot be sent now are held back in every
+    /// process until the sign-in's deadline.
     package func sendBeforeSignIn(at provider: String, within milliseconds: UInt32, until end: Deadline) {
         guard mark.isSet else { return }
         _ = try? withoutPrompts.flush(until: end.within(milliseconds: milliseconds)) {
@@ -22,7 +22,7 @@ extension Outbox {
         }
     }
 
-    /// Drops the tokens of a provider that still wait, after somebody has signed in there.
+    /// Drops a provider's tokens that still wait to be revoked, after a sign-in there.
     package func drop(of provider: String) {
         guard mark.isSet else { return }
         forEach(of: provider) { entry throws(TokenKeepError) in
@@ -31,7 +31,7 @@ extension Outbox {
         }
     }
 
-    /// Runs `body` for each token of a provider that can be read. A failure leaves the token as it is.
+    /// Runs `body` for each readable token of a provider. A token for which it throws stays as it is.
     private func forEach(of provider: String, _ body: (Entry) throws(TokenKeepError) -> Void) {
         let end = Deadline(milliseconds: options.timeoutMilliseconds)
         let quiet = withoutPrompts

@@ -3,34 +3,34 @@ public import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Tokens that are to be revoked at the server: items of one service, each with one token (docs/format.md, section 11).
+/// The tokens to be revoked at the server, each stored as an item of one service (docs/format.md, section 11).
 public struct Outbox: Sendable {
     /// The service of the outbox's items.
     public static let service = "org.tokenkeep.session.outbox"
-    /// A token that could not be revoked for 30 days is dropped.
+    /// The maximum time, in seconds, that a token waits to be revoked: 30 days. Then it is dropped.
     private static let longestWait: Int64 = 30 * 86_400
-    /// The time for a call that revokes tokens of earlier logouts besides, in milliseconds.
+    /// The maximum time, in milliseconds, that a call spends on revoking tokens of earlier logouts.
     private static let briefLimit: UInt32 = 250
 
     /// The outcome of a flush.
     public struct Flushed: Sendable {
-        /// Tokens that the server revoked.
+        /// The number of tokens that the server has revoked.
         public internal(set) var sent = 0
-        /// Tokens that still wait.
+        /// The number of tokens that still wait.
         public internal(set) var left = 0
-        /// Tokens that were dropped after 30 days.
+        /// The number of tokens that were dropped after 30 days.
         public internal(set) var dropped = 0
-        /// The reason why a token could not be read; nil if all could.
+        /// The error of listing, reading or revoking tokens; nil if there was none.
         public internal(set) var problem: TokenKeepError?
     }
 
-    /// A token of the outbox: the item's name and its content.
+    /// A token in the outbox, with its item's name.
     struct Entry {
         let name: ItemName
         let json: JSONValue
-        /// The ID of the session, so that its tokens are counted without being read.
+        /// The item's attributes: the ID of the session, so that tokens can be counted without being read.
         let attributes: ItemAttributes
-        /// The condition of a save: an entry that another process has cleared since must not come back.
+        /// The precondition of a save, so that an entry that another process has cleared is not saved again.
         let precondition: SaveRequest.Precondition
     }
 
@@ -38,28 +38,28 @@ public struct Outbox: Sendable {
 
     let store: Store
     let options: SessionOptions
-    /// The options of the sessions that ask the servers; empty if ``options`` have the transport for all tokens.
+    /// The open sessions whose transports send the tokens; empty if the transport of ``options`` sends all tokens.
     private let sessions: [(name: ItemName, options: SessionOptions)]
-    /// Whether a locked token is asked for: only if the user asked for the flush.
+    /// Whether the user may be asked to unlock a locked token. True only for a flush that the user has started.
     private var mayPrompt = true
     var mark: OutboxMark { OutboxMark(store.records) }
 
-    /// The outbox of a store's namespace.
+    /// The outbox of the store's namespace.
     public init(_ store: Store, _ options: SessionOptions) {
         self.store = store
         self.options = options
         sessions = []
     }
 
-    /// The outbox of a store's namespace. Its tokens are sent by the open sessions of the store: by that of the token's
-    /// account, else by one of its service.
+    /// The outbox of the store's namespace, whose tokens the store's open sessions send: the session of the token's
+    /// account, otherwise a session of the same service.
     ///
-    /// - Parameter fallback: asks the servers for which no session is open; nil if nothing does.
-    /// - Throws: ``Status/unsupported`` if nothing asks any server.
+    /// - Parameter fallback: sends the tokens for which no session is open; nil if those tokens are not sent.
+    /// - Throws: ``Status/unsupported`` if there is neither an open session nor a fallback.
     public init(openSessionsOf store: Store, fallback: SessionTransport? = nil) throws(TokenKeepError) {
         self.store = store
         var options = SessionOptions(transport: fallback)
-        // Without a provider it cannot reach the server: then the call says so.
+        // The fallback needs a provider to reach the server, and its error for a missing one is to be passed on.
         options.transportNotesSending = fallback != nil
         self.options = options
         sessions = store.openSessions.all.compactMap { $0 as? SessionEngine }.map { ($0.name, $0.options) }
@@ -67,7 +67,8 @@ public struct Outbox: Sendable {
         _ = try options.requiredTransport(orThrow: "no session is open that asks a server")
     }
 
-    /// The options for the tokens of a session; without a transport if nothing asks its server.
+    /// The options for sending the tokens of a session; without a transport if no open session and no fallback sends
+    /// them.
     private func options(for session: ItemName) -> SessionOptions {
         let ofService = sessions.filter { $0.name.service == session.service }
         return (ofService.first { $0.name == session } ?? ofService.first)?.options ?? options
@@ -91,7 +92,7 @@ public struct Outbox: Sendable {
         let id = try SessionFiles(store.records).id(of: session, store.sessionCall(options.timeoutMilliseconds))
         let attributes = try ItemAttributes([(name: Outbox.sessionAttribute, value: Hexadecimal.text(id))])
         try save(Entry(name: name, json: json, attributes: attributes, precondition: .none), level: level)
-        // A flush that found the outbox empty may have removed the mark meanwhile.
+        // Sets the mark again, because a flush that saw an empty outbox may have removed it meanwhile.
         try mark.set()
     }
 
@@ -104,22 +105,23 @@ public struct Outbox: Sendable {
         try store.withoutPrompts.save(request)
     }
 
-    /// Sends every token that is due, of one service or of all, within ``SessionOptions/timeoutMilliseconds``. The tokens
-    /// of logouts while their session was locked are queued first, if it is open now.
+    /// Sends every token that is due, of one service or of all, within ``SessionOptions/timeoutMilliseconds``. First
+    /// queues the tokens of sessions that ended while locked, if they are unlocked now.
     ///
-    /// After a request that failed, no other token of its service is sent. What is not sent waits for the next flush.
+    /// After a request without an answer, no other token of that service is sent. Unsent tokens wait for the next
+    /// flush.
     ///
-    /// - Throws: the reason why the outbox cannot be listed, ``Status/unsupported`` without a transport.
+    /// - Throws: ``Status/unsupported`` without a transport, and the errors of listing the outbox.
     public func flush(service: String? = nil) throws(TokenKeepError) -> Flushed {
         if sessions.isEmpty { _ = try options.requiredTransport() }
         try Sessions(store).finishEnds(service: service, options)
         return try flush { service == nil || $0["service"]?.text == service }
     }
 
-    /// Whether tokens may wait. False costs no listing.
+    /// Whether tokens may be waiting to be revoked. Costs no listing.
     package var mayHaveTokens: Bool { mark.isSet }
 
-    /// Sends what is due, if anything may wait.
+    /// Sends the tokens of a service that are due, unless the outbox is known to be empty.
     func flushIfMarked(service: String) throws(TokenKeepError) -> Flushed {
         guard mark.isSet else { return Flushed() }
         return try withoutPrompts.flush(service: service)
@@ -131,7 +133,7 @@ public struct Outbox: Sendable {
         return outbox
     }
 
-    /// Sends the tokens of one session that are due.
+    /// Sends the tokens of one session that are due. Never prompts.
     package func flush(of session: ItemName) throws(TokenKeepError) -> Flushed {
         guard mark.isSet else { return Flushed() }
         return try withoutPrompts.flush {
@@ -139,8 +141,8 @@ public struct Outbox: Sendable {
         }
     }
 
-    /// Sends what a quarter of a second allows, of one service, while its server is known to answer. Never prompts. A
-    /// failure is ignored: the tokens wait.
+    /// Sends tokens of one service that are due, for at most 250 ms. Called after the server has answered a renewal.
+    /// Never prompts, and ignores failures, because unsent tokens stay in the outbox.
     func flushBriefly(service: String) {
         guard mark.isSet else { return }
         let end = Deadline(milliseconds: Outbox.briefLimit)
@@ -156,7 +158,7 @@ public struct Outbox: Sendable {
             try mayPrompt
             ? store.list(service: Outbox.service, until: end)
             : store.withoutPrompts.list(service: Outbox.service, until: end)
-        // Without the mark nothing waits, whatever the listing could not see.
+        // Without the mark no token waits, so that an incomplete listing is no problem.
         if mark.isSet { result.problem = listing.problem }
         if listing.items.isEmpty, listing.problem == nil { removeMark(until: end) }
         var silent: Set<String> = []
@@ -178,14 +180,14 @@ public struct Outbox: Sendable {
         return result
     }
 
-    /// Removes the mark if no token waits. A process that adds one meanwhile sets it again.
+    /// Removes the mark if no token waits. A process that adds a token meanwhile sets the mark again.
     private func removeMark(until end: Deadline) {
         guard isEmpty(until: end) else { return }
         mark.remove()
         if !isEmpty(until: end) { try? mark.set() }
     }
 
-    /// Whether certainly no token waits.
+    /// Whether certainly no token waits. False if the outbox cannot be listed.
     private func isEmpty(until end: Deadline) -> Bool {
         guard let listing = try? store.withoutPrompts.list(service: Outbox.service, until: end) else { return false }
         return listing.items.isEmpty && listing.problem == nil
@@ -216,7 +218,7 @@ public struct Outbox: Sendable {
         if try judge(response, entry) { result.sent += 1 } else { result.left += 1 }
     }
 
-    /// Sends one token of the outbox. Returns nil if the server did not answer.
+    /// Sends one token of the outbox to be revoked. Returns nil if the server did not answer.
     private func ask(_ entry: Entry, until end: Deadline) throws(TokenKeepError) -> SessionResponse? {
         let json = entry.json
         guard let token = try json["token"]?.secret() else {
@@ -234,14 +236,15 @@ public struct Outbox: Sendable {
             return try transport(request)
         } catch {
             options.explain?("the server was not asked: \(error.message)")
-            // The provider's file is wrong, or has no such endpoint.
+            // These errors show that the provider's file is wrong or names no such endpoint, so a later attempt fails,
+            // too.
             if options.transportNotesSending, [.unsupported, .invalid, .denied].contains(error.status) { throw error }
             return nil
         }
     }
 
-    /// Clears an entry that the server answered with 200: it says so for unknown tokens too (RFC 7009 section 2.2). A page
-    /// is no such answer.
+    /// Clears an entry if the server answered 200, which it does for unknown tokens, too (RFC 7009 section 2.2). A web
+    /// page does not count as an answer.
     ///
     /// - Returns: whether the token is revoked.
     private func judge(_ response: SessionResponse, _ entry: Entry) throws(TokenKeepError) -> Bool {
@@ -256,7 +259,7 @@ public struct Outbox: Sendable {
         do throws(TokenKeepError) {
             try save(entry, level: nil)
         } catch {
-            // Another process has sent the token, or noted the wait.
+            // On a conflict, another process has revoked the token or noted the wait, so there is nothing to do.
             guard error.status != .conflict else { return false }
             try noteCoolDown(wait, of: entry)
             throw error
@@ -264,7 +267,7 @@ public struct Outbox: Sendable {
         return false
     }
 
-    /// Notes the server's wait beside the session's record, if the place of the entry cannot be written.
+    /// Notes the wait in the session's note instead, because the entry itself cannot be saved.
     private func noteCoolDown(_ seconds: Int64, of entry: Entry) throws(TokenKeepError) {
         let now = options.clock()
         let session = try session(of: entry)
@@ -276,7 +279,8 @@ public struct Outbox: Sendable {
         }
     }
 
-    /// The seconds before an entry's server may be asked again, by the session's note; nil if it may be asked now.
+    /// The seconds until an entry's server may be asked again, according to the session's note; nil if it may be asked
+    /// now.
     private func coolDown(of entry: Entry) throws(TokenKeepError) -> Int64? {
         guard let file = (try? SessionFiles(store.records).read(.note, of: session(of: entry))) ?? nil,
             let note = try? SessionNote(file.state), isAbout(note, entry)
@@ -284,8 +288,8 @@ public struct Outbox: Sendable {
         return note.coolDown(at: options.clock())
     }
 
-    /// Whether the revocation of an entry could end the account's present session: some servers (Keycloak, Google, Auth0)
-    /// revoke every token of the user and the client with one. The entry waits for the session's logout.
+    /// Whether revoking an entry could end the account's present session. Some servers (Keycloak, Google, Auth0) revoke
+    /// all tokens of user and client together. The entry then waits until that session's logout.
     private func endsLiveSession(_ entry: Entry) throws(TokenKeepError) -> Bool {
         guard let provider = entry.json["provider"]?.text, !provider.isEmpty,
             let file = (try? SessionFiles(store.records).read(.note, of: session(of: entry))) ?? nil,
@@ -294,7 +298,7 @@ public struct Outbox: Sendable {
         return note.state == .user && note.provider == provider
     }
 
-    /// Whether the cool-down of a note is that of the entry's server: the account's next session may have another one.
+    /// Whether a note's cool-down applies to the entry's server. The account's next session may use another server.
     private func isAbout(_ note: SessionNote, _ entry: Entry) -> Bool {
         note.state == .signedOut || note.provider == entry.json["provider"]?.text ?? ""
     }

@@ -3,14 +3,14 @@ import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The numbers of tokens that wait in the outbox for their revocation.
+/// The number of tokens of each session that wait in the outbox to be revoked.
 public struct WaitingTokens: Sendable {
     private let counts: [String: Int]
     private let outbox: Outbox
 
-    /// Counts the tokens, without reading them.
+    /// Counts the tokens in the outbox by their attributes, without reading them.
     ///
-    /// - Throws: the reason why the outbox cannot be listed.
+    /// - Throws: the errors of listing the outbox.
     public init(_ outbox: Outbox) throws(TokenKeepError) {
         self.outbox = outbox
         guard outbox.mark.isSet else {
@@ -24,7 +24,7 @@ public struct WaitingTokens: Sendable {
         }
     }
 
-    /// The number of tokens of one session.
+    /// The number of waiting tokens of one session.
     public func count(service: String, account: String) throws(TokenKeepError) -> Int {
         guard !counts.isEmpty else { return 0 }
         let store = outbox.store
@@ -35,8 +35,8 @@ public struct WaitingTokens: Sendable {
 }
 
 extension Outbox {
-    /// Sends the tokens of sessions that ``SessionEngine/endHere(isLocalOnly:)`` has ended, and notes in the reports what the server
-    /// has revoked. Lists the outbox once, however many sessions there are.
+    /// Sends the tokens of sessions that ``SessionEngine/endHere(isLocalOnly:)`` has ended, and sets their reports to
+    /// done if the server revoked them. Lists the outbox for all sessions together.
     package func revoke(_ ended: inout [(session: SessionEngine, report: EndReport)], until end: Deadline) {
         let queued = ended.indices.filter { ended[$0].report.revocation == .queued }
         guard options.transport != nil, !queued.isEmpty else { return }

@@ -1,9 +1,11 @@
 package import TokenKeepCore
 
 extension TokenResponse {
-    /// An access token as people pass it on, without byte order mark, white space and the word `Bearer` around it.
+    /// Extracts an access token from text: removes a byte order mark, surrounding white space and a leading word
+    /// `Bearer`.
     ///
-    /// - Returns: nil if it is empty, or has characters that no token has: spaces, quotes, anything but ASCII.
+    /// - Returns: nil if the token is empty, or contains a space, a quotation mark or a byte that is not printable
+    ///   ASCII.
     package static func bareToken(_ input: SecretBytes) throws(TokenKeepError) -> SecretBytes? {
         try input.withUnsafeBytes { bytes throws(TokenKeepError) -> SecretBytes? in
             var text = trimmed(AnswerText.withoutMark(bytes))

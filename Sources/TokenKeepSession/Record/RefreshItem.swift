@@ -1,23 +1,23 @@
 import TokenKeepCore
 
-/// A refresh token at a stricter level than its session: the secret of an item of its own (docs/format.md, section 11).
+/// A refresh token stored at a stricter level than its session, as an item of its own (docs/format.md, section 11).
 ///
-/// It is written before the session's record. While a sign-in is written, it has the token of the earlier sign-in too:
-/// whichever record a crash leaves, its refresh token is there.
+/// The item is written before the session's record. While a sign-in is being written, it also has the refresh token of
+/// the previous sign-in, so that after a crash either record still finds its refresh token.
 struct RefreshItem {
-    /// The service of these items. The account is the ID of the session's name.
+    /// The service of these items. Their account is the ID of the session's name, also with "-2" appended.
     static let service = "org.tokenkeep.session.refresh"
     private static let versionMember = "tokenkeep_refresh"
 
     /// The refresh token of one sign-in.
     struct Entry {
         let epoch: String
-        /// The generation whose answer had the token.
+        /// The generation of the answer in which the server sent the token.
         let generation: UInt64
         let token: SecretBytes
-        /// The provider to which the token goes; nil for none.
+        /// The provider that issued the token; nil if none is named.
         let provider: String?
-        /// The level of the item from which the entry was read; nil for an entry that was not read.
+        /// The level of the item from which the entry was read; nil if the entry was not read from an item.
         fileprivate(set) var level: AccessLevel?
 
         init(epoch: String, generation: UInt64, token: SecretBytes, provider: String?) {
@@ -46,7 +46,7 @@ struct RefreshItem {
 
     let entry: Entry
     let previous: Entry?
-    /// The level of the item that was read; nil for an item that is to be written.
+    /// The level of the item that was read; nil if the item is yet to be written.
     var level: AccessLevel?
 
     init(_ entry: Entry, previous: Entry? = nil) {
@@ -54,9 +54,10 @@ struct RefreshItem {
         self.previous = previous
     }
 
-    /// Reads the secret of an item.
+    /// Parses the secret of an item.
     ///
-    /// - Throws: ``Status/corrupt`` if it is none, ``Status/unsupported`` if a later version wrote it.
+    /// - Throws: ``Status/corrupt`` if it is no refresh token's item; ``Status/unsupported`` if a later version wrote
+    ///   it.
     init(_ secret: SecretBytes) throws(TokenKeepError) {
         guard let json = secret.withUnsafeBytes({ JSONValue(parsing: $0) }),
             let version = json[RefreshItem.versionMember]?.integer
@@ -69,7 +70,7 @@ struct RefreshItem {
         previous = try json["previous"].flatMap { json throws(TokenKeepError) in try Entry(json) }
     }
 
-    /// The token of a sign-in; nil if the item has none.
+    /// The refresh token of the sign-in with that epoch; nil if the item does not have it.
     func entry(of epoch: String?) -> Entry? {
         guard var found = [entry, previous].compactMap({ $0 }).first(where: { $0.epoch == epoch }) else { return nil }
         found.level = level
@@ -93,7 +94,7 @@ struct RefreshItem {
 }
 
 extension AccessLevel {
-    /// The conditions of a level beyond the first unlock.
+    /// The conditions that a level sets in addition to the first unlock.
     private var conditions: Set<AccessLevel> {
         switch self {
         case .afterFirstUnlock: []
@@ -106,6 +107,6 @@ extension AccessLevel {
         }
     }
 
-    /// Whether a level asks for all that another asks for, and for more.
+    /// Whether the level sets all conditions of the other level, and at least one more.
     func isStricter(than other: AccessLevel) -> Bool { conditions.isStrictSuperset(of: other.conditions) }
 }

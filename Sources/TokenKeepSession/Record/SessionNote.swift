@@ -1,14 +1,14 @@
 package import TokenKeepKeys
 
-/// The state of a session beside its record, readable while everything else is locked. Holds no token.
+/// The state of a session, stored beside its record and readable while the vault is locked. Contains no token.
 package struct SessionNote: Sendable, Equatable {
-    /// A refresh whose answer has not been saved.
+    /// A refresh request whose answer has not been saved.
     package struct Refreshing: Sendable, Equatable {
         /// The keyed fingerprint of the refresh token that was sent.
         package var fingerprint: [UInt8]
         package var since: SessionTime
         package var process: UInt32
-        /// Whether the answer was seen, and is in the stash alone: the token is used.
+        /// Whether the answer was received and only the stash has it, so that the refresh token is used.
         package var isAnswered = false
 
         fileprivate static let answered: UInt8 = 2
@@ -56,59 +56,60 @@ package struct SessionNote: Sendable, Equatable {
         static let signedInMilliseconds = FieldReader.firstOptional + 6
     }
 
-    /// In bytes: two texts of a server, as ``ServerWords`` shortens them, and a few words.
+    /// The maximum length, in bytes: two texts of a server, as ``ServerWords`` shortens them, and a few words.
     private static let longestProblem = 512
 
     package var kind = SessionKind.user
     package var state = SessionState.unknown
     package var reason = SessionReason.none
     package var generation: UInt64 = 0
-    /// The epoch of the live record; "" if there is none.
+    /// The epoch of the live session; "" if there is none.
     package var epoch = ""
     /// The epoch of a sign-in that is being written; "" if there is none.
     package var nextEpoch = ""
-    /// Unix seconds; 0 if unknown.
+    /// The time at which the access token expires, in Unix seconds; 0 if unknown.
     package var expiresAt: Int64 = 0
     package var refreshAt: Int64 = 0
     package var coolDownUntil: Int64 = 0
-    /// The cool-down that ends at ``coolDownUntil``, by both clocks; nil in a note of an earlier version.
+    /// The cool-down until ``coolDownUntil``, measured by both clocks; nil in a note that an earlier version wrote.
     package var pause: Pause?
-    /// How many answers in a row had no token.
+    /// The number of successive answers without a token.
     package var coolDowns: UInt8 = 0
-    /// The fault of the last answer, or the server's words about the end of the session; "" if there is none.
+    /// A description of the last failed answer, or the server's message about the end of the session; "" if there is
+    /// none.
     package var problem = ""
     package var canRenew = false
-    /// When the server last accepted a token of the session, in Unix seconds; 0 if unknown.
+    /// The time at which the server last accepted a token of the session, in Unix seconds; 0 if unknown.
     package var validatedAt: Int64 = 0
-    /// When the session began, in Unix seconds of this machine's clock; 0 if unknown.
+    /// The time at which the session began, in Unix seconds by this machine's clock; 0 if unknown.
     package var signedInAt: Int64 = 0
-    /// The milliseconds of that second that had passed.
+    /// The milliseconds of the second ``signedInAt`` that had passed when the session began.
     package var signedInMilliseconds: UInt32 = 0
-    /// The epoch of an ended session whose record is still to be queued for revocation and cleared, "" if its record had
-    /// none; nil if there is no such record.
+    /// The epoch of an ended session whose record is still to be queued for revocation and cleared, "" if that record
+    /// has no epoch; nil if there is no such record.
     package var endedEpoch: String?
-    /// Whether nothing of the ended session is sent to the server.
+    /// Whether the logout was local, so that no token of the ended session is sent to the server.
     package var endsLocally = false
-    /// Whether the answer to the last refresh is in the stash, because its place was locked.
+    /// Whether the answer to the last refresh is in the stash, because the session's item could not be written.
     package var isStashed = false
     package var provider = ""
     package var scope = ""
     package var level: UInt32 = 0
-    /// The level of the item that has the refresh token, set before the item is written; 0 if there is no such item.
+    /// The level of the refresh token's own item, set before the item is written; 0 if there is no such item.
     package var refreshLevel: UInt32 = 0
-    /// A bit for each of the two accounts whose item may have a refresh token (``SessionEngine/refreshAccounts``); 0 if
+    /// The items that may have a refresh token: a bit for each account of ``SessionStorage/refreshAccounts(_:)``; 0 if
     /// ``refreshLevel`` is 0.
     package var refreshItems: UInt8 = 0
-    /// A number that each logout replaces, so that work for a session is not done for a later one. A note that takes the
-    /// place of none, or of a damaged one, begins with a random number: it knows no earlier session.
+    /// A number that each logout replaces, so that work for an ended session is not applied to a later session. A note
+    /// that replaces a missing or damaged note begins with a random number.
     package var logoutMark: UInt32 = 0
     package var refreshing: Refreshing?
-    /// The server's treatment of used refresh tokens, as the sign-in said.
+    /// The server's treatment of used refresh tokens, as the sign-in stated it.
     package var rotation = RotationProfile.strict
 
     package init() {}
 
-    /// Reads the state of a note's file.
+    /// Parses the state that a note's file contains.
     ///
     /// - Throws: ``FormatFault`` if a field is malformed.
     package init(_ bytes: [UInt8]) throws(FormatFault) {
@@ -126,7 +127,7 @@ package struct SessionNote: Sendable, Equatable {
         return note
     }
 
-    /// Reads a field. False for an optional field that is not known.
+    /// Reads a field into the note. Returns false for an unknown optional field.
     private mutating func read(_ tag: UInt16, from reader: inout ByteReader) throws(FormatFault) -> Bool {
         switch tag {
         case Tag.kind: kind = try SessionNote.known(SessionKind(rawValue: reader.integer(UInt8.self, "kind")))
@@ -166,7 +167,7 @@ package struct SessionNote: Sendable, Equatable {
 
     private mutating func completeRefreshItems() {
         refreshItems = refreshLevel == 0 ? 0 : refreshItems & 3
-        // A note of one item has no such field.
+        // A note that names one item alone is written without this field.
         if refreshLevel != 0, refreshItems == 0 { refreshItems = 1 }
     }
 
@@ -187,7 +188,7 @@ package struct SessionNote: Sendable, Equatable {
             process: process, isAnswered: isAnswered)
     }
 
-    /// The fields for the note's file.
+    /// The note as the bytes of its file.
     package func serialized() -> [UInt8] {
         var writer = ByteWriter()
         writer.append(field: Tag.kind, integer: kind.rawValue)

@@ -1,7 +1,8 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The record of a session: one line of JSON, the secret of an item (docs/format.md, section 11). Unknown members are kept.
+/// The record of a session: one line of JSON that is the secret of an item (docs/format.md, section 11). Unknown
+/// members are kept.
 package struct SessionRecord {
     private static let version: Int64 = 1
     private static let versionMember = "tokenkeep_session"
@@ -12,9 +13,9 @@ package struct SessionRecord {
     let json: JSONValue
 
     package private(set) var accessToken: SecretBytes
-    /// The refresh token; nil if there is none, or if it is an item of its own that was not read.
+    /// The refresh token; nil if there is none, or if it is a separate item that was not read.
     package private(set) var refreshToken: SecretBytes?
-    /// The generation of a refresh token that was read from its own item; 0 for none.
+    /// The generation of the refresh token that was read from a separate item; 0 if none was read.
     private(set) var refreshGeneration: UInt64 = 0
     package private(set) var life: TokenLife
 
@@ -22,29 +23,30 @@ package struct SessionRecord {
     package var tokenType: String { json["token_type"]?.text ?? "Bearer" }
     package var scope: String? { json["scope"]?.text }
     package var provider: String? { json["provider"]?.text }
-    /// The account of the item that has the refresh token; nil if the record has it, or if there is none.
+    /// The account of the separate item that has the refresh token; nil if the record has it, or if there is no refresh
+    /// token.
     var refreshItem: String? {
         json[SessionRecord.refreshItemMember]?.text.flatMap { 1...Limits.account ~= $0.utf8.count ? $0 : nil }
     }
-    /// The level of that item; 0 if there is none.
+    /// The level of the separate item that has the refresh token; 0 if there is no such item.
     var refreshLevel: UInt32 {
         refreshItem == nil ? 0 : UInt32(clamping: json[SessionRecord.refreshLevelMember]?.integer ?? 0)
     }
-    /// Whether there is a refresh token.
+    /// Whether the session has a refresh token.
     package var canRenew: Bool { refreshToken != nil || refreshItem != nil }
     package var generation: UInt64 { UInt64(clamping: json["generation"]?.integer ?? 0) }
-    /// Distinguishes the sign-in from earlier and later ones: 32 hexadecimal digits; nil if another program wrote it.
+    /// Identifies the sign-in, as 32 random hexadecimal digits; nil if another program wrote the record.
     package var epoch: String? {
         guard let text = json["epoch"]?.text, !text.isEmpty else { return nil }
         return text
     }
 
-    /// The id of the vault with which the session began, as text; nil if another program wrote the record.
+    /// The id of the vault in which the session began, in hexadecimal; nil if the record names none.
     var vault: String? { json["vault"]?.text }
 
-    /// The record of a session that begins.
+    /// Creates the record of a new session.
     ///
-    /// - Parameter vault: the id of the vault that has the session's note.
+    /// - Parameter vault: the id of the vault that stores the session's note.
     package init(
         _ kind: SessionKind, _ response: TokenResponse, epoch: String, vault: String, provider: String?,
         now: SessionTime
@@ -63,9 +65,10 @@ package struct SessionRecord {
         try apply(response, generation: 1, now: now, offset: 0)
     }
 
-    /// Reads the secret of an item.
+    /// Parses the secret of an item.
     ///
-    /// - Throws: ``Status/unsupported`` for a record of a later version, ``Status/corrupt`` if the item is no session.
+    /// - Throws: ``Status/unsupported`` for a record of a later version; ``Status/corrupt`` if the secret is no
+    ///   session.
     package init(_ secret: SecretBytes, now: SessionTime) throws(TokenKeepError) {
         guard let parsed = secret.withUnsafeBytes({ JSONValue(parsing: $0) }) else { throw SessionRecord.noSession }
         let json = parsed[SessionRecord.versionMember] == nil ? try SessionRecord.migrated(parsed, now: now) : parsed
@@ -84,14 +87,15 @@ package struct SessionRecord {
         life = TokenLife(json)
     }
 
-    /// Whether the secret of an item is the record of a session, of whatever version.
+    /// Whether the secret of an item is the record of a session, of any version.
     package static func isRecord(_ secret: SecretBytes) -> Bool {
         secret.withUnsafeBytes { bytes in
             bytes.first == UInt8(ascii: "{") && JSONValue(parsing: bytes)?[versionMember] != nil
         }
     }
 
-    /// Takes over the answer to a refresh. A missing refresh token leaves the old one in force (RFC 6749 section 6).
+    /// Applies the answer to a refresh. If the answer has no refresh token, the old one stays valid (RFC 6749 section
+    /// 6).
     package mutating func apply(
         _ response: TokenResponse, generation: UInt64, now: SessionTime, offset: Int64
     ) throws(TokenKeepError) {
@@ -125,7 +129,7 @@ package struct SessionRecord {
         return json
     }
 
-    /// Takes over a new life of the present access token.
+    /// Replaces the lifetime of the present access token, after the server has extended it.
     mutating func extend(lifetime: Int64, now: SessionTime, offset: Int64) throws(TokenKeepError) {
         life = TokenLife(obtained: now, lifetime: lifetime, offset: offset)
         try json.set("expires_in", lifetime)
@@ -133,13 +137,13 @@ package struct SessionRecord {
         try json.set("offset", offset)
     }
 
-    /// Takes over the refresh token from its own item.
+    /// Sets the refresh token that was read from a separate item.
     mutating func join(_ entry: RefreshItem.Entry) {
         refreshToken = entry.token
         refreshGeneration = entry.generation
     }
 
-    /// Lets the refresh token be an item of its own; nil lets the record have it.
+    /// Sets the separate item that is to have the refresh token; nil keeps the refresh token in the record.
     func separate(_ item: (account: String, level: AccessLevel)?) throws(TokenKeepError) {
         guard let item else {
             json.remove(SessionRecord.refreshItemMember)
@@ -150,7 +154,8 @@ package struct SessionRecord {
         try json.set(SessionRecord.refreshLevelMember, Int64(item.level.rawValue))
     }
 
-    /// The refresh token in the record, if it belongs into an item of its own; nil if it does not, or is there already.
+    /// The refresh token as the entry of its separate item; nil if the record names no such item or does not have the
+    /// token.
     func ownRefreshEntry() throws(TokenKeepError) -> RefreshItem.Entry? {
         guard refreshItem != nil, let epoch, let token = try json["refresh_token"]?.secret() else { return nil }
         return RefreshItem.Entry(epoch: epoch, generation: generation, token: token, provider: provider)
@@ -166,10 +171,10 @@ package struct SessionRecord {
 
     private var guestLife: Int64? { kind == .guest ? 900 : nil }
 
-    /// Gives a record that another program wrote an epoch.
+    /// Gives an epoch to a record that another program wrote.
     package func adopt(epoch: String) throws(TokenKeepError) { try json.set("epoch", epoch) }
 
-    /// The application's profile; nil if none was set.
+    /// The application's profile as JSON; nil if none was set.
     package func profile() throws(TokenKeepError) -> SecretBytes? { try json["profile"]?.serialized() }
 
     /// Sets the application's profile: one JSON object of at most 64 KiB.
@@ -181,7 +186,7 @@ package struct SessionRecord {
         try json.set("profile", profile)
     }
 
-    /// The record as the secret of an item, without a refresh token that is an item of its own.
+    /// The record as the bytes of the item's secret, without the refresh token if that is stored in a separate item.
     package func serialized() throws(TokenKeepError) -> SecretBytes {
         var bytes = try json.serialized()
         if refreshItem != nil, json["refresh_token"] != nil,
@@ -196,7 +201,7 @@ package struct SessionRecord {
         return bytes
     }
 
-    /// Takes over the tokens of a later generation of the same session.
+    /// Replaces the tokens by those of a later generation of the same session.
     package mutating func replaceTokens(by later: SessionRecord) throws(TokenKeepError) {
         for name in SessionRecord.tokenMembers {
             if let value = later.json[name] { try json.set(name, value) } else { json.remove(name) }
@@ -214,17 +219,17 @@ package struct SessionRecord {
         "access_token", "refresh_token", "token_type", "scope", "expires_in", "obtained", "offset", "generation",
     ]
 
-    /// Whether the record is longer than the secret of a session may be.
+    /// Whether the record is longer than the maximum of 256 KiB.
     package func isTooLong() throws(TokenKeepError) -> Bool { try json.serialized().count > JSONValue.maximumLength }
 
-    /// Removes what the session works without, until the record is short enough: an unread answer, the server's other
-    /// members and the ID token, then the tokens of targets.
+    /// Removes members that the session does not need, until the record is short enough: first an unread answer,
+    /// unknown members of answers and the ID token, then the access tokens of targets.
     package func removeExtras() throws(TokenKeepError) {
         for name in [SessionRecord.unreadMember, "response", "id_token"] { json.remove(name) }
         if try isTooLong() { json.remove(SessionRecord.targetsMember) }
     }
 
-    /// The record for the stash: without profile, and without the extras if these are long.
+    /// The record as it is written to the stash: without the profile, and without optional members if it is too long.
     package func serializedForStash() throws(TokenKeepError) -> SecretBytes {
         guard let copy = try json.serialized().withUnsafeBytes({ JSONValue(parsing: $0) }) else {
             throw SessionRecord.noSession
@@ -241,10 +246,10 @@ package struct SessionRecord {
         return try copy.serialized()
     }
 
-    /// The kernel counts the bytes of keys, and allows a user 20 000.
+    /// The maximum length in the stash, in bytes: the kernel allows the keys of a user 20 000 bytes in all.
     private static let longestStash = 12_288
 
-    /// `{accessToken, refreshToken, expiresAt}`, as other programs store it, in the present format.
+    /// Converts `{accessToken, refreshToken, expiresAt}`, which other programs store, to the present format.
     private static func migrated(_ old: JSONValue, now: SessionTime) throws(TokenKeepError) -> JSONValue {
         guard let token = try old["accessToken"]?.secret(), TokenResponse.isToken(token) else { throw noSession }
         let json = try JSONValue.object()

@@ -2,18 +2,18 @@
 public enum SessionKind: UInt8, Sendable {
     /// A signed-in user.
     case user = 1
-    /// A visitor without an account; never refreshed.
+    /// A visitor without an account, whose token is never renewed.
     case guest = 2
 
-    /// The word in records and outputs.
+    /// The word for the kind in records and outputs.
     public var word: String { self == .user ? "user" : "guest" }
 }
 
 /// The state of a session. The numbers are those of `tokenkeep/session.h`.
 public enum SessionState: UInt32, Sendable {
-    /// A module that may hold the session cannot be asked.
+    /// A module that may hold the session is unavailable.
     case unknown = 0
-    /// The session is in a locked place.
+    /// The session's item is locked.
     case locked = 1
     /// Nobody is signed in.
     case signedOut = 2
@@ -24,7 +24,7 @@ public enum SessionState: UInt32, Sendable {
     /// The user must sign in again.
     case needsLogin = 5
 
-    /// The word in outputs.
+    /// The word for the state in outputs.
     public var word: String {
         switch self {
         case .unknown: "unknown"
@@ -45,22 +45,22 @@ public enum SessionReason: UInt32, Sendable {
     case logout = 1
     /// The server ended the session.
     case remote = 2
-    /// The guest's token is over.
+    /// The guest's token has expired.
     case guestExpired = 3
-    /// The token is over and there is no refresh token.
+    /// The access token has expired, and there is no refresh token.
     case expired = 4
     /// The server refused the refresh token.
     case refused = 5
-    /// The answer to a refresh was lost, and with it the new refresh token.
+    /// The answer to a refresh was lost, together with the new refresh token.
     case rotationLost = 6
     /// The session was revoked.
     case revoked = 7
-    /// The server wants the user to sign in, to consent or to prove a second factor.
+    /// The server requires the user to sign in, to consent or to prove a second factor.
     case interaction = 8
     /// The server answered a refresh with tokens of another user.
     case otherSubject = 9
 
-    /// The word in outputs; nil for ``none``.
+    /// The word for the reason in outputs; nil for ``none``.
     public var word: String? {
         switch self {
         case .none: nil
@@ -79,14 +79,14 @@ public enum SessionReason: UInt32, Sendable {
 
 /// A server's treatment of a refresh token after its use.
 public enum RotationProfile: Sendable, Equatable {
-    /// Replaces it; the old one is dead, and its reuse ends the session.
+    /// The server replaces the refresh token. The old one is invalid, and its reuse ends the session.
     case strict
-    /// Replaces it; the old one is valid for so many seconds more.
+    /// The server replaces the refresh token. The old one stays valid for this number of seconds.
     case overlap(seconds: UInt32)
-    /// Keeps it.
+    /// The server keeps the refresh token valid after its use.
     case none
 
-    /// The word in outputs, and in the option `--rotation`.
+    /// The word for the profile in outputs, and in the option `--rotation`.
     public var word: String {
         switch self {
         case .strict: "strict"

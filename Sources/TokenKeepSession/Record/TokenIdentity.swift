@@ -1,13 +1,13 @@
 package import TokenKeepCore
 
-/// The person of an ID token (OpenID Connect Core section 2): a subject, and the issuer to which it belongs.
+/// The person whom an ID token names (OpenID Connect Core section 2): an issuer, and a subject that is unique there.
 package struct TokenIdentity: Sendable {
     /// The claim `iss`; nil if the token has none.
     package let issuer: String?
     /// The claim `sub`; nil if the token has none.
     package let subject: String?
 
-    /// Reads an ID token, unverified; nil if the token is unreadable, or names neither issuer nor subject.
+    /// Reads an ID token without verifying it; nil if the token is unreadable, or names neither issuer nor subject.
     package init?(idToken: SecretBytes) {
         guard let claims = UnverifiedClaims(unverified: idToken) else { return nil }
         self.init(issuer: claims.unverified("iss"), subject: claims.unverified("sub"))
@@ -19,7 +19,7 @@ package struct TokenIdentity: Sendable {
         self.subject = subject
     }
 
-    /// Whether the ID tokens of both certainly are of different people.
+    /// Whether the two ID tokens certainly name different people. A claim that one of them lacks is not compared.
     package func differs(from other: TokenIdentity) -> Bool {
         func differ(_ one: String?, _ other: String?) -> Bool {
             guard let one, let other else { return false }
@@ -28,7 +28,7 @@ package struct TokenIdentity: Sendable {
         return differ(issuer, other.issuer) || differ(subject, other.subject)
     }
 
-    /// The issuer with its scheme: Google leaves it out (OpenID Connect Core section 15.6).
+    /// The issuer with its scheme, which Google leaves out (OpenID Connect Core section 15.6).
     package static func fullIssuer(_ issuer: String) -> String {
         issuer.utf8.elementsEqual("accounts.google.com".utf8) ? "https://\(issuer)" : issuer
     }
@@ -37,7 +37,7 @@ package struct TokenIdentity: Sendable {
 extension SessionRecord {
     static let identityMember = "identity"
 
-    /// The person whose session it is, as far as an ID token said.
+    /// The person to whom the session belongs, according to its ID tokens; nil if none names a person.
     package var identity: TokenIdentity? {
         guard let json = json[SessionRecord.identityMember] else {
             return (try? json["id_token"]?.secret()).flatMap { $0 }.flatMap { TokenIdentity(idToken: $0) }
@@ -45,7 +45,7 @@ extension SessionRecord {
         return TokenIdentity(issuer: json["iss"]?.text, subject: json["sub"]?.text)
     }
 
-    /// Notes the person of the session's first ID token with a subject, before the answer's takes its place.
+    /// Stores the person of the session's first ID token with a subject, before a later ID token replaces that one.
     func keepIdentity(_ response: TokenResponse) throws(TokenKeepError) {
         let present = identity
         guard json[SessionRecord.identityMember]?["sub"] == nil,

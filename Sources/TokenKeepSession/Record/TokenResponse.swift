@@ -1,21 +1,22 @@
 package import TokenKeepCore
 
-/// A token response (RFC 6749 section 5.1) as a server sent it, or an application passes it on.
+/// A token response (RFC 6749 section 5.1), from a server or from an application that passes it on.
 package struct TokenResponse {
     package var accessToken: SecretBytes?
     package var refreshToken: SecretBytes?
     package var idToken: SecretBytes?
     package var tokenType: String?
     package var scope: String?
-    /// Seconds, rounded down; nil if the server did not say, or said no number from 0 to a century.
+    /// The lifetime of the access token in seconds, rounded down; nil if missing, or if it is no number from 0 to a
+    /// century.
     package var expiresIn: Int64?
-    /// Whether the access token was left out because no header with `Bearer` can carry it.
+    /// Whether the response had an access token that was dropped, because its type is not Bearer.
     private var isOfAnotherType = false
-    /// The members that have no meaning here; kept in the record.
+    /// The members without a meaning to TokenKeep; kept in the record.
     package var others: [(name: String, value: JSONValue)] = []
 
-    /// Reads a response without judging it: a member of a wrong type counts as missing, as does an access token that no
-    /// header with `Bearer` can carry.
+    /// Parses a response leniently: a member of a wrong type counts as missing. An access token of another type than
+    /// Bearer counts as missing, too.
     ///
     /// - Returns: nil if the bytes are neither a JSON object nor a form.
     package init?(reading bytes: UnsafeRawBufferPointer) throws(TokenKeepError) {
@@ -27,7 +28,7 @@ package struct TokenResponse {
         tokenType = nil
     }
 
-    /// The fault of an answer without an access token, for messages.
+    /// Describes, for messages, why an answer has no access token.
     var missingToken: String {
         isOfAnotherType ? "the token_type of its answer is not Bearer" : "its answer has no access_token"
     }
@@ -50,9 +51,9 @@ package struct TokenResponse {
         self.expiresIn = expiresIn
     }
 
-    /// Reads a response with which a session begins.
+    /// Parses the response with which a session begins.
     ///
-    /// - Throws: ``Status/invalid``, naming the member; ``Status/unsupported`` for DPoP.
+    /// - Throws: ``Status/invalid``, naming the faulty member; ``Status/unsupported`` for DPoP tokens.
     package static func strict(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> TokenResponse {
         guard bytes.count <= JSONValue.maximumLength else {
             throw TokenKeepError(.invalid, "the token response is longer than 256 KiB")
@@ -81,47 +82,47 @@ package struct TokenResponse {
         throw TokenKeepError(.invalid, "the token_type of the response is not Bearer")
     }
 
-    /// Whether an Authorization header with `Bearer` can carry tokens of a type: `bearer` in any case, and Apigee's
-    /// `BearerToken`.
+    /// Whether a token type means Bearer: `bearer` in any case, or Apigee's `BearerToken`.
     static func isBearer(_ type: String) -> Bool {
         ["bearer", "bearertoken"].contains(type.lowercased().filter { $0 != " " })
     }
 
-    /// A missing type counts as Bearer.
+    /// Whether a token type means Bearer. A missing type does.
     private static func isBearer(_ type: JSONValue?) -> Bool {
         guard let type, !type.isBlank else { return true }
         return type.text.map(isBearer) ?? false
     }
 
-    /// Seconds from `now` to the end of the access token: what the server said, else the claim `exp` of a JSON Web Token;
-    /// nil if neither says.
+    /// The seconds from `now` to the access token's expiry, from `expires_in`, otherwise from the claim `exp` of a JSON
+    /// Web Token; nil if neither is there.
     ///
     /// - Parameter offset: the server's clock minus the wall clock, in seconds.
     func lifetime(at now: SessionTime, offset: Int64) -> Int64? {
         expiresIn ?? accessToken.flatMap { TokenResponse.lifetime(of: $0, at: now, offset: offset) }
     }
 
-    /// Seconds to the end that a JSON Web Token claims; nil if the token is opaque, or claims none.
+    /// The seconds until the time in the claim `exp` of a JSON Web Token; nil if the token is opaque, or has no such
+    /// claim.
     static func lifetime(of token: SecretBytes, at now: SessionTime, offset: Int64 = 0) -> Int64? {
         guard let end = UnverifiedClaims(unverified: token)?.seconds("exp"), end > 0 else { return nil }
         return max(0, end - now.wall - offset)
     }
 
-    /// The person of the ID token; nil if there is none that can be read.
+    /// The person whom the ID token names; nil if there is no readable ID token.
     var identity: TokenIdentity? { idToken.flatMap { TokenIdentity(idToken: $0) } }
 
     private static let known: Set<String> = [
         "access_token", "refresh_token", "id_token", "token_type", "scope", "expires_in",
     ]
 
-    /// A token without control characters; nil for anything else (RFC 6749 appendix A.12).
+    /// The token in a member; nil if the member is no token as RFC 6749 appendix A.12 defines it.
     private static func token(_ member: JSONValue?) throws(TokenKeepError) -> SecretBytes? {
         guard let secret = try member?.secret(), isToken(secret) else { return nil }
         return secret
     }
 
-    /// Whether bytes can be sent as a token: at least one, no control characters, and no U+FFFD, which stands for bytes that
-    /// could not be read.
+    /// Whether bytes can be sent as a token: at least one byte, no control characters, and no U+FFFD, which replaces
+    /// bytes that are not UTF-8.
     package static func isToken(_ secret: SecretBytes) -> Bool {
         secret.withUnsafeBytes { bytes in
             !bytes.isEmpty && bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f }
@@ -131,12 +132,12 @@ package struct TokenResponse {
         }
     }
 
-    /// Seconds that a member names, rounded down; nil for no number from 0 to a century.
+    /// The value of a member in whole seconds, rounded down; nil if it is no number from 0 to a century.
     package static func seconds(_ member: JSONValue?) -> Int64? {
         guard let number = member?.number?.rounded(.down), (0...longestLife).contains(number) else { return nil }
         return Int64(number)
     }
 
-    /// A century. A longer life is no number that a server means.
+    /// The maximum lifetime, in seconds: a century. A larger number cannot be meant as a lifetime.
     private static let longestLife = 3_155_760_000.0
 }

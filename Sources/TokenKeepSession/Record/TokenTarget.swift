@@ -1,16 +1,16 @@
 public import TokenKeepCore
 
-/// The use of an access token, if it is not that of the sign-in: a resource (RFC 8707), fewer scopes (RFC 6749
-/// section 6), or both. Every target has an access token of its own; all are renewed with the same refresh token.
+/// The resource (RFC 8707), the narrower scope (RFC 6749 section 6), or both, for which an access token other than that
+/// of the sign-in is used. Each target has its own access token; one refresh token renews all.
 public struct TokenTarget: Sendable, Hashable {
-    /// An absolute URI; nil for the resource of the sign-in.
+    /// The resource, an absolute URI; nil for the resource of the sign-in.
     public let resource: String?
-    /// Scopes with spaces between them; nil for those of the sign-in.
+    /// The scopes, separated by spaces; nil for those of the sign-in.
     public let scope: String?
 
     private static let longest = 4096
 
-    /// A target. One of both must be given.
+    /// Creates a target. At least one of resource and scope must be given.
     ///
     /// - Throws: ``Status/invalid`` if a text is empty, longer than 4096 bytes, or has characters that its RFC forbids.
     public init(resource: String?, scope: String?) throws(TokenKeepError) {
@@ -20,14 +20,14 @@ public struct TokenTarget: Sendable, Hashable {
         self.resource = resource
         self.scope = scope
         if let resource {
-            // RFC 8707 section 2: absolute, without a fragment.
+            // A resource is an absolute URI without a fragment (RFC 8707 section 2).
             guard TokenTarget.isPrintable(resource), resource.contains(":"), !resource.contains("#") else {
                 throw TokenKeepError(
                     .invalid, "the resource is no absolute URI", hint: "as in https://api.example.com")
             }
         }
         if let scope {
-            // RFC 6749 section 3.3.
+            // A scope is a list of printable words (RFC 6749 section 3.3).
             let words = scope.split(separator: " ", omittingEmptySubsequences: false)
             guard words.allSatisfy({ TokenTarget.isPrintable($0) && !$0.contains("\"") && !$0.contains("\\") }),
                 scope.utf8.count <= TokenTarget.longest
@@ -39,14 +39,14 @@ public struct TokenTarget: Sendable, Hashable {
         (1...longest).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
     }
 
-    /// The member's name in the record. A resource has no space.
+    /// The name of the target's member in the record. Unambiguous, because a resource contains no space.
     var key: String { "\(resource ?? "") \(scope ?? "")" }
 }
 
-/// An access token of a record.
+/// An access token from a record.
 struct AccessToken {
     let value: SecretBytes
-    /// The provider that the sealed record names; nil for none.
+    /// The provider that the sealed record names; nil if it names none.
     let provider: String?
     let type: String
     let scope: String?
@@ -54,11 +54,11 @@ struct AccessToken {
 }
 
 extension SessionRecord {
-    /// The number of targets whose tokens a record keeps: the newest.
+    /// The maximum number of targets whose access tokens a record keeps; the newest are kept.
     private static let mostTargets = 32
     static let targetsMember = "resources"
 
-    /// The access token for a target, or that of the sign-in; nil if there is none.
+    /// The access token for a target, or that of the sign-in if `target` is nil; nil if there is none.
     func access(for target: TokenTarget?) throws(TokenKeepError) -> AccessToken? {
         guard let target else {
             return AccessToken(value: accessToken, provider: provider, type: tokenType, scope: scope, life: life)
@@ -71,7 +71,7 @@ extension SessionRecord {
             life: TokenLife(json))
     }
 
-    /// Takes over the answer to a request for a target. The access token of the sign-in stays.
+    /// Applies the answer to a refresh for a target. The access token of the sign-in is not changed.
     mutating func apply(
         _ response: TokenResponse, for target: TokenTarget, generation: UInt64, now: SessionTime, offset: Int64
     ) throws(TokenKeepError) {
@@ -97,7 +97,7 @@ extension SessionRecord {
         try json.set(SessionRecord.targetsMember, targets)
     }
 
-    /// Removes the oldest tokens, so that one more can be added.
+    /// Removes the oldest access tokens of targets, so that one can be added.
     private static func makeRoom(in targets: JSONValue) {
         let names = targets.names
         guard names.count >= mostTargets else { return }

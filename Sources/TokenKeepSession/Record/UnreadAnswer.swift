@@ -1,15 +1,15 @@
 import TokenKeepCore
 
-/// An answer that may have tokens and could not be read. The record keeps its bytes until the next tokens, so that a later
-/// version can read them.
+/// The server's answer that may contain tokens and could not be read. The record keeps its bytes until the next tokens
+/// arrive, so that a later version can read them.
 extension SessionRecord {
     static let unreadMember = "unread"
-    /// A longer answer is a page. In bytes.
+    /// The maximum length of an unread answer, in bytes. A longer answer is a web page.
     private static let longestUnread = 98_304
 
-    /// Keeps an answer, as base64.
+    /// Stores an unread answer in the record, as base64.
     ///
-    /// - Returns: false if it is too long, or the record would be; nothing has changed then.
+    /// - Returns: false, without a change, if the answer or the resulting record would be too long.
     func keep(unread answer: SecretBytes) throws(TokenKeepError) -> Bool {
         guard answer.count <= SessionRecord.longestUnread else { return false }
         let text = try answer.withUnsafeBytes { bytes throws(TokenKeepError) in try Base64Text.encoded(bytes) }

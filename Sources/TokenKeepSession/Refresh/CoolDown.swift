@@ -2,25 +2,27 @@ import TokenKeepCore
 import TokenKeepKeys
 
 extension SessionResponse {
-    /// The seconds for which the server asks to be left alone, by its header Retry-After; nil if it does not say.
+    /// The seconds to wait that the server's header Retry-After states, at most a day; nil if there is no readable
+    /// header.
     func wait(serverTime: Int64) -> Int64? {
         header("Retry-After").flatMap { HTTPDate.delay($0, now: serverTime) }.map { min($0, AnswerRules.longestWait) }
     }
 }
 
 extension SessionNote {
-    /// The beginning of the problem of a note whose server asks to wait.
+    /// The beginning of a note's problem if the server asks to wait.
     static let asksToWait = "it asks to wait"
 
-    /// The beginning and the length of a cool-down.
+    /// The beginning and the length of a cool-down, in which no process asks the server.
     package struct Pause: Sendable, Equatable {
         package var since: SessionTime
         package var seconds: Int64
 
-        /// The seconds that are left, by the clock that shows fewer; 0 if none can tell: after another start of the machine,
-        /// with a wall clock that was set back.
+        /// The seconds left, by the clock on which more time has passed. 0 if no clock can tell, which happens if the
+        /// machine was restarted and its wall clock was set back.
         func left(at now: SessionTime) -> Int64 {
-            // A pause of this start of the machine that begins later is forged, and would never end.
+            // A pause that begins in the future of the same start of the machine is forged, and might never end, so it
+            // is ignored.
             let isPast =
                 now.boot == since.boot
                 ? since.boottime >= 0 && since.boottime <= now.boottime : now.wall >= since.wall
@@ -42,15 +44,15 @@ extension SessionNote {
             let wall = try reader.integer(Int64.self, "time")
             let boottime = try reader.integer(Int64.self, "time")
             let boot = try reader.text(reader.remaining, "boot")
-            // A person who has the keyfile can forge a note.
+            // Checked, because whoever has the keyfile can forge a note.
             guard (0...AnswerRules.longestWait).contains(seconds) else { throw .malformed("its pause is out of range") }
             return Pause(since: SessionTime(wall: wall, boottime: boottime, boot: boot), seconds: seconds)
         }
     }
 
-    /// Writes an answer without tokens into the note, and the time in which no process asks the server again.
+    /// Notes an answer without tokens, and begins the pause in which no process asks the server again.
     ///
-    /// - Parameter problem: the server's words, or the fault of its answer.
+    /// - Parameter problem: the server's error message, or a description of its faulty answer.
     mutating func coolDown(after failure: AnswerRules.Failure, _ problem: String, now: SessionTime) {
         let seconds = AnswerRules.pause(after: failure, earlierFailures: Int(coolDowns))
         coolDownUntil = now.wall + seconds
@@ -59,7 +61,7 @@ extension SessionNote {
         self.problem = problem
     }
 
-    /// Forgets the failures before an answer with tokens.
+    /// Ends the cool-down, and resets the number of failures, after an answer with tokens.
     mutating func endCoolDown() {
         coolDownUntil = 0
         pause = nil
@@ -67,9 +69,10 @@ extension SessionNote {
         problem = ""
     }
 
-    /// Seconds until the server may be asked again; nil if it may be asked now.
+    /// The seconds until the server may be asked again; nil if it may be asked now.
     func coolDown(at now: SessionTime) -> Int64? {
-        // A clock that was set back, however far, must neither lengthen nor end the wait.
+        // Compares the clock since boot first, so that setting the wall clock back neither lengthens nor ends the
+        // pause.
         if let pause, pause.since.boot == now.boot {
             let rest = pause.left(at: now)
             return rest > 0 ? rest : nil
@@ -80,7 +83,7 @@ extension SessionNote {
         return rest > 0 ? min(rest, left.partialValue) : nil
     }
 
-    /// The moment by the wall clock from which the server may be asked again; nil if it may be asked now.
+    /// The time, by the wall clock, at which the server may be asked again; nil if it may be asked now.
     func coolDownEnd(at now: SessionTime) -> UnixTime? {
         coolDown(at: now).map { seconds in
             let (end, isBeyond) = now.wall.addingReportingOverflow(seconds)
@@ -88,35 +91,35 @@ extension SessionNote {
         }
     }
 
-    /// The error of a call that must refresh the token, during a cool-down. A refusal stays a refusal: only a change of
-    /// the settings helps.
+    /// The error for a call that must renew the token during a cool-down. After a refusal it is ``Status/denied``,
+    /// because only a change of the settings helps.
     func coolingDown(_ seconds: Int64) -> TokenKeepError {
         let error = notAsked(seconds)
         guard let refusal else { return error }
         return TokenKeepError(.denied, error.message, hint: refusal.hint)
     }
 
-    /// The error of any other question to the server during a cool-down.
+    /// The error for another request to the server during a cool-down.
     func notAsked(_ seconds: Int64) -> TokenKeepError {
         let reason = problem.isEmpty ? SessionNote.asksToWait : problem
         let message = "the server is not asked for \(seconds) s more: \(reason)"
         return TokenKeepError(.unavailable, message, hint: "try again then")
     }
 
-    /// The refusal that the problem tells of; nil for another problem.
+    /// The refusal that the note's problem describes; nil if the problem is no refusal.
     var refusal: Refusal? { Refusal.allCases.first { problem.hasPrefix($0.problem) } }
 
-    /// The refusals that a note's problem tells of.
+    /// The kinds of refusals that a note's problem can describe.
     enum Refusal: CaseIterable {
         case client, scope
 
-        /// The part of a request that the server refuses.
+        /// The part of the request that the server refused, for messages.
         var what: String { self == .client ? "the client" : "the scope or the resource" }
-        /// The settings that the user can check.
+        /// Names the settings that the user should check.
         var hint: String {
             self == .client ? "check client id, secret and scope" : "check scope and resource of the provider's file"
         }
-        /// The beginning of the problem of a note.
+        /// The beginning of the note's problem for this kind of refusal.
         var problem: String { "it refuses \(what): " }
     }
 }

@@ -1,12 +1,12 @@
 import Glibc
 
-/// Reads the times of HTTP headers.
+/// Parses times in HTTP headers.
 package enum HTTPDate {
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// Unix seconds of an IMF-fixdate (RFC 9110 section 5.6.7); nil for any other text.
+    /// Parses an IMF-fixdate (RFC 9110 section 5.6.7) to Unix seconds; nil for other text.
     package static func seconds(_ text: String) -> Int64? {
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 6, words[0].hasSuffix(","), words[5] == "GMT",
@@ -27,10 +27,10 @@ package enum HTTPDate {
         return Int64(timegm(&parts))
     }
 
-    /// The seconds that a Retry-After header asks for (RFC 9110 section 10.2.3); nil if it is neither a number nor a
-    /// date.
+    /// The wait in seconds that a Retry-After header states (RFC 9110 section 10.2.3); nil if it is neither a number
+    /// nor a date.
     ///
-    /// - Parameter now: the server's time.
+    /// - Parameter now: the server's present time, in Unix seconds.
     package static func delay(_ text: String, now: Int64) -> Int64? {
         if !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
             return Int64(text) ?? Int64.max

@@ -2,24 +2,26 @@ package import TokenKeepCore
 
 /// The meaning of the server's answer to a refresh.
 package enum RefreshAnswer {
-    /// The server gave tokens.
+    /// The server sent tokens.
     case tokens(TokenResponse)
-    /// The server refuses the refresh token: its words.
+    /// The server refuses the refresh token; its error message.
     case refused(String)
-    /// The server wants the user to sign in, to consent or to prove a second factor: its words.
+    /// The server requires the user to sign in, to consent or to prove a second factor; its error message.
     case interaction(String)
-    /// The server refuses the client or the scope: its words. The session stays.
+    /// The server refuses the client or the scope; its error message. The session stays.
     case denied(String, isAboutClient: Bool)
-    /// The server asks to wait: seconds, nil if it did not say. `mayHaveRotated` if the token may have been used.
+    /// The server asks to wait for a number of seconds, nil if it states none. `mayHaveRotated` is true if the server
+    /// may have used the refresh token.
     case coolDown(Int64?, mayHaveRotated: Bool)
-    /// The request may have been carried out: the fault of the answer, with the server's words.
+    /// The server may or may not have carried out the request; a description of the faulty answer, with the server's
+    /// message.
     case unknown(String)
 
-    /// Judges an answer.
+    /// Determines the meaning of an answer.
     ///
     /// - Parameters:
-    ///   - token: the refresh token that was sent. Words of the server that repeat it are left out.
-    ///   - serverTime: the server's clock, for a date in Retry-After.
+    ///   - token: the refresh token that was sent. A server's message that repeats it is left out.
+    ///   - serverTime: the server's time in Unix seconds, for a date in Retry-After.
     package static func judge(
         _ response: SessionResponse, to token: SecretBytes? = nil, serverTime: Int64
     ) throws(TokenKeepError) -> RefreshAnswer {
@@ -44,7 +46,7 @@ package enum RefreshAnswer {
         }
         guard let tokens else { return .unknown("its answer is neither a JSON object nor a form") }
         guard tokens.accessToken != nil || tokens.refreshToken != nil else {
-            // GitHub answers 200 with an error.
+            // GitHub reports errors with status 200.
             let (code, words) = error(response, token)
             return code.flatMap { refusal($0, words, status: 400) }
                 ?? .unknown(tokens.missingToken + (words.isEmpty ? "" : " (\(words))"))
@@ -52,9 +54,10 @@ package enum RefreshAnswer {
         return .tokens(tokens)
     }
 
-    /// The meaning of an error's code; nil if it is another one. A status that a proxy may answer refuses nothing.
+    /// The meaning of an error code; nil if the code or the status is no refusal. Statuses that proxies send are no
+    /// refusals.
     private static func refusal(_ code: String, _ words: String, status: Int) -> RefreshAnswer? {
-        // Auth0 answers 403.
+        // Auth0 sends 403 if the user must act.
         if [400, 401, 403].contains(status), asksForUser.contains(code) { return .interaction(words) }
         guard status == 400 || status == 401 else { return nil }
         if refusesToken.contains(code) { return .refused(words) }
@@ -62,12 +65,12 @@ package enum RefreshAnswer {
         return isAboutClient || refusesScope.contains(code) ? .denied(words, isAboutClient: isAboutClient) : nil
     }
 
-    /// OpenID Connect Core section 3.1.2.6, Auth0, RFC 9470.
+    /// The error codes of OpenID Connect Core section 3.1.2.6, Auth0 and RFC 9470.
     private static let asksForUser: Set = [
         "interaction_required", "login_required", "consent_required", "account_selection_required", "mfa_required",
         "unmet_authentication_requirements", "insufficient_user_authentication",
     ]
-    /// RFC 6749 section 5.2, GitHub, Supabase.
+    /// The error codes of RFC 6749 section 5.2, GitHub and Supabase.
     private static let refusesToken: Set = [
         "invalid_grant", "bad_refresh_token", "refresh_token_not_found", "refresh_token_already_used",
         "session_not_found", "session_expired",
@@ -75,7 +78,7 @@ package enum RefreshAnswer {
     private static let refusesClient: Set = ["invalid_client", "unauthorized_client", "incorrect_client_credentials"]
     private static let refusesScope: Set = ["invalid_scope", "invalid_target"]
 
-    /// The code and the words of an error response (RFC 6749 section 5.2).
+    /// The error code and the message of an error response (RFC 6749 section 5.2).
     private static func error(_ response: SessionResponse, _ token: SecretBytes?) -> (code: String?, words: String) {
         guard let json = response.body.withUnsafeBytes({ JSONValue.answer($0) }) else { return (nil, "") }
         return (ServerWords.code(json, inObject: ["invalid_grant"]), ServerWords.text(json, hiding: token))

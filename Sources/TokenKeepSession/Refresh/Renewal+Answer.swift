@@ -2,9 +2,9 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The steps after the request.
+/// The steps of a renewal after the server's answer.
 extension Renewal {
-    /// Judges the server's answer, and saves its tokens.
+    /// Determines the meaning of the server's answer, saves its tokens and returns the renewed session.
     func follow(
         _ response: SessionResponse, sent: SessionTime, _ facts: SessionFacts, _ record: SessionRecord,
         _ sending: SessionNote.Refreshing
@@ -27,7 +27,7 @@ extension Renewal {
         return result
     }
 
-    /// Notes that the server asks to wait. This call waits itself if the wait is short.
+    /// Notes that the server asks to wait. Returns the wait if this call can wait so long, otherwise a failure.
     private func coolDown(
         _ status: Int, _ action: AnswerRules.Action, _ facts: SessionFacts
     ) throws(Fault) -> Fault {
@@ -40,9 +40,9 @@ extension Renewal {
         return .coolingDown(wait)
     }
 
-    /// Does what follows from an answer that does not ask to wait.
+    /// Carries out what follows from an answer that does not ask to wait.
     ///
-    /// - Returns: nil if the session ended meanwhile, or another one began.
+    /// - Returns: nil if the session has ended meanwhile, or another session has begun.
     private func follow(
         _ answer: RefreshAnswer, _ action: AnswerRules.Action, sent: SessionTime, offset: Int64,
         _ facts: SessionFacts, _ record: SessionRecord
@@ -75,7 +75,7 @@ extension Renewal {
         }
     }
 
-    /// The part of a request that the server refuses, and what the user can check.
+    /// The part of the request that the server refused, and a hint at the settings that the user should check.
     private func refused(isAboutClient: Bool) -> (what: String, hint: String) {
         guard let target, !isAboutClient else {
             let refusal = isAboutClient ? SessionNote.Refusal.client : .scope
@@ -86,9 +86,9 @@ extension Renewal {
         return (what, "the session's other tokens go on; check --resource and --scope")
     }
 
-    /// Notes an answer that gave no tokens, or a request that was not carried out.
+    /// Notes an answer without tokens, or a request that was not sent.
     ///
-    /// - Returns: the seconds for which no process asks again.
+    /// - Returns: the seconds for which no process asks the server again.
     @discardableResult
     func note(
         _ action: AnswerRules.Action, _ problem: String, _ facts: SessionFacts
@@ -104,7 +104,8 @@ extension Renewal {
         return noted.map { $0.coolDownUntil - options.clock().wall } ?? 0
     }
 
-    /// The server's time, by its header Date, and its difference to the wall clock; 0 if that is not believed.
+    /// The server's time from its header Date, and its difference to the wall clock in seconds (0 if it exceeds 10
+    /// years).
     func serverClock(_ response: SessionResponse) -> (time: Int64, offset: Int64) {
         let wall = options.clock().wall
         let time = response.header("Date").flatMap(HTTPDate.seconds) ?? wall
@@ -112,9 +113,9 @@ extension Renewal {
         return (time, abs(offset) > 315_576_000 ? 0 : offset)
     }
 
-    /// Saves the renewed record, or stashes it if its place is locked or full.
+    /// Saves the renewed record. If its module is locked or the disk is full, writes it to the stash.
     ///
-    /// - Parameter fault: the reason why the answer has no access token; nil if it has one.
+    /// - Parameter fault: describes why the answer has no access token; nil if it has one.
     func save(
         _ renewed: SessionRecord, of facts: SessionFacts, fault: String? = nil
     ) throws(TokenKeepError) -> Result? {
@@ -128,7 +129,7 @@ extension Renewal {
             saved = try storage.read(Renewal.saving)
         }
         guard fault == nil, TokenResponse.isBearer(renewed.tokenType) else {
-            // Each further answer may be the same: nobody asks again at once.
+            // The next answer may have the same fault, so a pause begins in which no process asks again.
             try note(.pause(.asksToWait(nil), withdraws: false), "its answer has no token that can be used", saved)
             if let fault { throw Renewal.unknown(fault, nil) }
             return Result(facts: saved, record: try storage.live(saved), isNew: true)
@@ -136,9 +137,10 @@ extension Renewal {
         return Result(facts: saved, record: try storage.live(saved), isNew: true)
     }
 
-    /// Saves the renewed record in its place. The tokens of a session that ended meanwhile are queued for revocation.
+    /// Saves the renewed record in the session's item. If the session has ended meanwhile, queues the tokens for
+    /// revocation.
     ///
-    /// - Returns: the session; nil if it ended meanwhile, or another one began.
+    /// - Returns: the session; nil if it has ended meanwhile, or another session has begun.
     private func saveInPlace(_ renewed: SessionRecord, _ facts: SessionFacts) throws(TokenKeepError) -> SessionFacts? {
         let transaction = try SessionTransaction(storage, Renewal.saving.leasing(facts.lease))
         let noted = try storage.note()
@@ -149,23 +151,25 @@ extension Renewal {
             try transaction.queue(renewed, facts.level, note, unlessOf: present)
             return nil
         }
-        // The profile may have been replaced meanwhile.
+        // Takes the present record as the base, because another process may have replaced the profile meanwhile.
         var record = present ?? renewed
         if present != nil { try record.replaceTokens(by: renewed) }
         try transaction.apply(
             .renewed(
                 record, level: present == nil ? facts.level ?? AccessLevel(rawValue: note.level) : nil,
-                // An extension answers no refresh: the token of a refresh without an answer is still not to be sent.
+                // An extension without a new refresh token does not answer an earlier refresh, which stays noted as
+                // unanswered.
                 answersRefresh: !isExtension || renewed.refreshToken != facts.record?.refreshToken),
             to: facts.note)
         var saved = facts
         saved.record = record
-        // Under the lock: a later change has another mark.
+        // Read under the lock, so that each later change has another mark.
         saved.mark = storage.mark
         return saved
     }
 
-    /// The record in its place; nil if there is none, or if it cannot be read.
+    /// Reads the record in the session's item; nil if there is none, or if it is unreadable and was certainly not
+    /// changed.
     func present(
         _ note: SessionNote, _ facts: SessionFacts, _ call: CallContext
     ) throws(TokenKeepError) -> SessionRecord? {
@@ -173,21 +177,21 @@ extension Renewal {
         do throws(TokenKeepError) {
             item = try storage.item(call)
         } catch {
-            // A sign-in that was cut short may have replaced the record, and a change of the profile may have.
+            // An interrupted sign-in or a new profile may have replaced the record, which then must be read.
             guard note.nextEpoch.isEmpty, storage.isUnchanged(since: facts) else { throw error }
             return nil
         }
         return try item.map { item throws(TokenKeepError) in try SessionRecord(item.secret, now: options.clock()) }
     }
 
-    /// Whether the session of the facts goes on. Without a note, a record that is gone was cleared by a logout, unless
-    /// nobody has changed the session.
+    /// Whether the session of `facts` is still live. If note and record are missing, a logout has removed them, unless
+    /// the change mark shows no change.
     private func isLive(_ present: SessionRecord?, _ noted: SessionNote?, _ facts: SessionFacts) -> Bool {
         present.map { $0.epoch == facts.note.epoch } ?? (noted != nil || storage.isUnchanged(since: facts))
     }
 
-    /// The server refuses the refresh token, or wants the user: another program may have renewed it, else the session is
-    /// over.
+    /// Handles a refusal of the refresh token, or a demand for the user. If another process has saved a newer refresh
+    /// token, returns its session; otherwise ends the session and throws.
     private func ended(
         _ reason: SessionReason, _ words: String, _ facts: SessionFacts, _ before: SessionRecord
     ) throws(TokenKeepError) -> Result? {
@@ -205,7 +209,7 @@ extension Renewal {
 
     /// Notes that the user must sign in again. The record stays.
     ///
-    /// - Returns: false if it ended meanwhile, or another one began.
+    /// - Returns: false if the session has ended meanwhile, or another session has begun.
     func end(_ reason: SessionReason, _ facts: SessionFacts, words: String = "") throws(TokenKeepError) -> Bool {
         let noted = try SessionTransaction(storage, Renewal.saving).apply(.over(reason, words), to: facts.note)
         guard noted != nil else { return false }

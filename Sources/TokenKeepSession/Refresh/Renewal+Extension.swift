@@ -2,9 +2,9 @@ import TokenKeepCore
 import TokenKeepRecords
 
 extension Renewal {
-    /// Asks the server to let the session last longer, under the refresh lock, and saves what it answers.
+    /// Asks the server, under the refresh lock, to extend the session, and saves its answer.
     ///
-    /// - Returns: the access token if the server refuses it; nil if the session was extended.
+    /// - Returns: the access token if the server refused it; nil if the session was extended.
     func extend(by seconds: UInt32) throws(TokenKeepError) -> SecretBytes? {
         let transport = try storage.requiredTransport()
         let lock = try refreshLock()

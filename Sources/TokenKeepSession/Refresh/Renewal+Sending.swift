@@ -2,16 +2,16 @@ import Glibc
 import TokenKeepCore
 import TokenKeepRecords
 
-/// The steps up to the request.
+/// The steps of a renewal until the request is sent.
 extension Renewal {
-    /// A refresh token that may be sent.
+    /// A request with a refresh token that may be sent, its transport, and what the note will say of it.
     private struct Sending {
         let transport: SessionTransport
         let request: SessionRequest
         let note: SessionNote.Refreshing
     }
 
-    /// Sends the refresh token, under the refresh lock.
+    /// Sends the refresh token, and saves the answer. The caller holds the refresh lock.
     func send(_ facts: SessionFacts, _ record: SessionRecord, isRejected: Bool) throws(Fault) -> Result {
         let facts = withLease(facts)
         let (sending, space) = try orFault { () throws(TokenKeepError) in
@@ -37,7 +37,7 @@ extension Renewal {
         return try follow(response, sent: sent, facts, record, sending.note)
     }
 
-    /// The facts with the keys that seal the server's answer if the vault is locked meanwhile.
+    /// Adds to `facts` copies of the keys that encrypt the server's answer even if the vault is locked meanwhile.
     func withLease(_ facts: SessionFacts) -> SessionFacts {
         var facts = facts
         let levels = [
@@ -47,7 +47,8 @@ extension Renewal {
         return facts
     }
 
-    /// The permit that notes that a refresh token is about to be sent. Signals that would end the program are held back from then on.
+    /// Makes a permit, which notes durably that the refresh token is about to be sent. From then on, signals that would
+    /// end the program are held back.
     private func makePermit(
         _ refreshing: SessionNote.Refreshing, _ known: SessionNote, generation: UInt64
     ) -> SendingPermit {
@@ -61,7 +62,7 @@ extension Renewal {
         }
     }
 
-    /// The meaning of a transport's error.
+    /// Determines the fault that a transport's error means.
     private func fault(_ error: TokenKeepError, _ permit: SendingPermit, _ facts: SessionFacts) throws(Fault) -> Fault {
         switch permit.outcome {
         case .sessionChanged: return .changed
@@ -69,7 +70,7 @@ extension Renewal {
         case .notBegun:
             switch error.status {
             case .unavailable: return .notSent(error)
-            // The client's secret, which the transport loads.
+            // The transport may load the client's secret, which can be locked.
             case .locked: return .locked(error)
             default: return .failed(error)
             }
@@ -81,7 +82,7 @@ extension Renewal {
         }
     }
 
-    /// Disk space for the server's answer, found before anything is sent.
+    /// Reserves disk space for the server's answer before the request is sent.
     func reserve(for record: SessionRecord) throws(TokenKeepError) -> ReservedSpace {
         try ReservedSpace(3 * record.serialized().count + 65_536, storage.store.records, call)
     }
@@ -94,9 +95,9 @@ extension Renewal {
         }
     }
 
-    /// The request, if the refresh token may be sent.
+    /// Makes the request for a renewal, if the refresh token may be sent.
     ///
-    /// - Throws: ``Status/unsupported`` without a transport, and as ``checkSending(_:_:_:isRejected:)``.
+    /// - Throws: ``Status/unsupported`` without a transport; the errors of ``checkSending(_:_:_:isRejected:)``.
     private func prepare(
         _ facts: SessionFacts, _ record: SessionRecord, isRejected: Bool
     ) throws(TokenKeepError) -> Sending {
@@ -114,7 +115,8 @@ extension Renewal {
         let request = try SessionRequest(
             .refresh, storage.name, token, isRefreshToken: true, for: target, of: record.provider, storage.store,
             options: options,
-            // The answer counts until then, whatever the caller's deadline is.
+            // The answer is awaited until this deadline, whatever the caller's deadline is, because a lost answer ends
+            // the session.
             deadline: Deadline(milliseconds: options.answerLimit))
         return Sending(
             transport: transport, request: request,
@@ -123,7 +125,7 @@ extension Renewal {
                 process: UInt32(bitPattern: getpid())))
     }
 
-    /// An earlier refresh with the same token whose answer is lost.
+    /// The earlier refresh with the same refresh token whose answer was lost; nil if there is none.
     private func unanswered(
         _ fingerprint: [UInt8], _ facts: SessionFacts, _ record: SessionRecord
     ) -> SessionNote.Refreshing? {
@@ -139,8 +141,10 @@ extension Renewal {
         }
     }
 
-    /// - Throws: ``Status/unavailable`` if the access token is to be used to its end, ``Status/needsLogin`` if the newer
-    ///   tokens are lost.
+    /// Checks whether the refresh token may be sent.
+    ///
+    /// - Throws: ``Status/unavailable`` if the access token is to be used until it expires; ``Status/needsLogin`` if
+    ///   newer tokens were lost.
     private func checkSending(
         _ earlier: SessionNote.Refreshing?, _ facts: SessionFacts, _ record: SessionRecord, isRejected: Bool
     ) throws(TokenKeepError) {
@@ -149,12 +153,12 @@ extension Renewal {
             SendingRules.EarlierRequest(
                 age: TokenLife(obtained: $0.since).age(at: now), isAnswered: $0.isAnswered)
         }
-        // A resource that refuses its own token says nothing about that of the sign-in.
+        // If a resource refused the token of a target, this says nothing about the access token of the sign-in.
         let isOver = isRejected && target == nil || record.life.left(at: now) == 0
         switch SendingRules.decide(request, rotation(of: facts), isAccessTokenOver: isOver) {
         case .send: return
         case .useAccessToken:
-            // An answer that came gave no tokens: nothing was lost.
+            // A noted problem shows that the server answered without tokens, so no tokens were lost.
             let problem = facts.note.problem
             let isLost = problem.isEmpty || problem == Renewal.lostAnswer
             throw Renewal.unknown(

@@ -1,8 +1,8 @@
 import TokenKeepCore
 
-/// Answers that are not this user's, or that nobody can read.
+/// Handles answers with another user's tokens, and unreadable answers.
 extension Renewal {
-    /// Whether the ID token of an answer certainly names another person than that of the sign-in (OpenID Connect Core section
+    /// Whether an answer's ID token certainly names another person than the sign-in did (OpenID Connect Core section
     /// 12.2).
     func isOfAnother(_ answer: RefreshAnswer, _ record: SessionRecord) -> Bool {
         guard case .tokens(let tokens) = answer else { return false }
@@ -14,10 +14,10 @@ extension Renewal {
         return known.differs(from: found)
     }
 
-    /// Queues another person's tokens for revocation, and ends the session: they are never used.
+    /// Queues another person's tokens for revocation, never uses them, and ends the session.
     ///
-    /// - Returns: nil if the session ended meanwhile, or another one began.
-    /// - Throws: ``Status/needsLogin``
+    /// - Returns: nil if the session has ended meanwhile, or another session has begun.
+    /// - Throws: ``Status/needsLogin`` after the end of the session.
     func endForAnother(
         _ tokens: TokenResponse, _ facts: SessionFacts, _ record: SessionRecord
     ) throws(TokenKeepError) -> Result? {
@@ -34,7 +34,8 @@ extension Renewal {
         throw storage.ended(.otherSubject, of: record)
     }
 
-    /// Keeps an answer that may have tokens beside those in force. A failure changes nothing.
+    /// Keeps, in the session's record, an unreadable answer that may have tokens. If this fails, the record is
+    /// unchanged.
     func keepUnread(_ answer: SecretBytes, _ facts: SessionFacts) {
         guard answer.count > 0 else { return }
         do throws(TokenKeepError) {

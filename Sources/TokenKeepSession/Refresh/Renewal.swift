@@ -4,44 +4,45 @@ import TokenKeepRecords
 
 /// One renewal of a session's token, by the process that holds the refresh lock.
 ///
-/// The order of the steps is the point: lock, read again, note durably that the refresh token is about to be sent, send
-/// it once, save the answer before it is judged.
+/// The order of the steps is essential: acquire the lock, read again, note durably that the refresh token is about to
+/// be sent, send it once, save the answer before its content is judged.
 struct Renewal {
     struct Result {
         let facts: SessionFacts
         let record: SessionRecord
-        /// Whether the server was asked.
+        /// Whether the tokens are from the server, not from another process.
         var isNew = false
     }
 
-    /// The reasons why an attempt ended without tokens.
+    /// A reason for which an attempt ended without tokens.
     enum Fault: Error {
         case failed(TokenKeepError)
         case notSent(TokenKeepError)
-        /// A place is locked, and nothing was sent.
+        /// An item is locked, and nothing was sent.
         case locked(TokenKeepError)
-        /// Seconds that are worth waiting for.
+        /// The server asks to wait for this number of seconds, which is short enough for this call.
         case coolingDown(Int64)
-        /// The session ended, or another one began. It is to be read again.
+        /// The session has ended, or another session has begun, so the session must be read again.
         case changed
-        /// The session was changed while this process waited for the lock. It is read without it, as others do then.
+        /// The session was changed while this process waited for the lock. It is read without the lock, so that all
+        /// waiting processes can read at once.
         case renewedMeanwhile
     }
 
-    /// The seeds' number of attempts, if a request could not be sent.
+    /// The maximum number of attempts if a request could not be sent.
     private static let attempts = 3
-    /// The problem that a note names if the answer to its last request did not arrive.
+    /// A note's problem if the answer to the last request did not arrive.
     static let lostAnswer = "its answer was lost"
-    /// The time for saving an answer, in milliseconds.
+    /// The time limit for saving an answer, in milliseconds.
     private static let savingLimit: UInt32 = 20_000
-    /// A wait for another process that nobody is shown, in milliseconds.
+    /// The time, in milliseconds, that a call waits for another process before the user is told.
     private static let quietLimit: UInt32 = 1000
 
     let storage: SessionStorage
     let call: CallContext
-    /// The use of the access token; nil for that of the sign-in.
+    /// The resource or scope of the access token; nil for those of the sign-in.
     let target: TokenTarget?
-    /// Whether the session is extended, and no refresh token is sent.
+    /// Whether the session is extended instead of renewed, so that no refresh token is sent.
     let isExtension: Bool
     var options: SessionOptions { storage.options }
 
@@ -51,13 +52,15 @@ struct Renewal {
         self.storage = storage
         self.target = target
         self.isExtension = isExtension
-        // Other processes would wait for this user's answer.
+        // A renewal holds the session's lock, so a prompt would make other processes wait for this user.
         self.call = call.withoutPrompts
     }
 
-    /// Renews the token, or adopts one that another process saved since `stale` was read; nil if there was none.
+    /// Renews the token, or returns a token that another process has saved since the caller read the session.
     ///
-    /// - Parameter isRejected: whether the server refused the access token, so that it must not be returned again.
+    /// - Parameters:
+    ///   - stale: the access token that the caller read; nil if the session had none for the target.
+    ///   - isRejected: whether the server refused `stale`.
     func run(_ facts: SessionFacts, stale: SecretBytes?, isRejected: Bool = false) throws(TokenKeepError) -> Result {
         let result = try attempt(since: facts.mark, stale: stale, isRejected: isRejected)
         if result.isNew { Outbox(storage.store, options).flushBriefly(service: storage.name.service) }
@@ -83,7 +86,8 @@ struct Renewal {
                     pause(milliseconds: UInt32.random(in: seconds * 800...seconds * 1200))
                     attempt += 1
                 case .locked(let error):
-                    // Without the lock: other processes do not wait for this user's answer.
+                    // The user is asked after the lock was released, so that other processes do not wait for the
+                    // answer.
                     guard !hasAsked, try storage.store.askToOpen(storage.name, after: error, until: call.deadline)
                     else { throw error }
                     hasAsked = true
@@ -94,7 +98,7 @@ struct Renewal {
                     let facts = try storage.read(call)
                     let record = try storage.live(facts)
                     if try decide(facts, record, stale) == .adopt { return adopted(facts, record) }
-                    // Once is enough: the next attempt reads under the lock.
+                    // The mark is not compared again, because the next attempt reads the session under the lock.
                     mark = nil
                 case .changed:
                     options.explain?("the session was changed meanwhile, and is read again")
@@ -105,9 +109,9 @@ struct Renewal {
         }
     }
 
-    /// Waits for the lock that one process has while it asks the server.
+    /// Acquires the refresh lock, which one process holds while it asks the server.
     ///
-    /// - Throws: ``Status/busy``, naming the process.
+    /// - Throws: ``Status/busy``, naming the process with the lock, if the lock is not released by the deadline.
     func refreshLock() throws(TokenKeepError) -> SessionLock {
         if options.explain != nil, let lock = try acquireLock(within: 0) { return took(lock) }
         options.explain?("waits for \(holder()), which is renewing the token")
@@ -165,7 +169,8 @@ struct Renewal {
         }
     }
 
-    /// Whether the token that another process saved since `stale` was read is returned, or the server asked.
+    /// Decides whether to return a token that another process saved since `stale` was read, to ask the server, or to
+    /// wait.
     private func decide(
         _ facts: SessionFacts, _ record: SessionRecord, _ stale: SecretBytes?
     ) throws(TokenKeepError) -> TokenRules.LockedDecision {
@@ -187,15 +192,15 @@ struct Renewal {
         TokenKeepError(.busy, "\(holder()) is renewing the token of \(storage.name)", hint: "try again")
     }
 
-    /// The process that renews the token now, as far as the note says.
+    /// Names the process that is renewing the token, according to the note.
     private func holder() -> String {
         (try? storage.note())?.refreshing.map { "process \($0.process)" } ?? "another process"
     }
 
     private func pause(milliseconds: UInt32) { options.pause(milliseconds, call.deadline) }
 
-    /// The context for saving: neither cancellation nor the caller's deadline may lose an answer. A cancellation of its
-    /// own takes the place of the store's.
+    /// The context for saving an answer: neither a cancellation nor the caller's deadline ends it, because the answer
+    /// would be lost.
     static var saving: CallContext {
         CallContext(deadline: Deadline(milliseconds: savingLimit, cancellation: Cancellation()))
     }

@@ -1,13 +1,13 @@
 import TokenKeepCore
 
-/// The permit to send a refresh token: given once the note says durably that the token is about to be sent.
+/// The permission to send a refresh token, given once the note says durably that the token is about to be sent.
 final class SendingPermit: Sendable {
-    /// The state of the note.
+    /// The result of writing the note.
     enum Outcome {
-        /// Nothing was noted, and so nothing was sent.
+        /// The note was not written, so nothing was sent.
         case notBegun
         case noted
-        /// The session ended meanwhile, or another one began: the token must not be sent.
+        /// The session has ended, or another session has begun, so the token must not be sent.
         case sessionChanged
         case failed(TokenKeepError)
     }
@@ -15,14 +15,14 @@ final class SendingPermit: Sendable {
     private let state = MutexGuarded(Outcome.notBegun)
     private let write: @Sendable () throws(TokenKeepError) -> Bool
 
-    /// - Parameter write: returns false if the session changed.
+    /// - Parameter write: writes the note; returns false if the session was changed.
     init(_ write: @escaping @Sendable () throws(TokenKeepError) -> Bool) { self.write = write }
 
     var outcome: Outcome { state.withLock { $0 } }
 
-    /// Writes the note, at the first call.
+    /// Writes the note at the first call; later calls return or throw the same.
     ///
-    /// - Throws: an error if the token must not be sent; ``outcome`` says why.
+    /// - Throws: an error if the token must not be sent; ``outcome`` has the reason.
     func begin() throws(TokenKeepError) {
         switch outcome {
         case .notBegun: break

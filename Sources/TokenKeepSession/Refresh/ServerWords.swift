@@ -1,44 +1,47 @@
 import TokenKeepCore
 
-/// The server's own words about an error (RFC 6749 section 5.2), fit for a message.
+/// The server's error message (RFC 6749 section 5.2), shortened and cleaned for output.
 package enum ServerWords {
-    /// The longest text, in bytes.
+    /// The maximum length of a text, in bytes.
     private static let longest = 200
-    /// A shorter text is no token: it may stand in any sentence by chance.
+    /// The minimum length, in bytes, of a token that is searched for in a text. A shorter token may occur by chance.
     private static let shortestToken = 8
 
-    /// `error` and `error_description`; Supabase's `error_code` and `msg` likewise; "" if the body has none.
+    /// The error code and the description (Supabase: `error_code` and `msg`), joined by a colon; "" if the body has
+    /// neither.
     ///
-    /// - Parameter token: the token that was sent. Words that repeat it are left out.
+    /// - Parameter token: the token that was sent. A text that repeats it is left out.
     static func text(_ json: JSONValue, hiding token: SecretBytes?) -> String {
         let words = [name(of: json), description(json)]
         return words.compactMap { $0 }.filter { !$0.isEmpty && !repeats(token, in: $0) }.map(printable)
             .joined(separator: ": ")
     }
 
-    /// The code of the error: a word of RFC 6749 section 5.2 or of Supabase; nil if the body has none.
+    /// The error code, as RFC 6749 section 5.2 or Supabase defines it; nil if the body has none.
     ///
-    /// - Parameter known: the codes that count in an object `error`: gateways and proxies answer with such objects too.
+    /// - Parameter known: the codes that count if `error` is an object, because gateways and proxies send such objects,
+    ///   too.
     package static func code(_ json: JSONValue, inObject known: Set<String>) -> String? {
         if let text = json["error"]?.text { return text }
         guard let code = json["error"]?["code"]?.text else { return json["error_code"]?.text }
         return known.contains(code) ? code : nil
     }
 
-    /// The word for the error in messages, whoever chose it.
+    /// The error code for messages, including codes of gateways and proxies.
     private static func name(of json: JSONValue) -> String? {
         let error = json["error"]
         return error?.text ?? error?["code"]?.text ?? error?["type"]?.text ?? error?["status"]?.text
             ?? json["error_code"]?.text
     }
 
-    /// The sentence about the error; nil if the body has none.
+    /// The description of the error; nil if the body has none.
     package static func description(_ json: JSONValue) -> String? {
         json["error_description"]?.text ?? json["error"]?["message"]?.text ?? json["error"]?["description"]?.text
             ?? json["msg"]?.text
     }
 
-    /// The first 200 bytes, with a question mark for each character that controls a terminal or the direction of a line.
+    /// The first 200 bytes of a text, with a question mark for each character that controls a terminal or the text
+    /// direction.
     package static func printable(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -47,7 +50,7 @@ package enum ServerWords {
                 result.unicodeScalars.append("?")
             default: result.unicodeScalars.append(scalar)
             }
-            // An answer may have 256 KiB.
+            // Stops early, because an answer may have 256 KiB.
             if result.utf8.count > longest {
                 result.unicodeScalars.removeLast()
                 break

@@ -1,7 +1,7 @@
 public import TokenKeepCore
 package import TokenKeepEngine
 
-/// A request that the engine asks the application to send to the server.
+/// A request that the application sends to the server for the engine.
 public struct SessionRequest: Sendable {
     /// The purpose of a request. The numbers are those of `tokenkeep/session.h`.
     public enum Purpose: UInt32, Sendable {
@@ -9,12 +9,12 @@ public struct SessionRequest: Sendable {
         case refresh = 1
         /// Revoke a token (RFC 7009).
         case revoke = 2
-        /// Ask whether an access token is still accepted. A status from 200 to 299 says yes, 401 no.
+        /// Ask whether the server still accepts an access token: yes with a status from 200 to 299, no with 401.
         case validate = 3
-        /// Let the session last longer.
+        /// Extend the session.
         case extend = 4
 
-        /// The word in `TOKENKEEP_PURPOSE`.
+        /// The word for the purpose in `TOKENKEEP_PURPOSE`.
         public var word: String {
             switch self {
             case .refresh: "refresh"
@@ -31,29 +31,31 @@ public struct SessionRequest: Sendable {
     public let service: String
     /// The session's account.
     public let account: String
-    /// The address of the token endpoint; nil if the application knows it.
+    /// The URL of the token endpoint, for a refresh; nil if the options name none.
     public let url: String?
-    /// The token that the request is about: the refresh token, the token to be revoked, or the access token.
+    /// The token in question: the refresh token, the token to be revoked, or the access token to be validated or
+    /// extended.
     public let token: SecretBytes
-    /// The use of the access token that is asked for; nil for that of the sign-in.
+    /// The resource or scope of the access token that is requested; nil for those of the sign-in.
     public let target: TokenTarget?
-    /// The time by which the session is to last longer; nil for other purposes.
+    /// The requested extension, in seconds; nil for other purposes.
     public let seconds: UInt32?
     /// Whether ``token`` is a refresh token.
     public let isRefreshToken: Bool
-    /// The body, `application/x-www-form-urlencoded`; empty to validate.
+    /// The body, `application/x-www-form-urlencoded`; empty for a validation.
     public let body: SecretBytes
-    /// The request must be answered by this moment.
+    /// The time by which the request must be answered.
     public let deadline: Deadline
-    /// The name of the session's provider, from the sealed record that has the token; nil if it has none.
+    /// The name of the session's provider, from the sealed record that has the token, otherwise from the options; nil
+    /// if neither names one.
     ///
-    /// Never from the session's note, which a person who has the vault's files can forge.
+    /// Never read from the session's note, which anybody with the vault's files can forge.
     package let provider: String?
-    /// The client's id in ``body``; nil if it has none.
+    /// The OAuth client id in ``body``; nil if the body has none.
     package let clientID: String?
-    /// The store of the session.
+    /// The store in which the session is saved.
     package let store: Store
-    /// The request must be sent by this moment. Its cancellation ends a request that was not sent.
+    /// The time by which the request must be sent. Its cancellation ends a request that was not sent yet.
     package var sendBy: Deadline
     var permit: SendingPermit?
 
@@ -91,15 +93,15 @@ public struct SessionRequest: Sendable {
         self.deadline = deadline
     }
 
-    /// Notes durably that the request is about to be sent. A transport calls it before the first byte, if it promises so
-    /// (``SessionOptions/transportNotesSending``).
+    /// Notes durably that the refresh token is about to be sent. A transport calls this before the first byte if
+    /// ``SessionOptions/transportNotesSending``.
     ///
     /// - Throws: an error if the request must not be sent.
     package func willSend() throws(TokenKeepError) { try permit?.begin() }
 
     /// Encodes names and values as a form, in guarded memory.
     ///
-    /// - Parameter start: the form to which they are added.
+    /// - Parameter start: an encoded form to which they are appended; nil for none.
     package static func form(
         _ parts: [(String, SecretBytes)], after start: SecretBytes? = nil
     ) throws(TokenKeepError) -> SecretBytes {
@@ -122,7 +124,7 @@ public struct SessionRequest: Sendable {
         return try encoded.prefix(length)
     }
 
-    /// Encodes a text that is no secret for a form or a query.
+    /// Encodes text that is no secret for a form or a URL query.
     package static func escaped(_ text: String) -> String {
         var bytes: [UInt8] = []
         text.utf8.forEach { escape($0) { bytes.append($0) } }
@@ -148,24 +150,24 @@ public struct SessionRequest: Sendable {
 public struct SessionResponse: Sendable {
     /// The HTTP status.
     public var status: Int
-    /// The headers, in any case.
+    /// The headers; their names may have upper-case letters.
     public var headers: [(name: String, value: String)]
-    /// The body. A body of more than 256 KiB counts as no answer.
+    /// The body. A body of more than 256 KiB is treated as an unreadable answer.
     public var body: SecretBytes
 
-    /// An answer.
+    /// Creates an answer.
     public init(status: Int, headers: [(name: String, value: String)] = [], body: SecretBytes) {
         self.status = status
         self.headers = headers
         self.body = body
     }
 
-    /// Whether the body is a page for people (HTML): a portal or a proxy may have answered in the server's place.
+    /// Whether the body is a web page (HTML), which a portal or a proxy may have sent instead of the server.
     package var isPage: Bool { SessionResponse.isPage(body) }
 
-    /// The beginnings of pages, in lower case.
+    /// The beginnings of HTML pages, in lower case.
     private static let pages = ["<!doctype html", "<html"]
-    /// The length of the beginning in which a page shows, in bytes.
+    /// The number of bytes at the beginning of a body that are searched for a page.
     private static let pageLength = 4096
 
     package static func isPage(_ body: SecretBytes) -> Bool {
@@ -181,12 +183,12 @@ public struct SessionResponse: Sendable {
         } ?? false
     }
 
-    /// The value of the first header with a name, compared without case.
+    /// The value of the first header with that name, in upper or lower case; nil if there is none.
     func header(_ name: String) -> String? { headers.first { $0.name.lowercased() == name.lowercased() }?.value }
 }
 
 /// Sends a request and returns the answer.
 ///
-/// - Throws: ``Status/unavailable`` if the request was certainly not sent. Any other error means that the server may
-///   have got the request.
+/// - Throws: ``Status/unavailable`` if the request was certainly not sent. Another error means that the server may have
+///   received the request.
 public typealias SessionTransport = @Sendable (SessionRequest) throws(TokenKeepError) -> SessionResponse

@@ -1,39 +1,41 @@
 /// Decides what follows from the server's answer to a refresh. Reads no clock, no file and no network.
 ///
-/// docs/sessions.md has the tables of these rules; `AnswerRulesTests` compares them. ``RefreshAnswer`` reads the answer.
+/// docs/sessions.md has the tables of these rules; `AnswerRulesTests` compares both. ``RefreshAnswer`` parses the
+/// answer.
 enum AnswerRules {
-    /// The facts about the request.
+    /// The facts about the refresh request that was answered.
     struct Facts {
-        /// Whether the refresh token was sent before, and no answer came.
+        /// Whether the same refresh token was sent before without an answer.
         var isRepetition: Bool
         var rotation: RotationProfile
-        /// Whether a token for another use than that of the sign-in was asked for.
+        /// Whether the request was for another resource or scope than those of the sign-in.
         var isForTarget: Bool
-        /// Whether the answer's ID token names another person than that of the sign-in.
+        /// Whether the answer's ID token names another person than the sign-in did.
         var isOfAnother: Bool
     }
 
-    /// The action of the call.
+    /// The action that follows from an answer.
     enum Action: Equatable {
         case save
-        /// Queue the tokens of another person for revocation, and end the session.
+        /// Queue the other person's tokens for revocation, and end the session.
         case endForAnother
-        /// End the session, unless another process has saved another refresh token.
+        /// End the session, unless another process has saved a different refresh token.
         case end(SessionReason)
-        /// Note the failure, and how long no process asks again. `withdraws` if the server certainly did not use the
-        /// refresh token.
+        /// Note the failure, and the pause in which no process asks the server. `withdraws` is true if the server
+        /// certainly did not use the refresh token.
         case pause(Failure, withdraws: Bool)
-        /// Note that the refresh token was not used.
+        /// Note that the server did not use the refresh token.
         case withdraw
     }
 
-    /// The server has answered.
+    /// Returns the action that follows from the server's answer.
     static func answered(_ answer: RefreshAnswer, _ facts: Facts) -> Action {
         switch answer {
         case .tokens: facts.isOfAnother ? .endForAnother : .save
         case .refused: .end(facts.isRepetition && facts.rotation != .none ? .rotationLost : .refused)
         case .interaction: .end(.interaction)
-        // A resource that the server refuses says nothing about the session's other tokens.
+        // A refused resource says nothing about the session's other tokens, so the failure is not noted for the
+        // session.
         case .denied(_, let isAboutClient):
             isAboutClient || !facts.isForTarget ? .pause(.refusesClient, withdraws: true) : .withdraw
         case .coolDown(let seconds, let mayHaveRotated):
@@ -42,40 +44,41 @@ enum AnswerRules {
         }
     }
 
-    /// An answer after which the server is asked again later.
+    /// A failed answer after which the server is asked again later.
     enum Failure: Equatable {
-        /// No answer came, or no answer that says whether the server carried out the request.
+        /// No answer came, or the answer does not tell whether the server carried out the request.
         case unknown
-        /// The server refuses the client or the scope: only a change of the settings helps.
+        /// The server refuses the client or the scope, which only a change of the settings can correct.
         case refusesClient
-        /// The server asks to wait: seconds, nil if it does not say.
+        /// The server asks to wait for this number of seconds; nil if it states no number.
         case asksToWait(Int64?)
     }
 
-    /// The longest wait that a server may ask for: a day, in seconds.
+    /// The maximum wait that a server may ask for, in seconds: a day.
     static let longestWait: Int64 = 86_400
-    /// The longest cool-down that a call waits for itself, in seconds.
+    /// The maximum cool-down for which a call waits instead of failing, in seconds.
     static let shortWait: Int64 = 5
 
-    /// Whether a call waits itself until the server may be asked again.
+    /// Whether a call itself waits until the server may be asked again, instead of failing.
     ///
-    /// - Parameter left: the milliseconds that the call may last.
+    /// - Parameter left: the milliseconds until the call's deadline.
     static func isShort(_ wait: Int64, left: UInt32) -> Bool {
         wait <= shortWait && UInt32(clamping: wait) * 1000 < left
     }
 
     private static let firstPause: Int64 = 30
     private static let longestPause: Int64 = 3600
-    /// A user who corrects the client's settings is not kept waiting for an hour.
+    /// The maximum pause after refusals of the client, in seconds. It is short for the user who corrects the client's
+    /// settings.
     private static let longestPauseOfRefusals: Int64 = 300
-    /// The number of short waits in a row for which a server is believed.
+    /// The number of successive short waits that a server may ask for before the pause grows beyond them.
     private static let believedWaits = 3
 
-    /// The seconds in which no process asks the server again.
+    /// The pause after a failure, in seconds, in which no process asks the server again.
     ///
-    /// After the first answer that is none, the request may be repeated at once: it may never have arrived.
+    /// The pause after the first unknown outcome is 0, because the request may never have arrived.
     ///
-    /// - Parameter earlier: the failures in a row before this one.
+    /// - Parameter earlier: the number of successive failures before this one.
     static func pause(after failure: Failure, earlierFailures earlier: Int) -> Int64 {
         switch failure {
         case .unknown: grown(earlier - 1)
@@ -85,7 +88,7 @@ enum AnswerRules {
         }
     }
 
-    /// 30 seconds, doubled with each failure up to an hour; 0 for a negative number.
+    /// 30 seconds, doubled with each failure up to an hour; 0 for a negative number of failures.
     private static func grown(_ failures: Int) -> Int64 {
         failures < 0 ? 0 : min(longestPause, firstPause << Int64(min(failures, 7)))
     }

@@ -1,28 +1,29 @@
-/// Decides what a call finishes that earlier calls, or other programs, left unfinished. Reads no clock, no file and no
+/// Decides which unfinished work of earlier calls, or of other programs, a call finishes. Reads no clock, file or
 /// network.
 ///
-/// docs/sessions.md has the tables of these rules; `RepairRulesTests` compares them.
+/// docs/sessions.md has the tables of these rules; `RepairRulesTests` compares both.
 enum RepairRules {
     // MARK: A session is read
 
-    /// A repair, in the order in which a reading carries them out. Under the change lock, the rules below decide again.
+    /// A repair, in the order in which reading a session runs the repairs. The repair itself decides again under the
+    /// change lock.
     enum Repair: CaseIterable {
         /// Save the tokens of the stash, or queue them for revocation. Comes before the record is read.
         case stash
-        /// Let a record that the note does not describe be the session.
+        /// Take over a record that the note does not describe as the session.
         case takeOver
-        /// Queue the tokens of an ended session, and clear its record.
+        /// Queue the tokens of an ended session for revocation, and clear its record.
         case ended
         /// Clear items of refresh tokens that no record needs.
         case orphans
     }
 
-    /// Whether a reading found a reason for a repair.
+    /// Whether the session, as it was read, needs a repair.
     ///
     /// - Parameters:
-    ///   - stashed: nil if the stash has no record.
-    ///   - belonging: nil without a record that is not the session's.
-    ///   - orphans: the items of ``orphans(_:live:hasForeign:)``.
+    ///   - stashed: the treatment of the stash's record; nil if the stash has no record.
+    ///   - belonging: the relation of a record that is not the session's; nil if there is no such record.
+    ///   - orphans: the bits of the items that ``orphans(_:live:hasForeign:)`` returns.
     static func isDue(
         _ repair: Repair, _ note: SessionNote, stashed: Stashed?, belonging: Belonging?, orphans: UInt8
     ) -> Bool {
@@ -38,19 +39,21 @@ enum RepairRules {
 
     /// The relation of a record to the note.
     enum Belonging {
-        /// The record is that of the note's session.
+        /// The record belongs to the note's session.
         case live
-        /// The record takes the place of the note's session: a sign-in that was cut short, or of another vault.
+        /// The record replaces the note's session: its sign-in was interrupted, or another vault began it.
         case next
-        /// Another program wrote the record, which has no epoch.
+        /// Another program wrote the record, so it has no epoch.
         case foreign
-        /// The record is of an earlier session.
+        /// The record belongs to an earlier session.
         case dead
     }
 
+    /// Returns the relation of a record to the note.
+    ///
     /// - Parameters:
-    ///   - vault: the id of the vault with which the record's session began; nil if the record names none.
-    ///   - present: the id of this vault; nil if there is none.
+    ///   - vault: the id of the vault in which the record's session began; nil if the record names none.
+    ///   - present: the id of this vault; nil if there is no vault.
     static func belonging(
         ofEpoch epoch: String?, vault: String?, to note: SessionNote, in present: String?
     ) -> Belonging {
@@ -68,7 +71,7 @@ enum RepairRules {
     enum TakeOver {
         /// Write a note for the record.
         case note
-        /// Begin the record as a session: give it an epoch.
+        /// Give the record an epoch, and begin a session with it.
         case begin
         case leave
     }
@@ -86,15 +89,15 @@ enum RepairRules {
     /// The treatment of the stash's tokens.
     enum Stashed {
         case save
-        /// Queue the tokens for revocation: their session is over.
+        /// Queue the tokens for revocation, because their session is over.
         case queue
-        /// The tokens stay in the stash: ``ended(_:_:isLater:)`` queues them, or their sign-in is being written.
+        /// Leave the tokens in the stash: a logout that is finishing queues them, or their sign-in is being written.
         case leave
     }
 
     /// The treatment of the tokens in the stash.
     ///
-    /// - Parameter epoch: the epoch of the tokens in the stash.
+    /// - Parameter epoch: the epoch of the record in the stash.
     static func stashed(epoch: String?, _ note: SessionNote) -> Stashed {
         if note.state == .signedOut, epoch == note.endedEpoch { return .leave }
         if epoch == note.epoch { return .save }
@@ -103,46 +106,49 @@ enum RepairRules {
 
     // MARK: A session has ended, and its record is still there
 
-    /// The record in the place of an ended session.
+    /// The record that is stored under the name of an ended session.
     enum EndedRecord: Equatable {
-        /// No record, or a secret that is no session.
+        /// There is no record, or the item's secret is no session.
         case none
-        /// - Parameter epoch: nil if another program wrote the record.
+        /// There is a record, with the epoch of its session; nil if another program wrote it.
         case record(epoch: String?)
     }
 
-    /// The treatment of the record of an ended session.
+    /// The treatment of an ended session's record and tokens.
     struct Ending: Equatable {
         /// Whether the record's tokens are queued, and the record is cleared.
         var clears: Bool
-        /// Whether tokens that wait elsewhere (stash, refresh token's own item) are queued.
+        /// Whether tokens outside the record (in the stash, in the refresh token's own item) are queued for revocation.
         var queues: Bool
     }
 
-    /// Whether the record is cleared without being read: it may be locked, and nothing of it is to be sent.
+    /// Whether the record is cleared unread: the logout sends no token to the server, so that a locked record need not
+    /// be read.
     static func clearsUnread(_ note: SessionNote, isLater: Bool) -> Bool {
         note.endsLocally && !isLater && note.nextEpoch.isEmpty && note.endedEpoch?.isEmpty == false
     }
 
-    /// - Parameter isLater: whether the logout itself is over: a record that another program wrote since stays.
-    /// - Returns: nil if nothing is to be done: the record is that of a sign-in that was cut short.
+    /// Returns the treatment of an ended session's record.
+    ///
+    /// - Parameter isLater: whether an earlier call logged out. Then a record that another program wrote since is kept.
+    /// - Returns: nil if nothing is to be done, because the record belongs to a sign-in that was interrupted.
     static func ended(_ record: EndedRecord, _ note: SessionNote, isLater: Bool) -> Ending? {
         guard let ended = note.endedEpoch else { return nil }
         guard case .record(let epoch) = record else {
-            // A secret without a session before or in it is another program's.
+            // If the ended session had no epoch, another program wrote the secret, so it is not cleared.
             return Ending(clears: !ended.isEmpty && !isLater, queues: !note.endsLocally)
         }
         if let epoch, epoch == note.nextEpoch { return nil }
         return Ending(clears: !isLater || (epoch ?? "") == ended, queues: !note.endsLocally)
     }
 
-    // MARK: A refresh token's own item may be one that no record needs
+    // MARK: An item of a refresh token may be one that no record needs
 
     /// The items that no record needs, as bits of ``SessionNote/refreshItems``.
     ///
     /// - Parameters:
-    ///   - live: the bit of the item that the live record names, 0 if it names none; nil without a live record.
-    ///   - hasForeign: whether a record is to be taken over.
+    ///   - live: the bit of the item that the live record names, 0 if it names none; nil if there is no live record.
+    ///   - hasForeign: whether a record of another sign-in or program is to be taken over.
     static func orphans(_ note: SessionNote, live: UInt8?, hasForeign: Bool) -> UInt8 {
         guard !hasForeign else { return 0 }
         if let live { return note.refreshItems & ~live }

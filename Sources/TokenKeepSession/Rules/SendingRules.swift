@@ -1,60 +1,61 @@
 /// Decides whether a refresh token may be sent. Reads no clock, no file and no network.
 ///
-/// docs/sessions.md has the tables of these rules; `SendingRulesTests` compares them.
+/// docs/sessions.md has the tables of these rules; `SendingRulesTests` compares both.
 enum SendingRules {
-    /// Generations of tokens: in the record, in the refresh token's own item (0 for none), and in the note.
+    /// The generations of a session's tokens: in the record, in the refresh token's own item (0 if there is none), in
+    /// the note.
     struct Generations {
         var record: UInt64
         var refreshItem: UInt64 = 0
         var note: UInt64
     }
 
-    /// The meaning of a note about a refresh.
+    /// Whether an earlier request with the same refresh token is unanswered.
     enum Unanswered: Equatable {
-        /// No earlier request lacks its answer.
+        /// Every earlier request was answered.
         case none
-        /// An earlier request with the same refresh token has no answer, or its answer is in the stash alone.
+        /// An earlier request with the same refresh token has no answer, or only the stash has its answer.
         case noted
-        /// The stash had later tokens, and is gone: the refresh token was used.
+        /// An answer was received and lost with the stash, so the server has already used the refresh token.
         case isAnswered
     }
 
-    /// Whether an earlier request with the refresh token lacks its answer.
+    /// Returns whether an earlier request with the refresh token is unanswered.
     ///
-    /// - Parameter isNoted: whether the note names a refresh with the same token.
+    /// - Parameter isNoted: whether the note names a refresh with the same refresh token.
     static func unanswered(_ generations: Generations, isNoted: Bool) -> Unanswered {
         if max(generations.record, generations.refreshItem) < generations.note { return .isAnswered }
-        // With a later record, the answer had no new refresh token and was saved; the process died before it changed the
-        // note.
+        // A record that is later than the note shows that the answer was saved, without a new refresh token, and that
+        // the process died before it changed the note.
         return isNoted && generations.record <= generations.note ? .noted : .none
     }
 
     /// An earlier request with the same refresh token, whose answer was not saved.
     struct EarlierRequest: Equatable {
-        /// Seconds since the refresh token was sent first.
+        /// The seconds since the refresh token was first sent.
         var age: Int64
-        /// Whether the server's answer was seen, and is lost: the token is certainly used.
+        /// Whether the server's answer was received and lost, so that the refresh token is certainly used.
         var isAnswered = false
     }
 
-    /// The decision about a refresh token.
+    /// Whether a refresh token is sent.
     enum Decision: Equatable {
         case send
-        /// The access token is used to its end first.
+        /// Use the access token until it expires, before the refresh token is sent again.
         case useAccessToken
-        /// The token is used, and the tokens that took its place are lost.
+        /// Do not send: the refresh token is used, and the tokens that replaced it are lost.
         case isLost
     }
 
-    /// Decides by the server's treatment of used refresh tokens.
+    /// Decides by the server's treatment of used refresh tokens whether to send.
     ///
-    /// A token whose answer never came may not have arrived. The first repetition takes the risk that the server
-    /// takes it for a theft; each later one risks nothing more, and ending the session would only make the loss certain.
-    /// ``AnswerRules`` says how long to wait between repetitions.
+    /// If no answer came, the request may not have arrived. The first repetition runs the risk that the server treats
+    /// it as a theft; later repetitions add no risk, whereas ending the session would make the loss certain.
+    /// ``AnswerRules`` sets the pause between repetitions.
     ///
     /// - Parameters:
-    ///   - earlier: nil if no earlier request lacks its answer.
-    ///   - isAccessTokenOver: whether the access token is over, or the server refused it.
+    ///   - earlier: the unanswered request with the same token; nil if there is none.
+    ///   - isAccessTokenOver: whether the access token has expired, or the server refused it.
     static func decide(
         _ earlier: EarlierRequest?, _ rotation: RotationProfile, isAccessTokenOver: Bool
     ) -> Decision {

@@ -3,31 +3,32 @@ package import TokenKeepEngine
 
 /// Decides about sign-ins. Reads no clock, no file and no network.
 package enum SignInRules {
-    /// Whether the error of a save says that certainly nothing was saved.
+    /// Whether the status of a failed save shows that certainly nothing was saved.
     static func isRefused(_ status: Status) -> Bool {
         [.unsupported, .policy, .invalid, .denied, .locked].contains(status)
     }
 
-    /// Whether a session that a sign-in replaces was begun by another sign-in meanwhile.
+    /// Whether another sign-in, since `start`, began the session that a sign-in is about to replace.
     ///
     /// - Parameters:
-    ///   - epoch: that of the session.
-    ///   - generation: the tokens that the session has had.
-    ///   - obtained: the moment at which the session got its tokens.
+    ///   - epoch: the epoch of the session to be replaced.
+    ///   - generation: the number of the session's present tokens.
+    ///   - obtained: the moment at which the session's tokens were obtained.
     static func isRival(
         _ epoch: String?, _ generation: UInt64, _ obtained: SessionTime, since start: SignInStart
     ) -> Bool {
         if let earlier = start.epoch { return epoch != earlier }
-        // Whole seconds: a session of the same second may be an earlier one, which must not be revoked.
+        // Times are whole seconds, so a session obtained in the same second may be an earlier one, which must not be
+        // revoked.
         return generation == 1 && obtained.boot == start.moment.boot && obtained.boottime > start.moment.boottime
     }
 
-    /// The level of the refresh token's own item; nil if the record has the token.
+    /// The level of the refresh token's own item; nil if the record keeps the refresh token.
     ///
     /// - Parameters:
-    ///   - asked: the level that the options name; nil for the level that the token has.
-    ///   - level: the session's level; nil for the level that the session has.
-    /// - Throws: ``Status/invalid`` if the level that the options name is not stricter than that of the session.
+    ///   - asked: the refresh token's level in the options; nil to keep its present level.
+    ///   - level: the session's level in the options; nil to keep its present level.
+    /// - Throws: ``Status/invalid`` if `asked` is memory-only, or neither equal to the session's level nor stricter.
     static func refreshLevel(
         _ asked: AccessLevel?, _ level: AccessLevel?, _ note: SessionNote, canRenew: Bool
     ) throws(TokenKeepError) -> AccessLevel? {
@@ -49,18 +50,19 @@ package enum SignInRules {
     }
 }
 
-/// The session of an account at the beginning of a sign-in.
+/// The state of an account's session when a sign-in began.
 package struct SignInStart: Sendable, Equatable {
-    /// The moment.
+    /// The moment at which the sign-in began.
     let moment: SessionTime
-    /// The epoch of the account's session, "" for none; nil if the account is not known yet, or its note cannot be read.
+    /// The epoch of the account's session, "" if there was none; nil if the account is not yet known or its note is
+    /// unreadable.
     let epoch: String?
 
     init(_ moment: SessionTime, epoch: String? = nil) { (self.moment, self.epoch) = (moment, epoch) }
 
-    /// Reads the clock, and the note of the account. Never prompts.
+    /// Reads the clock and the account's note. Never prompts.
     ///
-    /// - Parameter account: nil if the sign-in will name it.
+    /// - Parameter account: nil if the server's answer to the sign-in will name the account.
     package init(_ store: Store, service: String, account: String?, _ options: SessionOptions) {
         self.init(
             options.clock(),

@@ -1,15 +1,15 @@
-/// Decides which token a call returns, and when a session is looked at again. Reads no clock, no file and no network.
+/// Decides which token a call returns, and when a session is checked again. Reads no clock, file or network.
 ///
-/// docs/sessions.md has the tables of these rules; `TokenRulesTests` compares them.
+/// docs/sessions.md has the tables of these rules; `TokenRulesTests` compares both.
 enum TokenRules {
-    /// The access token for the use that a call names.
+    /// The state of the access token for the resource and scope that a call names.
     enum Access: CaseIterable {
-        /// The session has no token for this use yet.
+        /// The session has no access token for this resource and scope yet.
         case missing
         case over
-        /// The token is valid, and ends before `min_ttl` or within the margin.
+        /// The token is valid, but expires before `min_ttl` seconds or within the margin.
         case endsSoon
-        /// The token ends soon, and is too young to be renewed for its age.
+        /// The token expires soon, but is too new to be renewed for its age.
         case young
         case good
 
@@ -29,30 +29,30 @@ enum TokenRules {
     struct Facts {
         var kind: SessionKind
         var access: Access
-        /// Whether the token is for another use than that of the sign-in.
+        /// Whether the token is for another resource or scope than those of the sign-in.
         var isForTarget: Bool
-        /// Whether there is a refresh token.
+        /// Whether the session has a refresh token.
         var canRenew: Bool
-        /// Whether the access token of the sign-in is over.
+        /// Whether the access token of the sign-in has expired.
         var isSignInOver: Bool
     }
 
-    /// The action of a call.
+    /// The action of a call that needs a token.
     enum Decision: Equatable {
         /// Return the token.
         case use
         case renew
-        /// Clear the record of a guest whose time is over.
+        /// Clear the record of a guest whose token has expired.
         case clearGuest
-        /// The session is over: its token ended, or was refused, and cannot be renewed.
+        /// Fail: the token has expired or was refused, and cannot be renewed.
         case ended
-        /// The call is unsupported: a guest's token is never renewed.
+        /// Fail as unsupported: a guest's token is never renewed.
         case isGuest
-        /// The call is unsupported: there is no refresh token.
+        /// Fail as unsupported: there is no refresh token.
         case hasNoRefreshToken
     }
 
-    /// A program asks for a token.
+    /// Decides when a program asks for a token.
     static func asked(_ facts: Facts) -> Decision {
         if facts.access == .good { return .use }
         guard facts.kind == .user else {
@@ -64,84 +64,86 @@ enum TokenRules {
         return facts.access == .young ? .use : .renew
     }
 
-    /// A program asks for another token, whatever the age of the present one.
+    /// Decides when a program asks for a renewal, whatever the age of the present token.
     static func refreshAsked(_ facts: Facts) -> Decision {
         guard facts.kind == .user else { return facts.isSignInOver ? .clearGuest : .isGuest }
         return facts.canRenew ? .renew : facts.isSignInOver ? .ended : .hasNoRefreshToken
     }
 
-    /// A server refused the token with 401, and the session has no other token.
+    /// Decides when a server refused the present token with 401.
     static func refused(_ facts: Facts) -> Decision {
         guard facts.kind == .user else { return .clearGuest }
         return facts.canRenew ? .renew : facts.isForTarget ? .hasNoRefreshToken : .ended
     }
 
-    /// The action of the process with the refresh lock.
+    /// The action of the process that has acquired the refresh lock.
     enum LockedDecision: Equatable {
-        /// Return the token that another process has saved.
+        /// Return the token that another process has saved meanwhile.
         case adopt
         case renew
-        /// Wait, and begin again.
+        /// Release the lock, wait, and read the session again.
         case wait(seconds: Int64)
-        /// The call fails: the server asks to wait longer than a call does.
+        /// Fail: the server asked for a longer wait than a call allows.
         case fail(seconds: Int64)
     }
 
-    /// A process got the refresh lock.
+    /// Decides after a process has acquired the refresh lock.
     ///
     /// - Parameters:
-    ///   - isStale: whether the session still has the token that was read before the lock.
-    ///   - coolDown: the seconds for which the server is not to be asked; nil for none.
-    ///   - left: the milliseconds that the call may last.
+    ///   - isStale: whether the session still has the token that was read before the lock was acquired.
+    ///   - coolDown: the seconds for which the server must not be asked; nil if it can be asked now.
+    ///   - left: the milliseconds until the call's deadline.
     static func locked(_ access: Access, isStale: Bool, coolDown: Int64?, left: UInt32) -> LockedDecision {
         if access.isValid, !isStale { return .adopt }
         guard let coolDown else { return .renew }
         return AnswerRules.isShort(coolDown, left: left) ? .wait(seconds: coolDown) : .fail(seconds: coolDown)
     }
 
-    /// The state of the session after a renewal that failed.
+    /// The state of the session when it is read again after a failed renewal.
     enum Reread: CaseIterable {
-        /// The session goes on.
+        /// The session is still live.
         case live
-        /// The session is over, or another one began.
+        /// The session is over, or another session has begun.
         case ended
-        /// The record cannot be read now, and the note names the same session.
+        /// The record cannot be read now, but the note still names the same session.
         case unreadable
     }
 
-    /// The answer of a call after a renewal that failed.
+    /// What a call does after a failed renewal.
     enum FailedDecision {
-        /// Return the token, which is still valid.
+        /// Return the present token, which is still valid.
         case use
-        /// The error of the renewal.
+        /// Throw the error of the renewal.
         case failure
-        /// The error that says how the session ended.
+        /// Throw the error that describes how the session ended.
         case end
     }
 
-    /// A renewal failed, and did not say that the session is over.
+    /// Decides after a renewal that failed for another reason than the end of the session.
     ///
-    /// - Parameter access: the token as it is now; the one that was read before if the record is unreadable.
+    /// - Parameter access: the present access token; if the record is unreadable, the access token read before the
+    ///   renewal.
     static func failed(_ reread: Reread, _ access: Access) -> FailedDecision {
         reread == .ended ? .end : access.isValid ? .use : .failure
     }
 
-    /// The times of a session that make a look at it worthwhile: Unix seconds, 0 if unknown.
+    /// The times at which a session is to be checked again, in Unix seconds; 0 if unknown.
     struct Times: Equatable {
         var refreshAt: Int64 = 0
         var expiresAt: Int64 = 0
         var coolDownUntil: Int64 = 0
     }
 
-    /// Farther times are of no interest, in seconds.
+    /// The maximum interval between two checks of a session, in seconds.
     private static let horizon: Int64 = 360
 
-    /// Seconds until the next look at a session.
+    /// The seconds until a session is to be checked again.
     ///
-    /// After an answer that was none, the next request waits for the end of the access token, or of the pause.
+    /// A due time that has passed does not count: after a failed renewal, the next one waits for the token's end or the
+    /// pause's.
     static func nextLook(_ times: Times, at now: Int64) -> Int64 {
         let due = [times.refreshAt, times.expiresAt, times.coolDownUntil].filter { $0 > now }.min()
-        // One second more: the times are whole seconds, rounded down.
+        // Adds a second, because the times are rounded down to whole seconds.
         return min(horizon, (due ?? now + horizon).subtractingReportingOverflow(now).partialValue) + 1
     }
 }

@@ -1,54 +1,56 @@
 import TokenKeepCore
 
-/// A change of a session. ``SessionTransaction/apply(_:to:)`` writes it.
+/// A change of a session's state and record. ``SessionTransaction/apply(_:to:)`` writes it.
 enum SessionChange {
     /// A refresh token is about to be sent.
     case sending(SessionNote.Refreshing)
-    /// The server certainly did not use the refresh token: the note before it was sent.
+    /// The server certainly did not use the refresh token, so the note gets back its state from before the request.
     case withdrawn(to: SessionNote)
-    /// An answer gave no tokens. With `withdrawnTo`, the server certainly did not use the refresh token.
+    /// An answer had no tokens. `withdrawnTo` is the note before the request if the server certainly did not use the
+    /// refresh token, otherwise nil.
     case failed(AnswerRules.Failure, String, withdrawnTo: SessionNote?)
-    /// The server asks to wait, in an answer to another request.
+    /// The server asks to wait, in an answer to a request that was not a refresh.
     case coolDown(AnswerRules.Failure, String)
-    /// The server accepts the token.
+    /// The server has accepted the access token.
     case validated
-    /// The user must sign in again: the server's words. The record stays.
+    /// The user must sign in again, with the server's error message. The record stays.
     case over(SessionReason, String)
-    /// The token was refused, and cannot be renewed. The record stays.
+    /// The access token was refused, and cannot be renewed. The record stays.
     case expired
-    /// The server gave tokens.
+    /// The server has sent new tokens.
     ///
     /// - Parameters:
-    ///   - level: nil for the level that the item has.
-    ///   - answersRefresh: false for an extension, which used no refresh token.
+    ///   - level: the new level of the session's item; nil keeps the present level.
+    ///   - answersRefresh: false for an extension of the session, which sent no refresh token.
     case renewed(SessionRecord, level: AccessLevel?, answersRefresh: Bool)
-    /// The tokens are in the stash, shared with other processes or not. `present` is the fingerprint of their refresh
-    /// token.
+    /// The tokens were written to the stash. `isShared` is false if only this process has them; `present` is the
+    /// fingerprint of their refresh token.
     case stashed(SessionRecord, isShared: Bool, present: [UInt8]?)
-    /// The tokens of the stash are in the record; nil if the record had them.
+    /// The tokens of the stash were saved in this record; nil if the record already had them.
     case stashSaved(SessionRecord?)
-    /// The application's profile was replaced, in a record that may have taken over the tokens of the stash.
+    /// The application's profile was replaced. `savesStash` is true if the record may also have the tokens of the
+    /// stash.
     case profile(SessionRecord, savesStash: Bool)
-    /// The record keeps an answer that could not be read.
+    /// The record keeps a server's answer that could not be read.
     case unread(SessionRecord)
-    /// A sign-in is being written.
+    /// A sign-in is about to be written.
     case beginning(epoch: String, refreshLevel: AccessLevel?, item: UInt8)
-    /// A sign-in is written.
+    /// A sign-in was written.
     case begun(SessionRecord, epoch: String, level: AccessLevel?, RotationProfile?, isFromServer: Bool, item: UInt8)
-    /// A sign-in was refused: the note before it, nil for none.
+    /// Saving a sign-in was refused; the note from before it, nil if there was none.
     case refused(epoch: String, SessionNote?)
-    /// The session of a record that the note does not describe goes on.
+    /// A record that the note does not describe was taken over as the session.
     case takenOver(SessionRecord, level: AccessLevel, vault: String?, item: UInt8)
-    /// A guest's time is over.
+    /// A guest's token has expired.
     case guestOver
-    /// The user signs out, here or by an order from another machine.
+    /// The user signed out, here or by an order from another machine.
     case signedOut(isLocal: Bool, SessionReason)
-    /// The record of an ended session is cleared.
+    /// The record of an ended session was cleared.
     case ended
-    /// Items of refresh tokens are cleared: their bits.
+    /// Items of refresh tokens were cleared; their bits in ``SessionNote/refreshItems``.
     case dropped(UInt8)
 
-    /// The record to be saved, and the level of its item (nil for the level that it has); nil if the record stays.
+    /// The record to be saved, and the new level of its item (nil keeps the level); nil if the change saves no record.
     var saved: (record: SessionRecord, level: AccessLevel?)? {
         switch self {
         case .renewed(let record, let level, _): (record, level)
@@ -58,7 +60,7 @@ enum SessionChange {
         }
     }
 
-    /// Whether a record that is too long is saved without the server's other members.
+    /// Whether members of the server's answer are left out if the record is too long.
     var mayBeShortened: Bool {
         switch self {
         case .renewed, .stashSaved: true
@@ -66,7 +68,7 @@ enum SessionChange {
         }
     }
 
-    /// Whether other processes read the session again.
+    /// Whether the change makes other processes read the session again.
     var isSeen: Bool {
         switch self {
         case .sending, .withdrawn, .failed, .coolDown, .validated, .unread, .beginning, .ended, .dropped: false
@@ -76,7 +78,7 @@ enum SessionChange {
         }
     }
 
-    /// Whether the record has the tokens of the stash afterwards.
+    /// Whether the saved record has the tokens of the stash, so that the stash is removed.
     var dropsStash: Bool {
         switch self {
         case .renewed, .profile: true
@@ -84,9 +86,9 @@ enum SessionChange {
         }
     }
 
-    /// Changes the note.
+    /// Applies the change to the note.
     ///
-    /// - Returns: false if the note stays as it is.
+    /// - Returns: false if the note is unchanged.
     func apply(to note: inout SessionNote, at now: SessionTime) -> Bool {
         switch self {
         case .sending(let refreshing): note.refreshing = refreshing
@@ -120,8 +122,8 @@ enum SessionChange {
     private func applyToLive(_ note: inout SessionNote, at now: SessionTime) -> Bool {
         guard note.state == .user || note.state == .guest else { return false }
         if case .coolDown(let failure, let problem) = self {
-            // The server's words about a refresh stand until it gives tokens. A refusal stands for its own pause alone:
-            // in the pause that begins here, a refresh is not refused but put off.
+            // A problem of a refresh is kept until the server sends tokens, but a refusal only during its own pause: in
+            // the pause that begins here, a refresh is delayed and not refused.
             let isPast = note.refusal != nil && note.coolDown(at: now) == nil
             let isFree = note.problem.isEmpty || note.problem.hasPrefix(SessionNote.asksToWait)
             note.coolDown(after: failure, isFree || isPast ? problem : note.problem, now: now)
@@ -169,7 +171,7 @@ extension SessionNote {
         signedInMilliseconds = SessionTime.milliseconds(since: now.wall)
     }
 
-    /// When the session began, in milliseconds since 1970 by this machine's clock; nil if unknown.
+    /// The time at which the session began, in milliseconds since 1970 by this machine's clock; nil if unknown.
     package var signedIn: Int64? {
         guard signedInAt != 0 else { return nil }
         let (seconds, isBeyond) = signedInAt.multipliedReportingOverflow(by: 1000)
@@ -177,9 +179,9 @@ extension SessionNote {
         return isBeyond || isOver ? nil : time
     }
 
-    /// The note of a live record, with the present note's knowledge of the account.
+    /// Creates the note of a live record, with what the present note says about the account.
     ///
-    /// - Parameter item: the bit of the record's refresh item; 0 for none.
+    /// - Parameter item: the bit of the record's refresh token item; 0 if there is no such item.
     init(_ record: SessionRecord, epoch: String, item: UInt8, after present: SessionNote, now: SessionTime) {
         self.init()
         kind = record.kind
@@ -192,7 +194,7 @@ extension SessionNote {
         update(record, now: now)
     }
 
-    /// Takes over the times of a record.
+    /// Copies generation, scope and expiry of a record.
     private mutating func update(_ record: SessionRecord, now: SessionTime) {
         generation = record.generation
         canRenew = record.canRenew
@@ -213,7 +215,8 @@ extension SessionNote {
     fileprivate mutating func stash(
         _ record: SessionRecord, isShared: Bool, _ present: [UInt8]?, now: SessionTime
     ) {
-        // A refresh token that was replaced is not sent again, even if the stash is gone after a restart.
+        // If the record has a newer refresh token than the one sent, the old one is never sent again, even if a restart
+        // loses the stash.
         if let present, refreshing?.fingerprint == present {
             refreshing = nil
         } else {
@@ -232,11 +235,11 @@ extension SessionNote {
         problem = words
     }
 
-    /// Notes the end of the session. The epoch is new, so that its record is dead.
+    /// Ends the session. The note gets a new epoch, so that the ended session's record is ignored.
     fileprivate mutating func signOut(_ reason: SessionReason) {
         state = .signedOut
         self.reason = reason
-        // The next sign-in goes on with the guest's work.
+        // A guest's work continues in the next sign-in, so only another end changes the mark.
         if reason != .guestExpired { logoutMark &+= 1 }
         epoch = SessionEpoch.make()
         nextEpoch = ""

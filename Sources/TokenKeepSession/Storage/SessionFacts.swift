@@ -2,25 +2,26 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The findings of one reading of a session.
+/// A session as one reading found it.
 struct SessionFacts {
-    /// The note; an empty one if there is none that can be read.
+    /// The note; an empty one if the note is missing or unreadable.
     var note: SessionNote
-    /// The change mark before the reading; nil if it cannot be read.
+    /// The change mark, read before the session; nil if it cannot be read.
     var mark: UInt64?
-    /// The record in the stash, which may belong to another session; nil if no record there is readable.
+    /// The record in the stash, possibly of another session; nil if the stash has no readable record.
     var stashed: SessionRecord?
-    /// The live record; nil if there is none.
+    /// The record of the live session; nil if there is none.
     var record: SessionRecord?
-    /// A record that is not the note's, and may take its session's place.
+    /// A record that the note does not describe, and that may replace the note's session; nil if there is none.
     var foreign: (record: SessionRecord, belonging: RepairRules.Belonging, details: ItemDetails)?
     /// The level of the session's item; nil if the item was not read.
     var level: AccessLevel?
-    /// The key that must be open for the token to be used; nil if the token needs no key.
+    /// The class key that must be open for the token to be used; nil if the token needs no key.
     var sealingKey: ResidentKey?
-    /// Whether a handle may keep the token: not if each use asks for the password.
+    /// Whether a handle may keep the token in memory. False, for example, if each use requires the password.
     var isKeepable = true
-    /// The keys that seal the server's answer even if the vault was locked since; nil for none.
+    /// Copies of the keys that encrypt the server's answer even if the vault is locked meanwhile; nil if there are
+    /// none.
     var lease: SealingLease?
 
     init(note: SessionNote, mark: UInt64?, stashed: SessionRecord?) {
@@ -29,14 +30,15 @@ struct SessionFacts {
         self.stashed = stashed
     }
 
-    /// The session's state.
+    /// The session's state, computed from note and record.
     var state: SessionState {
         guard let record else { return note.state == .needsLogin ? .needsLogin : .signedOut }
         if note.state == .needsLogin { return .needsLogin }
         return record.kind == .guest ? .guest : .user
     }
 
-    /// Whether the token is over and cannot be renewed. Not noted: a clock that is set right makes it valid again.
+    /// Whether the access token has expired and cannot be renewed. Not written to the note, because a corrected clock
+    /// can make the token valid again.
     func isOver(at now: SessionTime) -> Bool {
         guard let record, record.kind == .user, !record.canRenew else { return false }
         return record.life.left(at: now) == 0
@@ -44,9 +46,10 @@ struct SessionFacts {
 }
 
 extension SessionStorage {
-    /// The record of a session that is not over.
+    /// Returns the record of a session that is not over.
     ///
-    /// - Throws: ``Status/notFound`` if nobody is signed in, ``Status/needsLogin`` or ``Status/expired``.
+    /// - Throws: ``Status/notFound`` if nobody is signed in; ``Status/needsLogin`` or ``Status/expired`` if the session
+    ///   is over.
     func live(_ facts: SessionFacts) throws(TokenKeepError) -> SessionRecord {
         let note = facts.note
         if note.state == .needsLogin { throw ended(note.reason, note.problem, of: facts.record) }
@@ -61,7 +64,8 @@ extension SessionStorage {
         return record
     }
 
-    /// Refuses a token that another program stored, and that an Authorization header with `Bearer` cannot carry.
+    /// Throws if another program stored a token whose type is not Bearer, because an Authorization header cannot carry
+    /// it.
     func requireBearer(_ type: String) throws(TokenKeepError) {
         guard !TokenResponse.isBearer(type) else { return }
         throw TokenKeepError(
@@ -69,11 +73,11 @@ extension SessionStorage {
             hint: "sign in again, and ask the server for Bearer tokens")
     }
 
-    /// The error of a session that ended.
+    /// The error for a session that has ended.
     ///
     /// - Parameters:
-    ///   - problem: the server's words; "" if there are none.
-    ///   - record: the session's record, which names the provider; nil to take the provider of the note.
+    ///   - problem: the server's error message; "" if there is none.
+    ///   - record: the session's record, which names the provider; nil to use the provider that the note names.
     func ended(
         _ reason: SessionReason, _ problem: String = "", of record: SessionRecord? = nil
     ) -> TokenKeepError {
@@ -83,7 +87,7 @@ extension SessionStorage {
             status, "the session of \(name) is over\(words)", hint: signInAgain(of: record))
     }
 
-    /// The advice to sign in again, with the command.
+    /// A hint to sign in again, with the command.
     func signInAgain(of record: SessionRecord?) -> String {
         let provider = record.map(\.provider) ?? (try? note())?.provider
         return "sign in again: \(SignInCommand.text(name, provider: provider))"

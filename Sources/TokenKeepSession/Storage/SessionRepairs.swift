@@ -1,14 +1,14 @@
 import TokenKeepCore
 import TokenKeepRecords
 
-/// The reading of a session that finishes what earlier calls, or other programs, left. ``RepairRules`` decides.
+/// Reads a session and finishes the unfinished work of earlier calls, or of other programs. ``RepairRules`` decides.
 extension SessionStorage {
-    /// A repair does not wait longer for another process, in milliseconds.
+    /// The maximum time, in milliseconds, that a repair waits for another process.
     private static let repairLimit: UInt32 = 1000
 
-    /// Reads the session, and finishes what can be finished now.
+    /// Reads the session, and runs the repairs that are possible now.
     ///
-    /// - Throws: the reason why the record cannot be read: ``Status/locked``, ``Status/unavailable`` and others.
+    /// - Throws: the error of reading the record: ``Status/locked``, ``Status/unavailable`` and others.
     func read(_ call: CallContext) throws(TokenKeepError) -> SessionFacts {
         var facts = try factsWithoutRecord()
         if isDue(.stash, facts) {
@@ -34,13 +34,15 @@ extension SessionStorage {
             belonging: facts.foreign?.belonging, orphans: orphans(facts))
     }
 
-    /// Queues and clears the record of a session that ended while it was locked; does nothing if it is still locked.
+    /// Queues the tokens of a session that ended while it was locked, and clears its record.
+    ///
+    /// - Throws: ``Status/locked`` if the record is still locked.
     func finishEnd(_ call: CallContext) throws(TokenKeepError) {
         guard let note = try note(), note.state == .signedOut, note.endedEpoch != nil else { return }
         _ = try SessionTransaction(self, call).clearEnded(isLater: true)
     }
 
-    /// The items that may have a refresh token that no record needs. Only under the change lock it is certain.
+    /// The bits of items whose refresh token no record seems to need. Reliable only under the change lock.
     fileprivate func orphans(_ facts: SessionFacts) -> UInt8 {
         RepairRules.orphans(
             facts.note, live: facts.record.map { refreshItemBit($0.refreshItem) }, hasForeign: facts.foreign != nil)
@@ -48,11 +50,11 @@ extension SessionStorage {
 }
 
 extension SessionTransaction {
-    /// Saves the answer that waits in the stash. The answer for a session that ended is queued for revocation.
+    /// Saves the tokens in the stash. If their session has ended, queues them for revocation.
     ///
-    /// - Throws: the reason why it still waits.
+    /// - Throws: the error for which the tokens stay in the stash.
     func saveStash() throws(TokenKeepError) {
-        // A damaged note is rebuilt first: without it, nobody knows which session the stash belongs to.
+        // The reading before has rebuilt a damaged note. Without a note, the stash cannot be matched to a session.
         guard let note = try storage.note(), let stashed = try storage.stashedRecord() else { return }
         switch RepairRules.stashed(epoch: stashed.epoch, note) {
         case .save: try save(stashed, note)
@@ -66,12 +68,12 @@ extension SessionTransaction {
     }
 
     private func save(_ stashed: SessionRecord, _ note: SessionNote) throws(TokenKeepError) {
-        // Without a record, its place is not among this store's modules.
+        // If there is no record, this store has no module that stores it.
         guard let item = try storage.item(call) else {
             throw TokenKeepError(.notFound, "the record is not in its place")
         }
         var record = try SessionRecord(item.secret, now: storage.options.clock())
-        // The record of a sign-in that was cut short, or of another program, is another session.
+        // Another epoch means another session: a sign-in was interrupted, or another program wrote the record.
         guard record.epoch == note.epoch else {
             return try queue(stashed, item.details.accessLevel, note, unlessOf: record)
         }
@@ -84,10 +86,10 @@ extension SessionTransaction {
         storage.options.explain?("the tokens of the stash are saved")
     }
 
-    /// Writes the note of a record that has none, that another program wrote or another vault began, or whose sign-in was
-    /// cut short. The record gets an epoch if it has none.
+    /// Takes over a record that the note does not describe: writes a note for a sign-in that was interrupted or made in
+    /// another vault, and begins a session for a record of another program, which gets an epoch.
     ///
-    /// - Returns: the session; without a record if that is dead.
+    /// - Returns: the session as it is then.
     func takeOver() throws(TokenKeepError) -> SessionFacts {
         let present = try facts()
         guard let (record, belonging, details) = present.foreign else { return present }
@@ -105,7 +107,7 @@ extension SessionTransaction {
         return try facts()
     }
 
-    /// Clears the items of a sign-in that was cut short before its record, and those that a sign-in has replaced.
+    /// Clears items of refresh tokens that belong to an interrupted sign-in, or to a sign-in that was replaced.
     func dropOrphans() throws(TokenKeepError) {
         let orphans = try storage.orphans(facts())
         guard orphans != 0 else { return }

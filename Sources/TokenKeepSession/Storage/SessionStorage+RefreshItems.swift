@@ -2,31 +2,31 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepKeys
 
-/// The items of refresh tokens that are kept apart.
+/// Reads the items of refresh tokens that are stored apart from their sessions.
 extension SessionStorage {
-    /// The name of the item that keeps a refresh token apart from the session's record.
+    /// The name of the item that has a session's refresh token.
     func refreshName(_ account: String) throws(TokenKeepError) -> ItemName {
         try ItemName(namespace: name.namespace, service: RefreshItem.service, account: account)
     }
 
-    /// The accounts that the item of the refresh token may have: the ID of the session's name, the same in every era, and
-    /// another one. A sign-in takes the other one if an item is there that cannot be read.
+    /// The two possible accounts of the refresh token's item: the ID of the session's name, which is the same in every
+    /// era, and this ID with "-2". A sign-in uses the second account if the item of the first is unreadable.
     private var refreshAccounts: [String] {
         let id = Hexadecimal.text(id)
         return [id, id + "-2"]
     }
 
-    /// The accounts whose bits are set in a value of ``SessionNote/refreshItems``.
+    /// The accounts whose bits are set in `bits`, a value of ``SessionNote/refreshItems``.
     func refreshAccounts(_ bits: UInt8) -> [String] {
         refreshAccounts.enumerated().filter { bits & 1 << $0.offset != 0 }.map(\.element)
     }
 
-    /// The bit of an account in ``SessionNote/refreshItems``; 0 for another item's account.
+    /// The bit of an account in ``SessionNote/refreshItems``; 0 if it is none of the two accounts.
     func refreshItemBit(_ account: String?) -> UInt8 {
         account.flatMap { refreshAccounts.firstIndex(of: $0) }.map { 1 << UInt8($0) } ?? 0
     }
 
-    /// The item with the refresh token; nil if there is none.
+    /// Loads the item with the refresh token; nil if there is none.
     func refreshItem(_ account: String, _ call: CallContext) throws(TokenKeepError) -> RefreshItem? {
         do throws(TokenKeepError) {
             return try load(refreshName(account), call).map { item throws(TokenKeepError) in
@@ -41,9 +41,9 @@ extension SessionStorage {
         }
     }
 
-    /// The record with its refresh token, which may be an item of its own.
+    /// Returns the record with its refresh token, which is loaded if it is a separate item.
     ///
-    /// - Throws: the reason why that item cannot be read, ``Status/locked`` among others.
+    /// - Throws: the error of reading the refresh token's item, such as ``Status/locked``.
     func joined(_ record: SessionRecord, _ call: CallContext) throws(TokenKeepError) -> SessionRecord {
         guard record.refreshToken == nil, let account = record.refreshItem,
             let entry = try refreshItem(account, call)?.entry(of: record.epoch)
@@ -53,19 +53,19 @@ extension SessionStorage {
         return joined
     }
 
-    /// The place for the refresh token of another sign-in.
+    /// The account under which the refresh token of a new sign-in is to be stored.
     struct RefreshPlace {
         let account: String
-        /// The token that its item has for the present sign-in; nil if it has none.
+        /// The refresh token of the present sign-in that the item has; nil if it has none.
         let previous: RefreshItem.Entry?
     }
 
-    /// Finds the place for the refresh token of another sign-in: the item of the present one, or the account of no item
-    /// that cannot be read.
+    /// Finds the account for the refresh token of a new sign-in: that of the present item, otherwise the first without
+    /// an unreadable item.
     ///
-    /// - Parameter needsPresent: whether an item that cannot be read is an error. A damaged item never is one; an item of
-    ///   a later TokenKeep always is.
-    /// - Throws: the reason why a present item cannot be read, or why both cannot.
+    /// - Parameter needsPresent: whether an unreadable item is an error. A damaged item is never an error; an item of a
+    ///   later TokenKeep always is.
+    /// - Throws: the error of reading the present item, or that of the second item if both are unreadable.
     func refreshPlace(
         _ note: SessionNote, needsPresent: Bool, _ call: CallContext
     ) throws(TokenKeepError) -> RefreshPlace {
@@ -85,9 +85,9 @@ extension SessionStorage {
         throw problem ?? RefreshItem.damaged
     }
 
-    /// The refresh token of a sign-in whose record is cleared; nil if no item has it.
+    /// Returns the refresh token of a sign-in whose record is being cleared; nil if no item has it.
     ///
-    /// - Throws: the reason why an item that may have it cannot be read.
+    /// - Throws: the error of reading an item that may have the refresh token.
     func refreshEntry(
         of epoch: String, _ note: SessionNote, _ call: CallContext
     ) throws(TokenKeepError) -> RefreshItem.Entry? {

@@ -3,11 +3,11 @@ import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The parts of one session: its item, its note, its change mark and its stash. Reads; ``SessionTransaction`` writes.
+/// Reads the parts of one session: item, note, change mark and stash. ``SessionTransaction`` writes them.
 ///
-/// Loads prompt if the call allows prompts.
+/// Loads may prompt if the call allows prompts.
 struct SessionStorage: Sendable {
-    /// The names of the session's item.
+    /// The name of the session's item.
     let name: ItemName
     let store: Store
     let options: SessionOptions
@@ -26,7 +26,7 @@ struct SessionStorage: Sendable {
         stash = SessionStash(store.records, id: id)
     }
 
-    /// The session's note; nil if there is none or if it is damaged: it is then rebuilt from the record.
+    /// Reads the session's note; nil if there is none, or if it is damaged and must be rebuilt from the record.
     func note() throws(TokenKeepError) -> SessionNote? {
         do throws(TokenKeepError) {
             guard let file = try files.read(.note, of: name) else { return nil }
@@ -38,16 +38,16 @@ struct SessionStorage: Sendable {
         }
     }
 
-    /// The record in the stash; nil if there is none that can be read.
+    /// Reads the record in the stash; nil if there is no readable record.
     func stashedRecord() throws(TokenKeepError) -> SessionRecord? {
         guard let secret = try stash.read() else { return nil }
         return try? SessionRecord(secret, now: options.clock())
     }
 
-    /// The session's item; nil if there is none.
+    /// Loads the session's item; nil if there is none.
     func item(_ call: CallContext) throws(TokenKeepError) -> TokenItem? { try load(name, call) }
 
-    /// An item of the session; nil if there is none.
+    /// Loads an item of the session; nil if there is none.
     func load(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> TokenItem? {
         let limit = call.deadline.within(milliseconds: store.timeoutMilliseconds)
         do throws(TokenKeepError) {
@@ -59,29 +59,29 @@ struct SessionStorage: Sendable {
         }
     }
 
-    /// The id of the store's vault, as it stands in records; nil if there is no vault.
+    /// The id of the store's vault, in hexadecimal as records contain it; nil if there is no vault.
     func vaultID() throws(TokenKeepError) -> String? {
         try store.records.open().map { Hexadecimal.text($0.keys.vaultID) }
     }
 
-    /// The change mark, which each change of tokens or state replaces; nil if it cannot be read.
+    /// The change mark, a number that each change of tokens or state replaces; nil if it cannot be read.
     var mark: UInt64? { marks.value(of: id) }
 
-    /// Whether certainly no process has changed the session since it was read.
+    /// Whether certainly no process has changed the session since `facts` were read.
     func isUnchanged(since facts: SessionFacts) -> Bool { facts.mark.map { $0 == mark } ?? false }
 
     // MARK: Facts
 
-    /// Reads the session. Finishes nothing.
+    /// Reads the session without any repair.
     ///
-    /// - Throws: the reason why the record cannot be read: ``Status/locked``, ``Status/unavailable`` and others.
+    /// - Throws: the error of reading the record: ``Status/locked``, ``Status/unavailable`` and others.
     func facts(_ call: CallContext) throws(TokenKeepError) -> SessionFacts {
         var facts = try factsWithoutRecord()
         try readRecord(into: &facts, call)
         return facts
     }
 
-    /// The change mark, the note and the stash, in this order: a token that is kept must not be older than its mark.
+    /// Reads change mark, note and stash. The mark comes first, because a kept token must not be older than its mark.
     func factsWithoutRecord() throws(TokenKeepError) -> SessionFacts {
         if mark == nil { marks.change(id) }
         let mark = mark
@@ -95,7 +95,8 @@ struct SessionStorage: Sendable {
         do throws(TokenKeepError) {
             item = try self.item(call)
         } catch {
-            // A keyring whose collection was deleted may answer with anything.
+            // A keyring whose collection was deleted may answer with any of these errors, and the stash has newer
+            // tokens anyway.
             guard stashed != nil, [.locked, .unavailable, .timedOut, .corrupt, .io].contains(error.status) else {
                 throw error
             }
@@ -109,7 +110,7 @@ struct SessionStorage: Sendable {
         try fill(&facts, item, stashed)
     }
 
-    /// Adds the record, with the tokens of the stash if these are later.
+    /// Adds the item's record, with the tokens of the stash if they are newer.
     private func fill(
         _ facts: inout SessionFacts, _ item: TokenItem, _ stashed: SessionRecord?
     ) throws(TokenKeepError) {

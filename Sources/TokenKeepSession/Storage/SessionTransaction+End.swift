@@ -1,12 +1,12 @@
 import TokenKeepCore
 
-/// The record of a session that has ended: its tokens are queued for revocation, and it is cleared.
+/// Finishes an ended session: queues its tokens for revocation, and clears its record.
 extension SessionTransaction {
     /// Queues the tokens of an ended session for revocation, and clears its record, unless a new session has begun.
     ///
-    /// - Parameter isLater: whether the logout itself is over: a record that another program wrote since is left alone.
+    /// - Parameter isLater: whether an earlier call logged out. Then a record that another program wrote since is kept.
     func clearEnded(isLater: Bool) throws(TokenKeepError) -> EndReport.Revocation {
-        // A sign-in meanwhile has a note of its own.
+        // Another state means that a sign-in has begun meanwhile.
         guard let note = try storage.note(), note.state == .signedOut, note.endedEpoch != nil else { return .none }
         let isUnread = RepairRules.clearsUnread(note, isLater: isLater)
         let (record, level) = try isUnread ? (nil, nil) : endedRecord()
@@ -21,37 +21,38 @@ extension SessionTransaction {
         return isQueued ? .queued : .none
     }
 
-    /// The record of an ended session, and the level of its item; nil if there is none.
+    /// Reads the record of an ended session, and the level of its item; nil for both if there is no readable record.
     private func endedRecord() throws(TokenKeepError) -> (record: SessionRecord?, level: AccessLevel?) {
         guard let item = try storage.item(call) else { return (nil, nil) }
         do throws(TokenKeepError) {
             return (try SessionRecord(item.secret, now: storage.options.clock()), item.details.accessLevel)
         } catch {
-            // A later TokenKeep's record stays as it is.
+            // A record that a later TokenKeep wrote is kept, so the call fails.
             guard error.status != .unsupported else { throw error }
             return (nil, nil)
         }
     }
 
-    /// Queues the newest token of an ended session: the stash's, else the record's. Returns whether there is one.
+    /// Queues the newest token of an ended session: that of the stash, otherwise that of the record. Returns whether
+    /// there is one.
     private func queueTokens(
         of record: SessionRecord?, _ level: AccessLevel?, _ note: SessionNote
     ) throws(TokenKeepError) -> Bool {
         let stashed = try storage.stashedRecord()
         var record = record
-        // The stash has the newest refresh token.
+        // If the stash has a newer refresh token of this session, the refresh token's item need not be loaded.
         if let found = record, stashed?.refreshToken == nil || stashed?.epoch != found.epoch {
             record = try joinedOrCleared(found)
         }
         guard let newest = stashed ?? record else { return try queueRefreshToken(note) }
-        // A stash of an earlier sign-in does not have the newest token of this sign-in.
+        // If the stash belongs to an earlier sign-in, the tokens of both sign-ins are revoked.
         if let stashed, let record, stashed.epoch != record.epoch { try queue(record, level, note) }
         try queue(newest, level, note)
         return true
     }
 
-    /// The record of an ended session with its refresh token. If the refresh token is locked, the record is cleared now: the
-    /// token alone waits.
+    /// Returns the record of an ended session with its refresh token. If the refresh token's item is locked, clears the
+    /// record now, so that only the refresh token waits.
     private func joinedOrCleared(_ record: SessionRecord) throws(TokenKeepError) -> SessionRecord {
         do throws(TokenKeepError) {
             return try storage.joined(record, call)
@@ -61,7 +62,7 @@ extension SessionTransaction {
         }
     }
 
-    /// Queues the refresh token of an ended session whose record is cleared. Returns whether there is one.
+    /// Queues the refresh token of an ended session whose record is already cleared. Returns whether there is one.
     private func queueRefreshToken(_ note: SessionNote) throws(TokenKeepError) -> Bool {
         guard note.refreshLevel != 0, let ended = note.endedEpoch,
             let entry = try storage.refreshEntry(of: ended, note, call)

@@ -1,17 +1,17 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// Epochs: 128 random bits for each sign-in.
+/// Makes epochs: 128 random bits for each sign-in, in hexadecimal.
 enum SessionEpoch {
     static func make() -> String { Hexadecimal.text(RandomBytes.make(16)) }
 }
 
 extension SessionTransaction {
-    /// Writes the record of a new epoch: note, record, note. A crash leaves the old or the new session, never neither. A
-    /// refresh token of its own is written before the record, with the present one beside it.
+    /// Writes the record of a new sign-in, in the order note, record, note, so that a crash leaves either the old or
+    /// the new session. A separate refresh token is written before the record, beside the present refresh token.
     ///
-    /// - Parameter keepsPrevious: whether a present refresh token that cannot be read is an error. Else its item stays until
-    ///   the new record is noted, and the new token becomes an item of another account.
+    /// - Parameter keepsPrevious: whether an unreadable present refresh token is an error. If false, its item stays
+    ///   until the new record is noted, and the new refresh token gets an item of another account.
     func begin(
         _ record: SessionRecord, epoch: String, level: AccessLevel?, isFromServer: Bool = false,
         keepsPrevious: Bool = true
@@ -39,7 +39,7 @@ extension SessionTransaction {
         dropPreviousRefreshToken(record, refreshLevel, before, place?.previous)
     }
 
-    /// Saves the items of a sign-in. If one is refused, nothing stays of the sign-in.
+    /// Saves the items of a sign-in. If saving one is refused, removes what was written of the sign-in.
     private func saveSignIn(
         _ record: SessionRecord, _ epoch: String, _ levels: (session: AccessLevel?, refresh: AccessLevel?),
         _ place: SessionStorage.RefreshPlace?, after known: SessionNote?
@@ -57,9 +57,9 @@ extension SessionTransaction {
         }
     }
 
-    /// Takes back the note of a sign-in that was refused, and its refresh token.
+    /// Removes a refused sign-in: restores the note, and clears the refresh token's item.
     ///
-    /// - Parameter place: the place that has the refresh token; nil if none has it.
+    /// - Parameter place: the account that has the new refresh token; nil if it was not saved.
     private func withdraw(
         _ epoch: String, to known: SessionNote?, _ place: SessionStorage.RefreshPlace?
     ) throws(TokenKeepError) {
@@ -67,7 +67,7 @@ extension SessionTransaction {
         try apply(.refused(epoch: epoch, known))
     }
 
-    /// Drops the refresh token of the earlier sign-in. After a failure a later call drops it, or the next refresh.
+    /// Clears the refresh token of the previous sign-in. If this fails, the next refresh or a later call clears it.
     private func dropPreviousRefreshToken(
         _ record: SessionRecord, _ level: AccessLevel?, _ before: SessionNote, _ previous: RefreshItem.Entry?
     ) {

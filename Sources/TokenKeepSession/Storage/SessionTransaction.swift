@@ -3,19 +3,19 @@ import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// A locked session, and the only writer of its record, note, change mark and stash. While this value exists, no other
-/// process changes the session.
+/// The change lock of a session as a value, and the only writer of the session's record, note, change mark and stash.
+/// While it exists, no other process changes the session.
 ///
-/// Never prompts: other processes would wait for this user's answer. The lock ends with the value's scope.
+/// Never prompts, because other processes would wait for the user's answer. The lock is released with this value.
 struct SessionTransaction: ~Copyable {
     let storage: SessionStorage
     let call: CallContext
     private let lock: SessionLock?
 
-    /// Locks a session for a short change.
+    /// Acquires the change lock of a session.
     ///
-    /// - Parameter milliseconds: the limit of the wait for the lock, beside the call's deadline.
-    /// - Throws: ``Status/busy``.
+    /// - Parameter milliseconds: the maximum wait for the lock, in addition to the call's deadline.
+    /// - Throws: ``Status/busy`` if another process keeps the lock.
     init(
         _ storage: SessionStorage, _ call: CallContext, lockWithin milliseconds: UInt32 = .max
     ) throws(TokenKeepError) {
@@ -30,11 +30,11 @@ struct SessionTransaction: ~Copyable {
         self.lock = consume lock
     }
 
-    /// The time for the lock of a session whose tokens are to be stashed, in milliseconds.
+    /// The maximum wait, in milliseconds, for the lock of a session whose tokens are to be stashed.
     private static let stashingLimit: UInt32 = 1000
 
-    /// Locks a session whose new tokens cannot be saved. A lock that is not to be had, as on a full disk, must not lose
-    /// them.
+    /// Locks a session whose new tokens cannot be saved. Goes on without the lock if it cannot be acquired (for
+    /// example, if the disk is full), because the tokens must not be lost.
     init(stashingIn storage: SessionStorage, _ call: CallContext) {
         self.storage = storage
         self.call = call.withoutPrompts
@@ -46,15 +46,15 @@ struct SessionTransaction: ~Copyable {
         }
     }
 
-    /// The session as it is now. Finishes nothing.
+    /// Reads the session without any repair.
     func facts() throws(TokenKeepError) -> SessionFacts { try storage.facts(call) }
 
-    /// Writes a change in the one order that survives a crash at any moment: the refresh token's own item, the record, the
-    /// change mark, the note, the change mark again for those who watch the note, the stash.
+    /// Writes a change in an order that survives a crash after any step: the refresh token's own item, the record, the
+    /// change mark, the note, the change mark again for watchers of the note, the stash.
     ///
-    /// - Parameter known: the note of the session that is meant; nil for whichever session the note has. Takes the place of
-    ///   a note that was damaged since.
-    /// - Returns: the new note; nil if it stays as it is, because that session ended, or another one began.
+    /// - Parameter known: the note of the session to be changed; nil for the present session of the account. Also used
+    ///   if the stored note is damaged.
+    /// - Returns: the new note; nil if the note is unchanged, for example because the session ended.
     @discardableResult
     func apply(_ change: SessionChange, to known: SessionNote? = nil) throws(TokenKeepError) -> SessionNote? {
         if let (record, level) = change.saved {
@@ -71,7 +71,7 @@ struct SessionTransaction: ~Copyable {
         do throws(TokenKeepError) {
             changed = try changeNote(change, known)
         } catch {
-            // Without the note, the record's generation shows that the answer was saved.
+            // The record is saved, and its generation alone shows that the refresh was answered.
             guard case .renewed = change else { throw error }
             changed = nil
         }
@@ -92,7 +92,7 @@ struct SessionTransaction: ~Copyable {
         return changed
     }
 
-    /// Keeps new tokens in the stash until their place opens.
+    /// Stores new tokens in the stash until the session's item can be written.
     func stash(_ record: SessionRecord, of known: SessionNote) throws(TokenKeepError) {
         let isShared = try storage.stash.write(record.serializedForStash())
         storage.marks.change(storage.id)
@@ -108,7 +108,7 @@ struct SessionTransaction: ~Copyable {
 
     /// Saves the record as the session's item.
     ///
-    /// - Parameter level: nil for the level that the item has.
+    /// - Parameter level: the new level of the item; nil keeps the present level.
     func saveItem(_ record: SessionRecord, level: AccessLevel?) throws(TokenKeepError) {
         let outcome = try save(
             record.serialized(), as: storage.name, level: level, label: "session of \(storage.name.defaultLabel)")
@@ -116,11 +116,12 @@ struct SessionTransaction: ~Copyable {
         storage.options.explain?("saved generation \(record.generation) in \(outcome.module)\(waiting)")
     }
 
-    /// Saves the refresh token of a record as the item that the record names. Called before the record is saved.
+    /// Saves the refresh token of a record in its separate item. Called before the record is saved.
     ///
     /// - Parameters:
-    ///   - level: nil for the level that the record names: an item that is gone must not come back weaker.
-    ///   - previous: the refresh token of the earlier sign-in, until this one is noted.
+    ///   - level: nil for the level that the record names, so that an item that was lost is not saved at a weaker
+    ///     level.
+    ///   - previous: the refresh token of the previous sign-in, which the item keeps until this sign-in is noted.
     func saveRefreshToken(
         of record: SessionRecord, level: AccessLevel?, previous: RefreshItem.Entry?
     ) throws(TokenKeepError) {
@@ -132,7 +133,7 @@ struct SessionTransaction: ~Copyable {
         storage.options.explain?("saved the refresh token as an item of its own in \(outcome.module)")
     }
 
-    /// Saves an item of the session. If its place is locked, the vault keeps it under its password.
+    /// Saves an item of the session. If its module is locked, the vault keeps the item under the password.
     private func save(
         _ secret: SecretBytes, as name: ItemName, level: AccessLevel?, label: String
     ) throws(TokenKeepError) -> SaveOutcome {
@@ -146,16 +147,16 @@ struct SessionTransaction: ~Copyable {
     /// Clears the session's item.
     func clearItem() throws(TokenKeepError) { try storage.store.withoutPrompts.clear(storage.name) }
 
-    /// Clears the items of accounts, and notes that they are not there.
+    /// Clears the refresh token items of these accounts, and removes their bits from the note.
     func dropRefreshItems(_ accounts: [String]) throws(TokenKeepError) {
         guard !accounts.isEmpty else { return }
         for account in accounts { try storage.store.withoutPrompts.clear(storage.refreshName(account)) }
         try apply(.dropped(accounts.reduce(UInt8(0)) { $0 | storage.refreshItemBit($1) }))
     }
 
-    /// Clears the record of a guest whose time is over.
+    /// Clears the record of a guest whose token has expired.
     ///
-    /// - Returns: false if the guest became a user meanwhile, or signed out.
+    /// - Returns: false if the guest has signed in or signed out meanwhile.
     func clearGuest(_ note: SessionNote) throws(TokenKeepError) -> Bool {
         guard try apply(.guestOver, to: note) != nil else { return false }
         try clearItem()
@@ -165,10 +166,10 @@ struct SessionTransaction: ~Copyable {
 
     // MARK: Revocation
 
-    /// Puts a record's refresh token, else its access token, into the outbox: not after a logout that sends nothing, and
-    /// not if the present session has the same token.
+    /// Adds a record's refresh token, otherwise its access token, to the outbox. Does nothing after a logout that sends
+    /// no token to the server, or if the present session has the same token.
     ///
-    /// - Parameter level: the level of the record's item; nil if there is none. The note's level can be forged.
+    /// - Parameter level: the level of the record's item; nil uses the note's level, which can be forged.
     func queue(
         _ record: SessionRecord, _ level: AccessLevel?, _ note: SessionNote, unlessOf present: SessionRecord? = nil
     ) throws(TokenKeepError) {
@@ -186,9 +187,9 @@ struct SessionTransaction: ~Copyable {
 }
 
 extension SessionStorage {
-    /// Changes the note under the item's lock. `body` returns false to leave it as it is.
+    /// Changes the note under the item's lock. `body` returns false to leave the note unchanged.
     ///
-    /// - Parameter known: takes the place of a note that is missing or damaged.
+    /// - Parameter known: used in place of a note that is missing or damaged.
     func changeNote(
         _ call: CallContext, else known: SessionNote = SessionNote(), _ body: (inout SessionNote) -> Bool
     ) throws(TokenKeepError) {

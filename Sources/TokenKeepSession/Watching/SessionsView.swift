@@ -2,30 +2,30 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepRecords
 
-/// The changes of sessions since the last look.
+/// The sessions that have changed since the last update.
 package struct SessionChanges {
-    /// The sessions that may differ from the last look, by service and account.
+    /// The sessions that may have changed, sorted by service and account.
     package var present: [SessionInfo] = []
-    /// The sessions whose notes are gone.
+    /// The sessions whose notes were removed.
     package var gone: [SessionInfo] = []
-    /// Whether the names of sessions are locked.
+    /// Whether the names of some sessions are locked.
     package var hasLocked = false
-    /// Whether a session ended while it was locked, and its tokens are not queued yet.
+    /// Whether a session ended while it was locked, so that its tokens are not queued for revocation yet.
     package var hasEnds = false
 }
 
-/// The sessions of a service, or of all services. Each look reads those alone that changed since the last look.
+/// The sessions of a service, or of all services. Each update reads only sessions that have changed since the last one.
 struct SessionsView {
     private struct Known {
         let name: ItemName
         let id: [UInt8]
-        /// The file about the active account of the service.
+        /// The name of the file that points to the service's active account.
         let active: SessionFileName
         let note: SessionNote
         var info: SessionInfo
     }
 
-    /// The active account of a service.
+    /// The pointer to the active account of a service.
     private struct Active {
         let service: String
         var pointer: [UInt8]?
@@ -37,7 +37,7 @@ struct SessionsView {
     private var known: [SessionFileName: Known] = [:]
     private var fileNames: [[UInt8]: SessionFileName] = [:]
     private var actives: [SessionFileName: Active] = [:]
-    /// The sessions that ended while they were locked.
+    /// The sessions that ended while they were locked, and whose tokens are not queued yet.
     private var ended: Set<SessionFileName> = []
 
     init(_ sessions: Sessions, service: String?) {
@@ -45,9 +45,9 @@ struct SessionsView {
         files = SessionFilesView(sessions.store.records)
     }
 
-    /// Reads what has changed.
+    /// Reads the sessions that have changed.
     ///
-    /// - Throws: the reason why the vault cannot be read.
+    /// - Throws: the error of reading the vault.
     mutating func update() throws(TokenKeepError) -> SessionChanges {
         do throws(TokenKeepError) {
             return try changes()
@@ -67,8 +67,8 @@ struct SessionsView {
             changes.gone.append(gone.info)
         }
         var changed: Set<SessionFileName> = []
-        // A new file about an active account may have got the inode number of a removed file, so that it seems unchanged. The
-        // change of the session itself, which comes with it, tells.
+        // A new pointer file can get the inode number of a removed one, and then seems unchanged. The change of the
+        // session's note comes with it, so the pointers of changed notes are read, too.
         var pointers = read.active
         for note in read.notes where remember(note) {
             changed.insert(note.fileName)
@@ -81,7 +81,7 @@ struct SessionsView {
         return changes
     }
 
-    /// Returns whether the note is one of the service's, and readable.
+    /// Stores the note. Returns false if it belongs to another service or is unreadable.
     private mutating func remember(_ read: SessionFilesView.Note) -> Bool {
         guard read.name.isIn(namespace: sessions.store.namespace, service: service),
             let note = try? SessionNote(read.state)
@@ -98,7 +98,7 @@ struct SessionsView {
         return true
     }
 
-    /// Reads which account of a service is active. The session that was active and the one that is have changed.
+    /// Reads the pointer to a service's active account. Adds the previous and the new active session to `changed`.
     private mutating func readPointer(
         _ file: SessionFileName, _ changed: inout Set<SessionFileName>
     ) throws(TokenKeepError) {

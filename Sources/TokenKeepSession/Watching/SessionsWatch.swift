@@ -2,7 +2,7 @@ public import TokenKeepCore
 public import TokenKeepEngine
 import TokenKeepRecords
 
-/// Waits for changes of all sessions of a service, or of all services. Safe from several threads.
+/// Watches all sessions of a service, or of all services, for changes. Safe to use from several threads.
 public final class SessionsWatch: Sendable {
     private struct State {
         var view: SessionsView
@@ -25,11 +25,11 @@ public final class SessionsWatch: Sendable {
         signal = try SessionSignal(store.records, store.sessionCall())
     }
 
-    /// Becomes readable (poll(2)) when ``next()`` may have an answer. Owned by this object.
+    /// A descriptor that becomes readable (poll(2)) when ``next()`` may return a session. Owned by this object.
     public var descriptor: Int32 { signal.descriptor }
 
-    /// The next session that differs from its last report, at first each one; nil if nothing has changed. A session
-    /// whose names are locked is reported when they open. A first sign-in that is being written is not reported yet.
+    /// Returns the next session that differs from its last report; nil if none does. Each session is reported at first.
+    /// A session whose name is locked is reported once it is unlocked; a first sign-in, once it is complete.
     public func next() throws(TokenKeepError) -> SessionInfo? {
         if let waiting = state.withLock({ $0.waiting.popLast() }) { return waiting }
         let present = try changes().present
@@ -44,12 +44,12 @@ public final class SessionsWatch: Sendable {
         }
     }
 
-    /// The changes since the last call, among them first sign-ins that are being written; at first each session. Costs as
-    /// much as the changed sessions do. For callers that do not call ``next()``.
+    /// Returns the changes since the last call, at first every session, with first sign-ins that are still being
+    /// written. Reads only the changed sessions. For callers that do not use ``next()``.
     ///
-    /// If names are locked, and the program gives the vault's password, the vault is unlocked.
+    /// Unlocks the vault if names are locked and the program was given the vault's password.
     ///
-    /// - Throws: the reason why the vault cannot be read.
+    /// - Throws: the error of reading the vault.
     package func changes() throws(TokenKeepError) -> SessionChanges {
         signal.drain()
         var changes = try update()
