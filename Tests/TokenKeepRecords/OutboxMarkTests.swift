@@ -11,7 +11,8 @@ import TokenKeepKeys
 
     /// Each logout sets the mark, and those of several accounts run side by side.
     @Test func everyThreadThatSetsItAtOnceSucceeds() throws {
-        let mark = OutboxMark(Records(VaultOpener(path: directory.path + "/vault", residentKeys: ClassKeyStore())))
+        let records = Records(VaultOpener(path: directory.path + "/vault", residentKeys: ClassKeyStore()))
+        let mark = OutboxMark(records, namespace: "")
         let failures = MutexGuarded<[String]>([])
         try mark.set()
         for _ in 0..<100 {

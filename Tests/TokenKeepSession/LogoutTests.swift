@@ -143,6 +143,23 @@ struct LogoutTests {
         #expect(world.server.revoked == ["refresh-1"])
     }
 
+    /// A call lists the tokens of its namespace alone, and cannot know those of another.
+    @Test func anEmptyOutboxHidesNoTokensOfAnotherNamespace() throws {
+        let session = try world.signedIn()
+        world.server.become(.isAway)
+        #expect(try session.end().revocation == .queued)
+        world.server.become(.answers)
+        for namespace in ["other", String(repeating: "n", count: Limits.namespace)] {
+            let other = try Outbox(world.store(namespace: namespace), session.options)
+            #expect(!other.mayHaveTokens)
+            #expect(try other.flush().left == 0)
+        }
+        #expect(session.outbox.mayHaveTokens)
+        #expect(try Sessions(world.store(namespace: "other")).losses().mayHaveOutbox)
+        #expect(try session.outbox.flushIfMarked(service: service).sent == 1)
+        #expect(try !Sessions(world.store()).losses().mayHaveOutbox)
+    }
+
     @Test func aTokenThatNobodyRevokedIsDroppedAfterThirtyDays() throws {
         let session = try world.signedIn()
         world.server.become(.isAway)

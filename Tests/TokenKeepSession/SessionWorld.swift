@@ -45,8 +45,9 @@ final class SessionWorld: Sendable {
     }
 
     /// - Parameter prompt: answers the vault's prompts; nil for a store that never prompts.
-    func store(_ stack: String? = nil, prompt: PromptHandler? = nil) throws -> Store {
+    func store(_ stack: String? = nil, namespace: String = "", prompt: PromptHandler? = nil) throws -> Store {
         var configuration = StoreConfiguration(stackText: stack ?? self.stack)
+        configuration.namespace = namespace
         configuration.vaultPath = vault
         configuration.isInteractive = prompt != nil
         configuration.prompt = prompt

@@ -3,43 +3,66 @@ import SystemPackage
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The file `sessions/outbox`, which exists if tokens may still have to be revoked at the server.
+/// The file `sessions/outbox` of a namespace, which exists if tokens may still have to be revoked at the server.
 ///
-/// Without the file, a call need not list such tokens.
+/// Without the file, a call need not list such tokens. Each namespace has a file of its own, because a call lists the
+/// tokens of its own namespace only.
 package struct OutboxMark: Sendable {
-    private static let file = "outbox"
+    private static let prefix = "outbox"
     private let records: Records
+    private let file: String
 
-    package init(_ records: Records) { self.records = records }
-
-    /// Whether tokens may still have to be revoked at the server. False if the vault cannot be read. Makes no file.
-    package var isSet: Bool {
-        guard let vault = (try? records.open()) ?? nil else { return false }
-        let path = "\(SessionFiles.folder)/\(OutboxMark.file)"
-        return (try? VaultFiles.exists(path, in: vault.directory.descriptor)) == true
+    package init(_ records: Records, namespace: String) {
+        self.records = records
+        file = namespace.isEmpty ? OutboxMark.prefix : "\(OutboxMark.prefix)-\(OutboxMark.hash(of: namespace))"
     }
 
-    /// Makes the file `outbox`. Called before and after a token is recorded as still to be revoked.
+    /// Whether tokens of the namespace may still have to be revoked at the server. False if the vault cannot be read.
+    /// Makes no file.
+    package var isSet: Bool {
+        guard let vault = (try? records.open()) ?? nil else { return false }
+        return (try? VaultFiles.exists("\(SessionFiles.folder)/\(file)", in: vault.directory.descriptor)) == true
+    }
+
+    /// Whether tokens of any namespace may still have to be revoked at the server.
+    ///
+    /// - Throws: the reason why the vault cannot be read.
+    package static func isAnySet(_ records: Records) throws(TokenKeepError) -> Bool {
+        guard let vault = try records.open() else { return false }
+        var isSet = false
+        try VaultFiles.forEachName(in: SessionLock.folder(of: vault.directory)) { name in
+            isSet = name.hasPrefix(prefix)
+            return !isSet
+        }
+        return isSet
+    }
+
+    /// Makes the file. Called before and after a token is recorded as still to be revoked.
     ///
     /// Several threads and processes may make the file at once without a lock, because the file's content is not used.
     package func set() throws(TokenKeepError) {
         let folder = try folder()
-        guard try !VaultFiles.exists(OutboxMark.file, in: folder) else { return }
+        guard try !VaultFiles.exists(file, in: folder) else { return }
         do throws(Errno) {
-            _ = try SystemCall.open(OutboxMark.file, in: folder.number, O_WRONLY | O_CREAT | O_NONBLOCK, mode: 0o600)
+            _ = try SystemCall.open(file, in: folder.number, O_WRONLY | O_CREAT | O_NONBLOCK, mode: 0o600)
         } catch {
-            throw error.error("cannot write \(OutboxMark.file)")
+            throw error.error("cannot write \(file)")
         }
-        try VaultFiles.sync(folder, after: "writing \(OutboxMark.file)")
+        try VaultFiles.sync(folder, after: "writing \(file)")
     }
 
-    /// Removes the file `outbox`. Called if no token remains to be revoked.
+    /// Removes the file. Called if no token of the namespace remains to be revoked.
     package func remove() {
         guard let folder = try? folder() else { return }
-        _ = try? SystemCall.remove(OutboxMark.file, in: folder)
+        _ = try? SystemCall.remove(file, in: folder)
     }
 
     private func folder() throws(TokenKeepError) -> OwnedDescriptor {
         try SessionLock.folder(of: records.openOrMake(CallContext(deadline: Deadline(milliseconds: 5000))).directory)
+    }
+
+    /// A namespace may be longer than a file name.
+    private static func hash(of namespace: String) -> String {
+        Hexadecimal.text(Array(namespace.utf8).withUnsafeBytes { KeyedHash.digest(of: $0, count: 16) })
     }
 }

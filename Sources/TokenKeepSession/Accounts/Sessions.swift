@@ -113,11 +113,11 @@ public struct Sessions: Sendable {
         return Losses(
             stashed: notes.count(where: \.isStashed),
             ended: notes.count { $0.state == .signedOut && $0.endedEpoch != nil },
-            mayHaveOutbox: OutboxMark(store.records).isSet)
+            mayHaveOutbox: OutboxMark.isAnySet(store.records))
     }
 
     private func hasOutbox() -> Bool? {
-        guard OutboxMark(store.records).isSet else { return false }
+        guard OutboxMark(store.records, namespace: store.namespace).isSet else { return false }
         let end = Deadline(milliseconds: store.timeoutMilliseconds)
         guard let listing = try? store.withoutPrompts.list(service: Outbox.service, until: end) else { return nil }
         if !listing.items.isEmpty { return true }

@@ -42,7 +42,7 @@ public struct Outbox: Sendable {
     private let sessions: [(name: ItemName, options: SessionOptions)]
     /// Whether the user may be asked to unlock a locked token. True only for a flush that the user has started.
     private var mayPrompt = true
-    var mark: OutboxMark { OutboxMark(store.records) }
+    var mark: OutboxMark { OutboxMark(store.records, namespace: store.namespace) }
 
     /// The outbox of the store's namespace.
     public init(_ store: Store, _ options: SessionOptions) {
