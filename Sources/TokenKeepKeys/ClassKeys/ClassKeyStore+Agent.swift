@@ -9,7 +9,7 @@ extension ClassKeyStore {
     /// The reason why the last unlock left items of ``AccessLevel/whenUnlocked`` locked; nil if it unlocked them.
     package var screenKeyProblem: String? { agent.problem }
 
-    /// Asks the user's agent for its state. Waits for the answer for at most half a second.
+    /// Queries the state of the user's agent. Waits at most half a second for the answer.
     package func keyAgent() -> KeyAgent.Answer {
         guard usesKernel, KernelKeyring.obstacle == nil else { return .absent }
         return agent.state()

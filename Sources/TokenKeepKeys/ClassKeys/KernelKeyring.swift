@@ -100,7 +100,7 @@ package enum KernelKeyring {
 
     /// Purges the key with this description. A failure is ignored.
     ///
-    /// The keyring's other keys are not read, of which a user may have many.
+    /// Does not read the keyring's other keys, because a user may have many.
     package static func remove(_ description: String) { _ = tokenkeep_keyring_remove(description) }
 
     /// Purges every key whose description begins with `prefix`, but not the key with the description `kept`.
