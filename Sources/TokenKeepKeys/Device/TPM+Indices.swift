@@ -25,7 +25,7 @@ extension TPM {
         let number: UInt32
         let kind: IndexKind
         let vaultID: [UInt8]
-        /// Whether the index was written and, if it contains a secret, locked. If false, its making was interrupted.
+        /// Whether the index was written and, if it contains a secret, write-locked. If false, its making was interrupted.
         let isComplete: Bool
     }
 

@@ -10,7 +10,7 @@ package enum KeyDerivation: Equatable, Sendable {
     static let saltLength = 16
     private static let maximumPasses: UInt32 = 16
     private static let maximumMemoryKiB: UInt32 = 1 << 20
-    /// The maximum of passes times memory in KiB, which limits the time of a derivation.
+    /// The maximum product of passes and memory in KiB, which limits the time of a derivation.
     private static let maximumWork: UInt64 = 2048 * 1024
 
     package static func parse(_ reader: inout ByteReader) throws(FormatFault) -> KeyDerivation {
