@@ -1,4 +1,4 @@
-/// Counts with their nouns, for people.
+/// Counts with their nouns, for messages.
 enum CountedNouns {
     /// `1 item`, `2 items`.
     static func items(_ count: Int) -> String { of(count, "item") }
