@@ -31,8 +31,7 @@ extension Devices {
     /// Lists the user's indices that no known vault uses. Known are `vault`, and the vaults that were unlocked since
     /// the machine's start and still exist at their paths.
     ///
-    /// Indices of any other vault are listed, even if that vault exists.
-    /// A vault that lies elsewhere, and was not unlocked since the start, is not known.
+    /// Indices of any other vault are listed, even if that vault exists elsewhere, for example on a removed disk.
     package func orphanedIndices(except vault: OpenVault?, _ keys: ClassKeyStore) throws(DeviceFault) -> [UserIndex] {
         let unused = vault.map { Set(remainingIndices(of: $0)) }
         return try tpm.indices(until: Devices.deadline).map(UserIndex.init).filter { index in
