@@ -4,7 +4,7 @@ import TokenKeepCore
 
 /// Runs the command that the arguments name and turns its outcome into an exit code.
 enum CommandRunner {
-    /// Runs the program and returns its exit code.
+    /// Runs the program with the arguments of this process, and returns its exit code.
     static func run() -> Int32 {
         ProcessStart.occupyStandardDescriptors()
         ProcessStart.dieSilently()

@@ -3,7 +3,7 @@ import TokenKeepCore
 
 /// Converts messages of the argument parser to errors of the program.
 enum UsageError {
-    /// The error for a missing command, or for a missing command of `group`.
+    /// Makes the error for a missing command of the program or, if `group` is given, of a group of commands.
     static func missingCommand(of group: String? = nil) -> TokenKeepError {
         TokenKeepError(
             .invalid, "no command is given", hint: "see tokenkeep \(group.map { $0 + " " } ?? "")--help")

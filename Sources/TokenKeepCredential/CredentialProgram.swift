@@ -35,7 +35,7 @@ enum CredentialProgram {
     }
 }
 
-/// The form in which a protocol reports failures.
+/// The way in which a protocol reports failures.
 struct FailureReport {
     /// Whether to write nothing, because the protocol's caller demands silence.
     var isSilent: () -> Bool = { false }

@@ -27,7 +27,7 @@ enum CredentialProtocol: String, CaseIterable {
         return found
     }
 
-    /// The form in which the protocol's caller expects a failure.
+    /// The way in which the protocol's caller expects failures.
     var failureReport: FailureReport {
         switch self {
         case .git: FailureReport(isSilent: { GitSettings.isQuiet })

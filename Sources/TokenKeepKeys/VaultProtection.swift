@@ -25,7 +25,7 @@ package struct VaultProtection {
         isMemoryLocked = (try? GuardedPool.shared.isLocked()) ?? false
     }
 
-    /// The protection of an item with this level and these flags. Does not try the kernel's keyring again.
+    /// Computes the protection of an item with this level and these flags. Does not try the kernel's keyring again.
     package func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection {
         Protection { axis($0, level, flags) }
     }

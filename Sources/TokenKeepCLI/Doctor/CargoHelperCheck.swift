@@ -10,7 +10,7 @@ enum CargoHelperCheck {
         let path = CargoSettingsFile.path(folder)
         let file = SmallFile.textAndTrust(path)
         guard ToolPlaces.isOnPath("cargo") || file != nil else { return [] }
-        // A provider may have arguments. cargo asks the last provider of the list first.
+        // Ignore the arguments of providers. cargo queries the last provider in the list first.
         let programs = (file.flatMap { CargoProviders(in: $0.text) }?.list ?? []).map { $0.prefix { $0 != " " } }
         guard let word = programs.last, isOurs(word) else {
             return [stranger(programs, path, plainFile: "\(folder)/credentials.toml")]

@@ -2,7 +2,7 @@
 struct CargoProviders {
     private static let key = "global-credential-providers"
 
-    /// The providers in the order of the file. cargo asks the last provider first.
+    /// The providers in the order of the file. cargo queries the last provider first.
     let list: [String]
 
     /// Parses the list in the table `[registry]`; nil if the text has no such list.

@@ -45,7 +45,7 @@ struct GitCheck {
     }
 
     private func general(_ settings: [GitSetting]) -> Finding {
-        // An empty value makes git forget the helpers before it.
+        // git ignores the helpers that precede an empty value.
         let last = settings.lastIndex { $0.helper.isEmpty }
         let helpers = settings[(last.map { $0 + 1 } ?? 0)...]
         guard let first = helpers.first else {

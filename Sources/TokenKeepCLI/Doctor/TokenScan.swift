@@ -66,7 +66,8 @@ struct TokenScan {
         return !isLetter && !isDigit && before != UInt8(ascii: "_") && before != UInt8(ascii: "-")
     }
 
-    /// Whether the text at this offset is a token's value. Text that begins with a brace or `$` is a placeholder.
+    /// Whether a token may begin at this offset. An empty value, or a placeholder that begins with a bracket or `$`, is
+    /// no token.
     private static func isValue(_ text: UnsafeRawBufferPointer, _ place: Int) -> Bool {
         guard place < text.count else { return false }
         return !",}{$<>[\n".utf8.contains(text[place])

@@ -210,7 +210,7 @@ struct FleetAdminPruneCommand: ParsableCommand {
     func run() throws {
         let seconds = try Durations.milliseconds(olderThan, of: "--older-than") / 1000
         let administration = try admin.open()
-        // The registry's time, which ages are measured by, comes with its first answer.
+        // Query the registry once first: its answer contains the registry's time, by which ages are measured.
         _ = try administration.names()
         let (devices, problem) = try administration.old(olderThan: seconds)
         for (user, id, device) in devices {

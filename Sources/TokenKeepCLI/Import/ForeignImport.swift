@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepEngine
 
-/// Saves the entries of another program's file. Each entry is saved, read back and only then counted.
+/// Saves the entries of another program's file. An entry counts only after its secret was read back from the store.
 struct ForeignImport {
     let store: Store
     let isReplacing: Bool

@@ -44,7 +44,7 @@ enum NameCompletion {
     }
 }
 
-/// The words of the shell's line before the word that is completed.
+/// The words on the shell's command line that precede the completed word.
 struct CompletedLine {
     /// The time limit of a completion, in milliseconds: a person does not wait longer after a key press.
     private static let limit: UInt32 = 2_000

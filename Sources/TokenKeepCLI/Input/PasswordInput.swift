@@ -88,6 +88,6 @@ enum PasswordInput {
         return first
     }
 
-    /// Answers the vault's prompts while a command runs.
+    /// The handler of the vault's prompts while a command runs.
     static let handler: PromptHandler = HiddenInput.passwordPrompt
 }

@@ -16,7 +16,7 @@ struct PasswordOptions: ParsableArguments {
         help: ArgumentHelp("The same from an open descriptor.", valueName: "number"))
     var passwordDescriptor: Int32?
 
-    /// The environment variable that names a file like `--password-file`.
+    /// The environment variable that contains the path of a password file, like `--password-file`.
     static let variable = PasswordSource.variable
 
     func validate() throws {

@@ -21,7 +21,7 @@ struct SaveCommand: StoreCommand {
             newline is the only one of a piped secret, a hint names it.
             """.withWholeExamples)
 
-    /// The hint for a secret that was given as an argument.
+    /// The hint in the error about a secret that was given as an argument.
     static let secretHint =
         "arguments are seen by every user of this machine and kept by the shell; "
         + "give the secret on standard input: printf %s \"$TOKEN\" | tokenkeep save SERVICE ACCOUNT"

@@ -51,7 +51,7 @@ struct LoginReport {
         lacksAuthLine ? "its PAM service has no auth line of pam_tokenkeep.so, which got no password" : note?.sentence
     }
 
-    /// The next step for the user; nil if all is well.
+    /// The next step for the user; nil if there is nothing to do.
     var hint: String? {
         switch vault {
         case .absent, .withoutPassword: return "give the vault the login's password: tokenkeep password set"

@@ -57,7 +57,7 @@ struct Table {
         return cell + "…"
     }
 
-    /// The number of terminal columns that the text takes.
+    /// The number of terminal columns that the text occupies.
     private static func width(_ text: String) -> Int {
         text.unicodeScalars.reduce(0) { $0 + ($1.isASCII ? 1 : Int(tokenkeep_display_width($1.value))) }
     }

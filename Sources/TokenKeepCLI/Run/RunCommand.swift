@@ -62,7 +62,7 @@ struct RunCommand: ParsableCommand {
         throw ProgramExecution.become(program, command)
     }
 
-    /// Unlocks the vault for the command, and loads the secrets with the same keys.
+    /// Unlocks the vault only for the command: loads the secrets, and passes the vault's keys on through a descriptor.
     private func unlock(handingOver secrets: RunSecrets) throws(TokenKeepError) {
         let keys = ClassKeyStore(obstacle: "the keys are for one command")
         let store = try open(options.namespace, keys)

@@ -4,7 +4,7 @@ struct DueTimes {
     private var heap: [(time: Int64, name: String)] = []
     private var times: [String: Int64] = [:]
 
-    /// The earliest time; nil if there is no name.
+    /// The earliest time; nil if there are no names.
     mutating func next() -> Int64? {
         dropOutdated()
         return heap.first?.time

@@ -18,7 +18,7 @@ struct KeeperWakes: ~Copyable {
     private static let networkPause: UInt32 = 1000
 
     private let sessions: SessionsWatch
-    /// Reports changes of items; nil if no module reports changes.
+    /// A watch for changes of items; nil if no module reports changes.
     private let places: StoreWatch?
     /// A netlink socket; -1 if the kernel refuses to open one.
     private let network: Int32

@@ -37,7 +37,7 @@ struct LogoutWarnings {
     /// The command that revokes the tokens later.
     private let flush: String
     private let programs = LogoutHooks.programs()
-    /// The hooks that failed, each with the accounts; `refusal` is the reason why the hook may not run.
+    /// The hooks that failed, each with its accounts. `refusal` is the reason why a hook must not run; nil if it may run.
     private var hooks: [(name: String, refusal: TokenKeepError?, accounts: [ItemName])] = []
     private var left: [(reason: Reason, names: [ItemName])] = []
 

@@ -88,7 +88,7 @@ struct SessionLogoutCommand: ParsableCommand {
     private static let mostAtOnce = 4
     private static let browserTimeout: UInt32 = 60_000
 
-    /// Ends the session in any case, and signs the browser out afterwards.
+    /// Ends the session, even if the browser's logout cannot be prepared, and then signs the browser out.
     private func endWithBrowser(_ opened: SessionEngine) throws {
         let timeout = try session.storeOptions.timeout.map { try Durations.timeout($0) } ?? Self.browserTimeout
         let deadline = Deadline(milliseconds: timeout)

@@ -1,7 +1,7 @@
 import Glibc
 package import TokenKeepCore
 
-/// Keeps the keys that are removed when the screen is locked in `tokenkeep-agent`, if this agent runs.
+/// Functions for the keys that are removed at a screen lock. If `tokenkeep-agent` runs, the agent holds these keys.
 extension ClassKeyStore {
     /// The maximum number of requests to an agent that may still be starting. Each request takes at most half a second.
     private static let patientAttempts = 5
@@ -27,7 +27,8 @@ extension ClassKeyStore {
             && ids.contains { KernelKeyring.isHeldByAgent(ClassKeyPlace.of($0, for: purpose, vaultID)) == false }
     }
 
-    /// Keeps keys like ``keep(_:_:of:expiringAfter:)``, and repeats the attempt while the agent does not answer.
+    /// Keeps keys like ``keep(_:_:of:expiringAfter:)``. While the agent does not answer, repeats the attempt up to four
+    /// times.
     ///
     /// The agent may still be starting, because it starts with the user's session.
     package func keepWithPatience(_ keys: [OpenKey], of vaultID: [UInt8], _ deadline: Deadline) throws(TokenKeepError) {

@@ -18,13 +18,13 @@ package final class ClassKeyStore: Sendable {
 
     private struct Memory {
         var keys: [String: Held] = [:]
-        /// The reason why the kernel refused the last keys that it was asked to keep; nil if it accepted them.
+        /// The reason why the kernel refused the keys of the last attempt; nil if the kernel accepted them.
         var reason: String?
         /// The reason why the last ``ClassKeyStore/probe()`` of the kernel's keyring failed; nil if it succeeded.
         var probed: String?
         /// Whether this process has added the keys that it inherited from `tokenkeep run` to ``keys``.
         var hasInherited = false
-        /// The reason why other programs may still have keys after a lock; nil if this process inherited no keys.
+        /// The reason why other programs may keep copies of the keys after a lock; nil if this process inherited no keys.
         var reasonOfTree: String?
     }
 
@@ -60,10 +60,10 @@ package final class ClassKeyStore: Sendable {
         secondsSinceBoot = clock
     }
 
-    /// The reason why the kernel's keyring cannot keep keys; nil if it may be able to keep keys.
+    /// The known reason why the kernel's keyring cannot keep keys; nil if no reason is known.
     private var obstacle: String? { isSimulated ? nil : givenObstacle ?? KernelKeyring.obstacle }
 
-    /// Whether this object looks for keys in the kernel's keyring, where another process may have put them.
+    /// Whether keys are also read from the kernel's keyring, where other processes may have put them.
     var usesKernel: Bool { !isSimulated && givenObstacle == nil && !KernelKeyring.isForbidden }
 
     /// Tries to put an empty key into the kernel's keyring.
@@ -269,7 +269,7 @@ package final class ClassKeyStore: Sendable {
 
     /// Purges the keys whose descriptions begin with `prefix`, but not the key with the description `kept`.
     ///
-    /// - Parameter tellAgent: a function that informs the agent; called after the attempt to purge the keys.
+    /// - Parameter tellAgent: notifies the agent; called after the attempt to purge the keys.
     func purge(prefix: String, keeping kept: String? = nil, tellAgent: () -> Void) throws(TokenKeepError) -> String? {
         memory.withLock { memory in
             inherit(&memory)  // Read the inherited keys first, so that a later use does not bring them back.
@@ -279,7 +279,8 @@ package final class ClassKeyStore: Sendable {
         guard usesKernel else { return obstacle }
         defer { tellAgent() }
         switch KernelKeyring.purge(prefix, keeping: kept) {
-        // In a user namespace, the purged keyring is not the keyring of other programs, so their keys may be left.
+        // In a user namespace, the purged keyring is not the keyring of other programs, which may still have keys in
+        // theirs.
         case .done: return KernelKeyring.obstacle ?? memory.withLock { $0.reasonOfTree }
         case .unreachable(let reason): return reason
         case .failed(let reason):

@@ -2,8 +2,7 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// The user's `tokenkeep-agent`, which holds the keys that do not outlive the lock of the screen
-/// (docs/screen-lock.md).
+/// The user's `tokenkeep-agent`, which holds the keys that are removed at a screen lock (docs/screen-lock.md).
 package enum KeyAgent {
     /// The agent's answer to a request.
     package enum Answer: Sendable {

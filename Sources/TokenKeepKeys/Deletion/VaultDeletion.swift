@@ -185,7 +185,7 @@ package struct VaultDeletion: ~Copyable {
             try devices.destroyIndices(of: vaultID)
             return nil
         } catch {
-            // Without a TPM there is no index, unless the vault was bound to a TPM.
+            // Without a TPM, the vault can have an index only if it was bound to a TPM that is missing now.
             return error.kind == .absent && !eras().contains(where: VaultDeletion.isBoundToTPM) ? nil : error
         }
     }

@@ -83,7 +83,8 @@ enum CredentialsReply {
         else { return DeviceFault(.silent, "systemd refuses with an error of the system") }
         switch tokenkeep_json_number(member) {
         case Int64(EPERM): return otherState
-        // Every failure of the TPM has this number, so the number does not prove that the TPM is another one.
+        // systemd reports every failure of the TPM by this number, so the number does not prove that the TPM is another
+        // one.
         case Int64(ENOTRECOVERABLE):
             return DeviceFault(
                 .silent, "the TPM does not open systemd's credential: it failed, was cleared, or is another one")

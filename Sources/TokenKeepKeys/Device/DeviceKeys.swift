@@ -5,7 +5,7 @@ import TokenKeepCore
 /// The device is queried at the first use of such a key, so that opening a vault queries no device.
 final class DeviceKeys: Sendable {
     private let header: Header
-    /// The keyfile's wrapping key.
+    /// The wrapping key that is derived from the keyfile.
     private let keyfile: SecretBytes
     private let slots: DeviceSlots
     private let known = MutexGuarded<[OpenKey]?>(nil)

@@ -18,7 +18,7 @@ package struct Devices: Sendable {
 
     package init() {}
 
-    /// The deadline of a call that begins now.
+    /// The deadline of a call to a device that begins now.
     static var deadline: Deadline { Deadline(milliseconds: budgetMilliseconds) }
 
     /// The binding of a slot, and the secret that the device provides for the slot.

@@ -2,8 +2,8 @@ import TokenKeepCore
 
 /// The vault's anchor in an NV index of the TPM, which names the header in force, whatever the vault's files contain.
 ///
-/// Only an authentic answer of the TPM can refuse a header. A program on the wire to the TPM, which can forge a refusal
-/// or suppress an answer, cannot.
+/// Only an authentic answer of the TPM can refuse a header. A program on the wire to the TPM can forge a refusal or
+/// suppress an answer, but no header is refused by that.
 struct TPMAnchor {
     /// The anchor that the TPM has, and the number of its index.
     struct Found {

@@ -70,7 +70,7 @@ package struct EraKeys {
         return EraKeys(era: era, keyfile: keyfile, headerFile: file, header: header, keys: keys)
     }
 
-    /// The new keys, opened for this process alone. Other processes get the new keys only after the new era is in
+    /// A ring with the new keys, opened only for this process. Other processes get the new keys after the new era is in
     /// force.
     package func ring(_ residentKeys: ClassKeyStore) throws(TokenKeepError) -> KeyRing {
         do throws(FormatFault) {

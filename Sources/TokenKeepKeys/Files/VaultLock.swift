@@ -13,7 +13,7 @@ package struct VaultLock {
         /// The right to prompt the user about an item. Held during the prompt, while the item itself is not locked.
         case asking(id: [UInt8])
         case whole
-        /// The headers that an unlock verified, which the kernel keeps. Held while they are compared and replaced.
+        /// The verified headers that the kernel keeps. Held while these headers are compared and replaced.
         case trust
     }
 

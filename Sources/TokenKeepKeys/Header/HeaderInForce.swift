@@ -1,6 +1,6 @@
 package import TokenKeepCore
 
-/// Functions that keep keys only for the header in force (docs/format.md, "While the vault is unlocked").
+/// Keeps keys only for the header in force (docs/format.md, "While the vault is unlocked").
 extension VaultOpener {
     /// The maximum time, in milliseconds, to wait for a process that replaces the verified headers. A replacement takes
     /// only a few writes.

@@ -1,4 +1,4 @@
-/// The way to derive the key of a header slot (docs/format.md, "Slots").
+/// The method by which the key of a header slot is derived (docs/format.md, "Slots").
 ///
 /// A slot contains the vault's keys, encrypted under the derived key.
 package enum KeyDerivation: Equatable, Sendable {

@@ -7,7 +7,7 @@ package struct UnlockedVault: Sendable {
     ///
     /// The keys include the header key and the keys for items that need the password at each use.
     package let keys: [OpenKey]
-    /// The reason why the device did not open its keys, which ``keys`` then lacks; nil if no keys are missing.
+    /// The reason why the device's keys are missing from ``keys``; nil if no keys are missing.
     package let deviceFault: DeviceFault?
 
     /// - Parameter keys: the keys that a password, a recovery code or the keyfile opened.
@@ -45,7 +45,7 @@ package struct UnlockedVault: Sendable {
 
     /// The keys for items that need the password at each use, the current key first.
     ///
-    /// Only the call that asked the user for the password may use these keys.
+    /// Only the call that prompted the user for the password may use these keys.
     package var presence: PresenceGrant {
         let keys = keys.filter { $0.purpose == .presence }
         return PresenceGrant(keys: (keys.filter { !$0.isRetiring } + keys.filter(\.isRetiring)).map(\.bytes))
