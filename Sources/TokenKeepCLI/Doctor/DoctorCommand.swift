@@ -19,7 +19,7 @@ struct DoctorCommand: ParsableCommand {
 
     /// The time limit of all checks together, in milliseconds.
     private static let limit: UInt32 = 4_500
-    /// The exit code if there is a problem. The exit code 7 means damage or a disk error only.
+    /// The exit code if there is a problem. Exit code 7 is reserved for damage and disk errors.
     private static let problemsFound: Int32 = 1
 
     @Flag(help: "Write a JSON object.")

@@ -134,8 +134,8 @@ enum OtherHelperChecks {
     static func python() -> [Finding] {
         let isOver: Bool
         var backends: [String] = []
-        // Pass only absolute directories. With an empty or relative one, Python would run a sitecustomize in the
-        // working directory.
+        // Pass only absolute directories. With an empty or relative directory, Python would run a module sitecustomize
+        // in the working directory.
         let path = ToolPlaces.variable("PYTHONPATH").map { value in
             "PYTHONPATH=" + value.split(separator: ":" as Character).filter { $0.hasPrefix("/") }.joined(separator: ":")
         }

@@ -9,7 +9,7 @@ struct PlainFile: Sendable {
     /// The names of settings, each with the sign that follows the name. If one of them has a value, the file contains a
     /// token.
     ///
-    /// Empty if the file always contains a token.
+    /// The list is empty if the file always contains a token.
     let settings: [String]
     /// The command that moves the tokens or revokes them. `FILE` is a placeholder for the path.
     let command: String

@@ -293,8 +293,8 @@ struct FleetAdminSignOutCommand: ParsableCommand {
         throw ExitCode(FleetAdminSignOutCommand.unlistedUsers)
     }
 
-    /// The exit code only if the fleet does not know the person, so that a calling program does not try again.
+    /// The exit code that means only that the fleet does not know the person: a calling program need not try again.
     private static let unknownUser: Int32 = 8
-    /// The exit code only if every order that could be given is durable, but some users could not be listed.
+    /// The exit code that means only that every possible order is durable, but some users could not be listed.
     private static let unlistedUsers: Int32 = 9
 }

@@ -102,7 +102,7 @@ enum FleetEntry {
     /// Saves the keys, enters the registry, and completes the fleet's file last, so that a device with file and keys is
     /// in the fleet.
     ///
-    /// After a failure, only what was there before is left, or what a repeated call can use.
+    /// A failed call leaves only files and entries that were there before, or that a repeated call can use.
     static func enter(
         _ file: inout FleetFile, _ secrets: FleetSecrets, _ store: Store, name: String?, authority: String?
     ) throws(TokenKeepError) -> Fleet {

@@ -187,7 +187,7 @@ struct FleetWatchCommand: ParsableCommand {
             if try FleetWatchCommand.wait(watch, reader) {
                 backoff.reset()
             } else {
-                // If a watch is refused at once, each pause before the next attempt is longer.
+                // While watches end at once, the pause before each new attempt becomes longer.
                 let pause = backoff.pause(random: UInt32.random(in: 0..<1000))
                 _ = tokenkeep_wait_readable(reader.descriptor, -1, pause)
                 try OutputReader.check()
@@ -195,10 +195,10 @@ struct FleetWatchCommand: ParsableCommand {
         }
     }
 
-    /// Waits for a change, at most until a new list is due, which keeps the server's token. Returns false if the watch
-    /// has ended.
+    /// Waits for a change, for at most four minutes: the next list keeps the server's token valid. Returns false if the
+    /// watch has ended.
     ///
-    /// - Throws: `OutputClosed` if the reader of standard output is gone.
+    /// - Throws: `OutputClosed` if standard output has lost its reader.
     private static func wait(_ watch: any RegistryWatch, _ reader: OutputReader) throws(Terminal.OutputClosed) -> Bool {
         let end = Deadline(milliseconds: 240_000)
         while !end.hasPassed {

@@ -28,8 +28,7 @@ struct FleetRunCommand: ParsableCommand {
     var options: FleetOptions
 
     func run() throws {
-        // The programs that this process starts need these dispositions. Set here, no start of a program changes them
-        // any more.
+        // The programs that this process starts need these dispositions. If they are set here, no start has to change them.
         signal(SIGPIPE, SIG_IGN)
         signal(SIGCHLD, SIG_DFL)
         let sessionOptions = try server.options(options.storeOptions, isForMany: true)

@@ -17,7 +17,7 @@ indirect enum JSONTree {
         return parser.position == bytes.count ? tree : nil
     }
 
-    /// The value of a member; nil if this is not an object, or if the member occurs not once.
+    /// The value of a member; nil if this is not an object, or does not contain the member exactly once.
     subscript(key: String) -> JSONTree? {
         guard case .object(let members, _) = self else { return nil }
         let values = members.filter { $0.key == key }

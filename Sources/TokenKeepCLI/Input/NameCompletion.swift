@@ -34,7 +34,7 @@ enum NameCompletion {
     /// The names that begin with `prefix` and need no quoting in a shell.
     private static func candidates(_ names: [String], _ prefix: String) -> [String] {
         let found = Set(names).filter { name in
-            // The shell's command would treat a name that begins with a hyphen as an option.
+            // A command would treat a name that begins with a hyphen as an option.
             name.hasPrefix(prefix) && !name.isEmpty && !name.hasPrefix("-")
                 && !name.contains { $0.isWhitespace || "'\"\\$`;&|<>()*?[]{}!~#=^".contains($0) }
                 && Terminal.printable(name) == name

@@ -27,8 +27,7 @@ struct StoreOptions: StoreOpening {
     /// Opens the store. Calls no module and creates nothing.
     ///
     /// - Parameters:
-    /// - residentKeys: the object that keeps the keys of the unlocked vault; nil for the kernel's keyring, if it can be
-    ///     used.
+    ///   - residentKeys: the object that keeps the keys of the unlocked vault; nil for the kernel's keyring, if possible.
     ///   - usesPassword: whether a password from the options or the environment unlocks the vault.
     func open(
         _ explainOptions: ExplainOptions?, residentKeys: ClassKeyStore? = nil, usesPassword: Bool = true

@@ -41,8 +41,7 @@ struct SessionKeepCommand: ParsableCommand {
     var storeOptions: StoreOptions
 
     func run() throws {
-        // The programs that this process starts need these dispositions. Set here, no start on any thread changes them
-        // any more.
+        // The programs that this process starts need these dispositions. If they are set here, no start has to change them.
         signal(SIGPIPE, SIG_IGN)
         signal(SIGCHLD, SIG_DFL)
         var options = try server.options(storeOptions, isForMany: true)

@@ -70,7 +70,7 @@ final class SignInPresentation {
     private func pasted() throws(TokenKeepError) -> SecretBytes? {
         line.reserveCapacity(Self.longestText)
         while hasInput {
-            // After a line, wait shortly: further lines of the same paste follow at once.
+            // After a line, wait briefly for further lines, because the lines of a paste follow at once.
             let pause = line.last == UInt8(ascii: "\n") ? Self.pauseOfPaste : 0
             var polled = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
             guard poll(&polled, 1, pause) > 0 else { break }

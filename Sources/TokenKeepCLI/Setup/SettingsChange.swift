@@ -9,7 +9,7 @@ struct SettingsChange {
     let lines: [String]
     /// The consequences for existing settings, to be shown to the user.
     var notes: [String] = []
-    /// Called before the file is written, as ``after`` is called afterwards: they keep or remove what an undo needs.
+    /// Called before the file is written. ``after`` is called afterwards. Both maintain the notes that an undo needs.
     var before: (() throws(TokenKeepError) -> Void)?
     var after: (() throws(TokenKeepError) -> Void)?
 

@@ -49,7 +49,7 @@ enum DockerHelper {
             throw TokenKeepError(.invalid, "the request has no Secret")
         }
         try items.save(secret, of: prefix + server, username)
-        // The credential is saved, so a module that cannot remove the others now does not make the store fail.
+        // The credential is saved, so the store must not fail because a module cannot remove the other accounts now.
         _ = try? items.signOut(prefix + server, except: username)
     }
 

@@ -11,8 +11,8 @@ enum GitSettings {
 
     /// Whether nothing may be written to the terminal: `credential.interactive` is false, as in background maintenance.
     ///
-    /// If the environment does not contain the setting, git is run. Only a helper that may prompt, or that fails, needs
-    /// that.
+    /// If the environment does not contain the setting, git is run to read its files. Only a helper that may prompt, or
+    /// that fails, queries the setting.
     static var isQuiet: Bool { isFalse(lastValue ?? configured ?? "true") }
 
     /// The value of `credential.interactive` in files; nil if it is not set.
@@ -51,7 +51,7 @@ enum GitSettings {
         }
     }
 
-    /// Splits a text that the shell's single quotes protect into words, and removes the quotes.
+    /// Splits a text into words, as a shell does with single quotes and backslashes, and removes the quotes.
     private static func words(of text: String) -> [String] {
         var words: [String] = []
         var word: [UInt8] = []

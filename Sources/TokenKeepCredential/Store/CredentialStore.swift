@@ -48,7 +48,7 @@ struct CredentialStore {
         if let account { return try load(service, account) }
         let listing = try listing(service)
         for details in listing.items.sorted(by: SaveOrder.isNewer) {
-            // Another process may have cleared the newest item since the list was made.
+            // Another process may have cleared the newest item since the list was made, so try the next item.
             if let item = try load(service, details.name.account) { return item }
         }
         if let problem = listing.problem { throw problem }
@@ -163,7 +163,7 @@ struct CredentialStore {
         do throws(TokenKeepError) {
             try store.clear(service: name.service, account: name.account, ifVersion: details.version)
         } catch {
-            // Another process has saved a new item meanwhile, or has cleared the item.
+            // Another process has saved a new version meanwhile, which stays, or has cleared the item.
             guard error.status == .conflict else { throw error }
         }
     }

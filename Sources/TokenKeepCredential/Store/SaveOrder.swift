@@ -14,8 +14,8 @@ enum SaveOrder {
         return times.0 == times.1 ? left.name < right.name : times.0 > times.1
     }
 
-    /// Adds `saved-after` to the attributes of an item that is saved now, if it would not count as the newest of its
-    /// service.
+    /// Adds `saved-after` to the attributes of an item that is saved now, if the item would not count as the newest
+    /// otherwise.
     static func attributes(
         _ attributes: ItemAttributes, of name: ItemName, after items: [ItemDetails]
     ) throws(TokenKeepError) -> ItemAttributes {

@@ -91,9 +91,9 @@ package final class ClassKeyStore: Sendable {
     /// that verifies the header is kept only as part of `trust`.
     ///
     /// - Parameters:
-    ///   - trust: the verified headers; nil to leave the headers of an earlier call unchanged. A header of a lower era or
-    ///     epoch than that of an earlier call replaces none. The caller holds the vault's lock of the trust key.
-    /// - limit: the lifetime of the keys in seconds; nil for no limit. A later call without a limit ends an earlier
+    ///   - trust: the verified headers; nil to leave the headers of an earlier call unchanged. A header of a lower era
+    ///     or epoch than that of an earlier call replaces none. The caller holds the lock of the verified headers.
+    ///   - limit: the lifetime of the keys in seconds; nil for no limit. A later call without a limit ends an earlier
     ///     limit.
     package func keep(
         _ keys: [OpenKey], _ trust: HeaderTrust?, of vaultID: [UInt8], expiringAfter limit: UInt32? = nil

@@ -11,7 +11,7 @@ struct DeviceSlots {
         var fault: DeviceFault?
     }
 
-    /// Opens the device slots of a verified header whose base has the type `type`.
+    /// Opens those device slots of a verified header whose base slot has the type `type`.
     ///
     /// A slot that stays closed is no damage: the header's other keys remain usable.
     ///

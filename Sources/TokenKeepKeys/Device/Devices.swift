@@ -160,7 +160,8 @@ extension Devices {
         if (try? MachineKey.read(machineKeyPath)) != nil { available.append(.machineKey) }
         let fault = device.flatMap { device in
             guard device.provider == .tpm2 else { return self.fault(of: device, until: Devices.deadline) }
-            // The vault may be bound to a second primary of the TPM, under which the TPM makes no new seals.
+            // The vault may be bound to a second primary of the TPM, which makes no new seals, so query that primary by
+            // its name.
             return found?.name == device.name ? nil : absence ?? self.fault(of: device, until: deadline)
         }
         let way = absence?.kind == .absent ? nil : (try? tpm.places.access())?.way

@@ -10,7 +10,7 @@ extension TPM {
         case anchor = 2
     }
 
-    /// The owner of an index, in the public attributes of the index.
+    /// The owner of an index: the TPM's storage primary, the kind of the index, and the vault.
     struct IndexOwner: Sendable {
         /// The name of the TPM's storage primary. A TPM with another primary receives neither authValue nor data.
         let name: [UInt8]

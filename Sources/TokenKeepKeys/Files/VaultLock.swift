@@ -88,8 +88,8 @@ package struct VaultLock {
         }
     }
 
-    /// The use of the gate by a lock. A caller that waits for the whole vault closes the gate to new locks of items,
-    /// because a series of these locks would starve this caller.
+    /// Whether a lock closes, passes or ignores the gate. A caller that waits for the whole vault closes the gate to
+    /// new locks of items, because a series of these locks would starve this caller.
     private static func gate(of range: Range) -> tokenkeep_lock_gate {
         switch range {
         case .whole: TOKENKEEP_CLOSING_GATE

@@ -29,7 +29,7 @@ package enum VaultMaking {
     /// Locks the whole vault; nil if another process or thread has made the vault meanwhile.
     ///
     /// Repeats short attempts instead of waiting for the lock: in a new vault, other processes may lock one item after
-    /// another, so that the whole vault is never unlocked.
+    /// another, so that the whole vault is never free of locks.
     private static func lockUnlessMade(
         _ opener: VaultOpener, _ directory: VaultDirectory, _ call: CallContext
     ) throws(TokenKeepError) -> VaultLock? {

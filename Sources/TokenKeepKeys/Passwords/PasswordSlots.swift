@@ -14,8 +14,7 @@ package struct PasswordSlots {
     private let derive: Derivation
 
     /// - Parameters:
-    /// - isAcceptingOlder: whether to accept a header that is older than the anchor in the TPM. This header is then in
-    ///     force.
+    ///   - isAcceptingOlder: whether to accept a header that is older than the anchor in the TPM, and to put it in force.
     ///   - derive: the derivation of a slot's key.
     package init(
         _ opener: VaultOpener, isAcceptingOlder: Bool = false,
@@ -51,7 +50,7 @@ package struct PasswordSlots {
     /// - Parameters:
     ///   - limit: the lifetime of the keys in seconds; nil for the usual lifetimes.
     ///   - check: called with each header before a key is derived; throws to refuse the header.
-    /// - Throws: the errors of ``open(_:with:_:_:)``; ``Status/conflict`` if the header is replaced again and again.
+    /// - Throws: the errors of ``open(_:with:_:_:)``; ``Status/conflict`` if the header is replaced during every attempt.
     package func unlock(
         with password: SecretBytes, _ vault: OpenVault, _ call: CallContext, expiringAfter limit: UInt32? = nil,
         check: (OpenVault) throws(TokenKeepError) -> Void = { _ in }
@@ -65,7 +64,7 @@ package struct PasswordSlots {
     }
 
     /// Opens all keys with the password, even if somebody without the password may have altered the header.
-    /// - Throws: the errors of ``open(_:with:_:_:)``; ``Status/conflict`` if the header is replaced during every attempt.
+    ///
     /// Only a replacement of all keys may use this function. A replacement takes only these keys from the header, and
     /// then replaces the header.
     package func openUnchecked(
