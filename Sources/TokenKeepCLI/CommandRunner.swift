@@ -4,7 +4,7 @@ import TokenKeepCore
 
 /// Runs the command that the arguments name and turns its outcome into an exit code.
 enum CommandRunner {
-    /// Runs the program and returns its exit code.
+    /// Runs the program with the arguments of this process, and returns its exit code.
     static func run() -> Int32 {
         ProcessStart.occupyStandardDescriptors()
         ProcessStart.dieSilently()
@@ -52,8 +52,8 @@ enum CommandRunner {
 
     /// Refuses an unknown option that begins with `-h`.
     ///
-    /// The parser reads any `-h…` as a cluster of one-letter options and shows the help with success. A token that
-    /// was given as an argument by mistake would seem to be saved.
+    /// The parser reads any `-h…` as a cluster of one-letter options, shows the help and ends with success. A token
+    /// that was given as such an argument by mistake would seem to be saved.
     private static func refuseClusteredHelp(_ arguments: [String]) throws(TokenKeepError) {
         let options = arguments.prefix { $0 != "--" }
         guard options.contains(where: { $0.hasPrefix("-h") && $0 != "-h" && $0 != "-help" }) else { return }

@@ -1,15 +1,15 @@
 import ArgumentParser
 import TokenKeepCore
 
-/// Turns the messages of the argument parser into errors of the program.
+/// Converts messages of the argument parser to errors of the program.
 enum UsageError {
-    /// The error for a missing command, or for a missing command of `group`.
+    /// Makes the error for a missing command of the program or, if `group` is given, of a group of commands.
     static func missingCommand(of group: String? = nil) -> TokenKeepError {
         TokenKeepError(
             .invalid, "no command is given", hint: "see tokenkeep \(group.map { $0 + " " } ?? "")--help")
     }
 
-    /// Makes an error with a message of one line in lower case and a hint.
+    /// Converts a message to an error: one line in lower case, and a hint.
     static func make(message: String, arguments: [String]) -> TokenKeepError {
         let names = commandNames(arguments.dropFirst())
         var parts = message.split(separator: "\n").map { $0.drop { $0 == " " } }
@@ -26,7 +26,7 @@ enum UsageError {
         return TokenKeepError(.invalid, first, hint: rest.isEmpty ? help : sentence(rest))
     }
 
-    /// The names of the command, and of its groups before it, with which the arguments begin.
+    /// The names of the groups and of the command with which the arguments begin.
     private static func commandNames(_ arguments: some Sequence<String>) -> [String] {
         var command: any ParsableCommand.Type = TokenKeepCommand.self
         var names: [String] = []
@@ -39,10 +39,10 @@ enum UsageError {
         return names
     }
 
-    /// Refuses an unknown command.
+    /// Throws ``Status/invalid`` if the arguments name an unknown command.
     ///
-    /// After `help` the parser would show the program's own help for an unknown command and succeed. Elsewhere the
-    /// parser would call an unknown command an argument.
+    /// After `help`, the parser would show the program's own help for an unknown command and end with success.
+    /// Elsewhere it would report an unknown command as an argument.
     static func refuseUnknownCommand(_ arguments: [String]) throws(TokenKeepError) {
         let isHelp = arguments.first == "help"
         let words = arguments.dropFirst(isHelp ? 1 : 0).prefix { !$0.hasPrefix("-") }

@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepTerminal
 
-/// The help and the version, for a person who calls the program.
+/// Prints the help and the version, for a person who calls the program.
 enum CredentialHelp {
     private static let text = """
         usage: tokenkeep-credential [OPTIONS] PROTOCOL [ARGUMENTS]
@@ -23,9 +23,9 @@ enum CredentialHelp {
 
         """
 
-    /// Writes what the only argument asks for: the help or the version.
+    /// Prints the help or the version if the only argument is `--help`, `-h` or `--version`.
     ///
-    /// - Returns: whether it asks for one of them.
+    /// - Returns: whether the help or the version was printed.
     static func answers(_ arguments: [String]) throws -> Bool {
         switch arguments {
         case ["--help"], ["-h"]: try Terminal.write(text)

@@ -2,9 +2,9 @@ import Glibc
 import TokenKeepCore
 import TokenKeepTerminal
 
-/// Runs the protocol that the program's name or the first word after the options names.
+/// Runs the protocol that the program's file name or the first word after the options names.
 enum CredentialProgram {
-    /// Runs the program and returns its exit code: that of the protocol if it has one, else that of `tokenkeep`.
+    /// Runs the program. Returns the protocol's exit code if it defines one, otherwise the exit code of `tokenkeep`.
     static func run() -> Int32 {
         ProcessStart.occupyStandardDescriptors()
         ProcessStart.dieSilently()
@@ -28,26 +28,26 @@ enum CredentialProgram {
         }
     }
 
-    /// A dump of the process would hold what JSON values hold.
+    /// Disables core dumps, because a dump would contain the secrets in JSON values.
     private static func refuseCoreDumps() {
         var none = rlimit(rlim_cur: 0, rlim_max: 0)
         setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
     }
 }
 
-/// The form in which a protocol reports failures.
+/// The way in which a protocol reports failures.
 struct FailureReport {
-    /// Whether nothing is written: the caller asked for silence.
+    /// Whether to write nothing, because the protocol's caller demands silence.
     var isSilent: () -> Bool = { false }
-    /// Whether the protocol reads the message from standard output, not from standard error.
+    /// Whether the protocol's caller reads the message from standard output instead of standard error.
     var isOutput = false
-    /// The exit code of every failure; nil for that of the status.
+    /// The exit code of every failure; nil for the exit code of the failure's status.
     var exitCode: Int32?
 
-    /// Tells the failure in one line, and returns the exit code.
+    /// Writes the failure in one line, and returns the exit code.
     func tell(_ error: TokenKeepError) -> Int32 {
         if isSilent() { return Status.ok.exitCode }
-        // A person may read what the caller did not.
+        // If standard output cannot be written, a person may still read the message on standard error.
         let isWritten = isOutput && (try? Terminal.write(Terminal.line(of: error) + "\n")) != nil
         if !isWritten {
             Terminal.writeError("tokenkeep: \(Terminal.line(of: error))\n")

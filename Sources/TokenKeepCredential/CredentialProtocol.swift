@@ -5,19 +5,19 @@ import TokenKeepTerminal
 enum CredentialProtocol: String, CaseIterable {
     case git, docker, cargo, terraform, kubernetes, aws, bazel, token
 
-    /// The names of the links, without the path.
+    /// The file names of the links, each with its protocol.
     private static let links: [String: CredentialProtocol] = [
         "git-credential-tokenkeep": .git, "docker-credential-tokenkeep": .docker,
         "cargo-credential-tokenkeep": .cargo, "terraform-credentials-tokenkeep": .terraform,
         "kubectl-tokenkeep": .kubernetes, "bazel-credential-tokenkeep": .bazel,
     ]
 
-    /// The protocol in the name of a link; nil for the program's own name.
+    /// The protocol of the link with this path; nil for the program's own name.
     static func named(byProgram path: String?) -> CredentialProtocol? {
         path?.split(separator: "/" as Character).last.flatMap { links[String($0)] }
     }
 
-    /// The protocol of that name.
+    /// The protocol with that name. Throws ``Status/invalid`` if there is none.
     static func named(_ name: String?) throws(TokenKeepError) -> CredentialProtocol {
         let all = CredentialProtocol.allCases.map(\.rawValue).joined(separator: ", ")
         guard let name else { throw TokenKeepError(.invalid, "no protocol is named", hint: "one of \(all)") }
@@ -27,7 +27,7 @@ enum CredentialProtocol: String, CaseIterable {
         return found
     }
 
-    /// The form in which the protocol's caller expects a failure.
+    /// The way in which the protocol's caller expects failures.
     var failureReport: FailureReport {
         switch self {
         case .git: FailureReport(isSilent: { GitSettings.isQuiet })
@@ -36,7 +36,7 @@ enum CredentialProtocol: String, CaseIterable {
         }
     }
 
-    /// Answers the request.
+    /// Reads the caller's request and answers it in this protocol.
     func run(_ invocation: inout Invocation) throws {
         switch self {
         case .git: try GitHelper.run(&invocation)

@@ -2,21 +2,21 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepTerminal
 
-/// The command line: options, then the operation with its arguments.
+/// The command line: options, followed by the operation and its arguments.
 struct Invocation {
     private var configuration = StoreConfiguration()
     private var password: PasswordSource?
-    /// Whether git shall stop asking other helpers and people while a place is locked.
+    /// Whether git must query neither other helpers nor its user while a module is locked.
     private(set) var quitsWhenLocked = false
     private var words: ArraySlice<String>
 
-    /// Whether the store may ask its user. Off unless `--interactive` is given and the protocol's caller agrees.
+    /// Whether the store may prompt the user: `--interactive` is given, and the protocol's caller allows prompts.
     var mayPrompt: Bool {
         get { configuration.isInteractive }
         set { configuration.isInteractive = newValue }
     }
 
-    /// Reads the options before the first word that is none.
+    /// Reads the options before the first word that is not an option.
     ///
     /// - Throws: ``Status/invalid`` for an unknown option or a wrong value.
     init(arguments: [String]) throws(TokenKeepError) {
@@ -24,7 +24,7 @@ struct Invocation {
         try readOptions()
     }
 
-    /// Reads options that the protocol's caller gives in its request.
+    /// Reads options from the request of the protocol's caller.
     mutating func read(options: [String]) throws(TokenKeepError) {
         let rest = words
         words = options[...]
@@ -33,22 +33,22 @@ struct Invocation {
         words = rest
     }
 
-    /// The next argument; nil after the last one. The options after it are read.
+    /// Returns the next argument, and reads the options after it. Returns nil after the last argument.
     mutating func nextWord() throws(TokenKeepError) -> String? {
         guard let word = words.popFirst() else { return nil }
         try readOptions()
         return word
     }
 
-    /// The next argument, which must be there.
+    /// Returns the next argument. Throws ``Status/invalid`` if there is none.
     mutating func requiredWord(_ what: String) throws(TokenKeepError) -> String {
         guard let word = try nextWord() else { throw TokenKeepError(.invalid, "\(what) is missing") }
         return word
     }
 
-    /// Opens the store. Calls no module.
+    /// Opens the store without calling a module.
     ///
-    /// - Parameter namespace: the namespace that a request names; nil for that of the options.
+    /// - Parameter namespace: the namespace in a request; nil for the namespace in the options.
     func store(namespace: String? = nil) throws(TokenKeepError) -> Store {
         var configuration = configuration
         if let namespace { configuration.namespace = namespace }
@@ -60,7 +60,7 @@ struct Invocation {
         return try Store(configuration)
     }
 
-    /// The time limit of a call that asks a server; nil for the usual one.
+    /// The time limit of a call to a server, in milliseconds; nil for the usual limit.
     var timeoutMilliseconds: UInt32? {
         configuration.timeoutMilliseconds == 0 ? nil : configuration.timeoutMilliseconds
     }
@@ -78,7 +78,7 @@ struct Invocation {
         switch name {
         case "--interactive": configuration.isInteractive = true
         case "--quit-when-locked": quitsWhenLocked = true
-        // cargo starts every provider with this option.
+        // cargo starts every provider with this option, which has no effect here.
         case "--cargo-plugin": break
         default:
             guard ["--namespace", "--stack", "--timeout", "--password-file", "--password-fd"].contains(name) else {
@@ -98,7 +98,7 @@ struct Invocation {
         switch name {
         case "--namespace": configuration.namespace = value
         case "--stack":
-            // A stack's name has no white space; a stack in place has white space between its words.
+            // The name of a stack contains no white space; the text of a stack does.
             let isText = value.contains(where: \.isWhitespace)
             (configuration.stack, configuration.stackText) = isText ? (nil, value) : (value, nil)
         case "--timeout": configuration.timeoutMilliseconds = try Durations.timeout(value)

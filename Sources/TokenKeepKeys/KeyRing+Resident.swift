@@ -1,6 +1,6 @@
 /// The keys of a vault that an unlock keeps for later calls: all but the header key and the presence key.
 extension KeyRing {
-    /// Whether all keys that an unlock keeps, and that encrypt new data, are open.
+    /// Whether all current keys that an unlock keeps are open.
     package var isWhollyOpen: Bool {
         header.listedKeys.filter { !$0.isRetiring && $0.isResident }.allSatisfy { isOpen($0.purpose) }
     }

@@ -102,7 +102,7 @@ package struct KeyRing: Sendable {
     /// A copy of the key ring with more open keys, to be used for one operation only.
     package func adding(_ keys: [OpenKey]) -> KeyRing { KeyRing(self, with: keys) }
 
-    /// The key with the purpose and id that a record names.
+    /// Returns the key with the purpose and id that a record names.
     ///
     /// - Throws: ``FormatFault/unknownKey`` if the header does not contain the key, ``FormatFault/lockedKey`` if the
     ///   key is locked.
@@ -112,7 +112,7 @@ package struct KeyRing: Sendable {
         return try resident(id, purpose)
     }
 
-    /// The class key of an item whose level must be enforced.
+    /// Returns the class key of an item whose level must be enforced.
     ///
     /// A key that the password opened for this operation is always returned. Any other key of a level that ends with
     /// the screen's lock is returned only if an agent that notices the lock holds the key.
@@ -142,16 +142,16 @@ package struct KeyRing: Sendable {
     /// Whether the key that encrypts new data for this purpose is open.
     package func isOpen(_ purpose: KeyPurpose) -> Bool { (try? currentKey(for: purpose)) != nil }
 
-    /// Tells whether the current key of a purpose is still open; nil if the vault has no such key.
+    /// Makes an object that checks whether the current key of a purpose is open; nil if the vault has no such key.
     package func residentKey(for purpose: KeyPurpose) -> ResidentKey? {
         currentKeyID(for: purpose).map {
             ResidentKey(store: base.residentKeys, place: ClassKeyPlace.of($0, for: purpose, vaultID))
         }
     }
 
-    /// Copies of the keys that encrypt items of these levels, for use even after the vault is locked (a lease).
+    /// Makes a lease: copies of the keys that encrypt items of these levels, which stay usable after the vault is locked.
     ///
-    /// nil if the vault has no password, or if one of the keys is not open.
+    /// Returns nil if the vault has no password, or if one of the keys is not open.
     package func lease(of levels: Set<AccessLevel>) -> SealingLease? {
         guard header.hasPassword else { return nil }
         var keys: [String: SecretBytes] = [:]

@@ -17,7 +17,7 @@ package enum Subkey {
         case machines = 2
         case versions = 3
         case fingerprints = 4
-        /// The TPM's index with the vault's anchor.
+        /// The authValue of the TPM's index that contains the vault's anchor.
         case anchor = 5
     }
 
@@ -26,7 +26,7 @@ package enum Subkey {
         try derive(from: key, number: use.rawValue, context: "TKname__")
     }
 
-    /// Derives a key from the journal key: for versions, IDs, fingerprints or machine hashes.
+    /// Derives a key from the journal key: for versions, IDs, fingerprints, machine hashes or the vault's anchor.
     static func ofJournalKey(_ key: SecretBytes, for use: JournalKeyUse) throws(TokenKeepError) -> SecretBytes {
         try derive(from: key, number: use.rawValue, context: "TKjourn_")
     }

@@ -33,7 +33,7 @@ package final class OpenVault: Sendable {
     }
 }
 
-/// Opens a vault, and keeps the opened vault while its files stay the same.
+/// Opens a vault, and keeps the opened vault as long as its files do not change.
 ///
 /// Each call compares the metadata (stat(2)) of the vault's directory, and of the header and the directory `records` to
 /// which `current` leads. If any of these files changed, the vault is opened again.
@@ -66,8 +66,8 @@ package final class VaultOpener: Sendable {
 
     /// The path of the vault, which need not exist.
     ///
-    /// - Throws: ``Status/invalid`` if the path in `TOKENKEEP_VAULT` is relative, ``Status/io`` if the user has no home
-    ///   directory.
+    /// - Throws: ``Status/invalid`` if the path in `TOKENKEEP_VAULT` is relative, ``Status/unavailable`` if the user
+    ///   has no home directory.
     package func path() throws(TokenKeepError) -> String {
         if let known = knownPath.withLock({ $0 }) { return known }
         let path = try VaultLocation.path()
@@ -90,33 +90,36 @@ package final class VaultOpener: Sendable {
         return try copies(.verified).first
     }
 
-    /// Opens the vault even if its header differs from the header that an unlock verified; nil if there is no vault.
+    /// Opens the vault even if its header was altered, but not if the header is older than the header that an unlock
+    /// verified; nil if there is no vault.
     ///
     /// Only a replacement of all keys may use this function: it takes only the keys of the password's slot from the
     /// header.
     package func openForRotation() throws(TokenKeepError) -> OpenVault? { try copies(.notOlder).first }
 
-    /// Whether a copy of the header is still that of an opened vault. The caller holds the lock of the whole vault.
+    /// Whether a copy of the header on the disk is still that of `vault`. The caller holds the lock of the whole vault.
     package func isUnchanged(_ vault: OpenVault) throws(TokenKeepError) -> Bool {
         try copies(.notOlder, all: true).contains { $0.headerFile == vault.headerFile }
     }
 
     /// Opens the vault for a caller who verifies the header with the password; nil if there is no vault.
     ///
-    /// The header may be of a later era than the header that an unlock verified: the keys may have been replaced on another
-    /// machine or in a container.
+    /// The header may be of a later era than the header that an unlock verified, because the keys may have been
+    /// replaced on another machine or in a container.
     package func openToUnlock() throws(TokenKeepError) -> OpenVault? { try copies(.verifiedOrLater).first }
 
-    /// As ``openToUnlock()``, once with each copy of the header that is not damaged, `header` first; empty without a vault.
+    /// Opens the vault like ``openToUnlock()``, once for each intact copy of the header, `header` first; empty without
+    /// a vault.
     func copiesToUnlock() throws(TokenKeepError) -> [OpenVault] { try copies(.verifiedOrLater, all: true) }
 
-    /// The headers that a call accepts, compared with the header that an unlock verified.
+    /// The rule by which a call accepts a header, compared with the header that an unlock verified.
     private enum Acceptance {
-        /// The verified header, and later ones of its era under the same header key.
+        /// Accepts the verified header, and later headers of its era under the same header key.
         case verified
-        /// Like the case above, and any header of a later era with a password, which the caller must verify.
+        /// Accepts the headers of ``verified``, and any header of a later era with a password, which the caller must
+        /// verify.
         case verifiedOrLater
-        /// Any header that is not older.
+        /// Accepts any header that is not older than the verified header.
         case notOlder
     }
 
@@ -124,10 +127,9 @@ package final class VaultOpener: Sendable {
     private func copies(_ acceptance: Acceptance, all: Bool = false) throws(TokenKeepError) -> [OpenVault] {
         let path = try path()
         guard let directory = try VaultDirectory.open(path) else { return [] }
-        // If another process replaces the keys or the header during the reading, the parts do not match and are read
-        // again.
+        // If another process replaces the keys or the header meanwhile, the files do not match and are read again.
         for _ in 0..<VaultOpener.attempts {
-            // Read the metadata first: if the keys are replaced in between, the next call sees other metadata.
+            // Read the metadata first: if the keys are replaced after this line, the next call detects different metadata.
             let identity = identity(path, directory)
             guard let number = try directory.currentEra() else {
                 try VaultMaking.checkIsNew(directory)
@@ -141,8 +143,8 @@ package final class VaultOpener: Sendable {
                 }
                 return vaults
             } catch {
-                // If the header was replaced just after it was read, it is older than the trusted header: read the
-                // vault again.
+                // A header that was replaced just after it was read is older than the trusted header, so read the vault
+                // again if its files changed.
                 guard try directory.currentEra() != number || self.identity(path, directory) != identity else {
                     throw error
                 }
@@ -168,7 +170,7 @@ package final class VaultOpener: Sendable {
         }
     }
 
-    /// Reads the first copy of the header that is intact and accepted, or all such copies. Returns at least one.
+    /// Reads the first copy of the header that is intact and accepted, or all such copies. Throws if there is none.
     private func readHeaders(
         of era: EraDirectory, _ acceptance: Acceptance, all: Bool
     ) throws(TokenKeepError) -> [(file: [UInt8], keys: KeyRing)] {
@@ -185,7 +187,7 @@ package final class VaultOpener: Sendable {
             }
         }
         guard accepted.isEmpty else { return accepted }
-        // A forged or locked copy tells more than a damaged one.
+        // Report a forged or locked copy rather than a damaged copy, because that error is more specific.
         let telling = errors.first(where: HeaderTrust.isRefusal) ?? errors.first { $0.status == .locked }
         throw telling ?? VaultOpener.noHeader(errors.first)
     }
@@ -201,8 +203,8 @@ package final class VaultOpener: Sendable {
 
     /// The metadata of the vault's files; nil if a file is missing or has a wrong type or owner.
     ///
-    /// - Parameter era: the open directory of the header, if it is known; the directory of `records` shows whether
-    ///   `current` still leads there.
+    /// - Parameter era: the open directory from which the header is read; nil to read the header through `current`. The
+    ///   identity of `records` shows whether `current` still leads to this directory.
     private func identity(_ path: String, _ directory: VaultDirectory, _ era: EraDirectory? = nil) -> Identity? {
         let vault = directory.descriptor.number
         guard let found = VaultOpener.status(path, AT_FDCWD), found.isOwnedAndPrivate,
@@ -224,7 +226,7 @@ package final class VaultOpener: Sendable {
 
     /// Makes the error for a vault without a readable copy of the header.
     ///
-    /// The damaged copies keep their names: each contains the keys of all records, and may still be repaired.
+    /// The damaged copies keep their names, because each contains the keys of all records and may still be repaired.
     private static func noHeader(_ error: TokenKeepError?) -> TokenKeepError {
         guard let error, error.status != .corrupt else {
             return TokenKeepError(
@@ -262,8 +264,8 @@ package final class VaultOpener: Sendable {
         return try HeaderFiles.keyfile(of: era).vaultID
     }
 
-    /// The id of the vault to which an era belongs, from its keyfile or else from a header that is not verified; nil if
-    /// none can be read.
+    /// The id of the vault to which an era belongs, read from its keyfile or else from an unverified header; nil if
+    /// neither can be read.
     static func vaultID(of era: EraDirectory) -> [UInt8]? {
         if let id = try? HeaderFiles.keyfile(of: era).vaultID { return id }
         for name in HeaderFiles.names {
@@ -277,7 +279,7 @@ package final class VaultOpener: Sendable {
 }
 
 extension VaultDirectory {
-    /// Whether the vault with this id is gone from the path. If the path cannot be read, the vault does not count as gone.
+    /// Whether the vault with this id is no longer at the path; false if the path cannot be read.
     static func isGone(_ vaultID: [UInt8], from path: String) -> Bool {
         do throws(TokenKeepError) {
             let opener = VaultOpener(path: path, residentKeys: ClassKeyStore(obstacle: "not needed"))

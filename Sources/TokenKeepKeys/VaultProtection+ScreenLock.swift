@@ -1,8 +1,8 @@
 import TokenKeepCore
 
-/// The protection of ``AccessLevel/whenUnlocked`` while the screen is locked, in a vault with a password.
+/// Computes the protection of ``AccessLevel/whenUnlocked`` during a screen lock, in a vault with a password.
 extension VaultProtection {
-    /// Enforced only if the agent alone has the key, and is known to notice the screen's lock on this desktop.
+    /// Computes the protection: enforced only if the agent alone has the key, and is known to notice this desktop's lock.
     static func screenLock(_ agent: KeyAgent.Answer, isReadableWithoutAgent: Bool) -> Protection.Axis {
         switch agent {
         case .absent:

@@ -1,6 +1,6 @@
 package import TokenKeepCore
 
-/// The protection that a vault gives items on this machine at the moment.
+/// The present protection of a vault's items on this machine.
 package struct VaultProtection {
     private enum Key {
         /// The keyfile, which is stored beside the records, opens the vault's keys.
@@ -25,7 +25,7 @@ package struct VaultProtection {
         isMemoryLocked = (try? GuardedPool.shared.isLocked()) ?? false
     }
 
-    /// The protection of an item with this level and these flags. Does not try the kernel's keyring again.
+    /// Computes the protection of an item with this level and these flags. Does not try the kernel's keyring again.
     package func protection(of level: AccessLevel, _ flags: ItemFlags) -> Protection {
         Protection { axis($0, level, flags) }
     }
@@ -65,9 +65,9 @@ package struct VaultProtection {
         }
     }
 
-    /// The protection from who has the disk, of the level that ends with the password.
+    /// The protection of the level that ends with the password, against theft of the disk.
     ///
-    /// An older header with its password opens the level on this machine as long as the device has the secret.
+    /// As long as the device has the secret, an older header and its password open the level on this machine.
     private var diskTheftAndOlderHeader: Protection.Axis {
         let given = diskTheft
         guard given.strength == .enforced, let header = vault?.keys.header else { return given }
@@ -91,11 +91,11 @@ package struct VaultProtection {
         }
     }
 
-    /// The protection of a level whose key a device opens, against the use of a copy on another machine.
+    /// The protection of a level that needs a device, against the use of a copy on another machine.
     private func ofDevice(_ level: AccessLevel) -> Protection.Axis {
         guard let keys = vault?.keys, let device = keys.header.device else { return otherMachine }
         // In a vault with a password, an open key shows that the device has answered. Without an open key or a
-        // password, ask the device.
+        // password, query the device.
         let isOpen = keys.header.hasPassword && keys.isOpen(.level(level))
         if !isOpen, let fault = residentKeys.devices.fault(of: device) {
             return Protection.Axis(

@@ -1,25 +1,25 @@
 import TokenKeepCore
 import TokenKeepTerminal
 
-/// A program of others that a check runs as its own callers would.
+/// Runs a program of another project for a check, in the same way as the program's usual callers.
 enum AskedProgram {
-    /// The longest time of all programs that a check runs, in milliseconds.
+    /// The time limit, in milliseconds, of all programs that one check runs.
     private static let limit: UInt32 = 3_500
 
     /// The deadline of a check that begins now.
     static var deadline: Deadline { Deadline(milliseconds: limit) }
 
     enum Answer {
-        /// No absolute folder of the PATH has such a program.
+        /// No absolute directory on the PATH contains the program.
         case absent
         /// The program did not end in time, or could not be started.
         case failed(TokenKeepError)
         case ended(exitCode: Int32, output: String)
     }
 
-    /// Runs a program without input: a path, or a name that the PATH has. Its standard error is dropped.
+    /// Runs a program, given by its path or by its name on the PATH, without input. Discards its standard error.
     ///
-    /// - Parameter variables: variables of its environment that differ from this program's, as `NAME=VALUE`.
+    /// - Parameter variables: changes to the program's environment, as `NAME=VALUE`.
     static func run(_ program: String, _ arguments: [String], variables: [String] = [], until deadline: Deadline)
         -> Answer
     {
@@ -33,8 +33,9 @@ enum AskedProgram {
         }
     }
 
-    /// The path of a program on the PATH; nil if it is not there. A folder that depends on where doctor runs is left out:
-    /// a strange folder must not name the program.
+    /// The path of a program on the PATH; nil if it is not found.
+    ///
+    /// Relative directories are ignored, so that the working directory cannot choose the program.
     static func path(of program: String) -> String? {
         for folder in (ToolPlaces.variable("PATH") ?? "").split(separator: ":" as Character) where folder.hasPrefix("/")
         {
@@ -44,7 +45,7 @@ enum AskedProgram {
         return nil
     }
 
-    /// The finding about a program that only a relative folder of the PATH has.
+    /// Makes the finding about a program that only a relative directory on the PATH contains.
     static func inRelativeFolder(_ check: String, _ message: String, _ program: String) -> Finding {
         .note(
             check, "\(message), which was not tried",

@@ -4,11 +4,11 @@ import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepSecretService
 
-/// The checks of the session bus, of the Secret Service on it, and of its default collection.
+/// Checks the session bus, the Secret Service on the bus, and the service's default collection.
 struct BusChecks {
-    /// The longest time of all questions, in milliseconds.
+    /// The time limit of all queries together, in milliseconds.
     private static let limit: UInt32 = 4_000
-    /// A command that works without any bus.
+    /// A command that does not need the session bus.
     private static let ownBus = "tokenkeep secret-service run -- COMMAND"
 
     func findings() -> [Finding] {
@@ -26,7 +26,7 @@ struct BusChecks {
         }
     }
 
-    /// Why that bus and no other.
+    /// The reason why this bus was chosen, in words that follow the bus's address.
     private static var origin: String {
         if ToolPlaces.variable("DBUS_SESSION_BUS_ADDRESS") != nil { return ", which DBUS_SESSION_BUS_ADDRESS names" }
         if ToolPlaces.variable("XDG_RUNTIME_DIR") != nil { return ", in XDG_RUNTIME_DIR" }
@@ -63,7 +63,7 @@ struct BusChecks {
             hint: hint)
     }
 
-    /// The address of the bus of the user's login, if it is there and is not the one that was tried.
+    /// The address of the bus of the user's login; nil if there is none, or if it is the bus that was tried.
     private var otherBus: String? {
         let path = "/run/user/\(getuid())/bus"
         let address = "unix:path=\(path)"
@@ -156,7 +156,7 @@ struct BusChecks {
         }
     }
 
-    /// A process by its program, its number, and the unit that started it.
+    /// Describes a process by its program, its number and the unit that started it.
     private static func words(for process: UInt32?) -> String {
         guard let process else { return "a program that the bus does not name" }
         let name = program(of: process)
@@ -166,33 +166,33 @@ struct BusChecks {
         return "\(name ?? "a program") (pid \(process)\(by))"
     }
 
-    /// The longest name of a process that the kernel keeps, in bytes (PR_SET_NAME(2const)).
+    /// The maximum length of a process's name in the kernel, in bytes (PR_SET_NAME(2const)).
     private static let longestName = 15
 
     private static func program(of process: UInt32) -> String? {
         let name = SmallFile.text("/proc/\(process)/comm")?.split(separator: "\n" as Character).first.map(String.init)
-        // The kernel cuts long names. A program that was started by its descriptor has the name exe.
+        // The kernel cuts longer names. A program that was started through a descriptor has the name exe.
         guard let name, name == "exe" || name.utf8.count == longestName else { return name }
         var path = [CChar](repeating: 0, count: Int(PATH_MAX))
         let length = readlink("/proc/\(process)/exe", &path, path.count)
         guard length > 0 else { return name }
         let file = String(decoding: path[..<length].map(UInt8.init(bitPattern:)), as: UTF8.self)
             .split(separator: "/" as Character).last.map(String.init)
-        // A script's file is its interpreter, a replaced file has a word more.
+        // For a script, the path is that of the interpreter. The path of a replaced file ends in ` (deleted)`.
         let isWhole = file?.hasPrefix(name) == true && file?.hasSuffix(" (deleted)") == false
         return name == "exe" || isWhole ? file : name
     }
 }
 
-/// A file by which the message bus starts a Secret Service.
+/// A service file that tells the message bus how to start a Secret Service.
 struct ActivationFile {
     private static let name = "org.freedesktop.secrets.service"
 
     let path: String
-    /// The command of the line `Exec=`, or the unit of `SystemdService=`; nil if there is neither.
+    /// The unit in the line `SystemdService=` or, without that line, the command in `Exec=`; nil if there is neither.
     let program: String?
 
-    /// The file that counts: the first in the order of the bus.
+    /// The file that the bus uses: the first in the bus's order of directories; nil if there is none.
     static func first() -> ActivationFile? {
         let home = (try? ToolPlaces.home()).map { "\($0)/.local/share" }
         let own = [ToolPlaces.variable("XDG_RUNTIME_DIR"), ToolPlaces.variable("XDG_DATA_HOME") ?? home]

@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepTerminal
 
-/// The check of cargo's credential provider.
+/// Checks cargo's credential provider.
 enum CargoHelperCheck {
     private static let ours = "cargo-credential-tokenkeep"
 
@@ -10,12 +10,12 @@ enum CargoHelperCheck {
         let path = CargoSettingsFile.path(folder)
         let file = SmallFile.textAndTrust(path)
         guard ToolPlaces.isOnPath("cargo") || file != nil else { return [] }
-        // A provider may have arguments. cargo asks the last provider of the list first.
+        // Ignore the arguments of providers. cargo queries the last provider in the list first.
         let programs = (file.flatMap { CargoProviders(in: $0.text) }?.list ?? []).map { $0.prefix { $0 != " " } }
         guard let word = programs.last, isOurs(word) else {
             return [stranger(programs, path, plainFile: "\(folder)/credentials.toml")]
         }
-        // A file of another user, or of the working directory, must not choose the program that runs.
+        // Never run a program that a file of another user, or a file in the working directory, names.
         guard folder.hasPrefix("/"), file?.isTrusted == true else {
             return [
                 .note(
@@ -29,7 +29,7 @@ enum CargoHelperCheck {
 
     private static func isOurs(_ program: Substring) -> Bool { program == ours || program.hasSuffix("/\(ours)") }
 
-    /// The note about a cargo that asks no provider, or another one first.
+    /// Makes the note for the case that cargo has no provider, or queries another provider first.
     private static func stranger(_ programs: [Substring], _ path: String, plainFile: String) -> Finding {
         let first = programs.last
         let message =
@@ -46,7 +46,7 @@ enum CargoHelperCheck {
             hint: "tokenkeep setup cargo")
     }
 
-    /// Starts the provider as cargo does. Without a request it tells its versions and ends.
+    /// Starts the provider as cargo does. Without a request, the provider writes its protocol versions and ends.
     private static func finding(_ program: String, _ path: String) -> Finding {
         let message = "cargo uses \(program) (\(path))"
         let reason = "cargo publish, yank and private registries fail."

@@ -1,11 +1,11 @@
-/// The providers in cargo's configuration.
+/// The credential providers in cargo's configuration file.
 struct CargoProviders {
     private static let key = "global-credential-providers"
 
-    /// The providers in the order of the file. cargo asks the last provider first.
+    /// The providers in the order of the file. cargo queries the last provider first.
     let list: [String]
 
-    /// Reads the list of `[registry]`; nil if the text has none.
+    /// Parses the list in the table `[registry]`; nil if the text has no such list.
     init?(in text: String) {
         var table = ""
         for statement in CargoProviders.statements(of: text) {
@@ -17,7 +17,7 @@ struct CargoProviders {
             let name = (table.isEmpty ? "" : "\(table).") + CargoProviders.plain(statement[..<sign])
             var value = statement[statement.index(after: sign)...]
             if name == "registry" {
-                // An inline table.
+                // Here `registry` is an inline table.
                 guard let inside = value.firstRange(of: CargoProviders.key) else { continue }
                 value = value[inside.upperBound...].prefix { $0 != "]" }
             } else if name != "registry.\(CargoProviders.key)" {
@@ -29,7 +29,7 @@ struct CargoProviders {
         return nil
     }
 
-    /// The statements without comments: headers of tables, and settings with their lists of several lines.
+    /// Splits the text into statements without comments: table headers, and settings, whose lists may span several lines.
     private static func statements(of text: String) -> [String] {
         var statements: [String] = []
         var (statement, depth, isComment) = ("", 0, false)
@@ -65,7 +65,7 @@ struct CargoProviders {
         String(text.filter { !$0.isWhitespace && $0 != "\"" && $0 != "'" })
     }
 
-    /// The texts between quotation marks.
+    /// The texts between quotation marks in `value`.
     private static func strings(in value: Substring) -> [String] {
         var (strings, rest) = ([String](), value)
         while let start = rest.firstIndex(where: { $0 == "\"" || $0 == "'" }) {

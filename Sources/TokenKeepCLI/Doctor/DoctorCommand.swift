@@ -17,9 +17,9 @@ struct DoctorCommand: ParsableCommand {
             The exit code is 1 if there is a problem, else 0.
             """.withWholeExamples)
 
-    /// The limit of all checks together, in milliseconds.
+    /// The time limit of all checks together, in milliseconds.
     private static let limit: UInt32 = 4_500
-    /// The exit code if there is a problem. 7 tells of damage and of the disk alone.
+    /// The exit code if there is a problem. Exit code 7 is reserved for damage and disk errors.
     private static let problemsFound: Int32 = 1
 
     @Flag(help: "Write a JSON object.")
@@ -43,7 +43,7 @@ struct DoctorCommand: ParsableCommand {
         return lines.map { Terminal.printable($0) + "\n" }.joined()
     }
 
-    /// The JSON of `--json`.
+    /// The JSON object that `--json` prints.
     private struct Report: Encodable {
         private let version = TokenKeepVersion.string
         private let checks: [Check]
@@ -65,9 +65,9 @@ struct DoctorCommand: ParsableCommand {
     }
 }
 
-/// Runs the checks of `doctor` side by side.
+/// Runs the checks of `doctor` concurrently.
 struct Doctor {
-    /// A check, by the names of its findings.
+    /// A check, and the name that its findings have.
     private struct Check {
         let name: String
         let run: @Sendable () -> [Finding]
@@ -98,7 +98,8 @@ struct Doctor {
         ]
     }
 
-    /// The findings in the order of the checks. A check that does not end in time is a finding itself.
+    /// Runs all checks, and returns their findings in the order of the checks. A check that does not end in time is a
+    /// problem.
     func findings(withinMilliseconds limit: UInt32) -> [Finding] {
         let checks = checks
         let results = MutexGuarded<[Int: [Finding]]>([:])
@@ -127,15 +128,15 @@ struct Doctor {
     }
 }
 
-/// Where the checks look for files of the system.
+/// The directory tree in which the checks look for files of the system.
 struct DoctorPlace: Sendable {
-    /// A folder in place of the root of the file system; empty for the root.
+    /// The directory that replaces the root of the file system; empty for the root itself.
     let root: String
 
     func path(_ path: String) -> String { root + path }
 
     func exists(_ path: String) -> Bool { ToolPlaces.exists(root + path) }
 
-    /// The start of a file of the system, at most 64 KiB; nil if it cannot be read.
+    /// Reads at most 64 KiB from the start of a file of the system; nil if it cannot be read.
     func text(_ path: String) -> String? { SmallFile.text(root + path) }
 }

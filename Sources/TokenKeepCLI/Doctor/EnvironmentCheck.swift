@@ -1,7 +1,7 @@
 import Glibc
 import TokenKeepCore
 
-/// The check of what surrounds this process: ssh, cron, sudo, a container, WSL, Flatpak, the desktop.
+/// Checks the environment of this process: ssh, cron, sudo, a container, WSL, Flatpak, the desktop.
 struct EnvironmentCheck {
     let place: DoctorPlace
 
@@ -14,7 +14,7 @@ struct EnvironmentCheck {
         .note("environment", message, because: reason, hint: hint)
     }
 
-    /// A home of another user, as after sudo.
+    /// A finding if HOME belongs to another user, as after sudo; otherwise nil.
     private var user: Finding? {
         var status = stat()
         guard let home = ToolPlaces.variable("HOME"), stat(home, &status) == 0, status.st_uid != geteuid() else {
@@ -28,7 +28,7 @@ struct EnvironmentCheck {
             hint: "sudo -H tokenkeep doctor")
     }
 
-    /// The starter of this process, if that is not a person at this machine.
+    /// A finding about how this process was started; nil if a person at this machine started it.
     private var start: Finding? {
         if ToolPlaces.variable("SUDO_UID") != nil, geteuid() == 0, user == nil {
             return note(
@@ -81,7 +81,7 @@ struct EnvironmentCheck {
             "tokenkeep secret-service enable")
     }
 
-    /// The desktops for which Chromium and Electron choose a keyring by themselves.
+    /// The desktops on which Chromium and Electron choose a keyring without an option.
     private static let known: Set = [
         "GNOME", "UNITY", "KDE", "XFCE", "PANTHEON", "CINNAMON", "X-CINNAMON", "DEEPIN", "DDE", "LXQT", "UKUI", "MATE",
         "BUDGIE:GNOME",
@@ -97,7 +97,7 @@ struct EnvironmentCheck {
             "code --password-store=gnome-libsecret")
     }
 
-    /// Whether a file of flags names the keyring already.
+    /// Whether a file of flags already selects the keyring.
     private var isForced: Bool {
         guard let home = try? ToolPlaces.home() else { return false }
         let config = ToolPlaces.variable("XDG_CONFIG_HOME") ?? "\(home)/.config"
@@ -108,11 +108,11 @@ struct EnvironmentCheck {
     }
 }
 
-/// The processes above this one.
+/// The ancestors of this process: its parent, the parent's parent and so on.
 private enum Ancestors {
     private static let most = 32
 
-    /// Their names, the parent first.
+    /// The names of the ancestors, the parent first.
     static var names: [String] {
         var names: [String] = []
         var process = Int(getppid())

@@ -1,13 +1,13 @@
 import Glibc
 
-/// The file system that a path is on, or will be on.
+/// The file system that contains a path, or will contain it once the path is made.
 struct FileSystem {
-    /// The kernel's name for the kind: `ext4`, `nfs4`.
+    /// The kernel's name for the type of the file system, for example `ext4` or `nfs4`.
     private let kind: String
     private let free: UInt64
     private let freeFiles: UInt64
 
-    /// Looks at the path, or at its nearest folder that exists; nil if none can be asked.
+    /// Inspects the path or its nearest existing parent; nil if neither can be inspected.
     init?(_ path: String) {
         var path = path
         var system = statvfs()
@@ -19,11 +19,11 @@ struct FileSystem {
         }
         kind = FileSystem.kind(of: path)
         free = UInt64(system.f_bavail) * UInt64(system.f_frsize)
-        // A file system that makes room for files as they come has 0 of 0.
+        // A file system that has no fixed number of files reports a total of 0.
         freeFiles = system.f_files == 0 ? .max : UInt64(system.f_favail)
     }
 
-    /// The kind of the mount that is nearest to the path (proc_pid_mountinfo(5)); empty if it is not known.
+    /// The type of the nearest mount above the path (proc_pid_mountinfo(5)); empty if it is unknown.
     private static func kind(of path: String) -> String {
         let resolved = realpath(path, nil)
         defer { Glibc.free(resolved) }
@@ -34,7 +34,7 @@ struct FileSystem {
             guard words.count > 6, let dash = words.firstIndex(of: "-"), dash + 1 < words.count else { continue }
             let mount = words[4]
             let isAbove = place == mount || mount == "/" || place.hasPrefix("\(mount)/")
-            // Of two mounts at one place the later one covers the other.
+            // If two mounts have the same path, the later mount hides the earlier mount.
             guard isAbove, mount.utf8.count >= nearest.length else { continue }
             nearest = (mount.utf8.count, String(words[dash + 1]))
         }
@@ -46,7 +46,7 @@ struct FileSystem {
         "vboxsf", "drvfs",
     ]
 
-    /// A finding about the kind of the file system; nil for a usual one.
+    /// A finding about an unusual type of file system; nil for a usual type.
     func kindFinding(of path: String) -> Finding? {
         if kind == "tmpfs" || kind == "ramfs" {
             return .note(
@@ -61,7 +61,7 @@ struct FileSystem {
             hint: "export TOKENKEEP_VAULT=/a/folder/on/a/disk")
     }
 
-    /// A finding about scarce space; nil if there is enough.
+    /// A finding if fewer than `scarce` bytes or 64 files are free; otherwise nil.
     func spaceFinding(of path: String, _ scarce: UInt64) -> Finding? {
         let isShortOfFiles = freeFiles < 64
         guard free < scarce || isShortOfFiles else { return nil }

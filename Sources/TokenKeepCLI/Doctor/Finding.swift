@@ -1,22 +1,22 @@
-/// A finding of a check of `doctor`.
+/// One result of a check of `doctor`.
 struct Finding: Sendable {
     enum Result: String, Sendable {
-        /// All is well.
+        /// The check found nothing wrong.
         case ok
         /// A fact that explains behaviour, but needs no action.
         case note
-        /// A cause of failures or of a leak.
+        /// A cause of failures, or a place where secrets leak.
         case problem
     }
 
     /// The name of the check.
     let name: String
     let result: Result
-    /// The fact that was found. Holds no secret.
+    /// The fact that was found. Contains no secret.
     let message: String
-    /// Why it matters; nil if all is well.
+    /// The reason why the fact matters; nil for ``Result/ok``.
     let reason: String?
-    /// One command that mends or explains it; nil if there is nothing to do.
+    /// One command that repairs or explains the fact; nil if there is nothing to do.
     let hint: String?
 
     private init(_ name: String, _ result: Result, _ message: String, because reason: String?, hint: String?) {

@@ -1,11 +1,11 @@
 import TokenKeepCore
 
-/// The check of git's credential helpers, as git itself reads them.
+/// Checks git's credential helpers, with the settings that git itself reads.
 struct GitCheck {
-    /// Helpers that keep passwords in a file without encryption.
+    /// Helpers that store passwords in a file without encryption.
     private static let plain: Set = ["store"]
 
-    /// The exit code of a git that does not know an option.
+    /// The exit code of git if it does not know an option.
     private static let usage: Int32 = 129
 
     private let deadline = AskedProgram.deadline
@@ -45,7 +45,7 @@ struct GitCheck {
     }
 
     private func general(_ settings: [GitSetting]) -> Finding {
-        // An empty value makes git forget the helpers before it.
+        // git ignores the helpers that precede an empty value.
         let last = settings.lastIndex { $0.helper.isEmpty }
         let helpers = settings[(last.map { $0 + 1 } ?? 0)...]
         guard let first = helpers.first else {
@@ -68,7 +68,7 @@ struct GitCheck {
         return ours(first, list)
     }
 
-    /// Runs our helper as git does, if the user or the system chose it.
+    /// Runs our helper as git does, but only if the user or the system configured the helper.
     private func ours(_ setting: GitSetting, _ list: String) -> Finding {
         guard setting.isOfUser else {
             return .note(

@@ -1,16 +1,16 @@
 import TokenKeepTerminal
 
-/// A setting `credential.helper` of git, or that of an address.
+/// A setting of git: `credential.helper` or, for one address, `credential.ADDRESS.helper`.
 struct GitSetting {
-    /// Where the setting is from: `system`, `global`, `local`, `worktree`, or `command` for the environment.
+    /// The scope of the setting: `system`, `global`, `local`, `worktree`, or `command` for the environment.
     private let scope: String
     /// The file of the setting, as git shows it.
     let origin: String
-    /// The address; nil for the setting of all addresses.
+    /// The address in the setting's name; nil for `credential.helper`.
     let address: String?
     let helper: String
 
-    /// Reads git's list: scope, NUL, origin, NUL, name, line feed, value, NUL. A name without a value has no line feed.
+    /// Parses git's list: scope, NUL, origin, NUL, name, line feed, value, NUL. A name without a value has no line feed.
     static func list(_ output: String) -> [GitSetting] {
         let parts = output.split(separator: "\0" as Character, omittingEmptySubsequences: false)
         return stride(from: 0, to: parts.count - 2, by: 3).map { index in
@@ -23,10 +23,10 @@ struct GitSetting {
         }
     }
 
-    /// Whether the user or the system made the setting. Others may be of a repository that somebody else wrote.
+    /// Whether the user or the system made the setting. Any other setting may come from somebody else's repository.
     var isOfUser: Bool { ["system", "global", "command"].contains(scope) }
 
-    /// Whether the helper is a command for the shell, with `!` in front.
+    /// Whether the helper is a command for the shell, which begins with `!`.
     private var isCommand: Bool { helper.hasPrefix("!") }
 
     /// The first word of the helper, without `!`.
@@ -39,14 +39,15 @@ struct GitSetting {
     /// Whether the helper is TokenKeep's, by its name.
     var isOurs: Bool {
         let programs = ["git-credential-tokenkeep", "tokenkeep-credential"]
-        // git puts git-credential- before a name that is neither a path nor a command.
+        // git prepends git-credential- to a name that is neither a path nor a command.
         guard isCommand || word.hasPrefix("/") else { return word == "tokenkeep" }
         return word.split(separator: "/" as Character).last.map { programs.contains(String($0)) } ?? false
     }
 
-    /// The program and its arguments, as git runs them; nil if only a shell can tell.
+    /// The program and its arguments, as git runs them; nil if only a shell can interpret the helper.
     ///
-    /// git itself is not asked for `git credential-NAME`: a repository may have an alias of that name.
+    /// The program `git-credential-NAME` is run directly instead of by git, because a repository may define an alias
+    /// for it.
     var command: [String]? {
         guard let first = words.first, words.allSatisfy(ShellWord.isPlain) else { return nil }
         guard isCommand || first.hasPrefix("/") else { return ["git-credential-\(first)"] + words.dropFirst() }

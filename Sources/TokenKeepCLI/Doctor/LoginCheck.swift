@@ -3,7 +3,7 @@ import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The check of the login: PAM's lines, their places in the stack, and the outcome of the last login.
+/// Checks the login: PAM's lines, their positions in the stack, and the outcome of the last login.
 struct LoginCheck {
     let place: DoctorPlace
 
@@ -50,7 +50,7 @@ struct LoginCheck {
     }
 }
 
-/// The check of the agent.
+/// Checks `tokenkeep-agent`.
 enum AgentCheck {
     static func findings() -> [Finding] {
         switch ClassKeyStore().keyAgent() {

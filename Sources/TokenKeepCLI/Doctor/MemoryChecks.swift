@@ -2,7 +2,7 @@ import Glibc
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The checks of this process's memory, and of the kernel's keyring.
+/// Checks this process's memory and the kernel's keyring.
 enum MemoryChecks {
     static func memory() -> [Finding] {
         guard (try? GuardedPool.shared.isLocked()) != true else {
@@ -15,7 +15,7 @@ enum MemoryChecks {
         ]
     }
 
-    /// Tries to keep a key of its own for a second.
+    /// Tries to keep a key in the kernel's keyring for one second.
     static func kernelKeyring() -> [Finding] {
         if let obstacle = KernelKeyring.obstacle ?? KernelKeyring.probe() {
             let isFull = quota.map { $0.keys.isFull || $0.bytes.isFull } ?? false
@@ -50,7 +50,7 @@ enum MemoryChecks {
         }
     }
 
-    /// The user's share of the kernel's keys: `UID: USAGE KEYS/… QUOTAKEYS/MAXKEYS QUOTABYTES/MAXBYTES` (proc(5)).
+    /// The user's quota of kernel keys: `UID: USAGE KEYS/… QUOTAKEYS/MAXKEYS QUOTABYTES/MAXBYTES` (proc(5)).
     private static var quota: Quota? {
         guard let text = SmallFile.text("/proc/key-users") else { return nil }
         for line in text.split(separator: "\n" as Character) {

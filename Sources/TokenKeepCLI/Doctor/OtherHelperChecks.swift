@@ -2,7 +2,7 @@ import TokenKeepCore
 import TokenKeepSession
 import TokenKeepTerminal
 
-/// The checks of the helpers of docker and Python.
+/// Checks the helpers of docker and Python.
 enum OtherHelperChecks {
     // MARK: docker
 
@@ -29,7 +29,7 @@ enum OtherHelperChecks {
         let general = settings?["credsStore"]?.text ?? ""
         let helpers = settings?["credHelpers"]
         let registries = (helpers?.names ?? []).compactMap { name in helpers?[name]?.text.map { (name, $0) } }
-        // Our helper is asked once for all registries: each question may last until the deadline.
+        // Query our helper once for all registries, because each query may last until the deadline.
         let isOurs = general == ours || registries.contains { $0.1 == ours }
         let answer =
             isOurs && ToolPlaces.isOnPath("docker-credential-\(ours)")
@@ -37,7 +37,7 @@ enum OtherHelperChecks {
         return [docker(general, path, answer)] + registries.map { docker(registry: $0, helper: $1, path, answer) }
     }
 
-    /// The helper of a single registry, which docker asks in place of the general one.
+    /// Makes the finding about the helper of one registry, which docker runs instead of the general helper.
     private static func docker(
         registry: String, helper: String, _ path: String, _ answer: AskedProgram.Answer?
     ) -> Finding {
@@ -63,7 +63,7 @@ enum OtherHelperChecks {
         return finding(message, of: answer)
     }
 
-    /// docker takes the folder of its configuration, not the file.
+    /// The directory that contains docker's configuration file: docker's option --config takes the directory.
     private static func folder(of path: String) -> String {
         path.split(separator: "/" as Character).dropLast().reduce(into: "") { $0 += "/" + $1 }
     }
@@ -91,7 +91,7 @@ enum OtherHelperChecks {
         return finding(message, of: answer)
     }
 
-    /// The finding that follows from our helper's answer to `list`.
+    /// Converts our helper's answer to `list` to a finding.
     private static func finding(_ message: String, of answer: AskedProgram.Answer) -> Finding {
         let program = "docker-credential-\(ours)"
         switch answer {
@@ -111,8 +111,10 @@ enum OtherHelperChecks {
 
     // MARK: Python
 
-    /// Prints the backends that keyring uses, in their order; nothing without keyring. Modules of the working directory, which
-    /// `-c` and an empty word of PYTHONPATH put into the path, are not run: they may be of a strange archive.
+    /// A script that prints the backends of Python's keyring in their order, or nothing if keyring is not installed.
+    ///
+    /// The script first removes the working directory, which `-c` and an empty word of PYTHONPATH add, from the module
+    /// path: the modules there may come from an untrusted archive.
     private static let script = """
         import os, sys
         try:
@@ -132,7 +134,8 @@ enum OtherHelperChecks {
     static func python() -> [Finding] {
         let isOver: Bool
         var backends: [String] = []
-        // An empty or relative word of the variable would let Python run a sitecustomize of the working directory.
+        // Pass only absolute directories. With an empty or relative directory, Python would run a module sitecustomize
+        // in the working directory.
         let path = ToolPlaces.variable("PYTHONPATH").map { value in
             "PYTHONPATH=" + value.split(separator: ":" as Character).filter { $0.hasPrefix("/") }.joined(separator: ":")
         }

@@ -1,19 +1,21 @@
 import TokenKeepCore
 
-/// A file in which a program keeps tokens without encryption.
+/// A file in which a program stores tokens without encryption.
 struct PlainFile: Sendable {
-    /// The path. `~`, `CONFIG`, `DATA` and `RUNTIME` stand for the user's folders.
+    /// The path. `~`, `CONFIG`, `DATA` and `RUNTIME` are placeholders for the user's directories.
     let path: String
-    /// A variable of the environment that names another folder in place of the path's.
+    /// An environment variable whose value replaces the path's directory; nil for none.
     let variable: String?
-    /// Names of settings, with the sign that follows; the file holds a token if one of them has a value. Empty if the file
-    /// always holds one.
+    /// The names of settings, each with the sign that follows the name. If one of them has a value, the file contains a
+    /// token.
+    ///
+    /// The list is empty if the file always contains a token.
     let settings: [String]
-    /// The command that moves the tokens or ends them. `FILE` stands for the path.
+    /// The command that moves the tokens or revokes them. `FILE` is a placeholder for the path.
     let command: String
-    /// How the services of such items begin in the vault; nil if no helper of ours keeps such items.
+    /// The prefix of the services that such items have in the vault; nil if no helper of ours keeps such items.
     let services: String?
-    /// Whether programs read this file before they ask a helper: a line in it wins over the vault.
+    /// Whether programs read this file before they query a helper, so that the file takes precedence over the vault.
     let comesFirst: Bool
 
     init(
@@ -28,7 +30,7 @@ struct PlainFile: Sendable {
         self.comesFirst = comesFirst
     }
 
-    /// Whether bytes of the file hold a token.
+    /// Whether the content of the file includes a token.
     func holdsToken(_ bytes: [UInt8]) -> Bool {
         guard !settings.isEmpty else { return !bytes.isEmpty }
         guard !bytes.starts(with: "# Encrypted rclone".utf8) else { return false }
@@ -43,7 +45,7 @@ extension PlainFile {
     private static let fromNetrc = "tokenkeep import --from netrc 'FILE' --remove"
     private static let inDocker = ["auth:", "identitytoken:", "registrytoken:", "password:"]
 
-    /// The files of the programs that developers use most, by program.
+    /// The token files of widely used developer programs, grouped by program.
     static let known: [PlainFile] =
         [
             PlainFile("~/.git-credentials", ["https:", "http:"], moves: fromGit, kept: "git:"),

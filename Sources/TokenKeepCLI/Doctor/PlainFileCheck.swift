@@ -3,14 +3,14 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepTerminal
 
-/// The check of files that hold tokens in plain text. Shows path, mode and age, and nothing of their content.
+/// Checks for files that contain tokens in plain text. Reports path, mode and age of a file, but none of its content.
 struct PlainFileCheck {
-    /// The most files of a folder that are read.
+    /// The maximum number of files that are read in one directory.
     private static let most = 64
-    /// The most bytes of a file that are read.
+    /// The maximum number of bytes that are read from one file.
     private static let longest = 1 << 20
 
-    /// The time of the vault's last change of an item, by the beginning of its service.
+    /// The time of the vault's last change of an item, by the prefix of the item's service.
     private let kept: [String: UnixTime]
 
     init() {
@@ -37,7 +37,7 @@ struct PlainFileCheck {
     private func finding(_ file: PlainFile, _ path: String) -> Finding? {
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0 else { return nil }
-        // A file that cannot be read always holds a token if its kind does.
+        // A file that cannot be read counts as one with a token only if all files of its kind contain tokens.
         let bytes = SmallFile.bytes(path, PlainFileCheck.longest)
         guard bytes.map(file.holdsToken) ?? file.settings.isEmpty else {
             return bytes.flatMap { $0.count < status.st_size ? PlainFileCheck.cut(path) : nil }
@@ -59,12 +59,12 @@ struct PlainFileCheck {
             hint: "grep -c -i -e token -e password \(ShellWord.quoted(path))")
     }
 
-    /// The command with the path in the place of FILE, as a word of the shell.
+    /// The command with the quoted path in place of `'FILE'`.
     private static func command(_ command: String, _ path: String) -> String {
         command.replacing("'FILE'", with: ShellWord.quoted(path))
     }
 
-    /// Which copy is newer, if the vault has such items, too.
+    /// Says whether the file or the vault's items are newer; empty if the vault has no items of this kind.
     private func comparison(_ file: PlainFile, _ written: UnixTime) -> String {
         guard let services = file.services, let time = kept[services] else { return "" }
         let isNewer = written.rawValue > time.rawValue
@@ -77,7 +77,7 @@ struct PlainFileCheck {
         return days == 0 ? "changed today" : days == 1 ? "1 day old" : "\(days) days old"
     }
 
-    /// The paths of a file: one, those of a list, or the files of a folder.
+    /// The paths of a known file: one path, the paths in KUBECONFIG, or all files of a directory.
     private func paths(of file: PlainFile) -> [String] {
         if file.variable == "KUBECONFIG", let list = ToolPlaces.variable("KUBECONFIG") {
             return list.split(separator: ":" as Character).prefix(PlainFileCheck.most).map(String.init)

@@ -2,20 +2,20 @@ import Glibc
 
 /// Reads the start of a file, whoever owns the file.
 enum SmallFile {
-    /// The longest text that is read, in bytes.
+    /// The maximum length of a text that is read, in bytes.
     private static let longest = 1 << 16
 
-    /// At most 64 KiB of a regular file; nil if it cannot be read or is not UTF-8.
+    /// Reads at most 64 KiB of a regular file; nil if it cannot be read or is not UTF-8.
     ///
-    /// Files of `/proc` count as regular. A pipe or a device in the file's place is not waited for.
+    /// Files of `/proc` count as regular. If the path names a pipe or a device, the function returns nil without waiting.
     static func text(_ path: String) -> String? {
         bytes(path, longest).flatMap { String(validating: $0, as: UTF8.self) }
     }
 
-    /// At most `limit` bytes of a regular file; nil if it cannot be read.
+    /// Reads at most `limit` bytes of a regular file; nil if it cannot be read.
     static func bytes(_ path: String, _ limit: Int) -> [UInt8]? { read(path, limit)?.bytes }
 
-    /// The text as ``text(_:)`` reads it, and whether only this program's user and root can have written it.
+    /// Reads a text like ``text(_:)``, and tells whether only this program's user and root can write the file.
     static func textAndTrust(_ path: String) -> (text: String, isTrusted: Bool)? {
         guard let (bytes, status) = read(path, longest), let text = String(validating: bytes, as: UTF8.self) else {
             return nil

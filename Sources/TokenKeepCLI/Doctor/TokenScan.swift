@@ -1,10 +1,10 @@
 import Glibc
 
-/// Looks for settings with a value in the bytes of a file, in whatever encoding the file's other text is.
+/// Searches the bytes of a file for settings with a value. The encoding of the file's other text does not matter.
 struct TokenScan {
-    /// The bytes without spaces and quotes: JSON, YAML, TOML and INI are then alike: name, sign, value.
+    /// The bytes without spaces and quotes, so that JSON, YAML, TOML and INI have the same form: name, sign, value.
     private let plain: [UInt8]
-    /// The bytes with blanks as single spaces, for settings whose sign is a blank.
+    /// The bytes with each series of blanks as one space, for settings whose sign is a blank.
     private let words: [UInt8]
 
     init(_ bytes: [UInt8]) {
@@ -16,7 +16,7 @@ struct TokenScan {
             switch byte {
             case UInt8(ascii: "\r"), UInt8(ascii: "\""), UInt8(ascii: "'"): continue
             case UInt8(ascii: " "), UInt8(ascii: "\t"):
-                // None at the start of a line, and none after another.
+                // Skip blanks at the start of a line, and blanks that follow another blank.
                 if let last = words.last, last != UInt8(ascii: " "), last != UInt8(ascii: "\n") {
                     words.append(UInt8(ascii: " "))
                 }
@@ -29,7 +29,7 @@ struct TokenScan {
         self.words = words
     }
 
-    /// Whether a setting, with the sign that follows its name, has a value in a line that is no comment.
+    /// Whether a setting (its name and the sign after the name) has a value in a line that is not a comment.
     func hasValue(of setting: String) -> Bool {
         let bytes = setting.hasSuffix(" ") ? words : plain
         return bytes.withUnsafeBytes { text in
@@ -55,7 +55,7 @@ struct TokenScan {
         return nil
     }
 
-    /// Whether a name begins at a place, in a line that is no comment.
+    /// Whether a name begins at this offset, in a line that is not a comment.
     private static func isWhole(_ text: UnsafeRawBufferPointer, _ place: Int) -> Bool {
         let line = text[..<place].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
         guard text[line] != UInt8(ascii: "#") else { return false }
@@ -66,7 +66,8 @@ struct TokenScan {
         return !isLetter && !isDigit && before != UInt8(ascii: "_") && before != UInt8(ascii: "-")
     }
 
-    /// Whether the text at this offset is a token's value. Text that begins with a brace or `$` is a placeholder.
+    /// Whether a token may begin at this offset. An empty value, or a placeholder that begins with a bracket or `$`, is
+    /// no token.
     private static func isValue(_ text: UnsafeRawBufferPointer, _ place: Int) -> Bool {
         guard place < text.count else { return false }
         return !",}{$<>[\n".utf8.contains(text[place])

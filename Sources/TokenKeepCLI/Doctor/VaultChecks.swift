@@ -5,7 +5,7 @@ import TokenKeepKeys
 import TokenKeepRecords
 import TokenKeepTerminal
 
-/// The check of the stack's configuration.
+/// Checks the configuration of the stack.
 enum StackCheck {
     static func findings() -> [Finding] {
         do throws(TokenKeepError) {
@@ -23,16 +23,17 @@ enum StackCheck {
     }
 }
 
-/// The checks of the vault: its place, its password, its records, what is pending in it, and its clock.
+/// Checks the vault: its location, its password, its records, its pending writes, and the clock.
 enum VaultChecks {
-    /// Less free space than this is a problem, in bytes: a save needs some files of a few KiB, new keys need a whole copy.
+    /// The number of free bytes below which space is scarce: a save needs a few KiB, new keys need a second copy of the
+    /// vault.
     private static let scarce: UInt64 = 16 << 20
 
     private static func openRecords() throws(TokenKeepError) -> Records {
         try Store(StoreConfiguration(stackText: "any required vault")).records
     }
 
-    /// The folder of the vault.
+    /// Checks the vault's directory and its file system.
     static func vault() -> [Finding] {
         do throws(TokenKeepError) {
             let path = try VaultLocation.path()
@@ -68,7 +69,7 @@ enum VaultChecks {
             hint: error.hint ?? "tokenkeep status")
     }
 
-    /// Whether a password protects the vault.
+    /// Checks whether a password protects the vault.
     static func password() -> [Finding] {
         guard let records = try? openRecords(), let found = try? records.open() else { return [] }
         let header = found.keys.header
@@ -91,7 +92,7 @@ enum VaultChecks {
         ]
     }
 
-    /// The records that cannot be read.
+    /// Checks for records that cannot be read.
     static func records() -> [Finding] {
         guard let records = try? openRecords(), let vault = try? records.open() else { return [] }
         do throws(TokenKeepError) {
@@ -121,7 +122,7 @@ enum VaultChecks {
         return [.ok("records", "\(CountedNouns.items(census.items)) in the vault, none damaged")]
     }
 
-    /// The pending writes, by module and age.
+    /// Checks for pending writes, by module and age.
     static func pending() -> [Finding] {
         guard let report = try? Store(StoreConfiguration()).pendingReport else { return [] }
         if let problem = report.problem, report.entries.isEmpty {
@@ -138,7 +139,7 @@ enum VaultChecks {
         }
     }
 
-    /// Whether the clock stands before the vault's last change, or before any possible time.
+    /// Checks whether the clock is behind the vault's last change, or earlier than this program's release.
     static func clock() -> [Finding] {
         let now = UnixTime.now.rawValue
         let released: Int64 = 1_767_225_600  // 2026
@@ -167,7 +168,7 @@ enum VaultChecks {
 }
 
 extension String {
-    /// The text without a prefix, if it has it.
+    /// The text without the prefix; the whole text if it does not begin with the prefix.
     fileprivate func dropPrefix(_ prefix: String) -> String {
         hasPrefix(prefix) ? String(dropFirst(prefix.count)) : self
     }

@@ -26,7 +26,7 @@ struct FleetAdminCommand: ParsableCommand {
     }
 }
 
-/// The options of administrators' commands.
+/// The options of the commands `fleet admin …`.
 struct FleetAdminOptions: ParsableArguments {
     @Flag(help: "The registry has no users: read no password.")
     var noPassword = false
@@ -162,7 +162,7 @@ struct FleetAdminListCommand: ParsableCommand {
     func run() throws {
         let (users, problem) = try admin.open().users()
         try Terminal.write(json ? jsonText(users) : text(users))
-        // The others are shown.
+        // The problem is reported after the users who could be listed.
         if let problem { throw problem }
     }
 
@@ -210,7 +210,7 @@ struct FleetAdminPruneCommand: ParsableCommand {
     func run() throws {
         let seconds = try Durations.milliseconds(olderThan, of: "--older-than") / 1000
         let administration = try admin.open()
-        // The first answer tells the registry's time.
+        // Query the registry once first: its answer contains the registry's time, by which ages are measured.
         _ = try administration.names()
         let (devices, problem) = try administration.old(olderThan: seconds)
         for (user, id, device) in devices {
@@ -293,8 +293,8 @@ struct FleetAdminSignOutCommand: ParsableCommand {
         throw ExitCode(FleetAdminSignOutCommand.unlistedUsers)
     }
 
-    /// The exit code for a person whom the fleet does not know, and for nothing else: a program then need not try again.
+    /// The exit code that means only that the fleet does not know the person: a calling program need not try again.
     private static let unknownUser: Int32 = 8
-    /// The exit code if all orders are durable that could be given, and users could not be listed, and for nothing else.
+    /// The exit code that means only that every possible order is durable, but some users could not be listed.
     private static let unlistedUsers: Int32 = 9
 }

@@ -32,7 +32,7 @@ struct FleetCommand: ParsableCommand {
     }
 }
 
-/// The options of commands for a fleet that this device is in.
+/// The options of commands for a fleet that contains this device.
 struct FleetOptions: ParsableArguments {
     @Option(
         name: .customLong("fleet"),
@@ -46,9 +46,9 @@ struct FleetOptions: ParsableArguments {
     func open() throws(TokenKeepError) -> Fleet { try Fleet(fleet, storeOptions.open()) }
 }
 
-/// This machine's description of itself.
+/// Describes this machine to a fleet.
 enum ThisMachine {
-    /// The name of the machine without its domain.
+    /// The machine's name without its domain, at most 64 characters long.
     static var name: String {
         var machine = utsname()
         guard uname(&machine) == 0 else { return "device" }
@@ -57,7 +57,7 @@ enum ThisMachine {
         return short.isEmpty ? "device" : short
     }
 
-    /// The system: `Linux 6.1.0 x86_64`.
+    /// The operating system, for example `Linux 6.1.0 x86_64`.
     static var system: String {
         var machine = utsname()
         guard uname(&machine) == 0 else { return "" }
@@ -71,9 +71,9 @@ enum ThisMachine {
     static var user: String { getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) } ?? "user" }
 }
 
-/// The warnings of the commands.
+/// The warnings of the commands `fleet …`.
 enum FleetWarnings {
-    /// Warns of a server with known holes.
+    /// Warns if the server's version has known security holes.
     static func check(version: String) {
         guard ServerVersions.hasHoles(version) else { return }
         Terminal.warn(

@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepFleet
 
-/// The values that `fleet … --json` writes.
+/// The JSON values that `fleet … --json` writes.
 enum FleetJSON {
     struct Listing: Encodable {
         private enum CodingKeys: String, CodingKey {
@@ -97,7 +97,8 @@ enum FleetJSON {
         let revision, secondsAhead: Int64
         let waitingOrders, unreadable, ordersHere: Int
         let lag: Int64
-        /// null without a lease, and for one that the registry did not tell of: then `isLeaseKnown` is false.
+        /// The seconds until the lease expires; null if there is no lease, or if the registry did not report the lease:
+        /// `isLeaseKnown` is then false.
         let lease: JSONOutput.Nullable<Int64>
         let isLeaseKnown: Bool
         let unpublished: JSONOutput.Nullable<Int>

@@ -81,9 +81,9 @@ struct FleetEntryOptions: ParsableArguments {
     @OptionGroup(title: "Store options")
     var storeOptions: StoreOptions
 
-    /// Notes certificate and key in the fleet's file.
+    /// Sets the paths of the certificate and of the key in the fleet's file.
     ///
-    /// - Throws: ``Status/invalid`` for a certificate that etcd's gateway would refuse.
+    /// - Throws: ``Status/invalid`` if etcd's gateway would refuse the certificate.
     func setCertificate(of file: inout FleetFile) throws(TokenKeepError) {
         file.certificateFile = cert.map(FleetEntryOptions.absolute)
         file.keyFile = key.map(FleetEntryOptions.absolute)
@@ -97,10 +97,12 @@ struct FleetEntryOptions: ParsableArguments {
     }
 }
 
-/// A device that enters a fleet.
+/// Enters this device into a fleet.
 enum FleetEntry {
-    /// Saves keys, enters the registry, and writes the file last: a device with file and keys is in the fleet. What a failure
-    /// leaves was there before, or can be entered again.
+    /// Saves the keys, enters the registry, and completes the fleet's file last, so that a device with file and keys is
+    /// in the fleet.
+    ///
+    /// A failed call leaves only files and entries that were there before, or that a repeated call can use.
     static func enter(
         _ file: inout FleetFile, _ secrets: FleetSecrets, _ store: Store, name: String?, authority: String?
     ) throws(TokenKeepError) -> Fleet {
@@ -111,7 +113,7 @@ enum FleetEntry {
         do throws(TokenKeepError) {
             var secrets = secrets
             if let present {
-                // A join that was cut short: the device may be in the registry.
+                // An earlier join was interrupted, so the registry may already contain this device: keep the device's id.
                 secrets.device = present.device
                 secrets.fleetKey = present.fleetKey
             }
@@ -128,7 +130,7 @@ enum FleetEntry {
         }
     }
 
-    /// - Throws: ``Status/duplicate`` if this device is in the fleet, or has keys of another one of its name.
+    /// - Throws: ``Status/duplicate`` if this device is in the fleet, or has keys of another fleet with the same name.
     private static func check(
         _ present: FleetSecrets?, _ new: FleetSecrets, _ file: FleetFile
     ) throws(TokenKeepError) {
@@ -176,7 +178,7 @@ struct FleetInviteCommand: ParsableCommand {
         UnixTime.now.rawValue + (try Durations.milliseconds(expires, of: "--expires") / 1000)
     }
 
-    /// Writes the code, and then the words.
+    /// Writes the join code to standard output, and then its words to standard error.
     static func write(_ invitation: Invitation) throws {
         let call = CallContext(deadline: Deadline(milliseconds: 60_000))
         let (code, words) = try JoinCode.make(invitation, call)
@@ -220,13 +222,15 @@ struct FleetJoinCommand: ParsableCommand {
         Terminal.explain("this device is in the fleet \(fleet.file.name); tokenkeep fleet run publishes its sessions")
     }
 
-    /// Takes over a new password, address and authority, if this device is the same user's already. It stays the same
-    /// device. Returns whether it is.
+    /// Replaces the password, the addresses and the authority if this device already belongs to the same user in the
+    /// fleet. The device keeps its id.
+    ///
+    /// Returns whether the device already belonged to the user.
     private func renew(
         _ file: inout FleetFile, _ invitation: Invitation, _ store: Store
     ) throws(TokenKeepError) -> Bool {
         guard FleetFile.names.contains(file.name) else { return false }
-        // A file without keys, such as one of the system's, is that of no device.
+        // A file without keys, for example one in the system's directory, does not mean that this device has joined.
         guard var secrets = try FleetSecrets.find(file.name, in: store) else { return false }
         let present = try FleetFile.read(file.name)
         guard secrets.userID == invitation.userID, secrets.userKey.bytes == invitation.userKey else { return false }

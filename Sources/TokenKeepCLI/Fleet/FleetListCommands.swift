@@ -77,7 +77,7 @@ struct FleetListCommand: ParsableCommand {
         return table.text
     }
 
-    /// When a device was last there: "now", "12 min ago".
+    /// The time at which a device was last seen, in words: for example "now" or "12 min ago".
     static func seen(_ device: FleetDevice?, _ now: Int64) -> String {
         guard let device, let at = device.seenAt else { return "never" }
         if device.isPresent { return "now" }
@@ -187,7 +187,7 @@ struct FleetWatchCommand: ParsableCommand {
             if try FleetWatchCommand.wait(watch, reader) {
                 backoff.reset()
             } else {
-                // A watch that is refused at once is asked for less and less often.
+                // While watches end at once, the pause before each new attempt becomes longer.
                 let pause = backoff.pause(random: UInt32.random(in: 0..<1000))
                 _ = tokenkeep_wait_readable(reader.descriptor, -1, pause)
                 try OutputReader.check()
@@ -195,9 +195,10 @@ struct FleetWatchCommand: ParsableCommand {
         }
     }
 
-    /// Waits for a change, or for the time after which a list keeps the server's token. Returns false if the watch has ended.
+    /// Waits for a change, for at most four minutes: the next list keeps the server's token valid. Returns false if the
+    /// watch has ended.
     ///
-    /// - Throws: `OutputClosed` if the reader of standard output is gone.
+    /// - Throws: `OutputClosed` if standard output has lost its reader.
     private static func wait(_ watch: any RegistryWatch, _ reader: OutputReader) throws(Terminal.OutputClosed) -> Bool {
         let end = Deadline(milliseconds: 240_000)
         while !end.hasPassed {

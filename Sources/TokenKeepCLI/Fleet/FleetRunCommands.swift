@@ -28,7 +28,7 @@ struct FleetRunCommand: ParsableCommand {
     var options: FleetOptions
 
     func run() throws {
-        // The programs that ask servers and run at a logout leave these as they are.
+        // The programs that this process starts need these dispositions. If they are set here, no start has to change them.
         signal(SIGPIPE, SIG_IGN)
         signal(SIGCHLD, SIG_DFL)
         let sessionOptions = try server.options(options.storeOptions, isForMany: true)
@@ -103,7 +103,7 @@ struct FleetLeaveCommand: ParsableCommand {
         try remove(device, from: fleet)
     }
 
-    /// Forgets the fleet here, whatever is left of it.
+    /// Forgets the fleet on this device, even if only the file or the keys of the fleet are left.
     private func forget() throws {
         let store = try options.storeOptions.open()
         let name = try options.fleet ?? FleetFile.read(nil).name

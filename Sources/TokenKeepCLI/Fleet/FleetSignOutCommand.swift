@@ -91,7 +91,7 @@ struct FleetSignOutCommand: ParsableCommand {
         }
     }
 
-    /// Names the pages on which the providers show and end sessions: an order reaches devices, not providers.
+    /// Prints the providers' pages that list and end sessions, because an order reaches devices and not providers.
     private func say(_ orders: [GivenOrder]) {
         let pages = Set(orders.compactMap(\.provider)).sorted().compactMap { name in
             ((try? ProviderFiles.standard.provider(named: name)) ?? nil)?[.sessionsPage]

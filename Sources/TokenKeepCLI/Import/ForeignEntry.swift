@@ -1,38 +1,39 @@
 import TokenKeepCore
 
-/// An entry of another program's file, as an item.
+/// An entry of another program's file, with the values of the item that it becomes.
 struct ForeignEntry {
-    /// The name that the item gets.
+    /// The name of the item.
     let name: ItemName
     /// The entry's secret.
     let secret: SecretBytes
-    /// The place in the source for messages: `line 3`.
+    /// The entry's position in the source, for messages: for example `line 3`.
     let place: String
-    /// The bytes of the entry in the source.
+    /// The range of the entry's bytes in the source.
     let range: Range<Int>
     /// The label of the item; nil for the default.
     var label: String?
-    /// The address that the entry is for, which becomes the attribute `url`; nil for none.
+    /// The web address of the entry, which becomes the attribute `url`; nil for none.
     var address: String?
-    /// A part of the entry that the item does not keep, such as `notes`; the entry then stays in the source.
+    /// A part of the entry that the item cannot contain, for example `notes`; the entry then stays in the source. nil
+    /// for none.
     var rest: String?
 }
 
 /// An entry that cannot be read.
 struct MalformedEntry {
-    /// The place in the source. The content is never part of a message.
+    /// The entry's position in the source. Messages never contain the entry's content.
     let place: String
     let reason: String
 }
 
-/// The entries of a source.
+/// The entries that were found in a source.
 struct ForeignEntries {
     var entries: [ForeignEntry] = []
     var malformed: [MalformedEntry] = []
-    /// The entries of a list in JSON, whose commas go with removed entries. Empty for other sources.
+    /// The ranges of all entries of a JSON list, whose commas are removed with the entries. Empty for other formats.
     var listed: [Range<Int>] = []
 
-    /// Adds the entry that `make` makes, or notes why it cannot.
+    /// Adds the entry that `make` returns or, if `make` throws, a malformed entry.
     mutating func add(at place: String, _ make: () throws(TokenKeepError) -> ForeignEntry) {
         do throws(TokenKeepError) {
             entries.append(try make())
@@ -41,12 +42,12 @@ struct ForeignEntries {
         }
     }
 
-    /// Notes an entry that cannot be read.
+    /// Adds a malformed entry.
     mutating func refuse(_ place: String, _ reason: String) {
         malformed.append(MalformedEntry(place: place, reason: reason))
     }
 
-    /// The bytes that must go so that these entries are gone, in order and without overlaps.
+    /// The ranges of bytes to delete in order to remove these entries, ascending and without overlaps.
     func holes(of removed: [ForeignEntry]) -> [Range<Int>] {
         guard !listed.isEmpty else { return removed.map(\.range).sorted { $0.lowerBound < $1.lowerBound } }
         let gone = Set(removed.map(\.range))
@@ -60,7 +61,7 @@ struct ForeignEntries {
             if index + 1 < listed.count, !listed[(index + 1)...].allSatisfy(gone.contains) {
                 holes.append(range.lowerBound..<listed[index + 1].lowerBound)
             } else {
-                // No entry is left behind this one: the comma before it goes, too.
+                // No later entry is kept, so the comma before this entry is deleted, too.
                 holes.append((lastKept ?? range.lowerBound)..<(listed.last ?? range).upperBound)
                 break
             }
@@ -69,7 +70,7 @@ struct ForeignEntries {
     }
 }
 
-/// The formats of other programs.
+/// The formats of other programs that an import reads.
 enum ForeignFormat: String, CaseIterable {
     case pass
     case netrc
@@ -80,7 +81,7 @@ enum ForeignFormat: String, CaseIterable {
     case keepassxc = "keepassxc-csv"
     case bitwarden = "bitwarden-json"
 
-    /// The place of the file below the home; nil if the user must name the file.
+    /// The usual path of the file, relative to the home; nil if the user must name the file.
     var usualPath: String? {
         switch self {
         case .pass: ".password-store"
@@ -110,7 +111,7 @@ enum ForeignFormat: String, CaseIterable {
         }
     }
 
-    /// The error for a file of another format.
+    /// Makes the error for a file of another format.
     static func foreign(_ reason: String) -> TokenKeepError {
         TokenKeepError(.corrupt, "the source is not of this format: \(reason)")
     }

@@ -3,17 +3,17 @@ import TokenKeepCore
 
 /// A file of another program, which is read whole and replaced in one step.
 struct ForeignFile {
-    /// The longest file, in bytes.
+    /// The maximum length of a file, in bytes.
     private static let longest = 16 << 20
 
-    /// The path without symbolic links, so that a replaced file is the file itself.
+    /// The path without symbolic links, so that the file itself is replaced and not a link to it.
     private let path: String
     private let status: stat
     let content: SecretBytes
 
     /// Reads a file.
     ///
-    /// - Throws: ``Status/invalid`` if there is no such file, or the path is no file; ``Status/io`` if the system fails.
+    /// - Throws: ``Status/invalid`` if the file is missing or is not a regular file, ``Status/io`` if the system fails.
     init(_ path: String) throws(TokenKeepError) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
         guard descriptor >= 0 else { throw ForeignFile.failure("opened", path) }
@@ -41,15 +41,16 @@ struct ForeignFile {
         }
     }
 
-    /// Replaces the file by its content without these bytes. Mode and owner stay. A killed program leaves the old or the
-    /// new file.
+    /// Replaces the file by a copy without these ranges of bytes. Mode and owner stay.
+    ///
+    /// If the program is killed, the path names either the old file or the new file.
     ///
     /// - Throws: ``Status/conflict`` if another program changed the file meanwhile, ``Status/io`` if the system fails.
     func cut(_ holes: [Range<Int>]) throws(TokenKeepError) {
         let folder = path.lastIndex(of: "/").map { path[..<$0] } ?? "."
         let name = path.lastIndex(of: "/").map { path[path.index(after: $0)...] } ?? path[...]
         let temporary = "\(folder)/.\(name).tokenkeep"
-        // A killed import may have left it.
+        // An import that was killed may have left this file.
         unlink(temporary)
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw ForeignFile.failure("written", temporary) }

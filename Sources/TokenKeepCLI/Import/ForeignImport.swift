@@ -1,20 +1,20 @@
 import TokenKeepCore
 import TokenKeepEngine
 
-/// Saves the entries of another program's file. Each entry is saved, read back and only then counted.
+/// Saves the entries of another program's file. An entry counts only after its secret was read back from the store.
 struct ForeignImport {
     let store: Store
     let isReplacing: Bool
     let isDryRun: Bool
 
-    /// The numbers of entries.
+    /// The numbers of imported entries, of entries that were present already, and of items that keep another secret.
     private(set) var imported = 0
     private(set) var present = 0
     private(set) var kept = 0
     /// The entries whose secrets were read back from the store unchanged.
     private(set) var verified: [ForeignEntry] = []
     private var seen: Set<ItemName> = []
-    /// The secrets that a dry run would have saved.
+    /// The secrets that a dry run would have saved, by the names of their items.
     private var planned: [ItemName: SecretBytes] = [:]
 
     init(store: Store, isReplacing: Bool, isDryRun: Bool) {
@@ -27,7 +27,7 @@ struct ForeignImport {
     ///
     /// - Throws: the failure of a save or a load. Entries that were imported before stay imported.
     mutating func run(_ entry: ForeignEntry) throws(TokenKeepError) {
-        // Of several entries with one name programs use the first.
+        // If several entries have the same name, programs use the first entry.
         let isFirst = seen.insert(entry.name).inserted
         var present = planned[entry.name]
         if present == nil { present = try secret(of: entry.name) }

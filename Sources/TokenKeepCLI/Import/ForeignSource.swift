@@ -1,16 +1,16 @@
 import TokenKeepCore
 
-/// A place with entries of another program.
+/// A file or a directory with entries of another program.
 protocol ForeignSource {
     var found: ForeignEntries { get }
 
-    /// Takes exactly these entries out of the place.
+    /// Removes exactly these entries from the source.
     ///
-    /// - Parameter removed: grows by the number of entries that are out, also if the call throws.
+    /// - Parameter removed: is increased by the number of removed entries, even if the call throws.
     func remove(_ entries: [ForeignEntry], counting removed: inout Int) throws(TokenKeepError)
 }
 
-/// A file of several entries.
+/// A file that contains several entries.
 struct FormattedFile: ForeignSource {
     private let file: ForeignFile
     let found: ForeignEntries

@@ -1,23 +1,23 @@
 import TokenKeepCore
 
-/// Texts and secrets in the bytes of a source.
+/// Converts bytes of a source to texts and secrets.
 enum ForeignText {
-    /// The text of bytes; nil if the bytes are not UTF-8.
+    /// Converts bytes to a text; nil if they are not UTF-8.
     static func text(_ bytes: Slice<UnsafeRawBufferPointer>) -> String? { String(validating: bytes, as: UTF8.self) }
 
-    /// The secret of bytes.
+    /// Copies bytes into guarded memory.
     static func secret(_ bytes: Slice<UnsafeRawBufferPointer>) throws(TokenKeepError) -> SecretBytes {
         try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes))
     }
 
-    /// The secret of bytes with escapes `%XX`.
+    /// Decodes the escapes `%XX` in bytes, into guarded memory.
     ///
-    /// - Throws: ``Status/corrupt`` for a malformed escape.
+    /// - Throws: ``Status/corrupt`` if an escape is malformed.
     static func percentDecoded(_ bytes: Slice<UnsafeRawBufferPointer>) throws(TokenKeepError) -> SecretBytes {
         try escaped(bytes, by: UInt8(ascii: "%"))
     }
 
-    /// The secret of bytes in which an escape is `mark` and two hexadecimal digits.
+    /// Decodes escapes that consist of `mark` and two hexadecimal digits, into guarded memory.
     static func escaped(_ bytes: Slice<UnsafeRawBufferPointer>, by mark: UInt8) throws(TokenKeepError) -> SecretBytes {
         try SecretBytes(capacity: bytes.count) { buffer throws(TokenKeepError) in
             var count = 0
@@ -37,9 +37,9 @@ enum ForeignText {
         }
     }
 
-    /// The secret of base64 with or without padding; white space does not count.
+    /// Decodes base64, with or without padding, into guarded memory. Ignores white space.
     ///
-    /// - Throws: ``Status/corrupt`` for any other text.
+    /// - Throws: ``Status/corrupt`` if the text is not base64.
     static func base64(_ bytes: some Sequence<UInt8>, count: Int) throws(TokenKeepError) -> SecretBytes {
         try SecretBytes(capacity: count) { buffer throws(TokenKeepError) in
             var (bits, held, written, isEnded) = (UInt32(0), 0, 0, false)
@@ -63,7 +63,7 @@ enum ForeignText {
         }
     }
 
-    /// A secret as a text, for a name.
+    /// Converts a secret to a text, for use in a name.
     ///
     /// - Throws: ``Status/corrupt`` if the bytes are not UTF-8.
     static func name(_ secret: SecretBytes) throws(TokenKeepError) -> String {
@@ -85,17 +85,17 @@ enum ForeignText {
 
 /// A line of a source.
 struct ForeignLine {
-    /// The number of the line, from 1.
+    /// The number of the line. The first line has the number 1.
     let number: Int
-    /// The bytes of the line with its end.
+    /// The range of the line's bytes, line end included.
     let range: Range<Int>
-    /// The line without its end.
+    /// The bytes of the line without its line end.
     let content: Slice<UnsafeRawBufferPointer>
 
-    /// The place for messages.
+    /// The line's position, for messages.
     var place: String { "line \(number)" }
 
-    /// The lines of a source.
+    /// Splits a source into its lines.
     static func all(in bytes: UnsafeRawBufferPointer) -> [ForeignLine] {
         var lines: [ForeignLine] = []
         var start = 0

@@ -94,7 +94,7 @@ struct ImportCommand: ParsableCommand {
         try Terminal.write("imported \(outcome.imported), kept \(outcome.kept)\n")
     }
 
-    /// Becomes the program that reads keyrings. Returns only if this fails, with the reason.
+    /// Replaces this process by the program that reads keyrings. Returns only if this fails, with the error.
     private func importKeyring() throws(TokenKeepError) -> TokenKeepError {
         guard file == nil, !remove, storeOptions.stack == nil, storeOptions.namespace.isEmpty else {
             throw TokenKeepError(
@@ -129,7 +129,7 @@ struct ImportCommand: ParsableCommand {
         try finish(transfer, source)
     }
 
-    /// Takes the imported entries out of the source if that is wanted, and tells the numbers.
+    /// Removes the imported entries from the source if `--remove` was given, and prints the numbers of entries.
     private func finish(_ transfer: ForeignImport, _ source: any ForeignSource) throws {
         let malformed = source.found.malformed
         for entry in malformed {
@@ -142,7 +142,7 @@ struct ImportCommand: ParsableCommand {
             do throws(TokenKeepError) {
                 try cut(transfer.verified, source, counting: &removed)
             } catch {
-                // The imported items stay.
+                // The imported items stay, so the numbers are printed before this error is thrown.
                 failure = error
             }
         }
@@ -155,7 +155,7 @@ struct ImportCommand: ParsableCommand {
         if !malformed.isEmpty { throw ExitCode(Status.corrupt.exitCode) }
     }
 
-    /// Takes entries out of the source, and counts those that are out.
+    /// Removes the entries that their items contain completely, and counts the removed entries. Warns of the other entries.
     private func cut(
         _ verified: [ForeignEntry], _ source: any ForeignSource, counting removed: inout Int
     ) throws(TokenKeepError) {
@@ -177,7 +177,7 @@ struct ImportCommand: ParsableCommand {
             throw TokenKeepError(
                 .invalid, "no file is named", hint: "tokenkeep import --from \(format.rawValue) FILE")
         }
-        // Other programs go by the variable.
+        // Like other programs, use the variable HOME before the passwd database.
         let home = Privileges.areRaised ? nil : getenv("HOME").flatMap { String(validatingCString: $0) }
         guard let home = home ?? HomeDirectory.path() else {
             throw TokenKeepError(.invalid, "the user has no home", hint: "name the file")

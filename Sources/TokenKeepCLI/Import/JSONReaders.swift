@@ -2,9 +2,9 @@ import TokenKeepCore
 
 /// Reads docker's `config.json`: the registries whose passwords or tokens are in the file.
 enum DockerConfigurationReader {
-    /// The username that docker gives to an identity token.
+    /// The username that docker uses with an identity token.
     private static let tokenUser = "<token>"
-    /// The members with a secret. docker writes the last no more, but reads it.
+    /// The members that contain a secret. docker no longer writes the last member, but still reads it.
     private static let secrets = ["auth", "identitytoken", "password"]
 
     static func read(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> ForeignEntries {
@@ -17,7 +17,7 @@ enum DockerConfigurationReader {
         found.listed = members.map { $0.start..<$0.value.range.upperBound }
         for (index, member) in members.enumerated() {
             let place = "registry \(index + 1)"
-            // A registry whose password a helper keeps has none here.
+            // A registry whose password is in a helper has no secret in this file.
             if case .object = member.value, !secrets.contains(where: { member.value[$0] != nil }) { continue }
             let range = found.listed[index]
             found.add(at: place) { () throws(TokenKeepError) in
@@ -62,11 +62,11 @@ enum DockerConfigurationReader {
     private static let malformed = TokenKeepError(.corrupt, "auth is no base64 of a username and a password")
 }
 
-/// Reads an unencrypted export of Bitwarden in JSON: its logins.
+/// Reads the logins of an unencrypted JSON export of Bitwarden.
 enum BitwardenReader {
     static func read(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> ForeignEntries {
         let tree = JSONTree.parse(bytes)
-        // An export that is encrypted for its account has a list of items, whose texts are ciphertexts.
+        // An export that is encrypted for its account has a list of items, too, but the texts in it are ciphertexts.
         guard tree?["encrypted"].flatMap({ word($0, bytes) }) != "true" else {
             throw ForeignFormat.foreign("it is encrypted; export it without a password")
         }
@@ -107,7 +107,7 @@ enum BitwardenReader {
         return text
     }
 
-    /// The first part of a login beside name, username, password and one address.
+    /// The first part of a login that the item cannot contain, for example notes; nil if there is none.
     private static func rest(of item: JSONTree, _ login: JSONTree, _ bytes: UnsafeRawBufferPointer) -> String? {
         let parts = [
             ("notes", item["notes"]), ("fields", item["fields"]), ("old passwords", item["passwordHistory"]),

@@ -1,10 +1,10 @@
 import TokenKeepCore
 
-/// JSON whose values stay in the source: RFC 8259, at most 32 levels deep. Strings are decoded when they are asked for.
+/// JSON as ranges of the source's bytes: RFC 8259, at most 32 levels deep. Strings are decoded on demand.
 indirect enum JSONTree {
     case object([(key: String, start: Int, value: JSONTree)], Range<Int>)
     case array([JSONTree], Range<Int>)
-    /// The bytes between the quotation marks.
+    /// The range of bytes between the quotation marks.
     case string(Range<Int>)
     case other(Range<Int>)
 
@@ -17,7 +17,7 @@ indirect enum JSONTree {
         return parser.position == bytes.count ? tree : nil
     }
 
-    /// The value of a member; nil if there is none, if there are several, or for a value that is no object.
+    /// The value of a member; nil if this is not an object, or does not contain the member exactly once.
     subscript(key: String) -> JSONTree? {
         guard case .object(let members, _) = self else { return nil }
         let values = members.filter { $0.key == key }
@@ -26,7 +26,7 @@ indirect enum JSONTree {
 
     var elements: [JSONTree]? { if case .array(let elements, _) = self { elements } else { nil } }
 
-    /// The bytes of the value in the source.
+    /// The range of the value's bytes in the source.
     var range: Range<Int> {
         switch self {
         case .object(_, let range), .array(_, let range), .other(let range): range
@@ -34,7 +34,7 @@ indirect enum JSONTree {
         }
     }
 
-    /// A string's bytes; nil for a value that is no string, or for a malformed escape.
+    /// Decodes a string into guarded memory; nil if the value is not a string, or if an escape is malformed.
     func secret(in bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> SecretBytes? {
         guard case .string(let range) = self else { return nil }
         var isSound = true
@@ -49,11 +49,11 @@ indirect enum JSONTree {
         return isSound ? secret : nil
     }
 
-    /// A string; nil for a value that is no string.
+    /// Decodes a string; nil if the value is not a string, or if an escape is malformed.
     func text(in bytes: UnsafeRawBufferPointer) -> String? { (try? secret(in: bytes))?.utf8String }
 }
 
-/// Parses JSON.
+/// Parses a JSON text into a ``JSONTree``.
 struct JSONTreeParser {
     let bytes: UnsafeRawBufferPointer
     fileprivate(set) var position = 0
@@ -64,7 +64,7 @@ struct JSONTreeParser {
         while position < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[position]) { position += 1 }
     }
 
-    /// Skips white space, and the character if it comes next. Returns whether it does.
+    /// Skips white space and then `character`. Returns false if another character follows the white space.
     private mutating func skip(_ character: Unicode.Scalar) -> Bool {
         skipSpace()
         guard position < bytes.count, bytes[position] == UInt8(ascii: character) else { return false }
@@ -111,7 +111,7 @@ struct JSONTreeParser {
         return skip("]") ? .array(elements, start..<position) : nil
     }
 
-    /// The range between the quotation marks.
+    /// Parses a string. Returns the range between its quotation marks; nil if the string is malformed.
     private mutating func string() -> Range<Int>? {
         guard position < bytes.count, bytes[position] == UInt8(ascii: "\"") else { return nil }
         let start = position + 1
@@ -125,7 +125,7 @@ struct JSONTreeParser {
         return start..<position - 1
     }
 
-    /// A number, true, false or null. Their values are not needed.
+    /// Parses a number, true, false or null, without its value.
     private mutating func word() -> JSONTree? {
         let start = position
         while position < bytes.count, isPartOfWord(bytes[position]) { position += 1 }
@@ -141,7 +141,7 @@ struct JSONTreeParser {
         }
     }
 
-    /// Passes the bytes of a string to `put`. Returns false for a malformed escape.
+    /// Decodes a string, and passes its bytes to `put`. Returns false if an escape is malformed.
     static func decode(_ text: Slice<UnsafeRawBufferPointer>, _ put: (UInt8) -> Void) -> Bool {
         var rest = text
         while let byte = rest.popFirst() {

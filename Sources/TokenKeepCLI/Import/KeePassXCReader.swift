@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// Reads an export of KeePassXC as CSV: comma-separated fields, in quotation marks if they hold commas or lines.
+/// Reads a CSV export of KeePassXC: fields with commas between them, quoted if they contain commas or line breaks.
 enum KeePassXCReader {
     private struct Record {
         var fields: [Slice<UnsafeRawBufferPointer>]
@@ -41,7 +41,7 @@ enum KeePassXCReader {
         return found
     }
 
-    /// The records; nil if a quotation does not end.
+    /// Splits the text into records; nil if a quotation does not end.
     private static func records(of bytes: UnsafeRawBufferPointer) -> [Record]? {
         var records: [Record] = []
         var (line, position) = (1, bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0)
@@ -81,7 +81,7 @@ enum KeePassXCReader {
         return try SecretBytes(capacity: field.count) { buffer throws(TokenKeepError) in
             var (count, isSecond) = (0, false)
             for byte in field.dropFirst().dropLast() {
-                // Of two quotation marks one is meant.
+                // Two quotation marks in a quoted field stand for one quotation mark.
                 isSecond = byte == quote && !isSecond
                 if isSecond { continue }
                 buffer[count] = byte

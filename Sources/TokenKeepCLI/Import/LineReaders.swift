@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// Reads `~/.git-credentials`: an address in each line, with username and password.
+/// Reads `~/.git-credentials`: each line is a web address with username and password.
 enum GitCredentialsReader {
     static func read(_ bytes: UnsafeRawBufferPointer) -> ForeignEntries {
         var found = ForeignEntries()
@@ -30,7 +30,8 @@ enum GitCredentialsReader {
             secret: try ForeignText.percentDecoded(rest[(separator + 1)..<at]), place: line.place, range: line.range)
     }
 
-    /// Not one of a byte order mark: git finds no password in such a line, nor would it find the item.
+    /// Whether a scheme may contain this byte. A byte order mark is refused: git finds no password in a line that
+    /// begins with it.
     private static func isSchemeByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -43,7 +44,7 @@ enum GitCredentialsReader {
     private static let malformed = TokenKeepError(.corrupt, "this is no address with username and password")
 }
 
-/// Reads `~/.netrc`: words in any number of lines, an entry from each `machine` on.
+/// Reads `~/.netrc`: words on any number of lines, in which each `machine` begins an entry.
 struct NetrcReader {
     private struct Word {
         let range: Range<Int>
@@ -76,7 +77,7 @@ struct NetrcReader {
             }
             let end = nextEntry(after: index)
             let fields = Array(words[(index + 1)..<end])
-            // Macros and comments behind the entry are not its own.
+            // Macros and comments after the entry do not belong to it.
             let lastLine = lineEnd(words[end - 1].range.upperBound)
             let range =
                 first.range.lowerBound..<(end < words.count ? min(lastLine, words[end].range.lowerBound) : lastLine)
@@ -115,9 +116,9 @@ struct NetrcReader {
             name: try ItemName(service: host, account: login), secret: secret, place: place, range: range, rest: rest)
     }
 
-    /// The index of the word with which the next entry begins.
+    /// The index of the word that begins the next entry.
     private func nextEntry(after index: Int) -> Int {
-        // The values of words do not begin an entry, whatever they are.
+        // Skip the values of words, because a value never begins an entry.
         var next = index + (words[index].means("machine") ? 2 : 1)
         while next < words.count {
             if words[next].means("machine") || words[next].means("default") { return next }
@@ -126,7 +127,7 @@ struct NetrcReader {
         return words.count
     }
 
-    /// Whether the next word is the word's value.
+    /// Whether the word after this one is its value.
     private static func hasValue(_ word: Word) -> Bool {
         ["machine", "login", "password", "account"].contains { (name: StaticString) in word.means(name) }
     }
@@ -135,11 +136,11 @@ struct NetrcReader {
         (bytes[position...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count - 1) + 1
     }
 
-    /// The words. Comments, and macros up to the next empty line, have none.
+    /// Splits the text into words. Skips comments, and macros up to the next empty line.
     private static func words(of bytes: UnsafeRawBufferPointer) -> [Word] {
         var words: [Word] = []
         var isMacro = false
-        // A secret may begin with the sign of a comment, and may stand on the line after its word.
+        // A secret may begin with `#`, and may be on the line after the word `password`.
         var isValue = false
         for line in ForeignLine.all(in: bytes) {
             if line.content.allSatisfy(isSpace) { isMacro = false }
@@ -196,7 +197,7 @@ struct NetrcReader {
     }
 }
 
-/// Reads the file of keyrings.alt's PlaintextKeyring: sections of services, with a password in base64 for each username.
+/// Reads the file of keyrings.alt's PlaintextKeyring: a section for each service, with a base64 password for each username.
 enum PythonKeyringReader {
     static func read(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> ForeignEntries {
         let lines = ForeignLine.all(in: bytes)

@@ -1,22 +1,22 @@
 import Glibc
 import TokenKeepCore
 
-/// The folder of the program `pass`: a file that gpg encrypted for each entry.
+/// A directory of the program `pass`, with a file for each entry that gpg encrypted.
 ///
-/// The item of `a/b/c.gpg` is ("a/b", "c"), that of `c.gpg` is ("c", ""). Its secret is the whole text without the newline
-/// at its end.
+/// The file `a/b/c.gpg` becomes the item of service `a/b` and account `c`, the file `c.gpg` the item of service `c` and
+/// an empty account. The secret is the whole text without the newline at its end.
 struct PasswordStoreFolder: ForeignSource {
-    /// The longest time for one entry, in which gpg may ask for a passphrase.
+    /// The maximum time to decrypt one entry, in milliseconds. During this time, gpg may prompt for a passphrase.
     private static let milliseconds: UInt32 = 120_000
-    /// The deepest folder that is read.
+    /// The maximum depth of directories that are read.
     private static let deepest = 32
 
     private let root: String
     private(set) var found = ForeignEntries()
 
-    /// Decrypts every entry of a folder.
+    /// Decrypts every entry in a directory.
     ///
-    /// - Throws: ``Status/invalid`` if there is no such folder, ``Status/unavailable`` if gpg is not installed.
+    /// - Throws: ``Status/invalid`` if there is no such directory, ``Status/unavailable`` if gpg is not installed.
     init(_ path: String) throws(TokenKeepError) {
         root = path
         var names: [String] = []
@@ -29,7 +29,7 @@ struct PasswordStoreFolder: ForeignSource {
         found = entries
     }
 
-    /// Removes the files of entries.
+    /// Removes the files of these entries.
     ///
     /// - Throws: ``Status/io`` if a file cannot be removed.
     func remove(_ entries: [ForeignEntry], counting removed: inout Int) throws(TokenKeepError) {
@@ -42,7 +42,7 @@ struct PasswordStoreFolder: ForeignSource {
         }
     }
 
-    /// Adds the names of the entries below a folder. Links to folders, and names that begin with a dot, do not count.
+    /// Adds the names of all entries below a directory. Skips links to directories, and names that begin with a dot.
     private func collect(
         _ folder: String, depth: Int, into names: inout [String], _ entries: inout ForeignEntries
     ) throws(TokenKeepError) {

@@ -1,14 +1,14 @@
-/// An addition to the argument parser's completion script for bash: services with colons.
+/// Extends the argument parser's completion script for bash, so that it completes services with colons.
 enum BashCompletion {
     private static let firstLine = "#!/bin/bash\n"
 
-    /// A completion script for bash with the addition; any other text unchanged.
+    /// Appends the extension to a completion script for bash. Returns any other text unchanged.
     static func completed(_ text: String) -> String {
         text.hasPrefix(firstLine) && text.contains("_tokenkeep()") ? text + "\n" + joining : text
     }
 
-    /// bash breaks words at colons (`COMP_WORDBREAKS`), and writes its answers with `\:`. This function joins the words
-    /// again, and takes the part before the last colon, which bash keeps, off the answers.
+    /// bash splits words at colons (`COMP_WORDBREAKS`), and inserts completions with `\:`. This function joins the
+    /// words again, and removes from each completion the part up to the last colon, which bash keeps.
     private static let joining = """
         _tokenkeep_joined() {
             local -a joined=()

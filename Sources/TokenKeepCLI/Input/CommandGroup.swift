@@ -1,9 +1,9 @@
 import ArgumentParser
 
-/// A command that only leads to its subcommands.
+/// A command that has only subcommands.
 protocol CommandGroup: ParsableCommand {}
 
 extension CommandGroup {
-    /// Refuses the group without one of its commands.
+    /// Throws a usage error, because the group was called without a subcommand.
     func run() throws { throw UsageError.missingCommand(of: Self.configuration.commandName) }
 }

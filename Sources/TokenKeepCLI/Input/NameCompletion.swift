@@ -3,7 +3,7 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepSession
 
-/// Completes services and accounts in the shell. Nobody is asked, and nothing is offered while a place is locked.
+/// Completes services and accounts in the shell. Never prompts, and offers nothing while the vault or a keyring is locked.
 enum NameCompletion {
     static let services = CompletionKind.custom { words, index, prefix in
         candidates(CompletedLine(words, index).items().map(\.service), prefix)
@@ -23,7 +23,7 @@ enum NameCompletion {
         return candidates(line.sessions().filter { $0.service == line.service }.map(\.account), prefix)
     }
 
-    /// Completes by the names that a function finds in a store.
+    /// Makes a completion from the names that a function finds in a store.
     static func completing(_ names: @escaping @Sendable (Store, CompletedLine) -> [String]) -> CompletionKind {
         .custom { words, index, prefix in
             let line = CompletedLine(words, index)
@@ -34,30 +34,30 @@ enum NameCompletion {
     /// The names that begin with `prefix` and need no quoting in a shell.
     private static func candidates(_ names: [String], _ prefix: String) -> [String] {
         let found = Set(names).filter { name in
-            // A name that begins like an option would be taken for one.
+            // A command would treat a name that begins with a hyphen as an option.
             name.hasPrefix(prefix) && !name.isEmpty && !name.hasPrefix("-")
                 && !name.contains { $0.isWhitespace || "'\"\\$`;&|<>()*?[]{}!~#=^".contains($0) }
                 && Terminal.printable(name) == name
         }.sorted()
-        // zsh takes what follows a colon for a description.
+        // zsh treats the text after a colon as a description.
         return CompletionShell.requesting == .zsh ? found.map { $0.replacing(":", with: "\\:") } : found
     }
 }
 
-/// The words of the shell's line before the word that is completed.
+/// The words on the shell's command line that precede the completed word.
 struct CompletedLine {
-    /// A person waits no longer for a key press, in milliseconds.
+    /// The time limit of a completion, in milliseconds: a person does not wait longer after a key press.
     private static let limit: UInt32 = 2_000
 
     private let words: [String]
 
     fileprivate init(_ words: [String], _ index: Int) {
         let before = Array(words.prefix(max(0, index)))
-        // bash and zsh pass words on as they were typed.
+        // bash and zsh pass words as they were typed, with quotation marks and backslashes.
         self.words = CompletionShell.requesting == .fish ? before : before.map(CompletedLine.unquoted)
     }
 
-    /// The word that a shell makes of a typed word: without quotation marks and backslashes.
+    /// Converts a typed word to the word that the shell passes to a command: without quotation marks and backslashes.
     private static func unquoted(_ typed: String) -> String {
         var word = ""
         var quote: Character?
@@ -79,10 +79,10 @@ struct CompletedLine {
         return word
     }
 
-    /// The word before the one that is completed.
+    /// The word before the completed word.
     var service: String { words.last ?? "" }
 
-    /// The value of the last option of that name.
+    /// The value of the last option with that name; nil if the option is absent.
     func value(of option: String) -> String? {
         for (index, word) in words.enumerated().reversed() {
             if word == option, index + 1 < words.count { return words[index + 1] }

@@ -23,9 +23,9 @@ enum PasswordInput {
         return lines
     }
 
-    /// Reads one line of standard input if `inInput` is true, else reads `source`, else asks the user.
+    /// Reads one line of standard input if `inInput` is true, otherwise `source`. Without both, prompts the user.
     ///
-    /// - Parameter limit: the time for the writer of a pipe, in milliseconds; nil for two minutes.
+    /// - Parameter limit: the time limit for the writer of a pipe, in milliseconds; nil for two minutes.
     static func line(
         inInput: Bool, or source: PasswordSource? = nil, within limit: UInt32? = nil,
         orAsk ask: () throws(TokenKeepError) -> SecretBytes
@@ -35,16 +35,17 @@ enum PasswordInput {
         return try ask()
     }
 
-    /// Asks for the vault's password.
+    /// Prompts the user for the vault's password.
     static func password() throws(TokenKeepError) -> SecretBytes { try password("password of the vault: ") }
 
-    /// Asks for a password of the vault with the given question.
+    /// Prompts the user for a password of the vault with the given question.
     static func password(_ question: String) throws(TokenKeepError) -> SecretBytes {
         try HiddenInput.ask(question, .password)
     }
 
-    /// Reads a new password from a line of standard input or `source`, else asks the user, who types it twice. Says what
-    /// a weak password means.
+    /// Reads a new password from a line of standard input or from `source`. Without both, the user types it twice.
+    ///
+    /// Also explains the risk of a weak password.
     static func newPassword(
         inInput: Bool = false, or source: PasswordSource? = nil, within limit: UInt32? = nil
     ) throws(TokenKeepError) -> SecretBytes {
@@ -57,19 +58,20 @@ enum PasswordInput {
         return password
     }
 
-    /// Says what a weak password means: once for each new password, wherever it comes from.
+    /// Explains the risk of a weak password, once for each new password.
     static func explainWeakness() {
         Terminal.explain(
             "who has the disk or a backup can try as many passwords as he likes: a short or common one is found")
     }
 
-    /// Asks for the passphrase of an existing export.
+    /// Prompts the user for the passphrase of an existing export.
     static func passphrase() throws(TokenKeepError) -> SecretBytes {
         try HiddenInput.ask("passphrase of the export: ", .passphrase)
     }
 
-    /// Reads the passphrase of a new export from a line of standard input, else asks the user, who types it twice. Says
-    /// what a weak passphrase means.
+    /// Reads the passphrase of a new export from a line of standard input. Without that line, the user types it twice.
+    ///
+    /// Also explains the risk of a weak passphrase.
     static func newPassphrase(inInput: Bool) throws(TokenKeepError) -> SecretBytes {
         let given = inInput ? try lines(1)[0] : nil
         Terminal.explain(
@@ -86,6 +88,6 @@ enum PasswordInput {
         return first
     }
 
-    /// Answers the vault's prompts while a command runs.
+    /// The handler of the vault's prompts while a command runs.
     static let handler: PromptHandler = HiddenInput.passwordPrompt
 }

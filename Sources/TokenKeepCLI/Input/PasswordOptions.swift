@@ -16,7 +16,7 @@ struct PasswordOptions: ParsableArguments {
         help: ArgumentHelp("The same from an open descriptor.", valueName: "number"))
     var passwordDescriptor: Int32?
 
-    /// The environment variable that names a file like `--password-file`.
+    /// The environment variable that contains the path of a password file, like `--password-file`.
     static let variable = PasswordSource.variable
 
     func validate() throws {
@@ -28,10 +28,10 @@ struct PasswordOptions: ParsableArguments {
         }
     }
 
-    /// Whether an option gives the password, rather than the environment or nobody.
+    /// Whether an option gives the password. The environment does not count.
     var isGiven: Bool { passwordFile != nil || passwordDescriptor != nil }
 
-    /// The options that give this password to another of our programs.
+    /// The options that pass this password to another of our programs.
     var words: [String] {
         if let passwordDescriptor { return ["--password-fd", "\(passwordDescriptor)"] }
         if let passwordFile { return ["--password-file", passwordFile] }
@@ -39,13 +39,13 @@ struct PasswordOptions: ParsableArguments {
         return ["--password-file", String(cString: value)]
     }
 
-    /// Refuses standard input as the source of the password if it holds something else.
+    /// Throws if the password would be read from standard input, which contains something else.
     func refuseStandardInput(because reason: String) throws(TokenKeepError) {
         guard source()?.isStandardInput == true else { return }
         throw TokenKeepError(.invalid, "--password-fd 0 cannot be used here: \(reason)", hint: "use another descriptor")
     }
 
-    /// The source that the options or the environment name; nil for none.
+    /// The source of the password in the options or the environment; nil if there is none.
     func source() -> PasswordSource? {
         if let passwordDescriptor { return .descriptor(passwordDescriptor) }
         if let passwordFile { return .file(passwordFile, named: "the password file") }
@@ -74,15 +74,15 @@ struct NewPasswordOptions: ParsableArguments {
         }
     }
 
-    /// The source that the options name; nil for none.
+    /// The source of the new password in the options; nil if there is none.
     func source() -> PasswordSource? {
         if let newPasswordDescriptor { return .descriptor(newPasswordDescriptor) }
         return newPasswordFile.map { .file($0, named: "the file of the new password") }
     }
 
-    /// The new password: what the options name, else the terminal.
+    /// Reads the new password from the source in the options or, without one, from the terminal.
     ///
-    /// - Parameter limit: the time for the writer of a pipe, in milliseconds; nil for two minutes.
+    /// - Parameter limit: the time limit for the writer of a pipe, in milliseconds; nil for two minutes.
     func password(within limit: UInt32?) throws(TokenKeepError) -> SecretBytes {
         try PasswordInput.newPassword(or: source(), within: limit)
     }

@@ -2,24 +2,24 @@ import ArgumentParser
 import TokenKeepCore
 import TokenKeepEngine
 
-/// A command that opens the store that its options name.
+/// A command that opens the store according to its options.
 protocol StoreCommand: ParsableCommand {
     associatedtype Options: StoreOpening
-    /// Name the store, and say how the command shows what it does.
+    /// The options that configure the store and the command's output.
     var options: Options { get }
 
-    /// Refuses arguments before the store is opened.
+    /// Checks the arguments before the store is opened. Throws if they are refused.
     func prepare() throws
 
-    /// Does the command's work with the open store.
+    /// Runs the command with the open store.
     func run(_ store: Store) throws
 }
 
 extension StoreCommand {
-    /// Refuses nothing.
+    /// Accepts all arguments.
     func prepare() {}
 
-    /// Opens the store and does the command's work.
+    /// Opens the store and runs the command.
     func run() throws {
         try prepare()
         try run(options.open())
@@ -32,7 +32,7 @@ protocol StoreOpening: ParsableArguments {
     func open() throws(TokenKeepError) -> Store
 }
 
-/// The options of a command whose calls `--explain` shows.
+/// The options of a command with `--explain`.
 struct ExplainedStoreOptions: StoreOpening {
     @OptionGroup
     var explain: ExplainOptions
@@ -43,7 +43,7 @@ struct ExplainedStoreOptions: StoreOpening {
     func open() throws(TokenKeepError) -> Store { try store.open(explain) }
 }
 
-/// The options of a command that writes text, or JSON.
+/// The options of a command with `--json`.
 struct JSONStoreOptions: StoreOpening {
     @Flag(help: "Write a JSON object.")
     var json = false

@@ -27,8 +27,8 @@ struct StoreOptions: StoreOpening {
     /// Opens the store. Calls no module and creates nothing.
     ///
     /// - Parameters:
-    ///   - residentKeys: keeps the keys of the unlocked vault; nil for the kernel's keyring if it can be used.
-    ///   - usesPassword: whether a given password unlocks the vault.
+    ///   - residentKeys: the object that keeps the keys of the unlocked vault; nil for the kernel's keyring, if possible.
+    ///   - usesPassword: whether a password from the options or the environment unlocks the vault.
     func open(
         _ explainOptions: ExplainOptions?, residentKeys: ClassKeyStore? = nil, usesPassword: Bool = true
     ) throws(TokenKeepError) -> Store {
@@ -42,7 +42,7 @@ struct StoreOptions: StoreOpening {
             configuration.password = { () throws(TokenKeepError) in try source.read(within: limit) }
         }
         if let stack {
-            // A stack's name has no white space; a stack in place has white space between its words.
+            // The name of a stack contains no white space; the text of a stack does.
             if stack.contains(where: \.isWhitespace) {
                 configuration.stackText = stack
             } else {
@@ -56,7 +56,7 @@ struct StoreOptions: StoreOpening {
         return try Store(configuration)
     }
 
-    /// The milliseconds of `--timeout`; nil without the option.
+    /// The time limit of `--timeout`, in milliseconds; nil without the option.
     func limit() throws(TokenKeepError) -> UInt32? {
         try timeout.map { text throws(TokenKeepError) in try Durations.timeout(text) }
     }
@@ -66,8 +66,10 @@ struct StoreOptions: StoreOpening {
         try ItemName(namespace: namespace, service: service, account: account)
     }
 
-    /// The vault's password: a line of standard input if `inInput` is true, else what the options name, else the
-    /// terminal, unless the vault of `store` has no password.
+    /// Reads the vault's password: a line of standard input if `inInput` is true, otherwise the source in the options
+    /// or the environment, otherwise a prompt on the terminal.
+    ///
+    /// Throws instead of prompting if the vault of `store` has no password.
     func password(
         of store: Store, inInput: Bool, orAsk ask: () throws(TokenKeepError) -> SecretBytes = PasswordInput.password
     ) throws(TokenKeepError) -> SecretBytes {
@@ -80,7 +82,7 @@ struct StoreOptions: StoreOpening {
         }
     }
 
-    /// A new password of the vault, from the same sources as ``password(of:inInput:orAsk:)``. The user types it twice.
+    /// Reads a new password of the vault from the same sources as ``password(of:inInput:orAsk:)``. A prompt appears twice.
     func newPassword(inInput: Bool) throws(TokenKeepError) -> SecretBytes {
         try refuseTwoPasswords(inInput)
         return try PasswordInput.newPassword(inInput: inInput, or: passwordOptions.source(), within: limit())
@@ -93,12 +95,12 @@ struct StoreOptions: StoreOpening {
     }
 }
 
-/// `--explain`: the option of every command that asks modules for items.
+/// The option `--explain` of every command that queries modules for items.
 struct ExplainOptions: ParsableArguments {
     @Flag(help: "Say on standard error which module answered what, and why the next one was asked.")
     var explain = false
 
-    /// The handler that prints the events of the store's calls; nil without the option.
+    /// The handler that prints the events of the store's calls; nil without `--explain`.
     var handler: StackTraceHandler? {
         guard explain else { return nil }
         return { Terminal.explain($0.description) }

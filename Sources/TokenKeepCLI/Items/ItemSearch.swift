@@ -1,9 +1,9 @@
 import TokenKeepCore
 import TokenKeepSecretService
 
-/// A search for items of every program in the Secret Service.
+/// Searches the Secret Service for the items of every program.
 struct ItemSearch {
-    /// The attributes in which programs write what an item is for.
+    /// The attributes in which programs store the service of an item.
     private static let serviceAttributes = ["service", "server", "Title", "profile"]
 
     private let service: String?
@@ -11,9 +11,9 @@ struct ItemSearch {
     private let module: SecretServiceModule
     private let deadline: Deadline
 
-    /// Reads the options.
+    /// Parses the options.
     ///
-    /// - Parameter attributes: texts `NAME=VALUE`, all of which an item must have.
+    /// - Parameter attributes: conditions `NAME=VALUE`, all of which an item must meet.
     init(service: String?, attributes: [String], timeout: String?) throws(TokenKeepError) {
         self.service = service
         var wanted: [String: String] = [:]
@@ -29,12 +29,12 @@ struct ItemSearch {
         deadline = Deadline(milliseconds: milliseconds)
     }
 
-    /// Finds the items. Asks nobody, and reads no secret.
+    /// Finds the items. Neither prompts the user nor reads a secret.
     func run() throws(TokenKeepError) -> FoundItems {
         guard let service else { return try search([attributes]) }
         let searches = ItemSearch.serviceAttributes.map { attributes.merging([$0: service]) { given, _ in given } }
         var found = try search(searches)
-        // A given attribute may be one of those.
+        // A given attribute replaces the service in the search for the same attribute, so check the service of each item.
         found.keep { item in ItemSearch.serviceAttributes.contains { item.attributes[$0] == service } }
         return found
     }
@@ -56,9 +56,9 @@ struct ItemSearch {
     }
 }
 
-/// The words for an item of another program.
+/// Texts that describe an item of another program.
 extension FoundItem {
-    /// The programs that write items of these schemas.
+    /// The programs that save items with these schemas.
     private static let programs = [
         "org.tokenkeep.Item": "TokenKeep",
         "org.git.Password": "git",

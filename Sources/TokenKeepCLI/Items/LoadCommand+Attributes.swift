@@ -4,7 +4,7 @@ import TokenKeepCore
 import TokenKeepSecretService
 
 extension LoadCommand {
-    /// Refuses options that an item of another program cannot meet.
+    /// Refuses options that cannot apply to an item of another program.
     func checkAttributes() throws {
         guard !attribute.isEmpty else {
             guard service != nil else { throw ValidationError("missing expected argument '<service>'") }
@@ -15,7 +15,7 @@ extension LoadCommand {
         }
     }
 
-    /// Writes the secret of the only item of any program that has the attributes.
+    /// Writes the secret of the only item with the given attributes, whichever program saved the item.
     func writeFound() throws {
         let search = try ItemSearch(service: service, attributes: attribute, timeout: options.store.timeout)
         let found = try search.run()

@@ -82,8 +82,8 @@ struct LoadCommand: ParsableCommand {
 
     /// The only account of the service.
     ///
-    /// - Throws: ``Status/invalid`` if the service has several accounts, ``Status/notFound`` if it has none. If the
-    ///   list is incomplete, its problem: another account may exist.
+    /// - Throws: ``Status/invalid`` if the service has several accounts, ``Status/notFound`` if it has none, and the
+    ///   problem of an incomplete list, because another account may exist.
     private func onlyAccount(
         of service: String, _ store: Store, _ deadline: Deadline
     ) throws(TokenKeepError) -> String {
@@ -106,11 +106,11 @@ struct LoadCommand: ParsableCommand {
         return account
     }
 
-    /// On a terminal, the error with a hint that names the nearest service, or the nearest account of this service.
+    /// On a terminal, adds a hint to an error: the nearest service or, if the service exists, its nearest account.
     private func hinting(
         _ error: TokenKeepError, of service: String, account: String?, _ deadline: Deadline
     ) -> TokenKeepError {
-        // A hint is for a person, and worth neither a prompt nor an unlock: a list of a large keyring takes seconds.
+        // Without a person to read the hint, skip the list, which may take seconds. Never prompt or unlock for a hint.
         guard Terminal.showsErrors else { return error }
         var options = self.options.store
         options.interactive = false
@@ -133,7 +133,7 @@ struct LoadCommand: ParsableCommand {
         return milliseconds / 1000 + (milliseconds % 1000 == 0 ? 0 : 1)
     }
 
-    /// Refuses an item that expires too soon, and warns of an expired one.
+    /// Throws if an item expires too soon, and warns if an item has expired.
     private func check(_ item: ItemDetails, freshSeconds: Int64?) throws(TokenKeepError) {
         guard let expiry = item.expiresAt else { return }
         let now = UnixTime.now

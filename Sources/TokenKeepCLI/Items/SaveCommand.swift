@@ -21,7 +21,7 @@ struct SaveCommand: StoreCommand {
             newline is the only one of a piped secret, a hint names it.
             """.withWholeExamples)
 
-    /// The hint for a secret that was given as an argument.
+    /// The hint in the error about a secret that was given as an argument.
     static let secretHint =
         "arguments are seen by every user of this machine and kept by the shell; "
         + "give the secret on standard input: printf %s \"$TOKEN\" | tokenkeep save SERVICE ACCOUNT"
@@ -99,7 +99,7 @@ struct SaveCommand: StoreCommand {
     func run(_ store: Store) throws {
         try SaveCommand.refuseSavingInMemory(store)
         let name = try options.store.name(service, account)
-        // All options are checked before the user is asked for the secret.
+        // Check all options before the user is prompted for the secret.
         _ = try request(name, secret: SecretBytes(count: 0) { _ in })
         let secret = try secret(for: name)
         let outcome = try store.save(request(name, secret: secret))
@@ -120,10 +120,10 @@ struct SaveCommand: StoreCommand {
         }
     }
 
-    /// Refuses a stack that may save the item in the memory of this process.
+    /// Throws if the stack may save the item in the memory of this process.
     ///
-    /// The saved item would be lost in silence when the command ends, and so would the copy in a later module of the
-    /// stack.
+    /// When the command ends, the saved item would be lost without a message, and so would the copy that a later module
+    /// of the stack had.
     private static func refuseSavingInMemory(_ store: Store) throws(TokenKeepError) {
         guard !store.savingModules.contains("memory") else {
             throw TokenKeepError(
@@ -193,9 +193,9 @@ struct SaveCommand: StoreCommand {
     }
 }
 
-/// Reads item versions.
+/// Parses versions of items.
 enum Versions {
-    /// Reads a version as `load --json` shows it; never 0.
+    /// Parses a version as `load --json` shows it. Throws ``Status/invalid`` for 0 and any other text.
     static func parse(_ text: String) throws(TokenKeepError) -> UInt64 {
         guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
             let version = UInt64(text), version != 0

@@ -63,7 +63,7 @@ struct SearchCommand: ParsableCommand {
         return table.text
     }
 
-    /// The JSON of `--json`.
+    /// The JSON object that `--json` writes.
     private struct Answer: Encodable {
         private enum CodingKeys: String, CodingKey {
             case items, unreadable

@@ -29,7 +29,7 @@ struct WatchCommand: StoreCommand {
 
     func run(_ store: Store) throws {
         let watch = try StoreWatch(store, service: service)
-        // The watch goes on, because the problem may end while the watch runs. The warning explains the missing events.
+        // The watch continues, because the problem may end while the watch runs. The warning explains missing events.
         if let problem = watch.problem { Terminal.warn(problem) }
         try show(.listAgain)
         while true {
@@ -47,9 +47,9 @@ struct WatchCommand: StoreCommand {
         try Terminal.write(words.map(Terminal.printable).joined(separator: "\t") + "\n")
     }
 
-    /// Waits until a watch has a change, or the time is over; -1 for no limit.
+    /// Waits until a watch has a change, or `milliseconds` have passed. A limit of -1 means no limit.
     ///
-    /// - Throws: `OutputClosed` if the reader of standard output is gone.
+    /// - Throws: `OutputClosed` if standard output has lost its reader.
     static func wait(for descriptor: Int32, milliseconds: Int32) throws {
         var pollers = [
             pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),

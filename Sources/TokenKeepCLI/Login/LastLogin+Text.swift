@@ -1,6 +1,6 @@
 import TokenKeepRecords
 
-/// The outcome of a login as text for the user.
+/// Texts about the outcome of a login.
 extension LastLogin {
     /// The outcome as a sentence.
     var sentence: String {
@@ -14,7 +14,7 @@ extension LastLogin {
         }
     }
 
-    /// A remedy; nil if all is well.
+    /// The remedy; nil if the login unlocked the vault.
     var hint: String? {
         switch outcome {
         case .unlocked: nil
@@ -26,7 +26,7 @@ extension LastLogin {
         }
     }
 
-    /// The lines of `tokenkeep status` about the login. Empty unless passwords differ.
+    /// The lines about the login in `tokenkeep status`. Empty unless the passwords of the login and of the vault differ.
     var problemLines: [String] {
         guard outcome == .wrongPassword || outcome == .notFollowed, let hint else { return [] }
         return ["login: \(sentence)", "  hint: \(hint)"]

@@ -20,16 +20,16 @@ struct LoginCommand: CommandGroup {
         ])
 }
 
-/// The option of the commands that `pam_tokenkeep.so` runs. They print nothing: the exit code is the answer.
+/// The option of the commands that `pam_tokenkeep.so` runs. These commands print nothing; the exit code is the answer.
 struct LoginOptions: ParsableArguments {
     @Option(help: "The name of the PAM service.")
     var service: String
 
-    /// Runs a call of the login, and ends with its result as the exit code.
+    /// Runs one call of the login, and throws the call's result as the exit code.
     func run(_ body: (VaultLogin) throws(TokenKeepError) -> LoginResult) throws {
         let result: LoginResult
         do throws(TokenKeepError) {
-            // The user's own stacks decide nothing here: a mistake in one would keep the vault locked.
+            // Use a fixed stack, because a mistake in the user's own stack would keep the vault locked.
             let store = try Store(StoreConfiguration(stackText: "any required vault"))
             result = try body(VaultLogin(store, service: service, hasSession: LoginOptions.hasSession))
         } catch {
@@ -38,7 +38,7 @@ struct LoginOptions: ParsableArguments {
         throw ExitCode(result.rawValue)
     }
 
-    /// Whether a session of the user is open: logind has made the directory of its sockets.
+    /// Whether the user has an open session: logind has made the user's directory in `/run/user`.
     private static var hasSession: Bool {
         var status = stat()
         return lstat("/run/user/\(geteuid())", &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
@@ -46,7 +46,7 @@ struct LoginOptions: ParsableArguments {
     }
 }
 
-/// `tokenkeep login unlock`: the password stands on standard input.
+/// `tokenkeep login unlock`. Reads the password from standard input.
 struct LoginUnlockCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "unlock", abstract: "Unlock the vault with the login's password.", shouldDisplay: false)
@@ -77,7 +77,7 @@ struct LoginConfirmCommand: ParsableCommand {
     }
 }
 
-/// `tokenkeep login password`: the old password, NUL, the new password and NUL stand on standard input.
+/// `tokenkeep login password`. Reads the old password, NUL, the new password and NUL from standard input.
 struct LoginPasswordCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "password", abstract: "Change the vault's password with the login's.", shouldDisplay: false)

@@ -38,10 +38,10 @@ struct LoginReport {
     let vault: VaultState
     let note: LastLogin?
     let services: [PAMServices.Found]
-    /// Whether the last login's service gives the module no password: it has no `auth` line of the module.
+    /// Whether the last login gave the module no password, because the PAM service has no `auth` line of the module.
     let lacksAuthLine: Bool
 
-    /// The remedy for the last login's outcome; nil if all is well.
+    /// The remedy for the last login's outcome; nil if the login unlocked the vault or none is known.
     private var remedy: String? {
         guard let note, lacksAuthLine else { return note?.hint }
         return "add the auth line of docs/login.md to /etc/pam.d/\(note.service); for now: tokenkeep unlock"
@@ -51,7 +51,7 @@ struct LoginReport {
         lacksAuthLine ? "its PAM service has no auth line of pam_tokenkeep.so, which got no password" : note?.sentence
     }
 
-    /// The next step for the user; nil if all is well.
+    /// The next step for the user; nil if there is nothing to do.
     var hint: String? {
         switch vault {
         case .absent, .withoutPassword: return "give the vault the login's password: tokenkeep password set"

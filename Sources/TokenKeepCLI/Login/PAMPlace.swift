@@ -1,10 +1,10 @@
 import TokenKeepCore
 
-/// A wrong place of pam_tokenkeep.so's `auth` line in a service's stack.
+/// A wrong position of the `auth` line of pam_tokenkeep.so in a service's stack.
 enum PAMPlaceFault: Equatable {
-    /// The line stands before the module that checks the password.
+    /// The line is before the module that checks the password.
     case before(String)
-    /// The line of this module ends the stack, or jumps over the line, when the password is right.
+    /// The line is skipped when the password is right: this module ends the stack, or jumps over the line.
     case skipped(String)
 
     var words: String {
@@ -23,11 +23,11 @@ enum PAMPlaceFault: Equatable {
 }
 
 extension PAMServices {
-    /// An `auth` line.
+    /// An `auth` line of a PAM service.
     struct AuthLine {
         let control: String
         let module: String
-        /// The number of substacks around the line: the end of a substack is not the end of the service's stack.
+        /// The number of substacks that contain the line. The end of a substack does not end the service's stack.
         let substacks: Int
     }
 
@@ -36,7 +36,7 @@ extension PAMServices {
         "pam_unix.so", "pam_sss.so", "pam_ldap.so", "pam_krb5.so", "pam_winbind.so", "pam_systemd_home.so",
     ]
 
-    /// The fault of our line's place in a service; nil if it has none, or no such line.
+    /// The fault of our line's position in a service; nil if the position is right, or if there is no such line.
     func placeFault(in service: String) -> PAMPlaceFault? {
         let lines = authLines(in: service, depth: 0, substacks: 0)
         guard let own = lines.firstIndex(where: { $0.module == PAMServices.module }),
@@ -45,7 +45,7 @@ extension PAMServices {
         guard checker < own else { return .before(lines[checker].module) }
         for number in checker..<own where PAMServices.checkers.contains(lines[number].module) {
             let line = lines[number]
-            // Within a substack a success ends the substack alone.
+            // A success within a substack ends only that substack.
             guard line.substacks <= lines[own].substacks else { continue }
             if line.control == "sufficient" || line.control.contains("success=done") { return .skipped(line.module) }
             if let jump = PAMServices.jump(line.control), number + jump >= own { return .skipped(line.module) }
@@ -53,7 +53,7 @@ extension PAMServices {
         return nil
     }
 
-    /// The number of lines that a success passes over; nil if it passes over none.
+    /// The number of lines that a success skips; nil if it skips none.
     private static func jump(_ control: String) -> Int? {
         for word in control.split(whereSeparator: { $0 == "[" || $0 == "]" || $0.isWhitespace })
         where word.hasPrefix("success=") {
@@ -62,7 +62,7 @@ extension PAMServices {
         return nil
     }
 
-    /// The `auth` lines of a service, with those of included files in their places.
+    /// The `auth` lines of a service, in which the lines of an included file replace the include.
     private func authLines(in service: String, depth: Int, substacks: Int) -> [AuthLine] {
         guard depth < PAMServices.maximumDepth, !service.contains("/"), let text = text(of: service) else { return [] }
         var lines: [AuthLine] = []

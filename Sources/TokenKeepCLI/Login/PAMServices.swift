@@ -3,25 +3,25 @@ import TokenKeepEngine
 
 /// Finds the PAM services of logins, lockers and password changes, and the lines of `pam_tokenkeep.so` in them.
 struct PAMServices {
-    /// A service whose file is there.
+    /// A service whose file exists.
     struct Found {
         let service: String
-        /// The types of lines (`auth`, `session`, `password`) that the service should have and has not.
+        /// The types of lines (`auth`, `session`, `password`) that the service needs and does not have.
         let missing: [String]
         let hasAuthentication: Bool
 
         var isComplete: Bool { missing.isEmpty }
     }
 
-    /// The directories of service files, the first that has a file first.
+    /// The directories of service files. The first directory that contains a file takes precedence.
     let directories: [String]
 
     static let module = "pam_tokenkeep.so"
     private static let changers = ["passwd"]
-    /// The limit of Linux-PAM's own reader.
+    /// The maximum depth of includes, as in Linux-PAM.
     static let maximumDepth = 16
 
-    /// The services that are there, logins first.
+    /// The services that exist, logins first.
     func found() -> [Found] {
         func check(_ services: [String], _ needed: [String]) -> [Found] {
             services.compactMap { service in
@@ -36,7 +36,7 @@ struct PAMServices {
             + check(PAMServices.changers, ["password"])
     }
 
-    /// Whether a service is there, and has no `auth` line of the module.
+    /// Whether a service exists, and has no `auth` line of the module.
     func lacksAuthLine(_ service: String) -> Bool {
         text(of: service) != nil && !types(in: service, depth: 0).contains("auth")
     }
@@ -61,7 +61,7 @@ struct PAMServices {
         return types
     }
 
-    /// The words of a line; `[a b]` is one word.
+    /// Splits a line into its words; `[a b]` is one word.
     static func words(_ line: Substring) -> [String] {
         var words: [String] = []
         var word = ""

@@ -2,7 +2,7 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Whether the vault is there, has a password and is unlocked.
+/// The state of the vault: whether it exists, has a password and is unlocked.
 enum VaultState: Equatable {
     case absent, withoutPassword, locked, partlyUnlocked, unlocked
     case unusable(TokenKeepError)
@@ -25,7 +25,7 @@ enum VaultState: Equatable {
         }
     }
 
-    /// The word in JSON.
+    /// The name of the state in JSON.
     var name: String {
         switch self {
         case .absent: "absent"
@@ -37,7 +37,7 @@ enum VaultState: Equatable {
         }
     }
 
-    /// The words for a person.
+    /// The description of the state for a person.
     var words: String {
         switch self {
         case .absent: "not made yet: the first save makes it"

@@ -1,7 +1,7 @@
 extension String {
-    /// A help text whose lines of examples, which are indented, stay whole.
+    /// This help text, with marks that keep its indented lines, the examples, whole.
     ///
-    /// The argument parser breaks lines at spaces to fit the terminal. A command that is broken so cannot be copied.
+    /// The argument parser breaks lines at spaces to fit the terminal, and a command that is broken cannot be copied.
     var withWholeExamples: String {
         split(separator: "\n", omittingEmptySubsequences: false)
             .map { line in
@@ -12,14 +12,15 @@ extension String {
     }
 }
 
-/// The text of a help as the argument parser returns it.
+/// The marks that keep the examples of a help text whole.
 enum HelpText {
-    /// Stands for a space at which no line may be broken.
+    /// A placeholder for a space at which a line must not be broken.
     fileprivate static let space: Character = "\u{E000}"
-    /// Marks the end of a line of an example. The parser breaks a too long line at the space before the end, and nowhere else.
+    /// The mark at the end of an example's line. The parser breaks a line that is too long only at the space before the
+    /// mark.
     fileprivate static let end: Character = "\u{E001}"
 
-    /// The text with ordinary spaces and line ends.
+    /// Replaces the marks by ordinary spaces and line ends.
     static func plain(_ text: String) -> String {
         guard text.contains(end) else { return text }
         return String(

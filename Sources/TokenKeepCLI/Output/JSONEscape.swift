@@ -1,8 +1,8 @@
-/// Writes the scalars of JSON strings, byte by byte, so that a secret never passes through a String.
+/// Escapes the characters of JSON strings byte by byte, so that a secret never passes through a String.
 enum JSONEscape {
-    /// Passes the bytes of one scalar inside a JSON string to `put`.
+    /// Passes the bytes of one character, escaped for a JSON string, to `put`.
     ///
-    /// Escapes what JSON demands, and every scalar for which `Terminal.mustBeEscaped` is true.
+    /// Escapes the characters that JSON requires to be escaped, and those for which `Terminal.mustBeEscaped` is true.
     static func write(_ scalar: Unicode.Scalar, to put: (UInt8) -> Void) {
         switch scalar {
         case "\"", "\\":

@@ -1,14 +1,14 @@
 import TokenKeepCore
 
-/// Writes items as JSON text, in the layout of ``JSONOutput/text(_:)``: one item at a time, without an encoder.
+/// Writes items as JSON text in the layout of ``JSONOutput/text(_:)``, one item at a time and without an encoder.
 ///
-/// An encoder builds a tree of the whole list first: five times the time that the list itself takes.
+/// An encoder first builds a tree of the whole list, which takes five times as long as the list itself.
 struct JSONItemWriter {
-    /// The text so far. Never holds a secret.
+    /// The text that was not yet passed on by ``flush(_:)``. Never contains a secret.
     private(set) var bytes: [UInt8] = []
     private let indentation: Int
 
-    /// A writer for objects that stand `indentation` spaces from the left.
+    /// Makes a writer for objects that are indented by `indentation` spaces.
     init(indentation: Int) { self.indentation = indentation }
 
     /// Appends an item as an object without its secret.
@@ -17,7 +17,7 @@ struct JSONItemWriter {
         appendTail(item)
     }
 
-    /// Appends an item's object up to the place of its secret: the members follow in alphabetical order.
+    /// Appends an item's object up to the position of its secret. The members are in alphabetical order.
     mutating func appendHead(_ item: ItemDetails) {
         bytes.append(UInt8(ascii: "{"))
         member("account", item.name.account, isFirst: true)
@@ -37,13 +37,13 @@ struct JSONItemWriter {
     /// Appends the rest of the object that ``appendHead(_:)`` began.
     mutating func appendTail(_ item: ItemDetails) {
         member("service", item.name.service)
-        // A string, because many readers of JSON keep only 53 bits of a number.
+        // The version is a string, because many JSON parsers keep only 53 bits of a number.
         member("version", item.version == 0 ? nil : String(item.version))
         breakLine(0)
         bytes.append(UInt8(ascii: "}"))
     }
 
-    /// Appends a member's name, after the comma that ends the member before it.
+    /// Appends a member's name and the comma before it. The first member has no comma.
     mutating func key(_ name: String, isFirst: Bool = false, depth: Int = 1) {
         if !isFirst { bytes.append(UInt8(ascii: ",")) }
         breakLine(depth)
@@ -51,10 +51,10 @@ struct JSONItemWriter {
         append(" : ")
     }
 
-    /// Appends text as it is.
+    /// Appends text without escaping it.
     mutating func append(_ text: String) { bytes += text.utf8 }
 
-    /// Removes and returns the text so far; the memory is kept for the text that follows.
+    /// Passes the text to `body`, and then removes it from ``bytes``. The memory is kept for later text.
     mutating func flush(_ body: (UnsafeRawBufferPointer) throws -> Void) rethrows {
         try bytes.withUnsafeBytes(body)
         bytes.removeAll(keepingCapacity: true)

@@ -4,7 +4,7 @@ import TokenKeepEngine
 import TokenKeepRecords
 import TokenKeepSession
 
-/// The values that `--json` writes. Every member is always present; an unknown value is null.
+/// The JSON values that `--json` writes. Every member is always present; an unknown value is null.
 enum JSONOutput {
     /// The error that left an output incomplete.
     struct Problem: Encodable {
@@ -39,7 +39,7 @@ enum JSONOutput {
         }
     }
 
-    /// The state of the store, as `status` writes it.
+    /// The JSON object of `status`: the state of the store.
     struct State: Encodable {
         private enum CodingKeys: String, CodingKey {
             case version, modules, pending, sessions, login
@@ -72,7 +72,7 @@ enum JSONOutput {
 
         init(_ note: LastLogin) { self.init(note, nil, hint: note.hint) }
 
-        /// - Parameter outcome: a more exact word than that of the note.
+        /// - Parameter outcome: a more specific outcome than that of `note`; nil for the outcome of `note`.
         init(_ note: LastLogin, _ outcome: String?, hint: String?) {
             time = note.time.iso8601
             service = note.service
@@ -81,7 +81,8 @@ enum JSONOutput {
         }
     }
 
-    /// The tokens of sessions that wait; null if the vault cannot be read. `outbox` is null if they cannot be listed.
+    /// The number of stashed session answers, and whether revocations are queued; null if the vault cannot be read.
+    /// `outbox` is null if the queue cannot be listed.
     struct WaitingSessions: Encodable {
         private let stashed: Int
         private let outbox: Nullable<Bool>
@@ -132,7 +133,7 @@ enum JSONOutput {
         }
     }
 
-    /// A value or null. An encoder would leave out a plain optional.
+    /// A value or null. An encoder would omit the member of a plain optional.
     struct Nullable<Value: Encodable>: Encodable {
         private let value: Value?
 
@@ -145,7 +146,7 @@ enum JSONOutput {
         }
     }
 
-    /// Writes a list to standard output, a few items at a time: an object of items and problem.
+    /// Writes a list of items to standard output, in parts of about 64 KiB, as an object with items and problem.
     static func write(_ listing: ItemListing) throws {
         var writer = JSONItemWriter(indentation: 4)
         writer.append("{\n  \"items\" : [")
@@ -171,7 +172,7 @@ enum JSONOutput {
     private static func text(_ value: some Encodable, _ layout: JSONEncoder.OutputFormatting) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = layout.union([.sortedKeys, .withoutEscapingSlashes])
-        // A line break occurs only between values, so the patterns match empty arrays and objects alone.
+        // A line break occurs only between values, so these patterns match only empty arrays and objects.
         let json = String(decoding: try encoder.encode(value), as: UTF8.self)
             .replacing(/\[\n\s*\]/, with: "[]").replacing(/\{\n\s*\}/, with: "{}")
         var result: [UInt8] = []
@@ -187,7 +188,7 @@ enum JSONOutput {
 }
 
 extension ItemFlags {
-    /// The words of the flags, as the options of `save` spell these words.
+    /// The names of the flags, spelled like the options of `save`.
     var words: [String] {
         let all: [(ItemFlags, String)] = [
             (.requireEnforced, "require-enforced"), (.userPresence, "user-presence"),

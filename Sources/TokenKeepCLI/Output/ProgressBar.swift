@@ -3,7 +3,7 @@ import TokenKeepCore
 
 /// A progress bar on standard error, shown only on a terminal.
 ///
-/// The bar is drawn ten times a second at most: a terminal may be slower than the work.
+/// The bar is drawn at most ten times a second, because a terminal may be slower than the work.
 final class ProgressBar {
     private static let width = 30
     private static let pauseMilliseconds: UInt32 = 100
@@ -11,7 +11,7 @@ final class ProgressBar {
     private var shown = ""
     private var nextDrawing = Deadline(milliseconds: 0)
 
-    /// Draws the bar for `done` of `total` steps, unless it was drawn just before.
+    /// Draws the bar for `done` of `total` steps, unless it was drawn less than 100 milliseconds ago.
     func show(done: Int, of total: Int) {
         guard isShown, total > 0, nextDrawing.hasPassed else { return }
         let filled = ProgressBar.width * done / total

@@ -1,16 +1,16 @@
 import TokenKeepCore
 
-/// The value of a secret in JSON, in guarded memory.
+/// A secret as a JSON string, in guarded memory.
 ///
-/// No String and no growing buffer ever holds the secret: the text's length is counted first, then the text is written
-/// into one guarded buffer.
+/// No String and no growing buffer ever contains the secret: the length of the text is counted first, and the text is
+/// then written into one guarded buffer.
 struct SecretJSON {
     /// The member's name: `secret`, or `secret_base64` if the secret is not UTF-8.
     let member: String
     /// The JSON string with its quotation marks.
     let value: SecretBytes
 
-    /// Makes the text of a secret.
+    /// Encodes a secret.
     ///
     /// - Throws: ``Status/io`` if guarded memory is exhausted.
     init(_ secret: SecretBytes) throws(TokenKeepError) {
@@ -29,7 +29,7 @@ struct SecretJSON {
                 if isText {
                     _ = SecretJSON.writeText(bytes, put)
                 } else {
-                    // The NUL after the text lies where the closing quotation mark follows.
+                    // The closing quotation mark overwrites the NUL that the encoder appends.
                     Base64Text.encode(bytes, into: UnsafeMutableRawBufferPointer(rebasing: buffer[1...]))
                     end += count
                 }

@@ -2,7 +2,7 @@ import CSystemShims
 
 /// A table with aligned columns, for people.
 struct Table {
-    /// The narrowest that a column becomes to fit a terminal.
+    /// The width below which a column is not cut to fit a terminal, in terminal columns.
     private static let narrowest = 8
     private var rows: [[String]]
 
@@ -16,8 +16,8 @@ struct Table {
 
     /// The rows as lines, with two spaces between columns.
     ///
-    /// On a terminal that is too narrow the widest columns are cut, and an ellipsis ends each cut cell. Whoever reads
-    /// a file or a pipe gets every cell whole.
+    /// If a terminal is too narrow, the widest columns are cut, and an ellipsis ends each cut cell. In a file or a
+    /// pipe, every cell is whole.
     var text: String {
         let columns = Table.fitted(widths, to: Terminal.columns)
         return rows.map { Table.line($0, columns: columns) }.joined()
@@ -29,7 +29,7 @@ struct Table {
         return (rows.first ?? []).indices.map { column in widths.map { $0[column] }.max() ?? 0 }
     }
 
-    /// The widths of the columns in a line of `limit` terminal columns; nil for any length.
+    /// The widths of the columns, reduced to fit a line of `limit` terminal columns; nil for no limit.
     private static func fitted(_ widths: [Int], to limit: Int?) -> [Int] {
         guard let limit else { return widths }
         var widths = widths
@@ -57,7 +57,7 @@ struct Table {
         return cell + "…"
     }
 
-    /// The number of terminal columns that the text takes.
+    /// The number of terminal columns that the text occupies.
     private static func width(_ text: String) -> Int {
         text.unicodeScalars.reduce(0) { $0 + ($1.isASCII ? 1 : Int(tokenkeep_display_width($1.value))) }
     }

@@ -2,15 +2,15 @@ import Glibc
 import TokenKeepCore
 
 extension UnixTime {
-    /// The last second of the year 9999: ISO 8601 has four digits for a year.
+    /// The last second of the year 9999, because ISO 8601 has four digits for a year.
     private static let latest: Int64 = 253_402_300_799
 
-    /// Reads the time when a secret expires.
+    /// Parses the time at which a secret expires.
     ///
     /// The text is an ISO 8601 date and time with its zone, a date (its first second in UTC), `@SECONDS` since 1970, or
     /// `+DURATION` from now.
     ///
-    /// - Throws: ``Status/invalid`` if the text is no such time, or the time is outside the years 1970 to 9999.
+    /// - Throws: ``Status/invalid`` if the text is not such a time, or if the time is outside the years 1970 to 9999.
     init(expiry text: String, now: UnixTime = .now) throws(TokenKeepError) {
         guard let seconds = UnixTime.seconds(text, now: now) else {
             throw TokenKeepError(
@@ -61,7 +61,7 @@ extension UnixTime {
         return offset.output.1 == "-" ? local + east : local - east
     }
 
-    /// The Unix seconds of a moment in UTC; nil if the calendar has no such moment.
+    /// Converts a moment in UTC to Unix seconds; nil if the calendar has no such moment.
     ///
     /// `timegm` alone would turn the 30th of February into the 2nd of March.
     private static func seconds(of parts: tm) -> Int64? {

@@ -84,7 +84,8 @@ struct ProviderShowCommand: ParsableCommand {
 }
 
 extension ProviderFiles {
-    /// The provider that the command line names: without it the usage is wrong. NOT_FOUND would tell of an item.
+    /// Returns the provider that the command line names. Throws ``Status/invalid`` if it is missing, because
+    /// ``Status/notFound`` would mean a missing item.
     func named(_ name: String) throws(TokenKeepError) -> Provider {
         do throws(TokenKeepError) {
             return try existingProvider(named: name)

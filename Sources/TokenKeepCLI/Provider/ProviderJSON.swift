@@ -1,9 +1,9 @@
 import TokenKeepCore
 import TokenKeepOAuth
 
-/// The values that the commands of providers write as JSON.
+/// The JSON values that the commands `provider …` print.
 enum ProviderJSON {
-    /// A provider of the list.
+    /// A provider in the list.
     struct Entry: Encodable {
         private enum CodingKeys: String, CodingKey {
             case name, server, file, problem
@@ -47,12 +47,12 @@ enum ProviderJSON {
         }
     }
 
-    /// The list.
+    /// The JSON object of `provider list`.
     struct Listing: Encodable {
         let providers: [Entry]
     }
 
-    /// One provider.
+    /// The JSON object of `provider show`.
     struct Shown: Encodable {
         let name, file: String
         let values, parameters: [String: String]

@@ -1,14 +1,15 @@
 import Glibc
 import TokenKeepCore
 
-/// A file of variables, a line each: `NAME=VALUE`. Empty lines and lines that begin with `#` do not count.
+/// A file of environment variables: `NAME=VALUE` on each line. Empty lines and lines that begin with `#` are ignored.
 ///
 /// A value in single or double quotes is the text between the quotes, unchanged.
 enum EnvironmentFile {
     /// Reads the variables of a file, in order.
     ///
-    /// - Parameter deadline: ends the wait for the writer of a pipe.
-    /// - Throws: ``Status/invalid`` for a line of another form, which the error names by its number alone.
+    /// - Parameter deadline: the time at which the wait for the writer of a pipe ends.
+    /// - Throws: ``Status/invalid`` if a line has another form. The error contains the line's number, and nothing of
+    ///   its text.
     static func read(
         _ path: String, until deadline: Deadline
     ) throws(TokenKeepError) -> [(name: String, value: String)] {
@@ -40,7 +41,7 @@ enum EnvironmentFile {
         return variables
     }
 
-    /// The two parts of `NAME=VALUE`; nil for another form.
+    /// Splits `NAME=VALUE` into its two parts; nil for any other text.
     static func variable(_ text: Substring) -> (name: String, value: String)? {
         guard let sign = text.utf8.firstIndex(of: UInt8(ascii: "=")) else { return nil }
         let name = text[..<sign]

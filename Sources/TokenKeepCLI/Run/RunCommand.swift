@@ -44,7 +44,7 @@ struct RunCommand: ParsableCommand {
     @OptionGroup(title: "Store options")
     var options: StoreOptions
 
-    /// The time for the writer of a pipe of variables, in milliseconds, without `--timeout`.
+    /// The time limit for the writer of a pipe of variables if `--timeout` is absent, in milliseconds.
     private static let longestWait: UInt32 = 120_000
 
     func run() throws {
@@ -62,7 +62,7 @@ struct RunCommand: ParsableCommand {
         throw ProgramExecution.become(program, command)
     }
 
-    /// Unlocks the vault for the command, and loads the secrets with the same keys.
+    /// Unlocks the vault only for the command: loads the secrets, and passes the vault's keys on through a descriptor.
     private func unlock(handingOver secrets: RunSecrets) throws(TokenKeepError) {
         let keys = ClassKeyStore(obstacle: "the keys are for one command")
         let store = try open(options.namespace, keys)
@@ -74,9 +74,9 @@ struct RunCommand: ParsableCommand {
         hidePassword()
     }
 
-    /// The descriptor with the keys of the unlocked vault.
+    /// Unlocks the vault, and makes a descriptor from which the command reads the keys.
     ///
-    /// - Returns: nil if the vault has no password, the environment alone names one, and the keys are not needed.
+    /// - Returns: nil if the vault has no password, the keys are not needed, and no option gives a password.
     private func descriptor(of store: Store, isNeeded: Bool) throws(TokenKeepError) -> Int32? {
         do throws(TokenKeepError) {
             return try store.unlockForProcessTree(options.password(of: store, inInput: stdin))
@@ -93,7 +93,7 @@ struct RunCommand: ParsableCommand {
         return try options.open(nil, residentKeys: keys)
     }
 
-    /// The command gets keys, and not the password, which would open the vault for ever.
+    /// Hides the password from the command, which gets keys instead: with the password, it could open the vault for ever.
     private func hidePassword() {
         options.passwordOptions.source()?.hide()
         if stdin { PasswordSource.hideStandardInput() }

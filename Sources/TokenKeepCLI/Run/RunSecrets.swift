@@ -5,7 +5,7 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepKeys
 
-/// The secrets that `run` hands to its command. All of them are loaded before the command gets any.
+/// The secrets that `run` passes to its command. All of them are loaded before the command gets any.
 struct RunSecrets {
     private enum Value {
         case text(String)
@@ -21,16 +21,16 @@ struct RunSecrets {
 
     private var values: [String: Value] = [:]
 
-    /// Whether any secret is handed over.
+    /// Whether at least one secret is passed.
     var hasReferences: Bool {
         values.values.contains { if case .text = $0 { false } else { true } }
     }
 
-    /// Reads the options, the files and the environment. Of several values for a variable the option's counts, then that
-    /// of the last file.
+    /// Reads the options, the files and the environment. If a variable has several values, the option takes precedence,
+    /// then the last file.
     ///
-    /// - Throws: ``Status/invalid`` for a malformed reference, file or option, or for two options with one name,
-    ///   ``Status/timedOut`` if nothing is written into a pipe until the deadline.
+    /// - Throws: ``Status/invalid`` for a malformed reference, file or option, or for two options with the same name,
+    ///   ``Status/timedOut`` if a pipe's writer writes nothing before the deadline.
     init(options: RunSecretOptions, namespace: String, until deadline: Deadline) throws(TokenKeepError) {
         for (name, value) in RunSecrets.environment() where ItemReference.isMeant(by: value) {
             values[name] = .variable(try ItemReference(value, of: "the variable \(name)", namespace: namespace))
@@ -65,8 +65,8 @@ struct RunSecrets {
     /// inherits.
     ///
     /// - Parameter open: opens the store of a namespace.
-    /// - Throws: the failure of a load; ``Status/expired`` for an expired item; ``Status/invalid`` for a secret that no
-    ///   variable can hold. The environment is then as before.
+    /// - Throws: the failure of a load, ``Status/expired`` if an item has expired, ``Status/invalid`` if a variable
+    ///   cannot hold a secret. The environment is then unchanged.
     func handOver(open: (_ namespace: String) throws(TokenKeepError) -> Store) throws(TokenKeepError) {
         var stores: [String: Store] = [:]
         var loaded: [(name: String, value: Loaded)] = []
@@ -106,7 +106,7 @@ struct RunSecrets {
         switch value {
         case .text(let text): setenv(name, text, 1)
         case .variable(let secret):
-            // A zero byte follows the secret.
+            // A zero byte follows the secret in memory, so the secret is a C string.
             setenv(name, secret.unsafeAddress.assumingMemoryBound(to: CChar.self), 1)
         case .descriptor(let secret):
             var descriptor: Int32 = -1
@@ -139,7 +139,7 @@ struct RunSecrets {
     }
 }
 
-/// The options that name the secrets for the command.
+/// The options that select the secrets for the command.
 struct RunSecretOptions: ParsableArguments {
     @Option(
         parsing: .singleValue, help: ArgumentHelp("Put the secret of an item into a variable.", valueName: "name=ref"))

@@ -11,7 +11,7 @@ enum SecretServiceProgram {
         return String(decoding: path.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
-    /// Executes the program in place of this process. Returns only if this fails, with the reason.
+    /// Replaces this process by the program. Returns only if this fails, with the error.
     static func become(_ arguments: [String]) -> TokenKeepError {
         guard let program = path else {
             return TokenKeepError(
@@ -22,10 +22,11 @@ enum SecretServiceProgram {
         return TokenKeepError(.unavailable, "\(program) cannot be run: \(Terminal.describe(errno: error))")
     }
 
-    /// Tells the provider that runs to unlock the vault in its own memory. False if none runs, or if it refused.
+    /// Requests that the running provider unlock the vault in its own memory. Returns false if no provider runs, or if
+    /// it refuses.
     static func unlock(_ password: SecretBytes) -> Bool { tell("unlock-running", password) }
 
-    /// Tells the provider that runs to lock the vault in its own memory.
+    /// Requests that the running provider lock the vault in its own memory.
     static func lock() { _ = tell("lock-running", nil) }
 
     private static func tell(_ command: String, _ input: SecretBytes?) -> Bool {

@@ -3,20 +3,20 @@ import TokenKeepCore
 import TokenKeepSecretService
 import TokenKeepSession
 
-/// Notifications of the desktop (org.freedesktop.Notifications), by systemd's program busctl.
+/// Shows notifications on the desktop (org.freedesktop.Notifications), by running systemd's program busctl.
 enum DesktopNotification {
     private static let milliseconds: UInt32 = 3000
     private static let programs = ["/usr/bin/busctl", "/bin/busctl"]
 
-    /// Tells the user that a session needs a sign-in. Does nothing without a session bus or a desktop that shows it.
+    /// Notifies the user that a session needs a sign-in. Does nothing without a session bus or a service for notifications.
     ///
-    /// - Parameter provider: the session's provider; nil if it names none.
+    /// - Parameter provider: the session's provider; nil if the session names none.
     static func askForSignIn(_ name: ItemName, provider: String?) {
-        // As in cron and timers: without the variable, the bus in the user's runtime directory.
+        // Under cron and timers, the bus's variable is absent: the bus in the user's runtime directory is then used.
         guard let program = programs.first(where: { access($0, X_OK) == 0 }), let address = try? BusAddress.find()
         else { return }
         let text = Terminal.printable("\(name): \(SignInCommand.text(name, provider: provider))")
-        // The body may be read as markup.
+        // The service may parse the body as markup, so escape it.
         let body = text.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
         let call = SessionProgram(
             arguments: [

@@ -1,16 +1,16 @@
-/// Names with a time each, in the order of their times: a change and a look cost the logarithm of their number.
+/// Names with a time each, in the order of their times. A change of a time and a removal cost logarithmic time.
 struct DueTimes {
-    /// A binary heap. A name whose time was changed has entries of earlier times, which no longer count.
+    /// A binary heap. After a change of a name's time, outdated entries of the name stay in the heap, and are ignored.
     private var heap: [(time: Int64, name: String)] = []
     private var times: [String: Int64] = [:]
 
-    /// The earliest time; nil if there is no name.
+    /// The earliest time; nil if there are no names.
     mutating func next() -> Int64? {
         dropOutdated()
         return heap.first?.time
     }
 
-    /// The time of a name; nil removes the name.
+    /// The time of a name. Setting nil removes the name.
     subscript(name: String) -> Int64? {
         get { times[name] }
         set {
@@ -23,7 +23,7 @@ struct DueTimes {
         }
     }
 
-    /// Removes the names whose times are not later than a time, and returns them, the earliest first.
+    /// Removes and returns the names whose times are not later than `time`, the earliest first.
     mutating func take(until time: Int64) -> [String] {
         var names: [String] = []
         while let next = next(), next <= time {

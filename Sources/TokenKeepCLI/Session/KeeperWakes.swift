@@ -4,23 +4,23 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepSession
 
-/// The events after which `session keep` looks at its sessions: changes of sessions, of places (an unlocked keyring), and
-/// of the machine's network.
+/// Waits for the events after which `session keep` checks its sessions: changes of sessions, of modules (for example an
+/// unlocked keyring), and of the machine's network.
 struct KeeperWakes: ~Copyable {
     /// The events that ended a wait.
     struct Wake {
         let changes: SessionChanges
-        /// Whether a place may have opened, or a network may be back.
+        /// Whether a keyring may have been unlocked, or a network may be back.
         let mayHelp: Bool
     }
 
-    /// A network that comes back has no route at its first event, in milliseconds.
+    /// The pause after an event of the network, in milliseconds: at its first event, a returning network has no route yet.
     private static let networkPause: UInt32 = 1000
 
     private let sessions: SessionsWatch
-    /// Reports changes of items; nil if no module reports changes.
+    /// A watch for changes of items; nil if no module reports changes.
     private let places: StoreWatch?
-    /// A netlink socket; -1 if the kernel gives none.
+    /// A netlink socket; -1 if the kernel refuses to open one.
     private let network: Int32
     private let either: Int32
 
@@ -41,7 +41,7 @@ struct KeeperWakes: ~Copyable {
         if either >= 0 { close(either) }
     }
 
-    /// Waits for an event, or so long, and takes the events so far. The clock goes on during a suspension.
+    /// Waits for an event, at most `milliseconds`, and returns the events so far. Time during a suspension counts, too.
     func next(within milliseconds: UInt32) throws(TokenKeepError) -> Wake {
         _ = tokenkeep_wait_readable(sessions.descriptor, either, milliseconds)
         let hasNetwork = NetworkWatch.drain(network)
@@ -50,7 +50,7 @@ struct KeeperWakes: ~Copyable {
         return Wake(changes: try sessions.changes(), mayHelp: hasNetwork || hasPlace)
     }
 
-    /// Returns whether a place told of a change.
+    /// Removes the pending changes of modules. Returns whether there was a change.
     private func drainPlaces() -> Bool {
         guard let places else { return false }
         var poller = pollfd(fd: places.descriptor, events: Int16(POLLIN), revents: 0)

@@ -2,21 +2,22 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepSession
 
-/// The sessions that `session keep` renews, several at a time: a server that does not answer keeps no other one waiting.
+/// The sessions that `session keep` renews, several at a time, so that a silent server does not delay other sessions.
 ///
-/// A look takes the steps of the changed sessions and of those that are due. The number of the others hardly counts.
+/// A call runs only the steps of changed and due sessions. Its cost hardly depends on the number of other sessions.
 final class KeptSessions: Sendable {
     private struct State {
         var infos: [String: SessionInfo] = [:]
-        /// The times of the sessions' next steps, in seconds of the boot clock.
+        /// The time of each session's next step, in seconds of the boot clock.
         var due = DueTimes()
-        /// The times, in seconds of the wall clock, from which a keyring that opens, or a network that is back, may help.
+        /// The time, in seconds of the wall clock, from which an unlocked keyring or a returning network may help a
+        /// session.
         var helpedFrom = DueTimes()
-        /// The start of a session's last step, in seconds of the boot clock.
+        /// The time at which each session's last step began, in seconds of the boot clock.
         var steppedAt: [String: Int64] = [:]
-        /// The time before which a session that a step has renewed takes no other step, in seconds of the boot clock.
+        /// The time until which a renewed session takes no other step, in seconds of the boot clock.
         var restsUntil: [String: Int64] = [:]
-        /// The sessions whose end was reported. Each is reported once until its user has signed in again.
+        /// The sessions whose end was reported. An end is reported once, until the user has signed in again.
         var reported: Set<String> = []
         /// The sessions in locked keyrings.
         var locked = LockedSessions()
@@ -29,7 +30,7 @@ final class KeptSessions: Sendable {
             for other in opened { hurry(other) }
         }
 
-        /// Lets a session take its next step now.
+        /// Makes a session due now.
         mutating func hurry(_ name: String) {
             if infos[name] != nil { due[name] = 0 }
         }
@@ -39,7 +40,7 @@ final class KeptSessions: Sendable {
             return isWaiting ? 0 : [info.refreshAt, info.expiresAt].compactMap { $0?.rawValue }.min()
         }
 
-        /// Returns the sessions whose turn it is. Each is noted anew by its step.
+        /// Removes and returns the sessions that are due. The step of each session schedules its next step.
         ///
         /// - Parameter mayHelp: whether a keyring may have opened, or a network may be back.
         mutating func take(mayHelp: Bool, _ now: SessionTime) -> [SessionInfo] {
@@ -64,8 +65,8 @@ final class KeptSessions: Sendable {
             locked.forget(KeptSessions.name(info))
         }
 
-        /// Remembers a changed session. A renewal does not cause the next renewal: a server may give tokens that have already
-        /// expired.
+        /// Stores a changed session. A renewal does not cause another renewal at once, because a server may issue
+        /// tokens that have already expired.
         mutating func remember(_ info: SessionInfo, dueAt time: Int64) {
             let name = KeptSessions.name(info)
             let earlier = infos[name]?.generation ?? info.generation
@@ -81,10 +82,10 @@ final class KeptSessions: Sendable {
     }
 
     private static let mostAtOnce = 8
-    /// The longest time between two steps of a session, in milliseconds.
+    /// The maximum time between two steps of a session, in milliseconds.
     private static let longestPause: UInt32 = 180_000
     private static let shortestPause: UInt32 = 1000
-    /// The shortest time between two renewals of a session, in seconds.
+    /// The minimum time between two renewals of a session, in seconds.
     private static let rest: Int64 = 30
 
     private let store: Store
@@ -93,14 +94,14 @@ final class KeptSessions: Sendable {
 
     init(_ store: Store, _ options: SessionOptions) { (self.store, self.options) = (store, options) }
 
-    /// Does what is due for each session, as the one process that keeps them. Returns milliseconds until the next time.
+    /// Runs the steps that are due, as the only keeper of the sessions. Returns the milliseconds until the next step.
     func keep(_ wake: KeeperWakes.Wake, _ keeper: borrowing SessionKeeper) -> UInt32 {
         let due = choose(wake)
         SideBySide.run(due.count, threads: KeptSessions.mostAtOnce) { [self] in step(due[$0]) }
         return pause()
     }
 
-    /// Notes the changes, and returns the sessions whose turn it is.
+    /// Applies the changes, and returns the sessions that are due.
     private func choose(_ wake: KeeperWakes.Wake) -> [SessionInfo] {
         let now = SessionTime.now
         return state.withLock { state in
@@ -113,7 +114,7 @@ final class KeptSessions: Sendable {
         }
     }
 
-    /// Milliseconds until the next step of any session.
+    /// The milliseconds until the next step of any session.
     private func pause() -> UInt32 {
         let (next, locked) = state.withLock { state in (state.due.next(), state.locked.pause) }
         let longest = min(KeptSessions.longestPause, locked)
@@ -138,12 +139,13 @@ final class KeptSessions: Sendable {
             }
         } catch {
             state.withLock { $0.note(KeptSessions.longestPause, of: name, hasFailed: true) }
-            // Says nothing of a session whose sign-in is being written: its end is another change.
+            // Do not report a session whose sign-in is still being written. If it ends later, that is another change.
             guard error.status != .notFound || info.state != .unknown else { return }
             guard state.withLock({ $0.reported.insert(name).inserted }) else { return }
             Terminal.warn(error)
             guard error.status == .needsLogin || error.status == .expired, let engine else { return }
-            // The note, of which the info tells, can be forged.
+            // The provider in `info` comes from the session's note, which can be forged, so the sealed record takes
+            // precedence.
             let sealed = try? engine.sealed()
             DesktopNotification.askForSignIn(engine.name, provider: sealed?.provider ?? info.provider)
         }

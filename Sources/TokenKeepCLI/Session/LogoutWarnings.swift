@@ -1,8 +1,8 @@
 import TokenKeepCore
 import TokenKeepSession
 
-/// The warnings about accounts that were signed out: a line for each hook that failed, and a line for each account whose
-/// token may still be valid, or for all such accounts of a service if there are more than five.
+/// The warnings about accounts that were signed out: one for each failed hook, and one for each account whose token may
+/// still be valid. More than five such accounts of a service share one warning.
 struct LogoutWarnings {
     /// The reason why a token may still be valid at the server.
     private enum Reason: Equatable {
@@ -37,13 +37,13 @@ struct LogoutWarnings {
     /// The command that revokes the tokens later.
     private let flush: String
     private let programs = LogoutHooks.programs()
-    /// The hooks that failed, each with the accounts; `refusal` is the reason why the hook may not run.
+    /// The hooks that failed, each with its accounts. `refusal` is the reason why a hook must not run; nil if it may run.
     private var hooks: [(name: String, refusal: TokenKeepError?, accounts: [ItemName])] = []
     private var left: [(reason: Reason, names: [ItemName])] = []
 
     init(flush: String) { self.flush = flush }
 
-    /// Notes the end of an account's session.
+    /// Adds the warnings about the end of an account's session.
     mutating func add(_ report: EndReport, of name: ItemName) {
         for hook in report.hooks where hook.result == .failed {
             if let index = hooks.firstIndex(where: { $0.name == hook.name }) {
@@ -53,7 +53,7 @@ struct LogoutWarnings {
             }
         }
         guard let reason = Reason(report) else { return }
-        // Errors are equal if their statuses are: their messages name the accounts.
+        // Errors count as equal if their statuses are equal, because their messages contain the names of accounts.
         if let index = left.firstIndex(where: { $0.reason == reason && $0.names[0].service == name.service }) {
             left[index].names.append(name)
         } else {

@@ -1,7 +1,7 @@
 import Glibc
 import TokenKeepCore
 
-/// The signals and the pipes of this process for the programs of others. Several threads may run programs at a time.
+/// Prepares signals and pipes of this process for running other programs, also on several threads at the same time.
 enum ProgramStarts {
     private typealias Handler = __sighandler_t
     private struct State {
@@ -12,7 +12,7 @@ enum ProgramStarts {
     private static let state = MutexGuarded(State())
     private static let pipes = MutexGuarded(())
 
-    /// Ignores SIGPIPE, and takes SIGCHLD as its default, until ``end()`` of the last program that runs.
+    /// Ignores SIGPIPE, and resets SIGCHLD to its default, until ``end()`` of the last running program.
     static func begin() {
         state.withLock { state in
             state.count += 1
@@ -21,7 +21,7 @@ enum ProgramStarts {
         }
     }
 
-    /// Restores what the signals did before the first ``begin()``.
+    /// Restores the signal dispositions that preceded the first ``begin()``.
     static func end() {
         state.withLock { state in
             state.count -= 1
@@ -31,7 +31,8 @@ enum ProgramStarts {
         }
     }
 
-    /// Makes a pipe, or starts a program: one at a time, so that no program inherits a pipe before it is marked.
+    /// Runs `body`, which makes a pipe or starts a program, under a lock: no program inherits a pipe that is not yet
+    /// marked close-on-exec.
     static func alone<Result>(_ body: () throws(TokenKeepError) -> Result) throws(TokenKeepError) -> Result {
         try pipes.withLock { (_) throws(TokenKeepError) in try body() }
     }

@@ -2,17 +2,18 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// A program that runs, and the exchange with it.
+/// A running program, and the exchange of input and output with it.
 final class RunningProgram {
-    /// The longest wait, in milliseconds, of a call that can be cancelled, or for a program without a descriptor.
+    /// The interval, in milliseconds, at which a wait checks for cancellation, or for the program's end without a
+    /// descriptor.
     private static let lookMilliseconds: Int32 = 50
 
     private let process: pid_t
-    /// Readable after the program's end; -1 if the system has no descriptor left.
+    /// A descriptor that becomes readable at the program's end; -1 if the system has no descriptor left.
     private let endDescriptor: Int32
     private var status: Int32 = 0
     private var hasEnded = false
-    /// The bytes of the input that are in the pipe, or were read from it.
+    /// The number of bytes of the input that were written to the pipe.
     private var written = 0
 
     init(process: pid_t) {
@@ -24,7 +25,7 @@ final class RunningProgram {
 
     var exitCode: Int32 { status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + (status & 0x7F) }
 
-    /// Writes the input, and reads the output until the program closes it or ends. Closes both descriptors.
+    /// Writes the input, and reads the output until the program closes its output or ends. Closes both descriptors.
     func exchange(
         _ input: SecretBytes?, _ inputEnd: Int32, _ outputEnd: Int32, into bytes: UnsafeMutableRawBufferPointer,
         _ received: inout Int, until deadline: Deadline
@@ -43,7 +44,7 @@ final class RunningProgram {
             }
             guard wait(outputEnd, inputEnd, until: deadline) else { throw SessionProgram.late }
             if inputEnd >= 0, let input { send(input, &sent, to: inputEnd) }
-            // Looks for the program's end before the reading: then everything that the program wrote is already in the pipe.
+            // Check for the program's end before reading, so that everything that the program wrote is already in the pipe.
             let isOver = look()
             var isOpen = true
             while isOpen {
@@ -55,7 +56,7 @@ final class RunningProgram {
         }
     }
 
-    /// Waits until the program has written, reads or has ended; false at the deadline.
+    /// Waits until the program has written output, can read input or has ended. Returns false at the deadline.
     private func wait(_ outputEnd: Int32, _ inputEnd: Int32, until deadline: Deadline) -> Bool {
         var waits = [
             pollfd(fd: outputEnd, events: Int16(POLLIN), revents: 0),
@@ -68,7 +69,7 @@ final class RunningProgram {
         return left > 0 && (poll(&waits, nfds_t(waits.count), time) >= 0 || errno == EINTR)
     }
 
-    /// Writes the next part of the input. If the program stops reading, its answer still counts.
+    /// Writes the next part of the input. If the program has stopped reading, its output still counts.
     private func send(_ input: SecretBytes, _ sent: inout Int, to descriptor: Int32) {
         let count = write(descriptor, input.unsafeAddress + sent, input.count - sent)
         if count > 0 {
@@ -79,10 +80,10 @@ final class RunningProgram {
         }
     }
 
-    /// Whether anybody has read a part of the input. Takes the rest out of the pipe: a process that the program left
-    /// behind cannot read it later.
+    /// Whether any process has read a part of the input. Removes the rest from the pipe, so that a process that the
+    /// program left behind cannot read it later.
     ///
-    /// - Parameter readEnd: the end of the pipe that the program reads. The other one is closed.
+    /// - Parameter readEnd: the end of the pipe from which the program reads. The writing end is already closed.
     func hasReadInput(from readEnd: Int32) throws(TokenKeepError) -> Bool {
         var left = 0
         _ = try SecretBytes(count: max(1, written)) { bytes in
@@ -95,7 +96,7 @@ final class RunningProgram {
         return left < written
     }
 
-    /// Reads the next part of the output. Returns 0 at its end, and less if nothing is there.
+    /// Reads the next part of the output. Returns 0 at the end of the output, and -1 if no output is available yet.
     private static func receive(
         into bytes: UnsafeMutableRawBufferPointer, _ received: inout Int, from descriptor: Int32
     ) throws(TokenKeepError) -> Int {
@@ -108,13 +109,13 @@ final class RunningProgram {
         return count
     }
 
-    /// Whether the program has ended.
+    /// Whether the program has ended. Keeps its exit status.
     private func look() -> Bool {
         if !hasEnded { hasEnded = waitpid(process, &status, WNOHANG) == process }
         return hasEnded
     }
 
-    /// Waits for the end of a program that has closed its output; false at the deadline.
+    /// Waits for the end of a program that has closed its output. Returns false at the deadline.
     func wait(until deadline: Deadline) -> Bool {
         while !look() {
             guard wait(-1, -1, until: deadline) else { return false }
@@ -122,7 +123,7 @@ final class RunningProgram {
         return true
     }
 
-    /// Kills the program with its group.
+    /// Kills the program and its process group.
     func kill() {
         guard !hasEnded else { return }
         Glibc.kill(-process, SIGKILL)

@@ -1,21 +1,21 @@
 import TokenKeepCore
 import TokenKeepSession
 
-/// The server's answer as the command of `--exec` prints it.
+/// Parses the output of the command of `--exec`, which contains the server's answer.
 enum SessionAnswer {
-    /// The longest output of the command, in bytes: a body of 256 KiB and its headers.
+    /// The maximum length of the command's output, in bytes: a body of 256 KiB and its headers.
     static let maximumLength = 262_144 + 65_536
 
-    /// Reads a body, or status line, headers and body as `curl -i` prints them.
+    /// Parses a body, or status line, headers and body as `curl -i` prints them.
     ///
-    /// - Throws: ``Status/io`` for an output without a status line that does not show what the server answered.
+    /// - Throws: ``Status/io`` if the output has no status line, and its body does not show the status.
     static func parse(_ output: SecretBytes, _ purpose: SessionRequest.Purpose) throws(TokenKeepError)
         -> SessionResponse
     {
         var start = 0
         var status: Int?
         var headers: [(name: String, value: String)] = []
-        // curl prints the answers of proxies and redirects before the last one.
+        // curl prints the answers of proxies and redirects before the final answer.
         while let block = head(of: output, from: start) {
             start = block.end
             status = block.status
@@ -44,7 +44,7 @@ enum SessionAnswer {
         }
     }
 
-    /// Status line and headers that begin at `start`; nil if none do.
+    /// Parses a status line and headers from `start` on; nil if there are none.
     private static func head(
         of output: SecretBytes, from start: Int
     ) -> (status: Int, headers: [(name: String, value: String)], end: Int)? {

@@ -4,7 +4,7 @@ import TokenKeepEngine
 import TokenKeepOAuth
 import TokenKeepSession
 
-/// The arguments that name a session, and those that reach its server.
+/// The arguments that name a session, and the options for its server.
 struct SessionArguments: ParsableArguments {
     @Argument(help: "What the session is for.", completion: NameCompletion.sessionServices)
     var service: String
@@ -25,7 +25,7 @@ struct SessionArguments: ParsableArguments {
     }
 }
 
-/// The options of commands that ask a server.
+/// The options of commands that query a server.
 struct SessionServerOptions: ParsableArguments {
     @Option(
         name: .customLong("exec"),
@@ -37,9 +37,9 @@ struct SessionServerOptions: ParsableArguments {
     @OptionGroup
     var explainOptions: ExplainOptions
 
-    /// Asks the server that the session's provider names, or by a command.
+    /// Sends a request to the server in the provider's file of the session, or runs a command that sends the request.
     ///
-    /// - Parameter command: asks the servers of sessions without a provider's file; nil if nothing does.
+    /// - Parameter command: the command for sessions without a provider's file; nil for none.
     private static func ask(_ request: SessionRequest, _ command: String?) throws(TokenKeepError) -> SessionResponse {
         let provider = try SessionServer.provider(of: request)
         guard let command = provider == nil ? command : provider?[.exec] else {
@@ -49,10 +49,11 @@ struct SessionServerOptions: ParsableArguments {
         return try SessionProgram.transport(command)(request)
     }
 
-    /// The options of sessions whose servers their providers' files name, or the command asks.
+    /// Makes the options of sessions. Their requests go to the server in the provider's file, or to the command of
+    /// `--exec`.
     ///
-    /// - Parameter isForMany: whether the command asks for sessions without a provider's file alone, because the
-    ///   sessions may be those of several servers.
+    /// - Parameter isForMany: whether the command serves only sessions without a provider's file, because the sessions
+    ///   may belong to several servers.
     func options(_ storeOptions: StoreOptions, isForMany: Bool = false) throws(TokenKeepError) -> SessionOptions {
         var options = SessionOptions()
         options.transportNotesSending = isForMany || command == nil

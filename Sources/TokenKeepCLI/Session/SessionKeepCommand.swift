@@ -7,7 +7,7 @@ import TokenKeepSession
 
 /// `tokenkeep session keep [SERVICE]`.
 struct SessionKeepCommand: ParsableCommand {
-    /// The time until tokens that could not be revoked are sent again, in milliseconds.
+    /// The time after which tokens that could not be revoked are sent again, in milliseconds.
     private static let outboxPause: UInt32 = 60_000
 
     static let configuration = CommandConfiguration(
@@ -41,7 +41,7 @@ struct SessionKeepCommand: ParsableCommand {
     var storeOptions: StoreOptions
 
     func run() throws {
-        // The programs that ask servers run on several threads, which leave these as they are.
+        // The programs that this process starts need these dispositions. If they are set here, no start has to change them.
         signal(SIGPIPE, SIG_IGN)
         signal(SIGCHLD, SIG_DFL)
         var options = try server.options(storeOptions, isForMany: true)
@@ -61,7 +61,8 @@ struct SessionKeepCommand: ParsableCommand {
         }
     }
 
-    /// Revokes tokens of ended sessions. Returns until when the outbox rests, if tokens are left.
+    /// Revokes the tokens of ended sessions. Returns the time before which no new attempt is made; nil if no tokens are
+    /// left.
     private func flush(_ store: Store, _ options: SessionOptions, _ changes: SessionChanges) -> Deadline? {
         let outbox = Outbox(store, options)
         guard outbox.mayHaveTokens || changes.hasEnds || changes.hasLocked else { return nil }

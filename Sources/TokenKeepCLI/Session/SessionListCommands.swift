@@ -130,12 +130,12 @@ struct SessionDeviceCommand: StoreCommand {
     func run(_ store: Store) throws { try Terminal.write(Sessions(store).deviceID() + "\n") }
 }
 
-/// The JSON of sessions. Every member is always present; an unknown value is null.
+/// The JSON values of sessions. Every member is always present; an unknown value is null.
 enum SessionJSON {
-    /// The tokens that wait to be revoked; nil if they cannot be listed.
+    /// The tokens whose revocation is queued; nil if they cannot be listed.
     static func waiting(_ store: Store) -> WaitingTokens? { try? WaitingTokens(Outbox(store, SessionOptions())) }
 
-    /// The tokens that wait to be revoked; nil if they cannot be listed.
+    /// The tokens whose revocation is queued; nil if they cannot be listed.
     static func waiting(_ session: SessionEngine) -> WaitingTokens? {
         try? WaitingTokens(session.outbox)
     }
@@ -160,7 +160,7 @@ enum SessionJSON {
         private let expiresAt, refreshAt, validatedAt, coolDownUntil: JSONOutput.Nullable<String>
         private let refreshing: JSONOutput.Nullable<UInt32>
 
-        /// - Parameter waiting: nil if the outbox cannot be listed.
+        /// - Parameter waiting: the tokens whose revocation is queued; nil if they cannot be listed.
         init(_ info: SessionInfo, _ waiting: WaitingTokens?) {
             service = info.service
             account = info.account

@@ -82,7 +82,7 @@ struct SessionLoginCommand: ParsableCommand {
         let deadline = Deadline(milliseconds: milliseconds)
         let file = try ProviderFiles.standard.named(provider)
         let store = try storeOptions.open()
-        // A sign-in whose tokens cannot be kept is not shown. With --interactive the user is asked when they are saved.
+        // Do not start a sign-in whose tokens cannot be saved. With --interactive, the save prompts the user.
         if !storeOptions.interactive { try store.checkReady(forSaving: true) }
         var sessionOptions = try profile.options()
         sessionOptions.whileSending = { isSending in isSending ? HeldSignals.hold() : HeldSignals.release() }

@@ -49,7 +49,7 @@ struct SessionLogoutCommand: ParsableCommand {
         try endAll()
     }
 
-    /// Ends every session first, and asks the servers afterwards.
+    /// Ends every session on this machine first, and then revokes the tokens at the servers.
     private func endAll() throws {
         let store = try session.storeOptions.open()
         let options = try session.server.options(session.storeOptions, isForMany: true)
@@ -62,7 +62,7 @@ struct SessionLogoutCommand: ParsableCommand {
         if let problem { throw problem }
     }
 
-    /// Ends sessions, several at a time unless hooks run, until one cannot be ended.
+    /// Ends sessions, several at a time unless there are hooks. Stops after the first error.
     private func end(
         _ infos: [SessionInfo], _ store: Store, _ options: SessionOptions
     ) -> (ended: [(session: SessionEngine, report: EndReport)], problem: TokenKeepError?) {
@@ -88,11 +88,11 @@ struct SessionLogoutCommand: ParsableCommand {
     private static let mostAtOnce = 4
     private static let browserTimeout: UInt32 = 60_000
 
-    /// Ends the session in any case, and signs the browser out afterwards.
+    /// Ends the session, even if the browser's logout cannot be prepared, and then signs the browser out.
     private func endWithBrowser(_ opened: SessionEngine) throws {
         let timeout = try session.storeOptions.timeout.map { try Durations.timeout($0) } ?? Self.browserTimeout
         let deadline = Deadline(milliseconds: timeout)
-        // The ID token ends with the session.
+        // Prepare the browser's logout first, because it needs the ID token, which is removed with the session.
         let logout = Result { () throws(TokenKeepError) in try BrowserLogout(of: opened, until: deadline) }
         try end(opened)
         let browser = try logout.get()
@@ -150,11 +150,11 @@ struct SessionFlushCommand: ParsableCommand {
     }
 }
 
-/// The programs that run at a logout.
+/// A hook: a program that runs at a logout.
 struct LogoutHooks: Sendable {
     let name: String
     private let path: String
-    /// The reason why the program may not run; nil if it may.
+    /// The reason why the program must not run; nil if it may run.
     let refusal: TokenKeepError?
 
     private init(_ name: String, _ path: String, refusal: TokenKeepError? = nil) {
@@ -163,8 +163,9 @@ struct LogoutHooks: Sendable {
         self.refusal = refusal
     }
 
-    /// The programs of the user's directory `logout.d`, in the order of their names. A program that another user could
-    /// have put there is refused; nothing keeps the user signed in.
+    /// The hooks in the user's directory `logout.d`, in the order of their names.
+    ///
+    /// A program that another user could have put there does not run, but the logout continues.
     static func programs() -> [LogoutHooks] {
         guard let directory = ConfigurationDirectory.path().map({ $0 + "/logout.d" }),
             access(directory, F_OK) == 0
@@ -192,7 +193,8 @@ struct LogoutHooks: Sendable {
         return hooks
     }
 
-    /// The reason why a program's path is not trusted: a link may lead through directories of other users.
+    /// The reason why a program's path is not trusted; nil if it is trusted. A link may lead through directories of
+    /// other users.
     private static func linked(_ path: String) -> TokenKeepError? {
         do throws(TokenKeepError) {
             try TrustedPath.check(path)

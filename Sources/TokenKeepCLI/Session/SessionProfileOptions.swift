@@ -15,7 +15,7 @@ struct SessionProfileOptions: ParsableArguments {
         help: ArgumentHelp("A stricter level for the refresh token.", valueName: "level"))
     var refreshLevel: String?
 
-    /// Options with the level and the profile that were given.
+    /// Makes session options with the given levels and rotation profile.
     func options() throws(TokenKeepError) -> SessionOptions {
         var options = SessionOptions(rotation: try profile())
         options.level = try accessLevel()

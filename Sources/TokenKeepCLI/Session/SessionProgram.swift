@@ -2,10 +2,10 @@ import Glibc
 import TokenKeepCore
 import TokenKeepSession
 
-/// A program that `--exec` names, or a hook of a logout: runs in its own process group and within a deadline.
+/// Runs another program in its own process group and within a deadline: the command of `--exec`, a hook, or another tool.
 struct SessionProgram {
     static let purposeVariable = "TOKENKEEP_PURPOSE"
-    /// The exit code of a program that sent nothing: EX_TEMPFAIL of sysexits.h.
+    /// The exit code of a program that has sent nothing: EX_TEMPFAIL of sysexits.h.
     private static let notSent: Int32 = 75
 
     /// The outcome of a program that ended in time.
@@ -16,11 +16,11 @@ struct SessionProgram {
         let hasReadInput: Bool
     }
 
-    /// The program and its arguments.
+    /// The path of the program, followed by its arguments.
     let arguments: [String]
     let variables: [String]
 
-    /// The transport of a command line: `sh -c CMD`.
+    /// Makes a transport that runs a command line: `sh -c CMD`.
     static func transport(_ command: String) -> SessionTransport {
         { request throws(TokenKeepError) in
             let program = SessionProgram(
@@ -45,12 +45,12 @@ struct SessionProgram {
         }
     }
 
-    /// Runs the program with `input` on its standard input. A process that it leaves running is not waited for.
+    /// Runs the program with `input` on its standard input. Does not wait for processes that the program leaves running.
     ///
     /// - Throws: ``Status/unavailable`` if it cannot be started, ``Status/timedOut`` if it is killed at the deadline,
     ///   ``Status/io`` if it prints too much.
     ///
-    /// - Parameter showsErrors: whether the program writes to this program's standard error.
+    /// - Parameter showsErrors: whether the program inherits standard error. If false, its errors are discarded.
     func run(
         input: SecretBytes?, until deadline: Deadline, showsErrors: Bool = true
     ) throws(TokenKeepError) -> Outcome {
@@ -58,7 +58,8 @@ struct SessionProgram {
         var received = 0
         var end: (exitCode: Int32, hasReadInput: Bool) = (0, false)
         do throws(TokenKeepError) {
-            // Room for the answer is found before the program can send anything.
+            // Allocate the memory for the answer first: a failure after the program has sent something would lose the
+            // answer.
             let buffer = try SecretBytes(count: SessionAnswer.maximumLength + 1) { bytes throws(TokenKeepError) in
                 hasRoom = true
                 end = try run(input: input, output: bytes, &received, until: deadline, showsErrors: showsErrors)
@@ -94,7 +95,7 @@ struct SessionProgram {
             (toProgram + fromProgram).forEach { close($0) }
             throw error
         }
-        // Input that the program leaves unread is taken back.
+        // The reading end stays open, because input that the program leaves unread is read back.
         defer { close(toProgram[0]) }
         close(fromProgram[1])
         do throws(TokenKeepError) {
@@ -145,7 +146,7 @@ struct SessionProgram {
         }
     }
 
-    /// The environment of this program, with variables replaced. The vault's password is left out.
+    /// This program's environment with `variables` added or replaced, and without the variables that open the vault.
     private static func environment(adding variables: [String]) -> [String] {
         var result = variables
         let names =

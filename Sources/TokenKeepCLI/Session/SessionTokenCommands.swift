@@ -137,7 +137,7 @@ struct SessionClaimsCommand: ParsableCommand {
     }
 }
 
-/// The use of a token, if it is not that of the sign-in.
+/// The options for a token with another resource or other scopes than the sign-in's.
 struct SessionTarget: ParsableArguments {
     @Option(help: ArgumentHelp("The resource that the token is for (RFC 8707).", valueName: "uri"))
     var resource: String?
@@ -145,16 +145,16 @@ struct SessionTarget: ParsableArguments {
     @Option(help: ArgumentHelp("The scopes that the token is to have, of those of the sign-in.", valueName: "scopes"))
     var scope: String?
 
-    /// The target; nil if none is named.
+    /// The target; nil if neither option is given.
     func named() throws(TokenKeepError) -> TokenTarget? {
         guard resource != nil || scope != nil else { return nil }
         return try TokenTarget(resource: resource, scope: scope)
     }
 }
 
-/// Tokens and durations, as the commands of sessions write and read them.
+/// Reads and writes tokens and durations for the commands of sessions.
 enum SessionText {
-    /// The warning about a token that ends before --min-ttl.
+    /// Makes the warning about a token that ends before --min-ttl.
     static func short(_ token: SessionToken, _ wanted: UInt32) -> TokenKeepError {
         let left = "the token ends in \(token.secondsLeft ?? 0) s"
         guard let lifetime = token.lifetime, lifetime <= Int64(wanted) else {
@@ -165,14 +165,14 @@ enum SessionText {
             hint: "its tokens last \(lifetime) s: ask for less")
     }
 
-    /// Writes a token as one line.
+    /// Writes a token or, if `asHeader`, an HTTP header with the token, as one line.
     static func write(_ token: SessionToken, asHeader: Bool) throws {
         if asHeader { try Terminal.write("Authorization: \(token.type) ") }
         try token.value.withUnsafeBytes { try Terminal.write($0) }
         try Terminal.write("\n")
     }
 
-    /// Writes a token as one line, or as a JSON object.
+    /// Writes a token as one line or, if `asJSON`, as a JSON object.
     static func write(_ token: SecretBytes, _ type: String, _ end: UnixTime?, asJSON: Bool) throws {
         let text = asJSON ? try SecretJSON(token).value : token
         if asJSON { try Terminal.write("{\n  \"value\" : ") }
@@ -182,7 +182,7 @@ enum SessionText {
         try Terminal.write(",\n  \"type\" : \"\(type)\",\n  \"expires_at\" : \(ends)\n}\n")
     }
 
-    /// Reads whole seconds from a duration. A number without a unit is seconds.
+    /// Parses a duration in whole seconds. A number without a unit means seconds.
     static func seconds(_ text: String, of option: String) throws(TokenKeepError) -> UInt32 {
         let milliseconds = try Durations.milliseconds(text, of: option)
         guard let seconds = UInt32(exactly: milliseconds / 1000) else { throw Durations.refusal(of: option) }

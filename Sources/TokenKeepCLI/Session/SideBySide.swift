@@ -1,7 +1,7 @@
 import Dispatch
 import TokenKeepCore
 
-/// Work on several threads.
+/// Runs work on several threads.
 enum SideBySide {
     /// Calls `body` with each number below `count`, in order, on at most `threads` threads, and waits for the last call.
     static func run(_ count: Int, threads: Int, _ body: @escaping @Sendable (Int) -> Void) {

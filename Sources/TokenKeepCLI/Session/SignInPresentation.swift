@@ -6,15 +6,15 @@ import TokenKeepOAuth
 final class SignInPresentation {
     private var isAsked = false
     private var lastMinute: UInt32 = .max
-    /// The text that is being pasted.
+    /// The bytes that were typed or pasted so far.
     private var line: [UInt8] = []
     private var hasInput = true
-    /// Whether the rest of a line that is too long is skipped.
+    /// Whether the rest of a line is skipped, because the line is too long.
     private var isSkipping = false
-    /// Whether a text was pasted that does not count.
+    /// Whether a pasted text was refused.
     private var hasProblem = false
     private static let longestText = 16_384
-    /// The wait for more lines after a line, in milliseconds.
+    /// The time to wait for further lines after a line, in milliseconds.
     private static let pauseOfPaste: Int32 = 100
 
     func present(_ step: SignInStep) throws(TokenKeepError) -> SecretBytes? {
@@ -23,7 +23,7 @@ final class SignInPresentation {
             Terminal.writeError("Sign in with the browser, which opens now, at\n  \(step.address)\n")
             Terminal.writeError("If it cannot come back, paste here the address to which it was sent.\n")
             isAsked = true
-            // Other input belongs to the next command of a script.
+            // If standard input is not a terminal, its content belongs to the next command of a script.
             hasInput = isatty(STDIN_FILENO) == 1
             return nil
         case .device:
@@ -47,7 +47,7 @@ final class SignInPresentation {
         }
     }
 
-    /// Says why the pasted text does not count.
+    /// Shows why the pasted text was refused.
     private func show(_ problem: TokenKeepError) {
         hasProblem = true
         write(problem)
@@ -58,7 +58,7 @@ final class SignInPresentation {
         if let hint = problem.hint { Terminal.writeError("\(hint)\n") }
     }
 
-    /// Says once a minute how much time is left.
+    /// Shows once a minute how much time is left.
     private func countDown(_ milliseconds: UInt32) {
         let minute = milliseconds / 60_000 + (milliseconds % 60_000 == 0 ? 0 : 1)
         defer { lastMinute = min(lastMinute, minute) }
@@ -66,11 +66,11 @@ final class SignInPresentation {
         Terminal.writeError(minute == 1 ? "one minute left\n" : "\(minute) minutes left\n")
     }
 
-    /// The lines typed or pasted so far; nil without a whole line. A pasted address may be broken into several lines.
+    /// Returns the lines that were typed or pasted; nil until a line is complete. A pasted address may have several lines.
     private func pasted() throws(TokenKeepError) -> SecretBytes? {
         line.reserveCapacity(Self.longestText)
         while hasInput {
-            // The rest of a text that is pasted follows at once.
+            // After a line, wait briefly for further lines, because the lines of a paste follow at once.
             let pause = line.last == UInt8(ascii: "\n") ? Self.pauseOfPaste : 0
             var polled = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
             guard poll(&polled, 1, pause) > 0 else { break }

@@ -1,6 +1,7 @@
 import TokenKeepCore
 
-/// cargo's provider in its configuration. cargo asks the last one of the list first, then the file of plain tokens.
+/// The setting of cargo's credential providers. cargo queries the last provider in the list first, so the file of plain
+/// tokens (`cargo:token`) comes second.
 struct CargoSettingsFile: ToolSettings {
     let name = "cargo"
     private static let key = "global-credential-providers"
@@ -48,19 +49,19 @@ struct CargoSettingsFile: ToolSettings {
         return try ToolPlaces.home() + "/.cargo"
     }
 
-    /// The configuration: the old name if only a file of that name is there.
+    /// The path of the configuration: `config.toml`, or the old name `config` if only that file exists.
     static func path(_ folder: String) -> String {
         let old = "\(folder)/config"
         let new = "\(folder)/config.toml"
         return ToolPlaces.exists(old) && !ToolPlaces.exists(new) ? old : new
     }
 
-    /// The index of the line `[registry]`; nil if there is none.
+    /// The index of the line `[registry]`; nil if there is no such line.
     ///
-    /// - Throws: ``Status/conflict`` if the file has settings that the new ones would collide with.
+    /// - Throws: ``Status/conflict`` if the file has settings that conflict with the new settings.
     private static func header(of file: SettingsFile) throws(TokenKeepError) -> Int? {
         var header: Int?
-        // In another table, such as [source.NAME], registry is another setting.
+        // Within another table, for example [source.NAME], `registry` is a different setting.
         var isInTable = false
         let lines = SettingsFile.lines(of: file.text ?? "")
         for (index, line) in lines.enumerated() {

@@ -1,8 +1,8 @@
 import TokenKeepCore
 import TokenKeepSession
 
-/// docker's helper in its configuration, which is JSON and so has no place for a comment: a note of setup's keeps what an undo
-/// needs.
+/// The setting of docker's credential helper. docker's configuration is JSON, which has no comments, so setup writes a
+/// note of its own for an undo.
 struct DockerSettingsFile: ToolSettings {
     let name = "docker"
     private static let member = "credsStore"
@@ -57,7 +57,7 @@ struct DockerSettingsFile: ToolSettings {
         return try ToolPlaces.home() + "/.docker/config.json"
     }
 
-    /// Setup's own note of what was there before.
+    /// Setup's note of the helper that docker had before.
     private static func note() throws(TokenKeepError) -> SettingsFile {
         let home = try ToolPlaces.home()
         let state = ToolPlaces.variable("XDG_STATE_HOME") ?? "\(home)/.local/state"
@@ -72,7 +72,8 @@ struct DockerSettingsFile: ToolSettings {
         return value
     }
 
-    /// docker reads a name in any case and with escapes, and takes the last: a member of setup's may count for nothing.
+    /// Throws if the name has another spelling. docker ignores the case of names, decodes escapes and uses the last
+    /// member, so setup's member might have no effect.
     private static func refuseOtherSpellings(
         of settings: JSONValue, _ text: String, _ path: String
     ) throws(TokenKeepError) {
@@ -97,7 +98,7 @@ struct DockerSettingsFile: ToolSettings {
 }
 
 extension JSONValue {
-    /// A member that is a string; nil if it is absent.
+    /// The value of a string member; nil if the member is absent.
     fileprivate func string(_ name: String) throws(TokenKeepError) -> String? {
         guard let member = self[name] else { return nil }
         guard let text = member.text else {

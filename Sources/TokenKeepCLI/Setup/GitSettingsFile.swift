@@ -1,7 +1,7 @@
 import TokenKeepCore
 
-/// git's helper in the user's configuration. Earlier helpers stay in the file; an empty line `helper =` makes git pass them
-/// over.
+/// The setting of git's credential helper in the user's configuration. Earlier helpers stay in the file, but an empty
+/// line `helper =` makes git ignore them.
 struct GitSettingsFile: ToolSettings {
     let name = "git"
 
@@ -9,7 +9,7 @@ struct GitSettingsFile: ToolSettings {
 
     func setUp() throws(TokenKeepError) -> SettingsChange? {
         let file = try SettingsFile(GitSettingsFile.path())
-        // git config adds further helpers within the block or after it: they would get every password, too.
+        // git config may have added helpers within the block or after it, which would get every password, too.
         var rest = file.text
         if try SettingsBlock.removed(from: file, where: { _ in true }) != nil {
             guard !GitSettingsFile.isOursAlone(file.text ?? "") else { return nil }
@@ -32,7 +32,7 @@ struct GitSettingsFile: ToolSettings {
         lines.count == 3 && lines.starts(with: ["[credential]", "\thelper ="]) && lines[2].hasPrefix("\thelper = ")
     }
 
-    /// Whether git asks our helper, and no other one of this file that is not for one address.
+    /// Whether our helper is the only helper in this text that git runs for every address.
     private static func isOursAlone(_ text: String) -> Bool {
         let all = helpers(text).filter(\.address.isEmpty).map(\.helper)
         guard let last = all.last, all.lastIndex(where: \.isEmpty) == all.count - 2 else { return false }
@@ -49,14 +49,14 @@ struct GitSettingsFile: ToolSettings {
         return !ToolPlaces.exists(usual) && ToolPlaces.exists(other) ? other : usual
     }
 
-    /// A line for each helper in a configuration: displaced, or kept for its address.
+    /// Notes about the helpers in a configuration: each is displaced, or kept for its address.
     private static func notes(_ text: String) -> [String] {
         helpers(text).filter { !$0.helper.isEmpty }.map { address, helper in
             address.isEmpty ? "displaces the helper \(helper)" : "\(address) keeps the helper \(helper) of its own"
         }
     }
 
-    /// The helpers of a configuration in their order, each with its address, which is empty for a helper of all addresses.
+    /// The helpers in a configuration, in their order. The address is empty for a helper of all addresses.
     private static func helpers(_ text: String) -> [(address: String, helper: Substring)] {
         var found: [(address: String, helper: Substring)] = []
         var place: String?

@@ -50,7 +50,7 @@ struct HelperLinkCommand: ParsableCommand {
         }
     }
 
-    /// A word in the shell's single quotes.
+    /// Encloses a word in the shell's single quotes.
     private static func quoted(_ word: String) -> String {
         "'" + word.split(separator: "'" as Character, omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
     }

@@ -1,14 +1,14 @@
-/// One string member of a JSON object as text: sets and removes the member, and leaves every other byte.
+/// Sets or removes one string member in the text of a JSON object, and leaves every other byte unchanged.
 ///
-/// The text must be a valid object.
+/// The text must be a valid JSON object.
 struct JSONMemberText {
     private let bytes: [UInt8]
     private let name: String
-    /// From the quote of the name to the end of the value; nil if there is no such member.
+    /// The range from the opening quote of the name to the end of the value; nil if there is no such member.
     private let place: Range<Int>?
     /// The index of the value's first byte.
     private let valueStart: Int
-    /// After the object's opening brace.
+    /// The index of the first byte after the object's opening brace.
     private let start: Int
     private let isEmpty: Bool
 
@@ -23,10 +23,10 @@ struct JSONMemberText {
         valueStart = found?.valueStart ?? start
     }
 
-    /// Whether the object has the member, its name written without escapes.
+    /// Whether the object has the member, with its name written without escapes.
     var isPresent: Bool { place != nil }
 
-    /// The text in which the member has this value, a plain word.
+    /// The text with `value`, a plain word, as the value of the member.
     func setting(_ value: String) -> String {
         guard let place else {
             return text(bytes[..<start], "\n\t\"\(name)\": \"\(value)\"\(isEmpty ? "" : ",")", bytes[start...])
@@ -82,7 +82,7 @@ struct JSONMemberText {
         return nil
     }
 
-    /// After the closing quote of the string that begins at `start`.
+    /// The index after the closing quote of the string that begins at `start`.
     private static func endOfString(_ bytes: [UInt8], from start: Int) -> Int {
         var index = start + 1
         while index < bytes.count, bytes[index] != UInt8(ascii: "\"") {

@@ -1,9 +1,9 @@
 import TokenKeepCore
 
-/// The setting by which pip or uv asks the program `keyring`, which finds TokenKeep's backend by itself.
+/// The setting that makes pip or uv run the program `keyring`, which finds TokenKeep's backend by itself.
 struct KeyringSettingsFile: ToolSettings {
     let name: String
-    /// The file below the folder of configurations.
+    /// The path of the file, relative to the directory of configurations.
     private let place: String
     /// The name of the setting's section; nil for a file without sections.
     private let section: String?
@@ -41,7 +41,7 @@ struct KeyringSettingsFile: ToolSettings {
             return SettingsChange(file: file, text: text, lines: [setting])
         }
         let block = SettingsBlock(lines: (section.map { ["[\($0)]"] } ?? []) + [setting])
-        // Without a section the setting must stand before the first table.
+        // In a file without sections, the setting must precede the first table.
         let isFirst = section == nil && file.text != nil
         let text = isFirst ? block.inserted(into: file.text ?? "", after: 0) : block.appended(to: file.text)
         return SettingsChange(file: file, text: text, lines: block.lines)
@@ -62,7 +62,8 @@ struct KeyringSettingsFile: ToolSettings {
         return try ToolPlaces.home() + "/.config/\(place)"
     }
 
-    /// Throws ``Status/unsupported`` if the program keyring does not have TokenKeep's backend: pip would ask another one.
+    /// Throws ``Status/unsupported`` if the program keyring lacks TokenKeep's backend, because pip would use another
+    /// backend.
     private static func requireBackend() throws(TokenKeepError) {
         guard !hasBackend() else { return }
         throw TokenKeepError(
@@ -76,15 +77,16 @@ struct KeyringSettingsFile: ToolSettings {
         return output.split(separator: "\n" as Character).contains { $0.hasPrefix("tokenkeep.") }
     }
 
-    /// The name of a section whose header is the line, as Python's configparser reads it: up to the last bracket, with its
-    /// spaces; nil for another line.
+    /// The name of the section of which this line is the header; nil for any other line.
+    ///
+    /// Like Python's configparser, takes the text up to the last bracket, spaces included.
     private static func header(_ line: Substring) -> String? {
         let text = line.drop(while: \.isWhitespace)
         guard text.first == "[", let end = text.lastIndex(of: "]") else { return nil }
         return String(text[..<end].dropFirst())
     }
 
-    /// The name of a setting's line, as pip reads it: with `_` for `-`, in any case, and with `--` in front.
+    /// The name of the setting in a line, normalised like pip's: `-` for `_`, lower case, and no `--` in front.
     private static func word(_ line: Substring) -> String {
         let name = line.prefix { $0 != "=" && $0 != ":" }.filter { !$0.isWhitespace && $0 != "\"" && $0 != "'" }
         let plain = String(name.map { $0 == "_" ? "-" : $0 }).lowercased()

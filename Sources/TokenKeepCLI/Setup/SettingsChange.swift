@@ -3,17 +3,17 @@ import TokenKeepCore
 /// A change of the settings of one tool.
 struct SettingsChange {
     let file: SettingsFile
-    /// The new text of the file; nil to remove it.
+    /// The new text of the file; nil to delete the file.
     let text: String?
-    /// The lines that come or go, for the user.
+    /// The lines that are added or removed, to be shown to the user.
     let lines: [String]
-    /// The consequences for settings that are there already, for the user.
+    /// The consequences for existing settings, to be shown to the user.
     var notes: [String] = []
-    /// Called before the file is written, and after it: keeps what an undo needs.
+    /// Called before the file is written. ``after`` is called afterwards. Both maintain the notes that an undo needs.
     var before: (() throws(TokenKeepError) -> Void)?
     var after: (() throws(TokenKeepError) -> Void)?
 
-    /// Writes the file.
+    /// Writes the file, between the calls of ``before`` and ``after``.
     func apply() throws(TokenKeepError) {
         try before?()
         try file.replace(with: text)
@@ -21,23 +21,24 @@ struct SettingsChange {
     }
 }
 
-/// The settings of one program of others.
+/// The settings of one tool of another project.
 protocol ToolSettings {
-    /// The tool's name, as setup takes it.
+    /// The tool's name, as an argument of `tokenkeep setup`.
     var name: String { get }
-    /// Whether the tool seems to be used here.
+    /// Whether the tool seems to be in use on this machine.
     var isUsed: Bool { get }
-    /// The change that makes the tool use TokenKeep; nil if it does.
+    /// The change that makes the tool use TokenKeep; nil if the tool already does.
     func setUp() throws(TokenKeepError) -> SettingsChange?
-    /// The change that takes back what setup wrote; nil if nothing of it is there.
+    /// The change that reverts setup's change; nil if there is nothing to revert.
     func undo() throws(TokenKeepError) -> SettingsChange?
 }
 
-/// Lines of setup in a file with comments: a block between two comments, which an undo finds.
+/// Setup's lines in a file that allows comments: a block between two comments, by which an undo finds the block.
 struct SettingsBlock {
     private static let begin = "# tokenkeep setup begin"
     private static let end = "# tokenkeep setup end"
-    /// The endings of the first comment. They describe the text before the block, which an undo restores to the byte.
+    /// The endings of the block's first comment. They describe the text before the block, so that an undo restores
+    /// every byte.
     private static let inNewFile = ", in a new file"
     private static let afterCutLine = ", after a line without its end"
 
@@ -61,15 +62,16 @@ struct SettingsBlock {
         ([SettingsBlock.begin + context] + lines + [SettingsBlock.end]).joined(separator: "\n") + "\n"
     }
 
-    /// The file's text without the block of setup, and the block's lines; nil if it has none.
+    /// Removes setup's block from the text of a file. Returns the rest of the text and the block's lines; nil without a
+    /// block.
     ///
-    /// - Throws: ``Status/conflict`` if the block has other lines than `isOurs` knows.
+    /// - Throws: ``Status/conflict`` if `isOurs` returns false for the block's lines.
     static func removed(
         from file: SettingsFile, where isOurs: ([String]) -> Bool
     ) throws(TokenKeepError) -> (text: String?, lines: [String])? {
         guard let text = file.text else { return nil }
         var parts = SettingsFile.lines(of: text)
-        // An editor may have ended the block's lines with CR LF, too.
+        // An editor may have changed the ends of the block's lines to CR LF.
         let plain = parts.map { String($0.hasSuffix("\r") ? $0.dropLast() : $0) }
         guard let first = plain.firstIndex(where: { $0.hasPrefix(begin) }) else { return nil }
         let last = plain[first...].firstIndex(of: end)

@@ -1,16 +1,16 @@
 import Glibc
 import TokenKeepCore
 
-/// A file with settings of another program: read whole, and replaced whole.
+/// A file with settings of another program, which is read and replaced as a whole.
 struct SettingsFile {
-    /// Longer files are refused.
+    /// The maximum length of a file, in bytes.
     static let longest = 1 << 20
-    /// So many links follow each other at most, as in Linux.
+    /// The maximum number of symbolic links that are followed, as in Linux.
     private static let mostLinks = 40
 
-    /// The path as the other program names it.
+    /// The path by which the other program names the file.
     let path: String
-    /// The text; nil if there is no file.
+    /// The text; nil if the file is missing.
     let text: String?
 
     /// Reads the file.
@@ -22,21 +22,21 @@ struct SettingsFile {
         text = try SettingsFile.read(path)
     }
 
-    /// The lines of a text without their line feeds. A carriage return before a line feed stays.
+    /// Splits a text into its lines, without their line feeds. A carriage return before a line feed stays.
     ///
-    /// Splits bytes: in Swift, CR LF is a single Character, which differs from LF.
+    /// The function splits bytes, because in Swift CR LF is a single Character, which differs from LF.
     static func lines(of text: String) -> [Substring] {
         text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { Substring($0) }
     }
 
-    /// Writes another text; nil removes the file. A crash leaves the old text or the new one.
+    /// Replaces the text of the file, or removes the file if `new` is nil. A crash leaves the old text or the new text.
     ///
     /// - Throws: ``Status/conflict`` if the file changed since it was read, ``Status/io`` if it cannot be written.
     func replace(with new: String?) throws(TokenKeepError) {
         guard try SettingsFile.read(path) == text else {
             throw TokenKeepError(.conflict, "\(path) changed meanwhile", hint: "run it again")
         }
-        // A link of the user's to another place stays a link.
+        // If the path is a symbolic link, the link stays and its target is replaced.
         let target = SettingsFile.resolved(path)
         guard let new else {
             guard unlink(target) == 0 || errno == ENOENT else { throw SettingsFile.failure("removed", path) }
@@ -52,7 +52,7 @@ struct SettingsFile {
             defer { free(target) }
             return String(cString: target)
         }
-        // The last link may name a file that is not there yet.
+        // The last link may lead to a file that does not exist yet, for which realpath fails.
         var file = path
         for _ in 0..<mostLinks {
             var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
@@ -113,7 +113,7 @@ struct SettingsFile {
         }
     }
 
-    /// The error for the present errno.
+    /// Makes the error for the present errno.
     static func failure(_ verb: String, _ path: String) -> TokenKeepError {
         let number = errno
         return TokenKeepError(

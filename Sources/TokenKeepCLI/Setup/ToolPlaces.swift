@@ -3,20 +3,20 @@ import TokenKeepCore
 
 /// Finds the tools and their files.
 enum ToolPlaces {
-    /// The user's home as the tools know it.
+    /// The user's home, as the tools find it: HOME or, without it, the home in the passwd database.
     static func home() throws(TokenKeepError) -> String {
         if let home = variable("HOME"), home.hasPrefix("/") { return home }
         guard let home = HomeDirectory.path() else { throw TokenKeepError(.unsupported, "the user has no home") }
         return home
     }
 
-    /// A variable of the environment; nil if it is not set, empty or not UTF-8.
+    /// The value of an environment variable; nil if it is unset, empty or not UTF-8.
     static func variable(_ name: String) -> String? {
         guard let value = getenv(name), value.pointee != 0 else { return nil }
         return String(validatingCString: value)
     }
 
-    /// Whether a program of that name is on the PATH.
+    /// Whether a program with that name is on the PATH.
     static func isOnPath(_ program: String) -> Bool {
         (variable("PATH") ?? "").split(separator: ":" as Character).contains { isProgram("\($0)/\(program)") }
     }
@@ -25,9 +25,9 @@ enum ToolPlaces {
 
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
-    /// A program that is installed beside this one.
+    /// The path of a program that is installed beside this program.
     ///
-    /// - Throws: ``Status/unsupported`` if it is not there.
+    /// - Throws: ``Status/unsupported`` if the program is not installed there.
     static func beside(_ program: String) throws(TokenKeepError) -> String {
         var own = [CChar](repeating: 0, count: Int(PATH_MAX))
         let length = readlink("/proc/self/exe", &own, own.count)
@@ -40,7 +40,7 @@ enum ToolPlaces {
             .unsupported, "\(program) is not installed beside this program", hint: "install TokenKeep with cmake")
     }
 
-    /// The name of a helper in a tool's settings: its short name if the helper is on the PATH, else its path.
+    /// The name of a helper in a tool's settings: its short name if the helper is on the PATH, otherwise its path.
     static func name(of helper: String, short: String) throws(TokenKeepError) -> String {
         if isOnPath(helper) { return short }
         let path = try beside(helper)

@@ -59,7 +59,7 @@ struct MigrateCommand: StoreCommand {
 }
 
 extension MigrationOutcome.Failure {
-    /// The error, with a message that names the item.
+    /// The error, with a message that contains the item's name.
     fileprivate var naming: TokenKeepError {
         guard let item, !error.message.contains(item.description) else { return error }
         return TokenKeepError(error.status, "\(item): \(error.message)", module: error.module, hint: error.hint)

@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepEngine
 
-/// Lines for people about pending writes and removals.
+/// Lines of text about pending writes and removals, for a person.
 ///
 /// Each module has one line for this machine and one line for all other machines.
 enum PendingText {
@@ -25,7 +25,7 @@ enum PendingText {
         return "pending for \(whom): \(counts(pending)), since \(since)"
     }
 
-    /// `2 items, 1 removal, 1 service to be removed`.
+    /// Counts pending changes in words, for example `2 items, 1 removal, 1 service to be removed`.
     static func counts(_ pending: [PendingReport.Entry]) -> String {
         let items = pending.count { !$0.isRemoval }
         let services = pending.count { $0.isOfService }

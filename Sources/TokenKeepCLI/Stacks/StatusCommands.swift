@@ -23,7 +23,7 @@ struct StatusCommand: StoreCommand {
 
     func run(_ store: Store) throws {
         let status = try store.status()
-        // A vault that cannot be read is reported as a module.
+        // An unreadable vault is ignored here, because it is reported as a module.
         let waiting = try? Sessions(store).waiting()
         let text =
             try options.json

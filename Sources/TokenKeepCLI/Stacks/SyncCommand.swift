@@ -31,7 +31,7 @@ struct SyncCommand: StoreCommand {
         guard outcome.left == 0 else { throw SyncCommand.unfinished(outcome) }
     }
 
-    /// Warns of the pending changes of modules that this stack does not write to.
+    /// Warns of the pending changes of modules to which this stack does not write.
     ///
     /// Without this warning, "left 0" would mean that no change is pending at all.
     private static func warnOfOthers(_ store: Store) throws(TokenKeepError) {
@@ -66,7 +66,7 @@ struct SyncCommand: StoreCommand {
     }
 }
 
-/// Runs a body that draws the bar, and removes the bar before any other output.
+/// Runs a body that draws the bar, and removes the bar afterwards.
 func withBar<Result>(
     _ bar: ProgressBar, _ body: () throws(TokenKeepError) -> Result
 ) throws(TokenKeepError) -> Result {

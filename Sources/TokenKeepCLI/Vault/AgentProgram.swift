@@ -5,7 +5,7 @@ import TokenKeepCore
 
 /// The installed program `tokenkeep-agent`.
 enum AgentProgram {
-    /// Executes the agent's program in place of this process. Returns only if this fails, with the reason.
+    /// Replaces this process by the agent's program. Returns only if this fails, with the error.
     static func become(_ arguments: [String]) -> TokenKeepError {
         var path = [CChar](repeating: 0, count: Int(PATH_MAX))
         guard tokenkeep_agent_program(&path) != 0 else {
@@ -19,9 +19,9 @@ enum AgentProgram {
     }
 }
 
-/// Executes another program in place of this program.
+/// Replaces this process by another program.
 enum ProgramExecution {
-    /// Executes a program, which is searched in PATH if it has no slash. Returns only if this fails, with the errno.
+    /// Executes a program, which is searched in PATH if its name has no slash. Returns only if this fails, with the errno.
     static func replaceProcess(_ program: String, _ arguments: [String]) -> Int32 {
         let copies = arguments.map { strdup($0) } + [nil]
         execvp(program, copies)
@@ -30,8 +30,8 @@ enum ProgramExecution {
         return code
     }
 
-    /// Executes the user's program in place of this program. Returns only if this fails: reports why, and returns the exit
-    /// code that a shell gives then.
+    /// Replaces this process by the user's program. If this fails, reports the error and returns the exit code of a
+    /// shell in this case.
     static func become(_ program: String, _ arguments: [String]) -> ExitCode {
         let code = replaceProcess(program, arguments)
         Terminal.report(

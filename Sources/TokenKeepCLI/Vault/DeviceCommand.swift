@@ -124,7 +124,7 @@ struct DeviceCommand: CommandGroup {
         if let need = device.flatMap(needOfFirmware) { Terminal.explain(need) }
     }
 
-    /// Says which state of the firmware the device's secret needs; nil if it needs none.
+    /// A sentence about the firmware's state to which the device's secret is bound; nil if it is bound to none.
     static func needOfFirmware(_ device: DeviceIdentity) -> String? {
         guard !device.registers.isEmpty else { return nil }
         let numbers = device.registers.map(String.init).joined(separator: ", ")
@@ -138,7 +138,7 @@ struct DeviceCommand: CommandGroup {
         for name in names { Terminal.explain("  \(name)") }
     }
 
-    /// Says that items of the level that ends with the password have a weaker protection; nothing if they do not.
+    /// Explains the weaker protection of the level that ends with the password, if the TPM has no index for its secret.
     static func explainIndex(_ store: Store) throws(TokenKeepError) {
         guard try store.device.lacksIndex() else { return }
         Terminal.explain(
@@ -154,7 +154,7 @@ struct DeviceCommand: CommandGroup {
     }
 }
 
-/// The argument that names a provider.
+/// The argument that selects a provider.
 struct ProviderArgument: ParsableArguments {
     @Argument(
         help: ArgumentHelp("tpm2, systemd or machine-key.", valueName: "provider"),
@@ -163,7 +163,7 @@ struct ProviderArgument: ParsableArguments {
 
     private static let words = DeviceProvider.supported.map(\.word)
 
-    /// The provider; nil if none is named.
+    /// The provider; nil if the argument is absent.
     func value() throws(TokenKeepError) -> DeviceProvider? {
         guard let provider else { return nil }
         guard let known = DeviceProvider.supported.first(where: { $0.word == provider }) else {

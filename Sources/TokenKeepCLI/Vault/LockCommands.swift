@@ -39,7 +39,8 @@ struct LockCommand: ParsableCommand {
 
     func run() throws {
         guard let program = locker.first else { return try lockVault() }
-        // The screen is locked whatever becomes of the keys, and no file is read before: a file system may hang.
+        // Purge the keys without reading a file, because a file system may hang. If this fails, the screen is locked
+        // nevertheless.
         do throws(TokenKeepError) {
             try ClassKeyStore().removal.purgeScreenKeys()
         } catch {
@@ -105,7 +106,7 @@ struct UnlockCommand: StoreCommand {
         }
     }
 
-    /// The error for an unlocked vault that is locked again when this program ends.
+    /// The error for a vault that stays unlocked only until this program ends.
     static func cannotLast(_ reason: String) -> TokenKeepError {
         TokenKeepError(
             .unsupported, "the password is right, but nothing stays unlocked: \(reason)",

@@ -73,7 +73,7 @@ struct ProtectionCommand: StoreCommand {
     private struct JSONRow: Encodable {
         private let level: String
         private let flags: [String]
-        /// null if the level is unsupported or refused.
+        /// The axes of the protection; null if the level is unsupported or refused.
         private let axes: JSONOutput.Nullable<[String: JSONAxis]>
 
         init(_ row: Row) {

@@ -50,7 +50,7 @@ struct VaultCommand: CommandGroup {
             try Delete.report(remains)
         }
 
-        /// The numbers of the vault's records; nil if they cannot be read.
+        /// Counts the vault's records. Returns nil if they cannot be read and `--though-pending` was given.
         private func census(_ store: Store) throws(TokenKeepError) -> Records.Census? {
             do throws(TokenKeepError) {
                 if let census = try store.vaultRemoval.census() { return census }
@@ -70,7 +70,7 @@ struct VaultCommand: CommandGroup {
                 hint: "to delete it all the same: --though-pending")
         }
 
-        /// Throws if a deletion would lose changes that are meant for others.
+        /// Throws if the deletion would lose changes that modules or servers have not received.
         private func checkLosses(_ store: Store) throws(TokenKeepError) {
             guard !thoughPending else { return }
             let losses: VaultLosses
@@ -114,7 +114,7 @@ struct VaultCommand: CommandGroup {
     }
 }
 
-/// The changes in a vault that are meant for others, and would be lost with it.
+/// The changes in a vault that modules or servers have not received, and that its deletion would lose.
 private struct VaultLosses {
     private let pending: [PendingReport.Entry]
     private let sessions: Sessions.Losses

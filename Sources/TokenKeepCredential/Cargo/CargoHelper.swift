@@ -2,11 +2,12 @@ import TokenKeepCore
 import TokenKeepSession
 import TokenKeepTerminal
 
-/// cargo's credential provider, protocol 1: a line of JSON for each request and each answer, until cargo closes the input.
+/// cargo's credential provider, protocol 1: reads and writes one line of JSON for each request, until cargo closes the
+/// input.
 enum CargoHelper {
     private static let version: Int64 = 1
 
-    /// Answers cargo's requests.
+    /// Answers cargo's requests until the input ends.
     static func run(_ invocation: inout Invocation) throws {
         try Terminal.write("{\"v\":[\(version)]}\n")
         var input = RequestInput()
@@ -62,7 +63,7 @@ enum CargoHelper {
         try answer.set("operation_independent", try JSONValue.true())
     }
 
-    /// The token of a login; without one the user is asked on the terminal.
+    /// The token in a login request. If the request has none, prompts the user on the terminal.
     private static func token(_ request: JSONValue, _ registry: JSONValue) throws(TokenKeepError) -> SecretBytes {
         if let token = try request.secretString("token") { return token }
         let index = try registry.string("index-url")
@@ -78,7 +79,7 @@ enum CargoHelper {
     private static let notFound = TokenKeepError(.notFound, "no token of the registry is kept")
     private static let unknownOperation = "cargo"
 
-    /// The failure as cargo reads it: words of the protocol, or a message.
+    /// Converts a failure to cargo's form: a kind that the protocol defines, or a message.
     private static func failure(_ error: TokenKeepError) throws(TokenKeepError) -> JSONValue {
         let answer = try JSONValue.object()
         switch error.status {

@@ -4,16 +4,16 @@ import TokenKeepTerminal
 
 /// The credential helper of docker, podman and skopeo: `store`, `get`, `erase`, `list`, `version`.
 ///
-/// A failure is exit code 1 with its text on standard output, where docker reads it.
+/// A failure has exit code 1 and its message on standard output, where docker reads the message.
 enum DockerHelper {
     private static let prefix = "docker:"
 
-    // docker compares these texts.
+    // docker compares messages with these texts.
     private static let notFound = TokenKeepError(.notFound, "credentials not found in native keychain")
     private static let noServer = TokenKeepError(.invalid, "no credentials server URL")
     private static let noUsername = TokenKeepError(.invalid, "no credentials username")
 
-    /// Answers one call.
+    /// Reads docker's request and writes the answer.
     static func run(_ invocation: inout Invocation) throws {
         let operation = try invocation.requiredWord("the operation")
         switch operation {
@@ -27,7 +27,7 @@ enum DockerHelper {
         }
     }
 
-    /// The server's address on standard input, without white space around it.
+    /// Reads the server's address from standard input, and removes white space around the address.
     private static func server() throws(TokenKeepError) -> String {
         let input = try RequestInput.all()
         let text = input.withUnsafeBytes { bytes in
@@ -41,7 +41,7 @@ enum DockerHelper {
         return text
     }
 
-    /// docker knows one account of a server: an earlier one is replaced.
+    /// Saves a credential and removes those of the server's other accounts, because docker knows one account of a server.
     private static func store(_ request: JSONValue, _ items: CredentialStore) throws(TokenKeepError) {
         guard let server = try request.string("ServerURL"), !server.isEmpty else { throw noServer }
         guard let username = try request.string("Username"), !username.isEmpty else { throw noUsername }
@@ -49,7 +49,7 @@ enum DockerHelper {
             throw TokenKeepError(.invalid, "the request has no Secret")
         }
         try items.save(secret, of: prefix + server, username)
-        // The secret is kept: a place that does not answer now does not make the store fail.
+        // The credential is saved, so the store must not fail because a module cannot remove the other accounts now.
         _ = try? items.signOut(prefix + server, except: username)
     }
 
@@ -66,7 +66,7 @@ enum DockerHelper {
 
     private static func list(_ items: CredentialStore) throws {
         let answer = try JSONValue.object()
-        // The newest last: its account is the one that stays.
+        // Set the newest account of each server last, because a later value replaces an earlier value.
         for details in try items.details(ofServicesWith: prefix).sorted(by: SaveOrder.isNewer).reversed() {
             try answer.set(String(details.name.service.dropFirst(prefix.count)), details.name.account)
         }

@@ -1,15 +1,16 @@
 import Glibc
 import TokenKeepCore
 
-/// Settings in git's configuration files, as git itself reads them.
+/// Reads settings from git's configuration files, by running git.
 enum GitConfiguration {
-    /// The longest time that git is waited for, in milliseconds.
+    /// The maximum time to wait for git, in milliseconds.
     private static let limit: UInt32 = 2_000
     private static let longest = 1 << 16
 
-    /// The last value of a setting: "true" for a key without a value; nil if there is none, or git does not tell in time.
+    /// The last value of a setting; "true" for a key without a value; nil if the setting is absent, or git does not
+    /// answer in time.
     ///
-    /// - Parameter pattern: a regular expression that the key, in lower case, matches.
+    /// - Parameter pattern: a regular expression for the setting's key in lower case.
     static func value(_ pattern: String) -> String? {
         guard let output = output(["git", "config", "--null", "--get-regexp", pattern]) else { return nil }
         guard let last = output.split(separator: 0 as UInt8).last else { return nil }
@@ -17,7 +18,8 @@ enum GitConfiguration {
         return String(decoding: last[last.index(after: newline)...], as: UTF8.self)
     }
 
-    /// The standard output of a program on the PATH; nil if the program cannot be started, or does not end in time.
+    /// Runs a program on the PATH, and returns its standard output; nil if the program cannot be started, or does not
+    /// end in time.
     private static func output(_ words: [String]) -> [UInt8]? {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return nil }

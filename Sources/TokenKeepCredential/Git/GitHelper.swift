@@ -4,7 +4,7 @@ import TokenKeepTerminal
 /// git's credential helper: `get`, `store`, `erase`, `capability`.
 struct GitHelper {
     private static let longestExpiry: Int64 = 253_402_300_799
-    /// The beginning of our state, which git keeps from `get` to `store` or `erase`: the item's version follows.
+    /// The prefix of the state that git passes back in `store` and `erase`. The version of the item follows the prefix.
     private static let statePrefix = "tokenkeep:"
 
     private let items: CredentialStore
@@ -13,7 +13,7 @@ struct GitHelper {
     private let account: String?
     private let capabilities: [String]
 
-    /// Answers one call. Operations of later versions of git are passed over.
+    /// Reads git's request and writes the answer. Ignores operations of later versions of git.
     static func run(_ invocation: inout Invocation) throws {
         invocation.mayPrompt = invocation.mayPrompt && GitSettings.mayPrompt
         let operation = try invocation.requiredWord("the operation")
@@ -43,7 +43,7 @@ struct GitHelper {
         items = try CredentialStore(invocation)
     }
 
-    /// The service of a request: `git:PROTOCOL://HOST`, and `/PATH` if git sends one.
+    /// The service of a request: `git:PROTOCOL://HOST`, followed by `/PATH` if git sends a path.
     private static func service(of request: GitMessage) throws(TokenKeepError) -> String {
         guard let scheme = try request.text("protocol"), !scheme.isEmpty else {
             throw TokenKeepError(.invalid, "the request names no protocol")
@@ -52,11 +52,11 @@ struct GitHelper {
             throw TokenKeepError(.invalid, "the request's protocol is not a word")
         }
         let path = try request.text("path") ?? ""
-        // The password of a client's certificate has a path and an empty host.
+        // A request for the password of a client certificate has a path and an empty host.
         guard let host = try request.text("host"), !(host.isEmpty && path.isEmpty) else {
             throw TokenKeepError(.invalid, "the request names no host")
         }
-        // Such a host would name the item of another host with a path.
+        // With one of these characters in it, a host would name the item of another host with a path.
         guard !host.utf8.contains(where: { "/?#@\\ ".utf8.contains($0) }) else {
             throw TokenKeepError(.invalid, "the request's host has a character that no host has")
         }
@@ -101,7 +101,7 @@ struct GitHelper {
         let isWhole = secret.credential != nil || account != nil && secret.password != nil
         guard isWhole, try !isEphemeral() else { return }
         var expiresAt = try expiry()
-        // git before 2.41 drops expiry and refresh token, and stores what is left of our answer.
+        // git before 2.41 drops the expiry and the refresh token of our answer, so keep those of the present item.
         if let present = try? items.credential(of: service, account ?? ""), !present.isSession,
             let kept = try? GitSecret.read(present), kept.isSame(as: secret)
         {
@@ -117,7 +117,7 @@ struct GitHelper {
         return !["0", "false", "no", "off", ""].contains(value.lowercased())
     }
 
-    /// The end of the password; nil if the request has none. git, too, takes 0 for none.
+    /// The time at which the password expires; nil if the request has none. Like git, treats 0 as none.
     private func expiry() throws(TokenKeepError) -> UnixTime? {
         guard let text = try request.text("password_expiry_utc") else { return nil }
         guard let seconds = Int64(text) else {
@@ -128,7 +128,8 @@ struct GitHelper {
 
     // MARK: erase
 
-    /// Erases what was refused: the given password, else the version that we handed out, else all that the request names.
+    /// Erases the refused credential: the item with the given password, otherwise the version that `get` returned,
+    /// otherwise every item that the request names.
     private func erase() throws(TokenKeepError) {
         let refused = try GitSecret(request, knowsTypes: true)
         let version = try version()
@@ -136,16 +137,17 @@ struct GitHelper {
             if refused.password != nil || refused.credential != nil {
                 return try GitSecret.read(found).isSame(as: refused)
             }
-            // A session ends by `tokenkeep session logout` alone.
+            // Only `tokenkeep session logout` ends a session.
             return !found.isSession && (version == nil || version == found.details.version)
         }
         try items.erase(service, account, where: isRefused)
-        // An item without an account answers a request without a username, too.
+        // The refused password may be that of an item without an account: git gets no username from such an item, and
+        // asks its user.
         guard let account, !account.isEmpty, refused.password != nil || refused.credential != nil else { return }
         try items.erase(service, "", where: isRefused)
     }
 
-    /// The version of the item that the refused answer came from; nil if git did not keep our state.
+    /// The version of the item that `get` returned; nil if git did not pass our state back.
     private func version() throws(TokenKeepError) -> UInt64? {
         try request.texts("state[]").compactMap { state in
             state.hasPrefix(GitHelper.statePrefix) ? UInt64(state.dropFirst(GitHelper.statePrefix.count)) : nil

@@ -1,28 +1,28 @@
 import TokenKeepCore
 import TokenKeepTerminal
 
-/// A message of git's credential protocol: lines KEY=VALUE up to an empty line or the end.
+/// A message of git's credential protocol: lines KEY=VALUE up to an empty line or the end of the input.
 ///
-/// Unknown keys are passed over. The values stay in guarded memory until they are read.
+/// Unknown keys are ignored. The values stay in guarded memory until they are read.
 struct GitMessage {
-    /// The longest line in bytes, with its line feed: git cuts longer ones.
+    /// The maximum length of a line in bytes, line feed included. git cuts longer lines.
     static let longestLine = 65_535
-    /// The keys that occur once.
+    /// The keys that must not occur twice.
     private static let single: Set<String> = [
         "protocol", "host", "path", "username", "password", "password_expiry_utc", "oauth_refresh_token", "authtype",
         "credential", "ephemeral",
     ]
-    /// The keys that occur several times. An empty value drops what came before.
+    /// The keys that may occur several times. An empty value removes the earlier values.
     private static let several: Set<String> = ["capability[]", "state[]"]
 
     private let bytes: SecretBytes
     private var places: [String: Range<Int>] = [:]
     private var lists: [String: [Range<Int>]] = [:]
 
-    /// Reads a message.
+    /// Parses a message.
     ///
-    /// - Throws: ``Status/invalid`` if a line is too long, has no key, a NUL or a carriage return, or is cut; if a key
-    ///   that we know occurs twice.
+    /// - Throws: ``Status/invalid`` if a line is too long, has no key, contains a NUL or a carriage return, or is cut,
+    ///   or if a key of ``single`` occurs twice.
     init(_ bytes: SecretBytes) throws(TokenKeepError) {
         self.bytes = bytes
         var start = 0
@@ -60,7 +60,7 @@ struct GitMessage {
         }
     }
 
-    /// The value of a key in guarded memory; nil if there is none, or an empty one.
+    /// The value of a key in guarded memory; nil if the key is absent or its value is empty.
     func secret(_ key: String) throws(TokenKeepError) -> SecretBytes? {
         guard let place = places[key], !place.isEmpty else { return nil }
         return try bytes.withUnsafeBytes { bytes throws(TokenKeepError) in
@@ -68,12 +68,12 @@ struct GitMessage {
         }
     }
 
-    /// The value of a key that is no secret; nil if there is none.
+    /// The value of a key that is not secret; nil if the key is absent.
     func text(_ key: String) throws(TokenKeepError) -> String? {
         try places[key].map { place throws(TokenKeepError) in try text(at: place, of: key) }
     }
 
-    /// The values of a key that occurs several times.
+    /// The values of a key that may occur several times.
     func texts(_ key: String) throws(TokenKeepError) -> [String] {
         var texts: [String] = []
         for place in lists[key] ?? [] { texts.append(try text(at: place, of: key)) }

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The secret of git's items: a password alone, or git's lines if there is more (attribute `format` is `git`).
+/// The secret of an item of git: a password or, with the attribute `format`=`git`, lines of git's protocol.
 struct GitSecret {
     private static let format = "format"
     private static let lines = "git"
@@ -10,14 +10,14 @@ struct GitSecret {
     var authtype: SecretBytes?
     var credential: SecretBytes?
 
-    /// The attributes of an item with this secret.
+    /// The attributes of an item that contains this secret.
     func attributes() throws(TokenKeepError) -> ItemAttributes {
         try isPlain ? .none : ItemAttributes([(GitSecret.format, GitSecret.lines)])
     }
 
     private var isPlain: Bool { refreshToken == nil && authtype == nil }
 
-    /// Takes the secret out of a request.
+    /// Copies the secret from a request.
     ///
     /// - Parameter knowsTypes: whether git understands `authtype`.
     init(_ request: GitMessage, knowsTypes: Bool) throws(TokenKeepError) {
@@ -31,7 +31,7 @@ struct GitSecret {
 
     private init(password: SecretBytes) { self.password = password }
 
-    /// Reads the secret of an item.
+    /// Parses the secret of an item or the token of a session.
     static func read(_ found: Credential) throws(TokenKeepError) -> GitSecret {
         guard !found.isSession, found.details.attributes[format] == lines else {
             try found.checkOneLine()
@@ -44,7 +44,7 @@ struct GitSecret {
         }
     }
 
-    /// The secret of the item to save; nil if there is nothing to save.
+    /// The bytes to save as the item's secret; nil if there is nothing to save.
     func itemSecret() throws(TokenKeepError) -> SecretBytes? {
         if isPlain { return password }
         var text = SecretText()
@@ -55,13 +55,13 @@ struct GitSecret {
         return try text.joined()
     }
 
-    /// Whether the refused password or credential, one of which `refused` has, is this one.
+    /// Whether the credential or, without a credential, the password in `refused` equals this one.
     func isSame(as refused: GitSecret) -> Bool {
         if let credential = refused.credential { return credential == self.credential }
         return refused.password != nil && refused.password == password
     }
 
-    /// Appends a line KEY=VALUE if there is a value.
+    /// Appends a line KEY=VALUE. Does nothing if `value` is nil.
     static func append(_ key: String, _ value: SecretBytes?, to text: inout SecretText) {
         guard let value else { return }
         text.append("\(key)=")

@@ -1,23 +1,24 @@
 import Glibc
 import TokenKeepCore
 
-/// git's configuration: that on the command line, which git passes on in the environment, and that in files.
+/// Reads git's configuration: from the environment, in which git passes that of its command line, and from files.
 enum GitSettings {
-    /// Whether git's user may be asked: neither in background maintenance nor with `GIT_TERMINAL_PROMPT=0`.
+    /// Whether prompts are allowed: neither in background maintenance nor with `GIT_TERMINAL_PROMPT=0`.
     static var mayPrompt: Bool {
         if let terminal = text("GIT_TERMINAL_PROMPT"), isFalse(terminal) { return false }
         return !isQuiet
     }
 
-    /// Whether nothing is to be written to the terminal: in background maintenance, `credential.interactive` is false.
+    /// Whether nothing may be written to the terminal: `credential.interactive` is false, as in background maintenance.
     ///
-    /// If the command line does not say it, git is asked: in a helper that may ask its user, or that fails.
+    /// If the environment does not contain the setting, git is run to read its files. Only a helper that may prompt, or
+    /// that fails, queries the setting.
     static var isQuiet: Bool { isFalse(lastValue ?? configured ?? "true") }
 
-    /// The value of `credential.interactive` in files; nil if there is none.
+    /// The value of `credential.interactive` in files; nil if it is not set.
     private static let configured: String? = GitConfiguration.value("^credential\\.interactive$")
 
-    /// The last value of `credential.interactive`; nil if it is not given. A key without a value is true.
+    /// The last value of `credential.interactive` in the environment; nil if it is not set. A key without a value is true.
     private static var lastValue: String? {
         var found: String?
         for (key, value) in parameters + counted where key.lowercased() == "credential.interactive" { found = value }
@@ -30,7 +31,7 @@ enum GitSettings {
 
     private static func text(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 
-    /// The pairs of `GIT_CONFIG_COUNT`, `GIT_CONFIG_KEY_0`, `GIT_CONFIG_VALUE_0` and so on.
+    /// The settings in `GIT_CONFIG_COUNT`, `GIT_CONFIG_KEY_0`, `GIT_CONFIG_VALUE_0` and so on.
     private static var counted: [(String, String)] {
         guard let count = text("GIT_CONFIG_COUNT").flatMap({ Int($0) }), 0...10_000 ~= count else { return [] }
         return (0..<count).compactMap { index in
@@ -41,7 +42,7 @@ enum GitSettings {
         }
     }
 
-    /// The pairs of `GIT_CONFIG_PARAMETERS`: `'KEY'='VALUE'`, before git 2.31 `'KEY=VALUE'`.
+    /// The settings in `GIT_CONFIG_PARAMETERS`: `'KEY'='VALUE'`, before git 2.31 `'KEY=VALUE'`.
     private static var parameters: [(String, String)] {
         guard let text = text("GIT_CONFIG_PARAMETERS") else { return [] }
         return words(of: text).map { word in
@@ -50,7 +51,7 @@ enum GitSettings {
         }
     }
 
-    /// The words of a text in the shell's single quotes, without the quotes.
+    /// Splits a text into words, as a shell does with single quotes and backslashes, and removes the quotes.
     private static func words(of text: String) -> [String] {
         var words: [String] = []
         var word: [UInt8] = []

@@ -4,9 +4,9 @@ import TokenKeepTerminal
 
 /// Reads and writes the JSON objects of the protocols.
 enum JSONRequest {
-    /// Reads one JSON object. Unknown members are passed over; a member that occurs twice is refused.
+    /// Parses one JSON object. Ignores unknown members, and refuses a member that occurs twice.
     ///
-    /// - Parameter what: the place of the text, for errors.
+    /// - Parameter what: the source of the text, for error messages.
     static func read(_ bytes: SecretBytes, from what: String = "standard input") throws(TokenKeepError) -> JSONValue {
         guard let value = bytes.withUnsafeBytes({ JSONValue(parsing: $0, atMost: RequestInput.longest) }) else {
             throw TokenKeepError(.invalid, "\(what) is not one JSON object with each member once")
@@ -24,14 +24,14 @@ enum JSONRequest {
 }
 
 extension JSONValue {
-    /// A member that must be a string; nil if it is absent or null.
+    /// The value of a member, which must be a string; nil if the member is absent or null.
     func string(_ name: String) throws(TokenKeepError) -> String? {
         guard let member = self[name], !(member.isBlank && member.text == nil) else { return nil }
         guard let text = member.text else { throw JSONValue.noString(name) }
         return text
     }
 
-    /// A secret member that must be a string; nil if it is absent or null.
+    /// The secret value of a member, which must be a string; nil if the member is absent or null.
     func secretString(_ name: String) throws(TokenKeepError) -> SecretBytes? {
         guard let member = self[name], !(member.isBlank && member.text == nil) else { return nil }
         guard let secret = try member.secret() else { throw JSONValue.noString(name) }

@@ -2,17 +2,17 @@ import Glibc
 import TokenKeepCore
 import TokenKeepTerminal
 
-/// Reads the requests on standard input into guarded memory. No request may be longer than ``longest`` bytes.
+/// Reads requests from standard input into guarded memory. No request may be longer than ``longest`` bytes.
 struct RequestInput {
-    /// The longest request in bytes: a secret of 1 MiB with its escapes.
+    /// The maximum length of a request, in bytes: a secret of 1 MiB with its escapes.
     static let longest = 2 << 20
 
-    /// The bytes that were read beyond the last line.
+    /// The bytes that were read after the line that was returned last.
     private var rest: SecretBytes?
 
     /// Reads standard input to its end.
     ///
-    /// - Throws: ``Status/invalid`` for a request that is too long, ``Status/io`` if it cannot be read.
+    /// - Throws: ``Status/invalid`` if the input is longer than `longest` bytes, ``Status/io`` if it cannot be read.
     static func all(atMost longest: Int = RequestInput.longest) throws(TokenKeepError) -> SecretBytes {
         var input = try SecretBytes(count: 0) { _ in }
         while true {
@@ -22,9 +22,9 @@ struct RequestInput {
         }
     }
 
-    /// Reads the next line of standard input, without its line feed; nil at the end.
+    /// Reads the next line of standard input, without its line feed. Returns nil at the end of the input.
     ///
-    /// - Throws: also ``Status/invalid`` if the input ends within a line.
+    /// - Throws: the errors of ``all(atMost:)``, and ``Status/invalid`` if the input ends within a line.
     mutating func line() throws(TokenKeepError) -> SecretBytes? {
         var input = if let rest { rest } else { try SecretBytes(count: 0) { _ in } }
         rest = nil
@@ -46,7 +46,8 @@ struct RequestInput {
 
     static let cut = TokenKeepError(.invalid, "the request ends within a line")
 
-    /// `input` and what follows: until the buffer is full, `isEnough` is true of what was just read, or the input ends.
+    /// Returns `input` and the bytes after it. Reads until the buffer is full, `isEnough` is true of the bytes just
+    /// read, or the input ends.
     private static func more(
         after input: SecretBytes, atMost longest: Int, until isEnough: (UnsafeRawBufferPointer) -> Bool
     ) throws(TokenKeepError) -> (SecretBytes, isEnd: Bool) {
@@ -54,7 +55,7 @@ struct RequestInput {
             throw TokenKeepError(.invalid, "the request is longer than \(longest) bytes")
         }
         var isEnd = false
-        // One byte more than the longest request shows that it is too long.
+        // The buffer has one byte more than the longest request, so that a longer request is detected.
         let capacity = min(max(8192, input.count * 2), longest + 1)
         let longer = try SecretBytes(capacity: capacity) { bytes throws(TokenKeepError) in
             input.withUnsafeBytes { bytes.copyMemory(from: $0) }
@@ -93,9 +94,9 @@ extension SecretBytes {
         }
     }
 
-    /// Whether the bytes are `text`.
+    /// Whether the bytes equal `text`.
     func hasBytes(of text: String) -> Bool { withUnsafeBytes { $0.elementsEqual(text.utf8) } }
 
-    /// Whether a byte is a control character of ASCII, which lines and headers do not carry.
+    /// Whether the bytes include a control character of ASCII, which lines and headers cannot contain.
     var hasControlByte: Bool { withUnsafeBytes { $0.contains { $0 < 0x20 || $0 == 0x7F } } }
 }

@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepTerminal
 
-/// An output that holds secrets: its parts are joined in guarded memory, and written at once.
+/// An output that contains secrets. Its parts are joined in guarded memory and written at once.
 struct SecretText {
     private enum Part {
         case text(String)
@@ -14,7 +14,7 @@ struct SecretText {
 
     mutating func append(_ secret: SecretBytes) { parts.append(.secret(secret)) }
 
-    /// The joined bytes.
+    /// Joins the parts in guarded memory.
     func joined() throws(TokenKeepError) -> SecretBytes {
         let count = parts.reduce(0) { count, part in
             switch part {

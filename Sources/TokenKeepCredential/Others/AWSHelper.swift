@@ -2,10 +2,11 @@ import TokenKeepCore
 import TokenKeepSession
 import TokenKeepTerminal
 
-/// The `credential_process` of AWS's programs: `aws PROFILE`. The account is the access key's id, line 1 of the secret the
-/// secret key, line 2 the session token if there is one.
+/// The `credential_process` of AWS's programs: `aws PROFILE`.
+///
+/// The item's account is the access key's id. Line 1 of the secret is the secret key, line 2 the session token, if any.
 enum AWSHelper {
-    /// Answers one call.
+    /// Writes the access key of a profile.
     static func run(_ invocation: inout Invocation) throws {
         let profile = try invocation.nextWord() ?? "default"
         let service = "aws:\(profile)"
@@ -24,7 +25,7 @@ enum AWSHelper {
         try JSONRequest.write(answer)
     }
 
-    /// The one or two lines of the secret.
+    /// Splits the secret into its one or two lines. Throws ``Status/invalid`` if the item is not an access key.
     private static func lines(of found: Credential) throws(TokenKeepError) -> [SecretBytes] {
         let lines: [SecretBytes] = try found.secret.withUnsafeBytes { bytes throws(TokenKeepError) in
             var lines: [SecretBytes] = []

@@ -2,12 +2,12 @@ import TokenKeepCore
 import TokenKeepSession
 import TokenKeepTerminal
 
-/// Bazel's credential helper, which uv and others speak, too: `get` answers headers for an address, and their end.
+/// Bazel's credential helper, which uv and others also call: `get` returns the headers for an address, and their expiry.
 enum BazelHelper {
-    /// The attribute that says how the secret is sent: `basic` or `bearer`. Without it, an account means basic.
+    /// The name of an item's attribute for the form of the header: `basic` or `bearer`. Without it, an account means basic.
     private static let attribute = "authorization"
 
-    /// Answers one call.
+    /// Reads the request for an address and writes the headers.
     static func run(_ invocation: inout Invocation) throws {
         let operation = try invocation.requiredWord("the operation")
         guard operation == "get" else {
@@ -31,7 +31,7 @@ enum BazelHelper {
         try JSONRequest.write(answer)
     }
 
-    /// The value of the header.
+    /// The value of the header `Authorization`.
     private static func authorization(_ found: Credential) throws(TokenKeepError) -> SecretBytes {
         try found.checkOneLine()
         var text = SecretText()

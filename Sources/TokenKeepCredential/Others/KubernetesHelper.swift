@@ -3,19 +3,19 @@ import TokenKeepCore
 import TokenKeepSession
 import TokenKeepTerminal
 
-/// The exec plugin of kubectl and other clients of Kubernetes: an ExecCredential with a token, or with a client's
+/// The exec plugin of kubectl and other Kubernetes clients. Writes an ExecCredential with a token, or with a client
 /// certificate and its key.
 ///
-/// The item is that of the argument's NAME; without an argument, that of the cluster's address, which the client passes on if
-/// its configuration says `provideClusterInfo: true`.
+/// The service of the item contains the argument NAME. Without an argument, it contains the cluster's address, which
+/// the client passes if its configuration says `provideClusterInfo: true`.
 enum KubernetesHelper {
     private static let group = "client.authentication.k8s.io/"
     private static let versions = ["v1", "v1beta1"]
 
-    /// Answers one call.
+    /// Writes the credential of a cluster.
     static func run(_ invocation: inout Invocation) throws {
         let info = try request()
-        // The client says whether the plugin may use standard input for questions.
+        // The client states whether the plugin may use standard input for prompts.
         if let interactive = info?["spec"]?["interactive"], !interactive.isTrue { invocation.mayPrompt = false }
         let server = info?["spec"]?["cluster"]?["server"]?.text
         guard let name = try invocation.nextWord() ?? server else {

@@ -1,13 +1,13 @@
 import TokenKeepCore
 
-/// A certificate with its key, from one text of PEM blocks.
+/// A certificate and its private key, from one text of PEM blocks.
 struct PEMPair {
-    /// The blocks that are no private key, in their order: the certificate, and those of its issuers.
+    /// The blocks other than the private key, in their order: the certificate, and those of its issuers.
     let certificates: SecretBytes
     /// The block of the private key.
     let key: SecretBytes
 
-    /// Takes the blocks apart; nil if the secret is no PEM.
+    /// Splits the secret into its blocks. Returns nil if the secret is not PEM.
     ///
     /// - Throws: ``Status/corrupt`` if the text does not have one key and at least one certificate.
     init?(_ secret: SecretBytes) throws(TokenKeepError) {
@@ -39,7 +39,7 @@ struct PEMPair {
         certificates = try PEMPair.joined(others, of: secret)
     }
 
-    /// Whether the line that begins a block names a private key, of whatever kind.
+    /// Whether the first line of a block names a private key of any kind.
     private static func namesKey(_ line: UnsafeRawBufferPointer) -> Bool {
         String(decoding: line, as: UTF8.self).split(whereSeparator: { $0 == "-" || $0.isWhitespace }).suffix(2)
             == ["PRIVATE", "KEY"]

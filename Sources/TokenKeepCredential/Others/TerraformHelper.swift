@@ -6,7 +6,7 @@ import TokenKeepTerminal
 enum TerraformHelper {
     private static let prefix = "terraform:"
 
-    /// Answers one call.
+    /// Reads terraform's request and writes the answer.
     static func run(_ invocation: inout Invocation) throws {
         let operation = try invocation.requiredWord("the operation")
         let host = try invocation.requiredWord("the host")
@@ -29,7 +29,8 @@ enum TerraformHelper {
         try JSONRequest.write(answer)
     }
 
-    /// An object with other members than a token cannot be kept whole: terraform wants a failure then.
+    /// Saves a token. Throws if the object has other members, because terraform requires a failure if they cannot be
+    /// stored.
     private static func store(_ request: JSONValue, _ host: String, _ items: CredentialStore) throws(TokenKeepError) {
         guard let token = try request.secretString("token"), request.names == ["token"] else {
             throw TokenKeepError(.unsupported, "terraform's credentials are not a token alone")

@@ -1,12 +1,12 @@
 import TokenKeepCore
 import TokenKeepTerminal
 
-/// `token REFERENCE`: prints one token with a line feed, for programs that call a command for it.
+/// `token REFERENCE`: prints one token and a line feed, for programs that run a command to get a token.
 enum TokenPrinter {
-    /// Answers one call.
+    /// Prints the token that the first argument names.
     static func run(_ invocation: inout Invocation) throws {
         let reference = try ItemReference(invocation.requiredWord("the reference"), of: "the argument")
-        // pnpm and others add arguments of their own, which are not for us.
+        // Further arguments are ignored, because pnpm and others add arguments of their own.
         let namespace = reference.name.namespace
         let items = try CredentialStore(invocation, namespace: namespace.isEmpty ? nil : namespace)
         let (service, account) = (reference.name.service, reference.name.account)

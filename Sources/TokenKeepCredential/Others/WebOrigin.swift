@@ -2,12 +2,12 @@ import TokenKeepCore
 
 /// Scheme and host of a web address, in lower case, with the port if the address has one.
 struct WebOrigin {
-    /// `SCHEME://HOST[:PORT]`.
+    /// The origin in the form `SCHEME://HOST[:PORT]`.
     let text: String
     /// The username in the address; nil if there is none.
     let username: String?
 
-    /// Reads an address.
+    /// Parses an address.
     ///
     /// - Throws: ``Status/invalid`` if the text does not have the form SCHEME://HOST….
     init(_ address: String) throws(TokenKeepError) {
@@ -31,7 +31,7 @@ struct WebOrigin {
         text = String(decoding: utf8[..<colon] + Array("://".utf8) + host, as: UTF8.self).lowercased()
     }
 
-    /// Whether the scheme of an address may have this byte.
+    /// Whether the scheme of an address may contain this byte.
     static func isSchemeByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

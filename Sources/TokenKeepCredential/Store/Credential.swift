@@ -3,25 +3,26 @@ import TokenKeepTerminal
 
 /// The credential of an account: the item's secret, or the access token of its session.
 struct Credential {
-    /// The details of the item; those of the session's record for a session.
+    /// The details of the item or, for a session, of the session's record.
     let details: ItemDetails
     let secret: SecretBytes
-    /// When the secret expires; nil if unknown.
+    /// The time at which the secret expires; nil if unknown.
     let expiresAt: UnixTime?
     let isSession: Bool
 
     var account: String { details.name.account }
 
-    /// The item's name for people: without an empty account.
+    /// The item's name in messages, without an empty account.
     var title: String { account.isEmpty ? details.name.service : details.name.description }
 
-    /// Refuses a secret that is over, for a protocol without a word for it.
+    /// Throws ``Status/expired`` if the secret has expired.
     func checkNotExpired(hint: String) throws(TokenKeepError) {
         guard let expiresAt, expiresAt <= .now else { return }
         throw TokenKeepError(.expired, "\(title) expired at \(expiresAt.iso8601)", hint: hint)
     }
 
-    /// Refuses to keep a token that no line and no header could carry.
+    /// Throws ``Status/invalid`` if a token to save is empty or contains a control character, which lines and headers
+    /// cannot contain.
     static func checkOneLine(_ token: SecretBytes) throws(TokenKeepError) {
         guard token.count > 0 else { throw TokenKeepError(.invalid, "the token is empty") }
         guard !token.hasControlByte else {
@@ -29,7 +30,8 @@ struct Credential {
         }
     }
 
-    /// Refuses a secret with a line break or another control character, which the protocol's lines and headers do not carry.
+    /// Throws ``Status/invalid`` if the secret contains a control character, for example a line break, which the
+    /// protocol's lines and headers cannot contain.
     func checkOneLine() throws(TokenKeepError) {
         guard !secret.hasControlByte else {
             throw TokenKeepError(

@@ -4,25 +4,26 @@ import TokenKeepOAuth
 import TokenKeepSession
 import TokenKeepTerminal
 
-/// The credentials of a store, as the protocols find, keep and erase them.
+/// Finds, saves and erases a store's credentials for the protocols.
 struct CredentialStore {
     private let store: Store
     private let sessionTimeout: UInt32?
 
-    /// Opens the store that the command line names.
+    /// Opens the store that the command line configures.
     init(_ invocation: Invocation, namespace: String? = nil) throws(TokenKeepError) {
         store = try invocation.store(namespace: namespace)
-        // The program ends after this request. The kernel then closes the connections, sooner than an orderly end.
+        // Never release the store: the process ends after this request, and the kernel closes connections faster than a
+        // release.
         _ = Unmanaged.passRetained(store)
         sessionTimeout = invocation.timeoutMilliseconds
     }
 
     // MARK: Finding
 
-    /// The credential of an account; without an account that of the account that was saved last. nil if there is none.
+    /// The credential of an account or, if `account` is nil, of the account that was saved last; nil if there is none.
     ///
-    /// - Throws: ``Status/locked``, ``Status/unavailable`` and others if a place that may have it did not answer;
-    ///   ``Status/needsLogin`` if the account's session is over.
+    /// - Throws: ``Status/locked``, ``Status/unavailable`` and other errors if a module that may have the credential
+    ///   did not answer; ``Status/needsLogin`` if the account's session has ended.
     func credential(of service: String, _ account: String?) throws(TokenKeepError) -> Credential? {
         guard let item = try item(of: service, account) else { return nil }
         guard SessionRecord.isRecord(item.secret) else {
@@ -34,9 +35,9 @@ struct CredentialStore {
         return Credential(details: item.details, secret: token.value, expiresAt: end, isSession: true)
     }
 
-    /// The items of services that begin with `prefix`, without their secrets.
+    /// Lists the items of services that begin with `prefix`, without their secrets.
     ///
-    /// - Throws: the reason why a place could not be asked, even if another place answered.
+    /// - Throws: the error of a module that did not answer, even if another module answered.
     func details(ofServicesWith prefix: String) throws(TokenKeepError) -> [ItemDetails] {
         let listing = try listing(nil)
         if let problem = listing.problem { throw problem }
@@ -47,7 +48,7 @@ struct CredentialStore {
         if let account { return try load(service, account) }
         let listing = try listing(service)
         for details in listing.items.sorted(by: SaveOrder.isNewer) {
-            // Another process may have cleared the newest meanwhile.
+            // Another process may have cleared the newest item since the list was made, so try the next item.
             if let item = try load(service, details.name.account) { return item }
         }
         if let problem = listing.problem { throw problem }
@@ -63,7 +64,8 @@ struct CredentialStore {
         }
     }
 
-    /// Lists items; asks for a locked vault's password or a locked keyring if prompts are allowed, as a load does.
+    /// Lists items. If the vault or a keyring is locked and prompts are allowed, prompts the user to unlock it, as a
+    /// load does.
     private func listing(_ service: String?) throws(TokenKeepError) -> ItemListing {
         let deadline = store.deadline
         do throws(TokenKeepError) {
@@ -85,9 +87,9 @@ struct CredentialStore {
 
     // MARK: Keeping
 
-    /// Saves a credential, unless the same one is there.
+    /// Saves a credential, unless the account already has the same credential.
     ///
-    /// - Throws: ``Status/duplicate`` if the account has a session whose token is another one.
+    /// - Throws: ``Status/duplicate`` if the account has a session with another token.
     func save(
         _ secret: SecretBytes, of service: String, _ account: String, attributes: ItemAttributes = .none,
         expiresAt: UnixTime? = nil
@@ -104,7 +106,8 @@ struct CredentialStore {
             SaveRequest(name: name, secret: secret, attributes: attributes, expiresAt: expiresAt))
     }
 
-    /// Leaves a session as it is: what its caller stores is the token that we have handed out.
+    /// Keeps a session if `secret` is its token, which this program has returned earlier. Otherwise throws
+    /// ``Status/duplicate``.
     private func keepSession(of name: ItemName, given secret: SecretBytes) throws(TokenKeepError) {
         if try session(of: name).token().value == secret { return }
         throw TokenKeepError(
@@ -113,9 +116,9 @@ struct CredentialStore {
 
     // MARK: Erasing
 
-    /// Erases the credentials of an account, or of all accounts, that `isRefused` is true of.
+    /// Erases the credentials for which `isRefused` returns true, of an account or, if `account` is nil, of all accounts.
     ///
-    /// A session is not erased: its token is renewed. What another process has saved meanwhile stays.
+    /// A session is not erased; its token is renewed. An item that another process has saved meanwhile stays.
     func erase(
         _ service: String, _ account: String?, where isRefused: (Credential) throws(TokenKeepError) -> Bool
     ) throws(TokenKeepError) {
@@ -131,9 +134,9 @@ struct CredentialStore {
         }
     }
 
-    /// Clears the credentials of a service, all accounts or one, and ends their sessions: the user signs out.
+    /// Signs the user out of a service: clears the credentials of all accounts but `kept`, and ends their sessions.
     ///
-    /// - Returns: whether there was one.
+    /// - Returns: whether there was a credential to clear or a session to end.
     func signOut(_ service: String, except kept: String? = nil) throws(TokenKeepError) -> Bool {
         var found = false
         for name in try names(of: service, nil) where name.account != kept {
@@ -160,7 +163,7 @@ struct CredentialStore {
         do throws(TokenKeepError) {
             try store.clear(service: name.service, account: name.account, ifVersion: details.version)
         } catch {
-            // Another process has saved a new one, or cleared it.
+            // Another process has saved a new version meanwhile, which stays, or has cleared the item.
             guard error.status == .conflict else { throw error }
         }
     }

@@ -2,18 +2,20 @@ import TokenKeepCore
 
 /// The order in which the accounts of a service were saved.
 ///
-/// Items have the second of their last change. An item saved within the same second as another account's, or after the
-/// clock was set back, gets the attribute `saved-after`: the milliseconds at which it counts as saved.
+/// The time of an item's last change is known in seconds. An item that is saved within the same second as the item of
+/// another account, or after the clock was set back, gets the attribute `saved-after`: the time, in milliseconds, at
+/// which it counts as saved.
 enum SaveOrder {
     private static let attribute = "saved-after"
 
-    /// Whether an item was saved after another; of the same time, in the order of names.
+    /// Whether the left item was saved after the right item. If their times are equal, the order of the names decides.
     static func isNewer(_ left: ItemDetails, _ right: ItemDetails) -> Bool {
         let times = (time(of: left), time(of: right))
         return times.0 == times.1 ? left.name < right.name : times.0 > times.1
     }
 
-    /// The attributes of an item that is saved now, after the other items of its service.
+    /// Adds `saved-after` to the attributes of an item that is saved now, if the item would not count as the newest
+    /// otherwise.
     static func attributes(
         _ attributes: ItemAttributes, of name: ItemName, after items: [ItemDetails]
     ) throws(TokenKeepError) -> ItemAttributes {
@@ -23,7 +25,7 @@ enum SaveOrder {
         return try ItemAttributes(attributes.pairs + [(attribute, String(next))])
     }
 
-    /// The attributes without the order.
+    /// The attributes without `saved-after`.
     static func removed(from attributes: ItemAttributes) throws(TokenKeepError) -> ItemAttributes {
         try ItemAttributes(attributes.pairs.filter { $0.name != attribute })
     }

@@ -2,8 +2,8 @@ import TokenKeepCore
 
 /// Reads fields from untrusted bytes. Checks every length before using it.
 ///
-/// A load of an item reads some fifty fields. Therefore no function that other files call is generic, and the names of
-/// fields are literals, which need no reference counts.
+/// A load of an item reads about fifty fields. For speed, functions that other files call are therefore not generic,
+/// and the names of fields are string literals, which need no reference counting.
 package struct ByteReader {
     private let bytes: UnsafeRawBufferPointer
     private var offset = 0
@@ -12,7 +12,7 @@ package struct ByteReader {
 
     package var remaining: Int { bytes.count - offset }
 
-    /// The next `count` bytes. The result points into the reader's bytes, and must not outlive them.
+    /// Reads the next `count` bytes. The result points into the reader's buffer and must not outlive it.
     package mutating func take(_ count: Int, _ field: StaticString) throws(FormatFault) -> UnsafeRawBufferPointer {
         guard count >= 0, count <= remaining else { throw .malformed("it ends within the \(field)") }
         defer { offset += count }
@@ -43,7 +43,7 @@ package struct ByteReader {
         try next(field)
     }
 
-    /// The next integer, little-endian.
+    /// Reads the next integer, little-endian.
     private mutating func next<Integer: FixedWidthInteger & BitwiseCopyable>(
         _ field: StaticString
     ) throws(FormatFault) -> Integer {
@@ -62,7 +62,7 @@ package struct ByteReader {
         return text
     }
 
-    /// Checks the eight letters with which a file must begin, and the file's version.
+    /// Checks a file's signature (its first eight letters) and its format version.
     package mutating func signature(_ letters: String, version supported: UInt16) throws(FormatFault) {
         guard letters.hasBytes(try take(8, "signature").bindMemory(to: UInt8.self)) else {
             throw .malformed("it has no signature")

@@ -1,4 +1,4 @@
-/// Builds the bytes of a file or of an encrypted part, in order.
+/// Builds the bytes of a file, or of an encrypted part of a file, field by field.
 package struct ByteWriter {
     package private(set) var bytes: [UInt8] = []
 

@@ -10,13 +10,13 @@ package struct FieldReader {
 
     /// - Parameters:
     ///   - repeating: the tag of a field that may occur repeatedly; nil for none.
-    ///   - other: the tag of another such field; nil for none.
+    ///   - other: the tag of a second such field; nil for none.
     package init(_ bytes: UnsafeRawBufferPointer, repeating: UInt16? = nil, _ other: UInt16? = nil) {
         reader = ByteReader(bytes)
         self.repeating = (repeating, other)
     }
 
-    /// Reads the next field; nil at the end of the bytes.
+    /// Reads the next field. Returns nil at the end of the bytes.
     package mutating func next() throws(FormatFault) -> (tag: UInt16, value: UnsafeRawBufferPointer)? {
         guard reader.remaining > 0 else { return nil }
         let tag = try reader.integer(UInt16.self, "tag of a field")

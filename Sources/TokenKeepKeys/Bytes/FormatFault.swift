@@ -14,14 +14,14 @@ package enum FormatFault: Error, Equatable {
     case lockedKey(KeyPurpose)
     /// In a vault without a password, the device (for example a TPM) failed to open the key.
     case deviceFault(DeviceFault)
-    /// The item's level must be enforced, but no agent that notices the screen's lock holds the key.
+    /// The item requires an enforced level, but no agent that notices screen locks holds the key.
     case unenforcedKey
-    /// The item needs the password at each use, and this call has not asked the user.
+    /// The item requires the password at each use, but this call has not prompted the user.
     case presenceNeeded
     /// Guarded memory is exhausted, or libsodium could not be started.
     case resources(TokenKeepError)
 
-    /// Makes the error that a caller of the store gets if a file has this fault.
+    /// Makes the error that callers of the store get for this fault in the file `file`.
     package func error(in file: String) -> TokenKeepError {
         switch self {
         case .malformed(let reason):

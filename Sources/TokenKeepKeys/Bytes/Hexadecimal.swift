@@ -10,7 +10,7 @@ package enum Hexadecimal {
         }
     }
 
-    /// The `count` bytes that `count * 2` hexadecimal digits stand for; nil for any other text.
+    /// Decodes `count * 2` hexadecimal digits into `count` bytes; nil for any other text.
     package static func bytes(_ text: String, count: Int) -> [UInt8]? {
         let utf8 = Array(text.utf8)
         guard utf8.count == count * 2 else { return nil }

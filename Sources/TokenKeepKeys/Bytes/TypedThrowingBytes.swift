@@ -18,7 +18,7 @@ extension Array where Element == UInt8 {
 }
 
 extension SecretBytes {
-    /// Calls `body` with the secret's bytes, like the function `lent` of arrays.
+    /// Calls `body` with the secret's bytes, and throws only errors of the type `Failure`.
     @inlinable
     package func lent<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
@@ -28,7 +28,7 @@ extension SecretBytes {
 }
 
 extension FormatFault {
-    /// Calls `body`, and throws its error as ``FormatFault/resources(_:)``.
+    /// Calls `body`, and converts its error to ``FormatFault/resources(_:)``.
     package static func needing<Result>(
         _ body: () throws(TokenKeepError) -> Result
     ) throws(FormatFault) -> Result {

@@ -1,14 +1,14 @@
 package import TokenKeepCore
 
-/// Removes the kept keys of vaults: at a lock, at the end of the user's session, and after a vault is gone.
+/// Removes the open keys of vaults from the kernel's keyring, the agent and this process's memory.
 package struct ClassKeyRemoval {
     let keys: ClassKeyStore
 
-    /// Purges a vault's keys that do not outlive the lock of the screen, or all of its keys if `isAll`.
+    /// Purges a vault's keys that are removed at a screen lock, or all of its keys if `isAll`.
     ///
     /// The headers that an unlock verified stay, so that a header forged while the vault is locked is refused.
     ///
-    /// - Returns: the reason why keys kept by other programs may still be in the kernel; nil if no key is left.
+    /// - Returns: the reason why the kernel may still have keys that other programs put there; nil if no key is left.
     /// - Throws: ``Status/io`` if a key that this process can see could not be purged.
     package func purge(all isAll: Bool, of vaultID: [UInt8]) throws(TokenKeepError) -> String? {
         guard isAll else {
@@ -16,21 +16,20 @@ package struct ClassKeyRemoval {
             defer { if keys.usesKernel { keys.agent.lock() } }
             return try purgeScreenKeys(of: vaultID)
         }
-        // Never removed in between: another process could find no verified headers, and accept any.
+        // Keep the verified headers during the purge: without them, another process would accept any header.
         return try keys.purge(prefix: ClassKeyPlace.prefix(vaultID), keeping: ClassKeyPlace.trust(vaultID)) {
             keys.agent.drop(vaultID)
         }
     }
 
-    /// Purges the kernel's keys of every vault of the user, but not the verified headers. No file is touched.
+    /// Purges the keys of all of the user's vaults from the kernel, but not the verified headers. Touches no file.
     package func purgeAllVaults() throws(TokenKeepError) {
         for vaultID in vaultsInKernel() { _ = try purge(all: true, of: vaultID) }
     }
 
-    /// Purges the kernel's keys that do not outlive the lock of the screen, of every vault of the user, and notifies
-    /// the agent.
+    /// Purges the keys that are removed at a screen lock, of every vault of the user, and notifies the agent.
     ///
-    /// No file is touched, because a file system may hang.
+    /// Touches no file, because a file system may hang.
     package func purgeScreenKeys() throws(TokenKeepError) {
         defer { keys.agent.lock() }
         for vaultID in vaultsInKernel() { _ = try purgeScreenKeys(of: vaultID) }
@@ -51,14 +50,13 @@ package struct ClassKeyRemoval {
         return Set(places.filter(ClassKeyPlace.isOfKey).compactMap(ClassKeyPlace.vaultID))
     }
 
-    /// Purges all keys of a vault, and the headers that an unlock verified. A failure is ignored.
+    /// Purges all keys of a vault and its verified headers. A failure is ignored.
     package func forget(_ vaultID: [UInt8]) {
         keys.dropLockMark(of: vaultID)
         _ = try? keys.purge(prefix: ClassKeyPlace.prefix(vaultID)) { keys.agent.drop(vaultID) }
     }
 
-    /// Purges everything of a deleted vault: its keys, the headers that an unlock verified, and the session answers that
-    /// wait for its unlock.
+    /// Purges all keys of a deleted vault, its verified headers and its stashed session answers.
     ///
     /// - Returns: the reason why a key may still be in the kernel; nil if no key is left.
     func purgeDeleted(_ vaultID: [UInt8]) -> String? {
@@ -71,10 +69,10 @@ package struct ClassKeyRemoval {
         }
     }
 
-    /// For each vault that is no longer at the path where it was unlocked, purges its keys from the kernel.
+    /// Purges from the kernel the keys of each vault that is no longer at the path where it was unlocked.
     ///
-    /// The headers that an unlock verified stay: the vault may come back, and with it an older header. A vault that was
-    /// unlocked in another mount namespace, for example in a container, is left alone.
+    /// The verified headers stay, because the vault may reappear with an older header. A vault that was unlocked in
+    /// another mount namespace, for example in a container, is skipped.
     package func dropKeysOfLostVaults() {
         for vaultID in vaultsInKernel() {
             guard let trust = (try? keys.trust(of: vaultID)) ?? nil, trust.isLost(vaultID) else { continue }

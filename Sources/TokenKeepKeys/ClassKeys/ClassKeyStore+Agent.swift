@@ -1,7 +1,7 @@
 import Glibc
 package import TokenKeepCore
 
-/// Keeps the keys that are removed when the screen is locked in `tokenkeep-agent`, if this agent runs.
+/// Functions for the keys that are removed at a screen lock. If `tokenkeep-agent` runs, the agent holds these keys.
 extension ClassKeyStore {
     /// The maximum number of requests to an agent that may still be starting. Each request takes at most half a second.
     private static let patientAttempts = 5
@@ -9,7 +9,7 @@ extension ClassKeyStore {
     /// The reason why the last unlock left items of ``AccessLevel/whenUnlocked`` locked; nil if it unlocked them.
     package var screenKeyProblem: String? { agent.problem }
 
-    /// Asks the user's agent for its state. Waits for the answer for at most half a second.
+    /// Queries the state of the user's agent. Waits at most half a second for the answer.
     package func keyAgent() -> KeyAgent.Answer {
         guard usesKernel, KernelKeyring.obstacle == nil else { return .absent }
         return agent.state()
@@ -27,7 +27,8 @@ extension ClassKeyStore {
             && ids.contains { KernelKeyring.isHeldByAgent(ClassKeyPlace.of($0, for: purpose, vaultID)) == false }
     }
 
-    /// Keeps keys like ``keep(_:_:of:expiringAfter:)``, and repeats the attempt while the agent does not answer.
+    /// Keeps keys like ``keep(_:_:of:expiringAfter:)``. While the agent does not answer, repeats the attempt up to four
+    /// times.
     ///
     /// The agent may still be starting, because it starts with the user's session.
     package func keepWithPatience(_ keys: [OpenKey], of vaultID: [UInt8], _ deadline: Deadline) throws(TokenKeepError) {

@@ -1,20 +1,20 @@
 import TokenKeepCore
 
-/// The mark that the user locked a vault, which ends with the next unlock or the machine's restart.
+/// A mark that the user locked a vault. The next unlock or the machine's restart removes the mark.
 ///
-/// A password that the user types for something else, for example for sudo, must not open what the user locked.
+/// A password that the user types for another purpose, for example for sudo, must not unlock such a vault.
 extension ClassKeyStore {
-    /// Notes that the user locked the vault. A failure is ignored: the next login then opens the vault, whatever its service.
+    /// Sets the mark. A failure is ignored: the next login, through any service, then unlocks the vault.
     package func noteLock(of vaultID: [UInt8]) {
         guard let mark = try? SecretBytes(count: 1, initialize: { _ in }) else { return }
         _ = stash(mark, as: ClassKeyPlace.lockMark(vaultID))
     }
 
-    /// Whether the user locked the vault, and nobody has unlocked it since.
+    /// Whether the user locked the vault and no unlock has followed.
     package func isLockedByUser(_ vaultID: [UInt8]) -> Bool {
         ((try? stashed(at: ClassKeyPlace.lockMark(vaultID))) ?? nil) != nil
     }
 
-    /// Ends the mark, as an unlock does. A failure is ignored.
+    /// Removes the mark, as an unlock does. A failure is ignored.
     package func dropLockMark(of vaultID: [UInt8]) { dropStash(at: ClassKeyPlace.lockMark(vaultID)) }
 }

@@ -6,9 +6,9 @@ package import TokenKeepCore
 /// Keys in the kernel are available to every process of the user until they are purged. Keys are kept in this object
 /// only if the kernel refuses them.
 package final class ClassKeyStore: Sendable {
-    /// The time after which the key of ``AccessLevel/whenUnlocked`` expires without an agent, in seconds from the unlock.
+    /// The lifetime of the key of ``AccessLevel/whenUnlocked`` without an agent, in seconds after the unlock.
     ///
-    /// Using the key does not extend the time.
+    /// A use of the key does not extend the lifetime.
     package static let whenUnlockedSeconds: UInt32 = 180
 
     private struct Held {
@@ -18,13 +18,13 @@ package final class ClassKeyStore: Sendable {
 
     private struct Memory {
         var keys: [String: Held] = [:]
-        /// The reason why the kernel refused the last keys that it was asked to keep; nil if it accepted them.
+        /// The reason why the kernel refused the keys of the last attempt; nil if the kernel accepted them.
         var reason: String?
         /// The reason why the last ``ClassKeyStore/probe()`` of the kernel's keyring failed; nil if it succeeded.
         var probed: String?
         /// Whether this process has added the keys that it inherited from `tokenkeep run` to ``keys``.
         var hasInherited = false
-        /// The reason why other programs may still have keys after a lock; nil if this process inherited no keys.
+        /// The reason why other programs may keep copies of the keys after a lock; nil if this process inherited no keys.
         var reasonOfTree: String?
     }
 
@@ -42,7 +42,7 @@ package final class ClassKeyStore: Sendable {
 
     /// - Parameters:
     ///   - obstacle: the reason not to use the kernel's keyring; nil to use it if possible.
-    ///   - clock: the time by which keys in memory expire, in seconds; nil for the time since the machine's start.
+    ///   - clock: returns the time, in seconds, by which keys in memory expire; nil for the time since the machine's start.
     package init(obstacle: String? = nil, clock: (@Sendable () -> Int64)? = nil, devices: Devices = Devices()) {
         givenObstacle = obstacle
         self.devices = devices
@@ -60,16 +60,15 @@ package final class ClassKeyStore: Sendable {
         secondsSinceBoot = clock
     }
 
-    /// The reason why the kernel's keyring cannot keep keys; nil if it may be able to keep keys.
+    /// The known reason why the kernel's keyring cannot keep keys; nil if no reason is known.
     private var obstacle: String? { isSimulated ? nil : givenObstacle ?? KernelKeyring.obstacle }
 
-    /// Whether this object looks for keys in the kernel's keyring, where another process may have put them.
+    /// Whether keys are also read from the kernel's keyring, where other processes may have put them.
     var usesKernel: Bool { !isSimulated && givenObstacle == nil && !KernelKeyring.isForbidden }
 
-    /// Tries to keep an empty key in the kernel's keyring.
+    /// Tries to put an empty key into the kernel's keyring.
     ///
-    /// - Returns: the reason why keys are (or would be) in this process's memory and not in the kernel; nil if the
-    ///   kernel keeps keys.
+    /// - Returns: the reason why keys are (or would be) in this process's memory; nil if the kernel keeps keys.
     package func probe() -> String? {
         let reason = obstacle ?? (isSimulated ? nil : KernelKeyring.probe())
         memory.withLock { $0.probed = reason }
@@ -82,7 +81,7 @@ package final class ClassKeyStore: Sendable {
     /// The reason why keys of the vault are in this process's memory instead of the kernel; nil if none are there.
     package var reasonForMemory: String? { memory.withLock { $0.reason } }
 
-    /// Removes kept keys.
+    /// The functions that remove kept keys.
     package var removal: ClassKeyRemoval { ClassKeyRemoval(keys: self) }
 
     /// Keeps a vault's open keys and its verified headers, until they are purged or expire.
@@ -92,10 +91,10 @@ package final class ClassKeyStore: Sendable {
     /// that verifies the header is kept only as part of `trust`.
     ///
     /// - Parameters:
-    ///   - trust: the verified headers; nil to leave the headers of an earlier call unchanged. A header of a lower era or
-    ///     epoch than that of an earlier call replaces none. The caller holds the vault's lock of the trust key.
-    ///   - limit: the seconds after which every key expires, unless a later call keeps the keys without a limit; nil
-    ///     for no limit.
+    ///   - trust: the verified headers; nil to leave the headers of an earlier call unchanged. A header of a lower era
+    ///     or epoch than that of an earlier call replaces none. The caller holds the lock of the verified headers.
+    ///   - limit: the lifetime of the keys in seconds; nil for no limit. A later call without a limit ends an earlier
+    ///     limit.
     package func keep(
         _ keys: [OpenKey], _ trust: HeaderTrust?, of vaultID: [UInt8], expiringAfter limit: UInt32? = nil
     ) throws(TokenKeepError) {
@@ -108,8 +107,7 @@ package final class ClassKeyStore: Sendable {
                 // The agent renews the keys that it holds, so it must not get a key that has to expire.
                 ofScreen: endsWithScreen && limit == nil ? $0 : nil)
         }
-        // The mark of keys that have to expire is published before the keys, so that these keys are never without a
-        // mark.
+        // Publish the mark of expiring keys before the keys, so that these keys are never without the mark.
         if !keys.isEmpty, let limit { payloads.insert(try mark(limit, of: vaultID), at: 0) }
         if let trust {
             payloads.append(
@@ -162,7 +160,7 @@ package final class ClassKeyStore: Sendable {
         let ofScreen: OpenKey?
     }
 
-    /// Puts keys into the kernel's keyring, and gives the agent those of the screen's levels.
+    /// Puts keys into the kernel's keyring. Keys that are removed at a screen lock go to the agent instead, if one runs.
     ///
     /// If the kernel refuses a key, this function purges the keys that it has just added to the keyring.
     ///
@@ -184,9 +182,9 @@ package final class ClassKeyStore: Sendable {
         return nil
     }
 
-    /// Reads a key that an unlock kept; nil if the key was purged or has expired.
+    /// Reads a key that an unlock kept. Returns nil if the key was purged or has expired.
     ///
-    /// The key is read at each call, because another process may have purged it.
+    /// No copy is cached, because another process may purge the key at any time.
     func key(_ id: UInt64, for purpose: KeyPurpose, of vaultID: [UInt8]) throws(TokenKeepError) -> SecretBytes? {
         let key = try bytes(at: ClassKeyPlace.of(id, for: purpose, vaultID), atMost: KeyRing.keyLength)
         return key?.count == KeyRing.keyLength ? key : nil
@@ -271,7 +269,7 @@ package final class ClassKeyStore: Sendable {
 
     /// Purges the keys whose descriptions begin with `prefix`, but not the key with the description `kept`.
     ///
-    /// - Parameter tellAgent: a function that informs the agent; called after the attempt to purge the keys.
+    /// - Parameter tellAgent: notifies the agent; called after the attempt to purge the keys.
     func purge(prefix: String, keeping kept: String? = nil, tellAgent: () -> Void) throws(TokenKeepError) -> String? {
         memory.withLock { memory in
             inherit(&memory)  // Read the inherited keys first, so that a later use does not bring them back.
@@ -281,7 +279,8 @@ package final class ClassKeyStore: Sendable {
         guard usesKernel else { return obstacle }
         defer { tellAgent() }
         switch KernelKeyring.purge(prefix, keeping: kept) {
-        // In a user namespace, the keyring that was purged is not the keyring that other programs use.
+        // In a user namespace, the purged keyring is not the keyring of other programs, which may still have keys in
+        // theirs.
         case .done: return KernelKeyring.obstacle ?? memory.withLock { $0.reasonOfTree }
         case .unreachable(let reason): return reason
         case .failed(let reason):

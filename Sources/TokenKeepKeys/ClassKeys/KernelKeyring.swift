@@ -5,7 +5,7 @@ package import TokenKeepCore
 
 /// The keyring that the kernel keeps for each user (keyrings(7)).
 package enum KernelKeyring {
-    /// Whether the program runs with raised privileges, so that it must not use the keyring of its caller.
+    /// Whether the program runs with raised privileges, and must therefore not use the keyring of its caller.
     ///
     /// Computed at each use, because a program may drop its privileges while it runs.
     package static var isForbidden: Bool { Privileges.areRaised }
@@ -90,7 +90,7 @@ package enum KernelKeyring {
 
     /// The result of purging keys.
     package enum Purge: Equatable {
-        /// The keyring has none of the keys any more.
+        /// None of the keys is in the keyring any more.
         case done
         /// The keyring cannot be reached, for this reason. Keys that other programs put into the keyring stay.
         case unreachable(String)
@@ -100,7 +100,7 @@ package enum KernelKeyring {
 
     /// Purges the key with this description. A failure is ignored.
     ///
-    /// The keyring's other keys are not read, of which a user may have many.
+    /// Does not read the keyring's other keys, because a user may have many.
     package static func remove(_ description: String) { _ = tokenkeep_keyring_remove(description) }
 
     /// Purges every key whose description begins with `prefix`, but not the key with the description `kept`.

@@ -2,8 +2,7 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// The user's `tokenkeep-agent`, which holds the keys that do not outlive the lock of the screen
-/// (docs/screen-lock.md).
+/// The user's `tokenkeep-agent`, which holds the keys that are removed at a screen lock (docs/screen-lock.md).
 package enum KeyAgent {
     /// The agent's answer to a request.
     package enum Answer: Sendable {
@@ -27,7 +26,7 @@ package enum KeyAgent {
         package let status: UInt32
         /// Whether the agent has a key, which is either published or withheld until the screen is unlocked.
         package let holds: Bool
-        /// Whether the user's processes can read the requested key; without a requested key, any key.
+        /// Whether the user's processes can read the requested key. If the request names no key: whether they can read any.
         package let isPublished: Bool
         /// Whether the screen counts as locked.
         package let isLocked: Bool
@@ -40,7 +39,7 @@ package enum KeyAgent {
         package let source: String
     }
 
-    /// Asks for the agent's state.
+    /// Queries the agent's state.
     package static func state() -> Answer { ask(operation: 1, []) }
 
     /// Gives the agent a key, which the agent publishes as soon as the screen is unlocked.
@@ -49,10 +48,10 @@ package enum KeyAgent {
         return ask(operation: 2, name, key)
     }
 
-    /// Tells the agent that the screen is locked.
+    /// Notifies the agent that the screen is locked.
     package static func lockScreen() -> Answer { ask(operation: 3, []) }
 
-    /// Tells the agent to drop a vault's keys.
+    /// Requests that the agent drop a vault's keys.
     static func drop(_ vaultID: [UInt8]) -> Answer { ask(operation: 4, vaultID) }
 
     private static let signature = Array("TKA1".utf8)

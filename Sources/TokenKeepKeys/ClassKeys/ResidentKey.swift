@@ -1,4 +1,4 @@
-/// Tells whether a key that an unlock opened is still open, without reading the vault and without containing the key.
+/// Checks whether a key that an unlock opened is still open. Neither reads the vault nor contains the key.
 package struct ResidentKey: Sendable {
     let store: ClassKeyStore
     let place: String

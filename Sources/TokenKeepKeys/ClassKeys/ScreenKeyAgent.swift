@@ -1,20 +1,20 @@
 import Glibc
 import TokenKeepCore
 
-/// `tokenkeep-agent`, which holds the keys that are removed when the screen is locked, as this process sees it.
+/// This process's client of `tokenkeep-agent`, which holds the keys that are removed at a screen lock.
 package final class ScreenKeyAgent: Sendable {
     private struct Memory {
         /// The reason why the last unlock left items of ``AccessLevel/whenUnlocked`` locked; nil if it unlocked them.
         var problem: String?
-        /// The time before which an agent that did not answer is not asked again, in seconds since boot.
+        /// The time, in seconds since boot, until which no request is sent to an agent that did not answer.
         var silentUntil: Int64 = 0
     }
 
-    /// The seconds for which an agent that did not answer is not asked again. One call may need several answers.
+    /// The pause after an unanswered request, in seconds. Without it, one call could wait for several answers.
     private static let silentSeconds: Int64 = 2
 
     private let memory = MutexGuarded(Memory())
-    /// Whether the agent may be asked. If false, it counts as absent.
+    /// Whether requests may be sent to the agent. If false, the agent counts as absent.
     private let isReachable: Bool
 
     init(isReachable: Bool) { self.isReachable = isReachable }
@@ -25,15 +25,15 @@ package final class ScreenKeyAgent: Sendable {
     /// Whether the agent has left a request unanswered since the last ``askAgain()``.
     var isSilent: Bool { memory.withLock { $0.silentUntil > 0 } }
 
-    /// Asks the agent again at the next request, even if it did not answer the last one.
+    /// Ends the pause after an unanswered request, so that the next request is sent.
     func askAgain() { memory.withLock { $0.silentUntil = 0 } }
 
-    /// The agent's state. Waits for the answer for at most half a second.
+    /// Queries the agent's state. Waits at most half a second for the answer.
     func state() -> KeyAgent.Answer { asking { KeyAgent.state() } }
 
-    /// Gives the agent a key; false if no agent runs, so that the caller must put the key into the kernel.
+    /// Gives the agent a key. Returns false if no agent runs, so that the caller must put the key into the kernel.
     ///
-    /// If an agent runs but does not take the key, the result is true, and the key stays locked.
+    /// If an agent runs but does not accept the key, the result is true, and the key stays locked.
     func hold(_ key: OpenKey, of vaultID: [UInt8]) -> Bool {
         let answer = asking { KeyAgent.hold(key.bytes, key.id, for: key.purpose, of: vaultID) }
         let problem: String? =
@@ -51,12 +51,12 @@ package final class ScreenKeyAgent: Sendable {
         return false
     }
 
-    /// Tells the agent that the screen is locked. A failure is ignored, because the keys are already revoked.
+    /// Notifies the agent that the screen is locked. A failure is ignored, because the keys are already revoked.
     ///
-    /// The request is sent even to an agent that did not answer, and takes effect when this agent runs again.
+    /// The request is sent even to an agent that did not answer, and takes effect as soon as this agent continues.
     package func lock() { _ = asking(evenIfSilent: true) { KeyAgent.lockScreen() } }
 
-    /// Tells the agent to drop a vault's keys. A failure is ignored, because the keys are already revoked.
+    /// Requests that the agent drop a vault's keys. A failure is ignored, because the keys are already revoked.
     ///
     /// The request is sent even to an agent that did not answer.
     func drop(_ vaultID: [UInt8]) { _ = asking(evenIfSilent: true) { KeyAgent.drop(vaultID) } }

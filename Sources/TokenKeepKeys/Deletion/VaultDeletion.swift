@@ -5,8 +5,8 @@ package import TokenKeepCore
 
 /// Deletes a vault: its keys in the kernel, its indices in the TPM and its files. Needs no password.
 ///
-/// First the link `current` becomes the link `deleted`, so that no process uses the vault any more. A deletion that is
-/// interrupted afterwards is finished by the next one.
+/// The link `current` is first renamed to `deleted`, so that no process uses the vault any more. If the deletion is
+/// interrupted after the rename, the next deletion completes the removal.
 package struct VaultDeletion: ~Copyable {
     /// The parts of a vault that its deletion did not remove.
     package struct Remains: Sendable {
@@ -14,11 +14,11 @@ package struct VaultDeletion: ~Copyable {
         package fileprivate(set) var indices: DeviceFault?
         /// The reason why keys of the vault may be left in the kernel; nil if no key is left.
         package fileprivate(set) var keys: String?
-        /// The paths of files that are not the vault's.
+        /// The paths of files that are not the vault's, and were therefore not removed.
         package fileprivate(set) var files: [String] = []
     }
 
-    /// The link that takes the place of `current`.
+    /// The name to which the link `current` is renamed.
     static let link = "deleted"
 
     private let opener: VaultOpener
@@ -69,13 +69,13 @@ package struct VaultDeletion: ~Copyable {
         return try hasBegun(in: directory)
     }
 
-    /// A link `deleted` beside a vault that is in use says nothing.
+    /// Whether the directory has a link `deleted` but no link `current`. Beside `current`, a link `deleted` has no meaning.
     static func hasBegun(in directory: VaultDirectory) throws(TokenKeepError) -> Bool {
         guard try VaultFiles.exists(link, in: directory.descriptor) else { return false }
         return try !VaultFiles.exists(EraDirectory.link, in: directory.descriptor)
     }
 
-    /// Removes the vault's keys from the kernel, its indices from the TPM, and at last its files.
+    /// Removes the vault's keys from the kernel, its indices from the TPM, and then its files.
     ///
     /// - Throws: ``Status/io`` if a file could not be removed. The next deletion tries again.
     package consuming func finish() throws(TokenKeepError) -> Remains {
@@ -91,7 +91,7 @@ package struct VaultDeletion: ~Copyable {
 
     // MARK: Locks
 
-    /// Waits until no process renews the tokens of a session. Returns -1 if the vault has no file of sessions' locks.
+    /// Locks out renewals of all sessions. Returns the lock's descriptor, or -1 if the vault has no directory `sessions`.
     private static func lockSessions(of directory: VaultDirectory, _ call: CallContext) throws(TokenKeepError) -> Int32
     {
         guard let folder = try directory.openFolder(VaultFileNames.sessions) else { return -1 }
@@ -114,7 +114,7 @@ package struct VaultDeletion: ~Copyable {
 
     private static func release(_ descriptor: Int32) { if descriptor >= 0 { tokenkeep_lock_release(descriptor) } }
 
-    /// Throws if another process makes a directory `era-N`, because it replaces the vault's keys.
+    /// Throws ``Status/busy`` if another process is making a directory `era-N` in order to replace the vault's keys.
     private static func checkNoEraIsMade(in directory: VaultDirectory) throws(TokenKeepError) {
         for number in try directory.eras() {
             guard let era = try EraDirectory.open(number, of: directory),
@@ -132,7 +132,7 @@ package struct VaultDeletion: ~Copyable {
 
     // MARK: The vault
 
-    /// Whether the directory has a vault, also a damaged one or the rest of a deleted one.
+    /// Whether the directory contains a vault, even if the vault is damaged or partly deleted.
     private static func isVault(_ directory: VaultDirectory) throws(TokenKeepError) -> Bool {
         for name in [link, EraDirectory.link] where try VaultFiles.exists(name, in: directory.descriptor) {
             return true
@@ -144,7 +144,8 @@ package struct VaultDeletion: ~Copyable {
         do throws(Errno) {
             let present = try SystemCall.status(of: EraDirectory.link, in: directory.descriptor.number)
             if present == nil, try SystemCall.status(of: VaultDeletion.link, in: directory.descriptor.number) == nil {
-                // A damaged vault: the link's target does not matter.
+                // The vault is damaged, because it has no link `current`. The target of `deleted` therefore does not
+                // matter.
                 try SystemCall.symbolicLink(to: EraDirectory.name(1), as: VaultDeletion.link, in: directory.descriptor)
             } else if present != nil {
                 try SystemCall.rename(EraDirectory.link, to: VaultDeletion.link, in: directory.descriptor)
@@ -155,8 +156,9 @@ package struct VaultDeletion: ~Copyable {
         try VaultFiles.sync(directory.descriptor, after: "deleting \(EraDirectory.link)")
     }
 
-    /// The vault's id, from the era that the link names; nil if the id cannot be read. Another directory `era-N` may have been
-    /// put there, with the id of another vault of the user.
+    /// The vault's id, read from the era that the link `deleted` names; nil if the id cannot be read.
+    ///
+    /// No other directory `era-N` is read, because somebody may have put the era of another vault there.
     private func vaultID() -> [UInt8]? {
         guard let name = (try? SystemCall.target(of: VaultDeletion.link, in: directory.descriptor.number)) ?? nil,
             let number = EraDirectory.number(of: name),
@@ -165,7 +167,7 @@ package struct VaultDeletion: ~Copyable {
         return VaultOpener.vaultID(of: era)
     }
 
-    /// Whether the vault was unlocked at another path and is still there: a copy of it is deleted.
+    /// Whether the vault was unlocked at another path and still exists there, so that this deletion removes only a copy.
     private func isElsewhere(_ vaultID: [UInt8]) -> Bool {
         guard let trust = (try? opener.residentKeys.trust(of: vaultID)) ?? nil else { return false }
         return trust.path != directory.path && !VaultDirectory.isGone(vaultID, from: trust.path)
@@ -177,13 +179,13 @@ package struct VaultDeletion: ~Copyable {
         return numbers.sorted(by: >).compactMap { (try? EraDirectory.open($0, of: directory)) ?? nil }
     }
 
-    /// Destroys the vault's indices in the TPM.
+    /// Destroys the vault's indices in the TPM. Returns the reason why the TPM may keep indices; nil if it keeps none.
     private func indicesFault(_ devices: Devices, _ vaultID: [UInt8]) -> DeviceFault? {
         do throws(DeviceFault) {
             try devices.destroyIndices(of: vaultID)
             return nil
         } catch {
-            // Without a TPM there is no index, unless the vault was bound to a TPM.
+            // Without a TPM, the vault can have an index only if it was bound to a TPM that is missing now.
             return error.kind == .absent && !eras().contains(where: VaultDeletion.isBoundToTPM) ? nil : error
         }
     }

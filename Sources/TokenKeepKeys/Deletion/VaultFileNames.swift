@@ -1,32 +1,32 @@
-/// The names that a vault gives its files (docs/format.md, section 1). A deletion leaves every other file where it is.
+/// The names of a vault's files (docs/format.md, section 1). A deletion removes no file with another name.
 enum VaultFileNames {
     /// The directories inside `era-N`. Each directory contains only files.
     static let eraFolders = [EraDirectory.recordsFolder, "pending", "used", "holders", sessions]
     /// The directory of session files, both in the vault's directory and in `era-N`.
     static let sessions = "sessions"
 
-    /// Whether a file in the vault's directory is the vault's.
+    /// Whether a name in the vault's directory is that of a vault's file.
     static func isOfVault(_ name: String) -> Bool {
         ["lock", "login", "changes", EraDirectory.link].contains(stem(of: name))
     }
 
-    /// Whether a file in the vault's directory `sessions` is the vault's.
+    /// Whether a name in the vault's directory `sessions` is that of a vault's file.
     static func isOfSessions(_ name: String) -> Bool {
         let stem = stem(of: name)
         return ["lock", "slots", "keeper", "outbox"].contains(stem)
             || (stem.hasPrefix("device@") && isHexadecimal(stem.dropFirst("device@".count)))
     }
 
-    /// Whether a file in `era-N` is the vault's.
+    /// Whether a name in `era-N` is that of a vault's file.
     static func isOfEra(_ name: String) -> Bool {
         ([Keyfile.name, EraRemoval.making] + HeaderFiles.names).contains(stem(of: name))
     }
 
-    /// Whether a file in a directory of `era-N` is the vault's.
+    /// Whether a name in the directory `folder` of `era-N` is that of a vault's file.
     static func isOfFolder(_ folder: String, _ name: String) -> Bool {
         let stem = stem(of: name)
         switch folder {
-        // MODULE@MACHINE, and ID.MODULE@MACHINE.
+        // A file in `used` has a name MODULE@MACHINE, a file in `holders` a name ID.MODULE@MACHINE.
         case "used", "holders":
             guard let at = stem.lastIndex(of: "@"), isHexadecimal(stem[stem.index(after: at)...]) else { return false }
             return folder == "used" || (stem.prefix(33).last == "." && isID(stem.prefix(32)))
@@ -35,7 +35,7 @@ enum VaultFileNames {
         }
     }
 
-    /// The name without the endings of unfinished files and of those that were set aside.
+    /// The name without the endings of unfinished files (`.tmp`) and of files set aside (`.corrupt-N`).
     private static func stem(of name: String) -> String {
         var parts = name.split(separator: ".", omittingEmptySubsequences: false)
         while parts.count > 1, let last = parts.last, last == "tmp" || isSetAside(last) { parts.removeLast() }

@@ -2,13 +2,13 @@ import Glibc
 import SystemPackage
 import TokenKeepCore
 
-/// Removes the files of a deleted vault. Files of other names stay.
+/// Removes the files of a deleted vault. Files with other names stay.
 struct VaultFileRemoval {
     let directory: VaultDirectory
 
     /// Removes the files, and the vault's directory if it is empty then.
     ///
-    /// The link `deleted` goes last, so that an interrupted removal is noticed.
+    /// The link `deleted` is removed last, so that the next deletion detects an interrupted removal.
     ///
     /// - Returns: the paths of the files that are not the vault's.
     func run() throws(TokenKeepError) -> [String] {
@@ -25,7 +25,8 @@ struct VaultFileRemoval {
             VaultFileNames.isOfVault)
         do throws(Errno) {
             try SystemCall.sync(directory.descriptor)
-            // The lock is held: whoever waits for it finds that its file is gone, and looks for the new one.
+            // This process still holds the lock. A process that waits for the lock detects that the lock's file was
+            // removed, and opens the new file.
             for name in links { _ = try SystemCall.remove(name, in: directory.descriptor) }
             try SystemCall.sync(directory.descriptor)
         } catch {
@@ -35,14 +36,14 @@ struct VaultFileRemoval {
         return left.sorted()
     }
 
-    /// Whether an entry of the vault's directory is the rest of a removed era. Its files are reported one by one.
+    /// Whether an entry is an era's directory that was set aside. Its files were reported when the directory was renamed.
     private static func isSetAside(_ name: String) -> Bool {
         name.hasPrefix("era-") && name.dropFirst("era-".count).drop { $0.isNumber }.hasPrefix(ending)
     }
 
     private static let ending = ".left-"
 
-    /// Removes a directory `era-N`. With files that are not the vault's, it stays under another name.
+    /// Removes a directory `era-N`, or renames the directory if it contains files that are not the vault's.
     private func remove(_ era: EraDirectory) throws(TokenKeepError) -> [String] {
         var left: [String] = []
         do throws(Errno) {
@@ -69,7 +70,7 @@ struct VaultFileRemoval {
         return try setAside(era, [era.path])
     }
 
-    /// Gives a directory `era-N` another name: a new vault would empty it.
+    /// Renames a directory `era-N`, because a new vault would empty a directory with this name.
     private func setAside(_ era: EraDirectory, _ left: [String]) throws(TokenKeepError) -> [String] {
         let name = EraDirectory.name(era.number)
         for number in 1...VaultFiles.maximumSetAside {
@@ -85,7 +86,7 @@ struct VaultFileRemoval {
         return left
     }
 
-    /// Removes a directory, and the files in it that are the vault's.
+    /// Removes the vault's files from a directory, and then the directory if it is empty. Returns the paths of other files.
     private func remove(
         _ folder: String, in parent: OwnedDescriptor, shown: String, _ isOurs: (String) -> Bool
     ) throws(TokenKeepError) -> [String] {
@@ -107,7 +108,7 @@ struct VaultFileRemoval {
 
     /// Removes the files of a directory that are the vault's.
     ///
-    /// - Parameter isLeftOut: whether an entry is neither removed nor named.
+    /// - Parameter isLeftOut: whether an entry is neither removed nor reported.
     /// - Returns: the paths of the other entries.
     private func remove(
         from folder: OwnedDescriptor, shown: String, without isLeftOut: (String) -> Bool, _ isOurs: (String) -> Bool

@@ -4,7 +4,7 @@ import TokenKeepCore
 
 /// The reply of `io.systemd.Credentials` to a call: a JSON object with the call's result, or the name of an error.
 enum CredentialsReply {
-    /// The longest reply that is read, in bytes: that with the longest credential in base64 has less.
+    /// The maximum length of a reply in bytes. A reply with the longest credential in base64 is shorter.
     static let longest = 4096
 
     static let malformed = DeviceFault(.silent, "systemd gave a malformed reply")
@@ -12,7 +12,7 @@ enum CredentialsReply {
 
     /// Decodes a member of a reply from base64.
     ///
-    /// - Throws: the fault that the reply names, and a fault if the reply breaks a rule or has more bytes than `limit`.
+    /// - Throws: the fault that the reply names, or a fault if the reply is malformed or the result exceeds `limit` bytes.
     static func bytes(
         _ member: String, of reply: UnsafeRawBufferPointer, atMost limit: Int
     ) throws(DeviceFault) -> SecretBytes {
@@ -45,9 +45,9 @@ enum CredentialsReply {
         return bytes
     }
 
-    /// The fault for the name of an error.
+    /// Converts an error of systemd, given by its name, to a fault.
     ///
-    /// Only errors by which the TPM or the host is another one are ``DeviceFault/Kind/other``.
+    /// The fault is ``DeviceFault/Kind/other`` only if the error means that the TPM or the host is not the vault's.
     private static func fault(
         _ name: UnsafeRawBufferPointer, _ parameters: OpaquePointer?
     ) throws(DeviceFault) -> DeviceFault {
@@ -76,14 +76,15 @@ enum CredentialsReply {
     private static let otherState = DeviceFault(
         .silent, "systemd bound the vault's secret to another state of the firmware (PCRs)")
 
-    /// The fault for an error of the system, as systemd 257 gives it for the TPM's refusals, too.
+    /// Converts the error `io.systemd.System`, which systemd 257 also reports if the TPM refuses.
     private static func systemFault(_ parameters: OpaquePointer?) -> DeviceFault {
         guard let member = parameters.flatMap({ tokenkeep_json_member($0, "errno") }),
             tokenkeep_json_type(member) == Int32(TOKENKEEP_JSON_INTEGER)
         else { return DeviceFault(.silent, "systemd refuses with an error of the system") }
         switch tokenkeep_json_number(member) {
         case Int64(EPERM): return otherState
-        // Every failure of the TPM has this number, so the number does not prove that the TPM is another one.
+        // systemd reports every failure of the TPM by this number, so the number does not prove that the TPM is another
+        // one.
         case Int64(ENOTRECOVERABLE):
             return DeviceFault(
                 .silent, "the TPM does not open systemd's credential: it failed, was cleared, or is another one")

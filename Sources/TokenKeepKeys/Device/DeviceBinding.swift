@@ -1,13 +1,13 @@
-/// A program or file of this machine that gives a secret which no copy of the vault has.
+/// A source, on this machine, of a secret that copies of the vault do not contain.
 package enum DeviceProvider: UInt8, CaseIterable, Sendable {
     /// The machine's TPM 2.0.
     case tpm2 = 1
-    /// systemd's service for credentials, with the keys of the host and of its TPM 2.0.
+    /// systemd's credential service, which uses the keys of the host and of its TPM 2.0.
     case systemd = 2
     /// The file `/var/lib/tokenkeep/machine-key`.
     case machineKey = 3
 
-    /// The providers that this version can ask, the best first.
+    /// The providers that this version supports, in the order of preference.
     package static let supported: [DeviceProvider] = [.tpm2, .systemd, .machineKey]
 
     /// The provider's name on the command line.
@@ -20,7 +20,7 @@ package enum DeviceProvider: UInt8, CaseIterable, Sendable {
     }
 }
 
-/// The extension of a device slot: how the device gives the slot's secret (docs/format.md, "Device slots").
+/// The extension of a device slot, which says how the device provides the slot's secret (docs/format.md, "Device slots").
 package struct DeviceBinding: Equatable, Sendable {
     /// The form in which the device keeps the secret: a sealed blob, for example, or an index in the TPM.
     enum Object: Equatable, Sendable {
@@ -28,14 +28,14 @@ package struct DeviceBinding: Equatable, Sendable {
         case none
         /// The bytes that the device sealed. Only this device opens them.
         case blob([UInt8])
-        /// The number of the device's memory that has the secret.
+        /// The number of the TPM's NV index that contains the secret.
         case index(UInt32)
     }
 
     package let provider: DeviceProvider
-    /// The type of the slot whose key is needed beside the device.
+    /// The type of the base slot, whose key is needed in addition to the device's secret.
     let base: KnownSlot.SlotType
-    /// The public name of the device's key, by which another device is recognised; empty for ``DeviceProvider/systemd``.
+    /// The public name of the device's key, which identifies the device; empty for ``DeviceProvider/systemd``.
     package let name: [UInt8]
     let object: Object
 
@@ -65,7 +65,7 @@ package struct DeviceBinding: Equatable, Sendable {
         return DeviceBinding(provider: provider, base: base, name: name, object: object)
     }
 
-    /// The number of the index that has the secret; nil if the secret lies in no index.
+    /// The number of the TPM's NV index that contains the secret; nil if no index contains the secret.
     var indexNumber: UInt32? {
         guard case .index(let number) = object else { return nil }
         return number
@@ -107,12 +107,12 @@ extension DeviceProvider {
     }
 }
 
-/// The device that a vault is bound to: its provider, and that by which the provider's device is recognised.
+/// The identity of the device to which a vault is bound: the provider, and the device's public name or a blob.
 package struct DeviceIdentity: Equatable, Sendable {
     package let provider: DeviceProvider
     /// The public name of the device's key.
     package let name: [UInt8]
-    /// A blob that the device sealed and that no other device opens; nil if its name recognises the device.
+    /// A blob that only this device can open; nil if the device's name identifies the device.
     let sealed: [UInt8]?
 
     package init(provider: DeviceProvider, name: [UInt8]) {
@@ -121,7 +121,7 @@ package struct DeviceIdentity: Equatable, Sendable {
         sealed = nil
     }
 
-    /// The PCRs of the TPM whose present values the device's secret needs: an update of the firmware changes them.
+    /// The PCRs of the TPM to whose values the device's secret is bound. A firmware update changes these values.
     package var registers: [Int] { sealed.map(SystemdCredentials.registers(of:)) ?? [] }
 
     init(of binding: DeviceBinding) {

@@ -1,21 +1,21 @@
 package import TokenKeepCore
 
-/// The reason why a device does not give its secret.
+/// The reason why a device does not provide its secret.
 package struct DeviceFault: Error, Equatable, Sendable {
-    /// The kind of a fault, by which the user learns whether to wait.
+    /// The kind of a fault, which tells the user whether to wait or to act.
     package enum Kind: String, Sendable {
-        /// The device gave no usable answer in time. A later one may be.
+        /// The device gave no usable answer in time. A later request may succeed.
         case silent
-        /// There is no such device here.
+        /// This machine has no such device.
         case absent
-        /// A device answers that is not the vault's, or that lost the vault's secret.
+        /// A device answered, but it is not the vault's device, or has lost the vault's secret.
         case other
     }
 
     package let kind: Kind
     /// The reason, as a sentence without a full stop.
     package let reason: String
-    /// The command that makes the device answer; nil if none is known.
+    /// The command that may repair the device; nil if none is known.
     package let remedy: String?
 
     package init(_ kind: Kind, _ reason: String, remedy: String? = nil) {
@@ -24,10 +24,10 @@ package struct DeviceFault: Error, Equatable, Sendable {
         self.remedy = remedy
     }
 
-    /// Whether the device is there, so that it may answer later or after a remedy.
+    /// Whether the fault may end: the device is present, or a remedy is known.
     package var mayBeMended: Bool { kind != .absent || remedy != nil }
 
-    /// The error of a change that needs the device's secret. Nothing was changed.
+    /// The error of a change that needs the device's secret. The error's message says that nothing was changed.
     package var error: TokenKeepError {
         TokenKeepError(
             .unavailable, "\(reason); nothing was changed", module: "vault",
@@ -37,7 +37,7 @@ package struct DeviceFault: Error, Equatable, Sendable {
                     : "see tokenkeep device show"))
     }
 
-    /// Calls `body`, whose errors are a lack of this process's memory.
+    /// Calls `body`, and converts its error, a lack of memory, to a fault.
     static func needing<Result>(_ body: () throws(TokenKeepError) -> Result) throws(DeviceFault) -> Result {
         do throws(TokenKeepError) {
             return try body()

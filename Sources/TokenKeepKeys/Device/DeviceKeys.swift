@@ -2,15 +2,15 @@ import TokenKeepCore
 
 /// The keys of the device slots in a vault without a password.
 ///
-/// The device is asked at the first use of such a key, so that opening a vault asks no device.
+/// The device is queried at the first use of such a key, so that opening a vault queries no device.
 final class DeviceKeys: Sendable {
     private let header: Header
-    /// The keyfile's wrapping key.
+    /// The wrapping key that is derived from the keyfile.
     private let keyfile: SecretBytes
     private let slots: DeviceSlots
     private let known = MutexGuarded<[OpenKey]?>(nil)
 
-    /// nil if the header has no device slot whose base is the keyfile.
+    /// Returns nil if the header has no device slot whose base is the keyfile.
     init?(_ header: Header, keyfile: SecretBytes, _ devices: Devices) {
         guard !header.deviceSlots(of: .keyfile).isEmpty else { return nil }
         self.header = header
@@ -18,7 +18,7 @@ final class DeviceKeys: Sendable {
         slots = DeviceSlots(devices: devices)
     }
 
-    /// Opens the slots. A device that does not answer is asked again by the next call.
+    /// Opens the slots. If the device does not answer, the next call queries the device again.
     func open() throws(TokenKeepError) -> DeviceSlots.Opened {
         if let keys = known.withLock({ $0 }) { return DeviceSlots.Opened(keys: keys, fault: nil) }
         let opened = try slots.open(header, .keyfile, base: keyfile)

@@ -1,20 +1,21 @@
 import TokenKeepCore
 
-/// Opens and makes the header's device slots: the keys of levels that never leave this machine.
+/// Opens and makes the header's device slots, which contain the keys of levels that never leave this machine.
 struct DeviceSlots {
     let devices: Devices
 
-    /// The keys in the device slots of a base, as far as their devices answer.
+    /// The keys from the device slots that could be opened.
     struct Opened {
         var keys: [OpenKey] = []
         /// The reason why a slot stayed closed; nil if every slot was opened.
         var fault: DeviceFault?
     }
 
-    /// Opens the device slots of a header that was verified. A slot that does not open is no damage: the header's other
-    /// keys are not affected.
+    /// Opens those device slots of a verified header whose base slot has the type `type`.
     ///
-    /// - Parameter base: the key-encryption key of the slot of type `type`, which opened.
+    /// A slot that stays closed is no damage: the header's other keys remain usable.
+    ///
+    /// - Parameter base: the key-encryption key of the base slot, which was opened.
     func open(
         _ header: Header, _ type: KnownSlot.SlotType, base: SecretBytes, until deadline: Deadline = Devices.deadline
     ) throws(TokenKeepError) -> Opened {
@@ -26,7 +27,7 @@ struct DeviceSlots {
                     for: binding, base: base, of: header.vaultID, until: deadline)
                 opened.keys += try keys(of: slot, header, secret: secret, base: base)
             } catch {
-                // The loss of an index counts only if nothing else is wrong.
+                // Every other fault takes precedence over a lost index.
                 if opened.fault.map({ $0 == TPMReply.noIndex }) ?? true { opened.fault = error }
             }
         }
@@ -50,13 +51,13 @@ struct DeviceSlots {
         throw DeviceFault(.other, "the device gives another secret than the vault's")
     }
 
-    /// Makes the device slots of a base.
+    /// Makes the device slots of one base slot.
     ///
-    /// The keys of the level that needs a password get a slot of their own if the device can keep its secret in an index.
+    /// The key of the level that needs a password gets its own slot if the device can keep that slot's secret in an index.
     ///
     /// - Parameters:
-    ///   - keys: the keys of the new header. Those of other levels are left out.
-    ///   - base: the type and derivation of the base, and the key-encryption key that it gives.
+    ///   - keys: the keys of the new header. Keys of levels that need no device are ignored.
+    ///   - base: the type, the derivation and the key-encryption key of the base slot.
     func make(
         _ keys: [OpenKey], for device: DeviceIdentity, _ base: Base, of vaultID: [UInt8], era: UInt64
     ) throws(TokenKeepError) -> [Slot] {
@@ -85,20 +86,20 @@ struct DeviceSlots {
         return [try slot(others, bound), try slot(ofPassword, index)]
     }
 
-    /// A slot whose key is needed beside the device.
+    /// A base slot, whose key is needed in addition to the device's secret.
     struct Base {
         let type: KnownSlot.SlotType
         let derivation: KeyDerivation
         let wrapping: SecretBytes
     }
 
-    /// The levels whose current keys stand in the device slots of a base.
+    /// The levels whose current keys are in the device slots of a base.
     static func levels(of base: KnownSlot.SlotType) -> [AccessLevel] {
         let ofAll: [AccessLevel] = [.whenUnlockedThisDeviceOnly, .afterFirstUnlockThisDeviceOnly]
         return base == .password ? ofAll + [.whenPasscodeSetThisDeviceOnly] : ofAll
     }
 
-    /// The 64 bytes of a device slot: `hash(64, key of the base, device secret)`.
+    /// Derives the 64 bytes of a device slot: `hash(64, key of the base, device secret)`.
     static func derived(from secret: SecretBytes, base: SecretBytes) throws(TokenKeepError) -> DerivedKey {
         let derived = try secret.withUnsafeBytes { secret throws(TokenKeepError) in
             try Subkey.hash(64, of: secret, key: base)
@@ -110,7 +111,7 @@ struct DeviceSlots {
 }
 
 extension KeyPurpose {
-    /// Whether the key stands in device slots alone.
+    /// Whether the key is only in device slots.
     var isOfDevice: Bool {
         guard case .level(let level) = self else { return false }
         return level.needsDevice
@@ -118,6 +119,6 @@ extension KeyPurpose {
 }
 
 extension KeyPurpose {
-    /// Whether the key ends with the vault's password.
+    /// Whether the removal of the vault's password removes the key.
     var needsPassword: Bool { self == .presence || self == .level(.whenPasscodeSetThisDeviceOnly) }
 }

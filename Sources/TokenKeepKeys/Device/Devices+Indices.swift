@@ -2,9 +2,9 @@ import TokenKeepCore
 
 /// Secrets in NV indices of the TPM, which can be destroyed.
 extension Devices {
-    /// Makes the binding of a new slot whose secret lies in an index.
+    /// Makes a secret in a new index, and the binding of a new slot to the index.
     ///
-    /// - Returns: nil if the device has no indices, or if it can make none.
+    /// - Returns: nil if the device has no indices, or cannot make one.
     func bindToIndex(
         of device: DeviceIdentity, base: SecretBytes, _ type: KnownSlot.SlotType, of vaultID: [UInt8]
     ) throws(DeviceFault) -> Bound? {
@@ -31,12 +31,12 @@ extension Devices {
         do throws(DeviceFault) {
             return try tpm.readIndex(number, of: owner, TPM.secretLength, authValue: authValue, until: deadline)
         } catch {
-            // An index of that number that was made later, for another header.
+            // The number may belong to an index that was made later, for another header: the slot's own index is gone.
             throw error == TPMReply.refusedKey ? TPMReply.noIndex : error
         }
     }
 
-    /// The numbers of the vault's indices that it does not use, as far as the TPM answers.
+    /// The numbers of the vault's indices that the vault does not use; empty if the TPM does not answer.
     package func remainingIndices(of vault: OpenVault) -> [UInt32] {
         let named = vault.keys.header.indexNumbers
         let listed = (try? tpm.indices(of: vault.keys.vaultID, until: Devices.deadline)) ?? []
@@ -44,19 +44,20 @@ extension Devices {
         return listed.filter { $0.kind == .anchor ? !isAnchored : !named.contains($0.number) }.map(\.number)
     }
 
-    /// The number of the subkey that gives an index's authValue.
+    /// The number of the subkey from which an index's authValue is derived.
     private static let numberOfIndex: UInt64 = 2
 }
 
-/// The indices of the TPM that a change of the header needs, and those that it leaves behind.
+/// Checks the TPM's indices that a new header needs, and destroys those that only the old header needs.
 ///
-/// The caller holds the lock of the whole vault: an index that no header names is destroyed under this lock alone.
+/// The caller holds the lock of the whole vault. Without this lock, no process destroys an index that no header names.
 struct IndexChange {
     let before: Header
     let after: Header
     let devices: Devices
 
-    /// Throws if an index that only the new header names is gone, because another process's change destroyed it.
+    /// Throws ``Status/conflict`` if an index that only the new header names is missing, because another process
+    /// destroyed it.
     func check() throws(TokenKeepError) {
         let new = after.indexNumbers.subtracting(before.indexNumbers)
         guard !new.isEmpty else { return }
@@ -67,7 +68,7 @@ struct IndexChange {
         }
     }
 
-    /// Destroys the old header's indices that the new header does not name. The new header is in force.
+    /// Destroys the old header's indices that the new header does not name. The new header must be in force.
     func destroyStale() {
         let kept = after.indexNumbers
         for binding in before.indexBindings {
@@ -77,8 +78,9 @@ struct IndexChange {
         }
     }
 
-    /// Destroys every secret of the vault in an index, before the password goes: afterwards no older header opens the
-    /// level that needs a password.
+    /// Destroys every secret of the vault in an index, if the change removes the password.
+    ///
+    /// Afterwards no older header opens the level that needs a password.
     func destroySecrets() throws(TokenKeepError) {
         guard before.hasPassword, !after.hasPassword, let device = before.device, device.provider == .tpm2 else {
             return
@@ -107,28 +109,28 @@ struct IndexChange {
 }
 
 extension Header {
-    /// The bindings of the device slots whose secret lies in an index.
+    /// The bindings of the device slots whose secret is in an index.
     var indexBindings: [DeviceBinding] { knownSlots.compactMap(\.device).filter { $0.indexNumber != nil } }
 
-    /// The numbers of the indices in which the secrets of device slots lie.
+    /// The numbers of the indices that contain the secrets of device slots.
     var indexNumbers: Set<UInt32> { Set(indexBindings.compactMap(\.indexNumber)) }
 
-    /// Whether the secret of a level's current key lies in an index, and is destroyed with the password.
+    /// Whether the secret of a level's current key is in an index, so that it is destroyed with the password.
     func isDestructible(_ level: AccessLevel) -> Bool {
         knownSlots.contains { $0.device?.indexNumber != nil && $0.current(.level(level)) != nil }
     }
 
-    /// Whether the TPM seals the secret of ``AccessLevel/whenPasscodeSetThisDeviceOnly``, because it gave no index for it.
+    /// Whether the secret of ``AccessLevel/whenPasscodeSetThisDeviceOnly`` is a sealed blob, because the TPM made no index.
     package var lacksIndex: Bool {
         hasPassword && device?.provider == .tpm2 && !isDestructible(.whenPasscodeSetThisDeviceOnly)
     }
 }
 
 extension VaultOpener {
-    /// Destroys the secrets in indices of the TPM that interrupted changes left, so that there is room for another one.
+    /// Destroys the vault's indices in the TPM that interrupted changes left behind, to make room for a new index.
     ///
-    /// Does nothing while another process has locked an item. A change of another process that made its index already
-    /// fails with ``Status/conflict``.
+    /// Does nothing while another process has locked an item. If another process has made an index for a change, that
+    /// change fails with ``Status/conflict``.
     func sweepIndices(of vault: OpenVault, for device: DeviceIdentity?) {
         guard let device, device.provider == .tpm2 else { return }
         let tpm = residentKeys.devices.tpm

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// Indices of the TPM whose vault is gone.
+/// Lists and destroys indices of the TPM whose vault no longer exists.
 extension Devices {
     /// An index of the TPM that belongs to the user.
     package struct UserIndex: Equatable, Sendable {
@@ -23,15 +23,15 @@ extension Devices {
         }
     }
 
-    /// Destroys every index that the user has in the TPM for a vault.
+    /// Destroys all of the user's indices in the TPM for a vault.
     func destroyIndices(of vaultID: [UInt8]) throws(DeviceFault) {
         try destroy(try tpm.indices(of: vaultID, until: Devices.deadline))
     }
 
-    /// The user's indices that no vault here uses: neither the vault that is given, nor one that was unlocked since the
-    /// machine's start and still lies at its path.
+    /// Lists the user's indices that no known vault uses. Known are `vault`, and the vaults that were unlocked since
+    /// the machine's start and still exist at their paths.
     ///
-    /// A vault that lies elsewhere, and was not unlocked since the start, is not known.
+    /// Indices of any other vault are listed, even if that vault exists elsewhere, for example on a removed disk.
     package func orphanedIndices(except vault: OpenVault?, _ keys: ClassKeyStore) throws(DeviceFault) -> [UserIndex] {
         let unused = vault.map { Set(remainingIndices(of: $0)) }
         return try tpm.indices(until: Devices.deadline).map(UserIndex.init).filter { index in
@@ -41,12 +41,12 @@ extension Devices {
         }
     }
 
-    /// Destroys indices of the user.
+    /// Destroys the given indices of the user.
     package func destroy(_ indices: [UserIndex]) throws(DeviceFault) {
         let numbers = Set(indices.map(\.number))
         try destroy(
             try tpm.indices(until: Devices.deadline).filter {
-                // Another vault may have taken the number meanwhile.
+                // Compare all fields, because another vault may have taken the number since the indices were listed.
                 numbers.contains($0.number) && indices.contains(UserIndex($0))
             })
     }

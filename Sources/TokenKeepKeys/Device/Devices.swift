@@ -1,33 +1,33 @@
 import TokenKeepCore
 
-/// The devices of this machine, as the vault's device slots use them.
+/// The devices of this machine that provide secrets for the vault's device slots.
 ///
-/// No call takes longer than ``budgetMilliseconds``. Every answer is untrusted: a wrong one opens nothing.
+/// No call takes longer than ``budgetMilliseconds``. Every answer is untrusted: a wrong answer opens no slot.
 package struct Devices: Sendable {
-    /// The longest time that the devices may take at an unlock, in milliseconds.
+    /// The maximum time that the devices may take at an unlock, in milliseconds.
     package static let budgetMilliseconds: UInt32 = 2000
 
-    /// The path of the machine key. Another one only in tests.
+    /// The path of the machine key. Only tests change this path.
     package var machineKeyPath = MachineKey.standardPath
     /// The machine's TPM.
     package var tpm = TPM()
-    /// The machine's service for credentials.
+    /// The machine's systemd service for credentials.
     package var systemd = SystemdCredentials()
     private let lastCheck = MutexGuarded<Check?>(nil)
     let lastAnchor = MutexGuarded<AnchorReport?>(nil)
 
     package init() {}
 
-    /// The deadline of a call that begins now.
+    /// The deadline of a call to a device that begins now.
     static var deadline: Deadline { Deadline(milliseconds: budgetMilliseconds) }
 
-    /// The binding of a slot, and the secret that the device gives for the slot.
+    /// The binding of a slot, and the secret that the device provides for the slot.
     struct Bound {
         let binding: DeviceBinding
         let secret: SecretBytes
     }
 
-    /// The secret that a device gives for a slot.
+    /// Gets a slot's secret from the slot's device.
     ///
     /// - Parameters:
     ///   - base: the key-encryption key of the slot's base.
@@ -50,7 +50,7 @@ package struct Devices: Sendable {
         }
     }
 
-    /// Makes the binding of a new slot.
+    /// Makes the binding and the secret of a new slot.
     func bind(
         to device: DeviceIdentity, base: SecretBytes, _ type: KnownSlot.SlotType, of vaultID: [UInt8]
     ) throws(DeviceFault) -> Bound {
@@ -72,17 +72,17 @@ package struct Devices: Sendable {
             object = .blob(try systemd.encrypt(secret, until: Devices.deadline))
         }
         let binding = DeviceBinding(provider: device.provider, base: type, name: device.name, object: object)
-        // Items are saved under the new keys at once: a blob that does not open would lose them.
+        // Check that the blob opens: items are saved under the new keys at once, and would be lost with these keys.
         guard try self.secret(for: binding, base: base, of: vaultID) == secret else {
             throw Devices.other(device.provider)
         }
         return Bound(binding: binding, secret: secret)
     }
 
-    /// The value that the TPM asks for before it opens a slot's blob or, for number 2, its index.
+    /// Derives the authValue that the TPM requires to open a slot's blob (`number` 1) or index (`number` 2).
     ///
-    /// Each name has its own value: if an attacker wrote the name of his key into the header, he gets one that opens
-    /// nothing of the vault's TPM.
+    /// Each name has its own authValue. If an attacker writes the name of his own key into the header, he gets an
+    /// authValue that opens nothing in the vault's TPM.
     static func authValue(
         from base: SecretBytes, number: UInt64 = 1, for name: [UInt8]
     ) throws(DeviceFault) -> SecretBytes {
@@ -94,7 +94,7 @@ package struct Devices: Sendable {
         }
     }
 
-    /// The device of a provider that is there now.
+    /// Identifies the present device of a provider.
     package func identity(of provider: DeviceProvider) throws(DeviceFault) -> DeviceIdentity {
         let name: [UInt8]
         switch provider {
@@ -124,26 +124,26 @@ package struct Devices: Sendable {
 // MARK: Reports
 
 extension Devices {
-    /// The devices of this machine, as a report shows them.
+    /// The devices of this machine, for a report.
     package struct Survey: Sendable {
-        /// The providers that this machine has, the best first.
+        /// The providers that this machine has, in the order of preference.
         package let available: [DeviceProvider]
         /// The fault of the device that the vault is bound to; nil if that device answers, or if there is none.
         package let fault: DeviceFault?
-        /// The way to the TPM; nil if there is no TPM.
+        /// The way by which this process reaches the TPM; nil if there is no TPM.
         package let way: TPMPlaces.Way?
-        /// The maker of the TPM, as it calls itself; nil if it does not answer.
+        /// The TPM's manufacturer, as the TPM reports it; nil if the TPM does not answer.
         package let maker: String?
     }
 
-    /// The result of a check of a device, which stays valid for a while.
+    /// The result of a check of a device, which is reused until `end`.
     private struct Check: Sendable {
         let device: DeviceIdentity
         let fault: DeviceFault?
         let end: Deadline
     }
 
-    /// Looks at each device of this machine. The TPM and systemd have the time of one call each.
+    /// Queries each device of this machine.
     ///
     /// - Parameter device: the device that the vault is bound to; nil if it is bound to none.
     package func survey(for device: DeviceIdentity?) -> Survey {
@@ -160,7 +160,8 @@ extension Devices {
         if (try? MachineKey.read(machineKeyPath)) != nil { available.append(.machineKey) }
         let fault = device.flatMap { device in
             guard device.provider == .tpm2 else { return self.fault(of: device, until: Devices.deadline) }
-            // A TPM may have a second primary, under which it seals nothing new.
+            // The vault may be bound to a second primary of the TPM, which makes no new seals, so query that primary by
+            // its name.
             return found?.name == device.name ? nil : absence ?? self.fault(of: device, until: deadline)
         }
         let way = absence?.kind == .absent ? nil : (try? tpm.places.access())?.way
@@ -169,7 +170,7 @@ extension Devices {
 
     /// The fault of a device that the vault is bound to; nil if the device answers and is the vault's.
     ///
-    /// A TPM is asked once in five seconds: a report has a line for each level and module.
+    /// A result is reused for five seconds, because a report has a line for each level and module.
     package func fault(of device: DeviceIdentity) -> DeviceFault? {
         guard device.provider != .machineKey else { return fault(of: device, until: Devices.deadline) }
         if let last = lastCheck.withLock({ $0 }), last.device == device, !last.end.hasPassed { return last.fault }

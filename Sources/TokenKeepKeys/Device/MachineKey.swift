@@ -2,9 +2,9 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// The machine key: 32 random bytes in a file of root's that every user may read (docs/device.md).
+/// The machine key: 32 random bytes in a file that root owns and every user may read (docs/device.md).
 ///
-/// It keeps a copy of a home from opening on another machine. Whoever copies the whole disk has the key, too.
+/// Without the key, a copy of a home does not open on another machine. A copy of the whole disk contains the key.
 package struct MachineKey: Sendable {
     /// The path of the machine's key.
     package static let standardPath = "/var/lib/tokenkeep/machine-key"
@@ -12,7 +12,7 @@ package struct MachineKey: Sendable {
 
     /// The secret that device slots use, derived from the key.
     let secret: SecretBytes
-    /// The key's public name, which tells nothing about the key.
+    /// The key's public name, which reveals nothing about the key.
     let name: [UInt8]
 
     private init(_ key: SecretBytes) throws(TokenKeepError) {
@@ -20,10 +20,10 @@ package struct MachineKey: Sendable {
         name = try Subkey.derive(from: key, number: 2, context: "TKmachin").withUnsafeBytes { Array($0) }
     }
 
-    /// Reads the machine key at a path.
+    /// Reads the machine key from the file at `path`.
     ///
-    /// - Throws: a fault if the file is missing, is not root's, can be replaced or written by others, or is no regular
-    ///   file of 32 bytes.
+    /// - Throws: a fault if the file is missing, is not owned by root, can be replaced or written by others, or is not
+    ///   a regular file of 32 bytes.
     static func read(_ path: String) throws(DeviceFault) -> MachineKey {
         do throws(TokenKeepError) {
             try TrustedPath.check(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]), user: nil)
@@ -76,10 +76,10 @@ package struct MachineKey: Sendable {
 
     // MARK: Making
 
-    /// Makes this machine's key. Only root may.
+    /// Makes this machine's key. Requires root's rights.
     ///
-    /// - Returns: false if there is a file of this name already, which stays as it is.
-    /// - Throws: ``Status/denied`` without root's rights, ``Status/io``.
+    /// - Returns: false if a file with this name exists already. That file is not changed.
+    /// - Throws: ``Status/denied`` without root's rights, ``Status/io`` if the file cannot be made.
     package static func make(at path: String = standardPath) throws(TokenKeepError) -> Bool {
         guard geteuid() == 0 else {
             throw TokenKeepError(
@@ -102,7 +102,7 @@ package struct MachineKey: Sendable {
         }
     }
 
-    /// Writes the key under a name of this process's own, and links it as `name`: a reader sees the whole key or none.
+    /// Writes the key to a temporary file and then links this file as `name`, so that readers see the whole key or no file.
     private static func write(
         _ key: SecretBytes, as name: String, in directory: OwnedDescriptor
     ) throws(Errno) -> Bool {

@@ -4,27 +4,27 @@ import TokenKeepCore
 
 /// systemd's service `io.systemd.Credentials`, which encrypts a user's secrets with the keys of the host and of its TPM.
 ///
-/// Each call ends by its deadline. A reply is untrusted until it was checked.
+/// Each call ends by its deadline. A reply is untrusted until it has been checked.
 package struct SystemdCredentials: Sendable {
     /// The length of a secret that systemd encrypts, in bytes.
     static let secretLength = 32
-    /// The longest credential, in bytes. Those with the public key of a PCR policy have up to 1.6 KB.
+    /// The maximum length of a credential, in bytes. A credential with the public key of a PCR policy has up to 1.6 KB.
     static let longestBlob = 2048
 
-    /// The path of the service's socket; nil for `TOKENKEEP_SYSTEMD_SOCKET`, or else the standard path.
+    /// The path of the service's socket; nil for the path in `TOKENKEEP_SYSTEMD_SOCKET` or, without it, the standard path.
     package var socket: String?
 
     private static let standardSocket = "/run/systemd/io.systemd.Credentials"
-    /// The user with the service's rights.
+    /// The user id of the process that must listen on the socket.
     private static let root: uid_t = 0
 
-    /// The standard service of this machine.
+    /// Uses the standard service of this machine.
     package init() {}
 
     /// The first 16 bytes (the type) of a user's credentials that need the host's key and the machine's TPM 2.0.
     private static let boundToTPM: [[UInt8]] = [
         [0xef, 0x4a, 0xc1, 0x36, 0x79, 0xa9, 0x48, 0x0e, 0xa7, 0xdb, 0x68, 0x89, 0x7f, 0x9f, 0x16, 0x5d],
-        // With a PCR policy that a public key signs.
+        // The type of a credential with a PCR policy that a public key signs.
         [0xad, 0xbc, 0x4c, 0xa3, 0xef, 0xb6, 0x42, 0x01, 0xba, 0x88, 0x1b, 0x6f, 0x2e, 0x40, 0x95, 0xea],
     ]
 
@@ -34,7 +34,7 @@ package struct SystemdCredentials: Sendable {
         [0x05, 0x84, 0x69, 0xda, 0xf6, 0xf5, 0x43, 0x24, 0x80, 0x05, 0x49, 0xda, 0x0f, 0x8e, 0xa2, 0xfb],
     ]
 
-    /// Throws a fault if the service does not encrypt with a TPM 2.0. A secret that nothing uses is encrypted.
+    /// Throws a fault if the service does not encrypt with a TPM 2.0. Encrypts a random secret and discards the result.
     func check(until deadline: Deadline) throws(DeviceFault) {
         let secret = try DeviceFault.needing { () throws(TokenKeepError) in
             try SecretBytes(randomCount: SystemdCredentials.secretLength)
@@ -60,7 +60,7 @@ package struct SystemdCredentials: Sendable {
         return blob
     }
 
-    /// Decrypts what ``encrypt(_:until:)`` returned.
+    /// Decrypts a credential that ``encrypt(_:until:)`` returned.
     func decrypt(_ blob: [UInt8], until deadline: Deadline) throws(DeviceFault) -> SecretBytes {
         guard SystemdCredentials.needsTPM(blob) else {
             throw DeviceFault(.other, "the vault's credential has no type that needs host and TPM 2.0")
@@ -75,7 +75,7 @@ package struct SystemdCredentials: Sendable {
 
     private static func needsTPM(_ blob: [UInt8]) -> Bool { boundToTPM.contains { blob.starts(with: $0) } }
 
-    /// The PCRs whose values a credential needs. They stand behind the nonce, whose length stands in the head.
+    /// The PCRs to whose values a credential is bound. Their bits follow the nonce, whose length is in the head.
     static func registers(of blob: [UInt8]) -> [Int] {
         guard needsTPM(blob), blob.count > 32, blob[25..<28].allSatisfy({ $0 == 0 }) else { return [] }
         let place = (32 + Int(blob[24]) + 7) / 8 * 8
@@ -88,14 +88,14 @@ package struct SystemdCredentials: Sendable {
     private static func call(
         _ method: String, _ member: String, _ bytes: UnsafeRawBufferPointer
     ) throws(DeviceFault) -> SecretBytes {
-        // The name ties the credential to this use: another program's is none of a vault's.
+        // systemd binds the credential to this name, so that no other program's credential passes for a vault's.
         let head =
             #"{"method":"io.systemd.Credentials.\#(method)","parameters":{"name":"tokenkeep","scope":"user",""#
             + member + #"":""#
         let tail = #""}}"# + "\0"
         let length = Base64Text.length(of: bytes.count)
         return try DeviceFault.needing { () throws(TokenKeepError) in
-            // The NUL of base64 is overwritten by the tail.
+            // The tail overwrites the NUL that the base64 encoder appends.
             try SecretBytes(count: head.utf8.count + length + tail.utf8.count) { call in
                 call.copyBytes(from: head.utf8)
                 let text = UnsafeMutableRawBufferPointer(rebasing: call[head.utf8.count...])

@@ -1,18 +1,18 @@
 import TokenKeepCore
 
-/// The TPM's NV indices: its own memory, whose content is destroyed when the index is (docs/device-helper.md).
+/// The TPM's NV indices, which are memory in the TPM. Destroying an index destroys its content (docs/device-helper.md).
 extension TPM {
-    /// The use of an index.
+    /// The purpose of an index.
     enum IndexKind: UInt8, Sendable {
-        /// A secret that is written once.
+        /// A secret, which is written once.
         case deviceBytes = 1
-        /// The vault's anchor, which is written again.
+        /// The vault's anchor, which is rewritten when the vault's header changes.
         case anchor = 2
     }
 
-    /// The owner of an index, whom the index names publicly.
+    /// The owner of an index: the TPM's storage primary, the kind of the index, and the vault.
     struct IndexOwner: Sendable {
-        /// The name of the storage primary. Another TPM gets neither authValue nor data.
+        /// The name of the TPM's storage primary. A TPM with another primary receives neither authValue nor data.
         let name: [UInt8]
         let kind: IndexKind
         let vaultID: [UInt8]
@@ -20,20 +20,20 @@ extension TPM {
         fileprivate var tag: Field { .plain([kind.rawValue] + vaultID) }
     }
 
-    /// An index of the user, as the TPM lists it.
+    /// An entry of the TPM's list of the user's indices.
     struct Index: Equatable, Sendable {
         let number: UInt32
         let kind: IndexKind
         let vaultID: [UInt8]
-        /// Whether the index was written, and a secret also locked. False: its making was interrupted.
+        /// Whether the index was written and, if it contains a secret, write-locked. If false, its making was interrupted.
         let isComplete: Bool
     }
 
     private static let entryLength = 22
 
-    /// Makes an index with this content.
+    /// Makes an index that contains `data`.
     ///
-    /// - Returns: the number of the index; nil if the TPM can make none.
+    /// - Returns: the number of the index; nil if the TPM can make no index.
     func makeIndex(
         of owner: IndexOwner, _ data: SecretBytes, authValue: SecretBytes, until deadline: Deadline
     ) throws(DeviceFault) -> UInt32? {
@@ -46,9 +46,9 @@ extension TPM {
         }
     }
 
-    /// Reads an index.
+    /// Reads the content of an index.
     ///
-    /// - Parameter length: the length that its content must have, in bytes.
+    /// - Parameter length: the length that the content must have, in bytes.
     /// - Throws: ``TPMReply/noIndex`` if the owner has no such index.
     func readIndex(
         _ number: UInt32, of owner: IndexOwner, _ length: Int, authValue: SecretBytes, until deadline: Deadline
@@ -63,7 +63,7 @@ extension TPM {
         }
     }
 
-    /// Replaces the content of an index. Its length stays.
+    /// Replaces the content of an index by data of the same length.
     func writeIndex(
         _ number: UInt32, of owner: IndexOwner, _ data: SecretBytes, authValue: SecretBytes, until deadline: Deadline
     ) throws(DeviceFault) {
@@ -73,7 +73,7 @@ extension TPM {
         }
     }
 
-    /// Destroys an index and its content, if the owner has it.
+    /// Destroys an index and its content. Does nothing if the owner has no such index.
     func destroyIndex(_ number: UInt32, of owner: IndexOwner, until deadline: Deadline) throws(DeviceFault) {
         let reply = try ask(
             .destroyIndex, [.plain(owner.name), owner.tag, .plain(TPM.bytes(of: number))], until: deadline)
@@ -88,12 +88,12 @@ extension TPM {
         }
     }
 
-    /// The user's indices that belong to a vault.
+    /// Lists the user's indices that belong to a vault.
     func indices(of vaultID: [UInt8], until deadline: Deadline) throws(DeviceFault) -> [Index] {
         try indices(until: deadline).filter { $0.vaultID == vaultID }
     }
 
-    /// The user's indices.
+    /// Lists all indices of the user.
     func indices(until deadline: Deadline) throws(DeviceFault) -> [Index] {
         let reply = try ask(.listIndices, [], until: deadline)
         return try TPMReply.payload(of: reply, unknownUser: TPMReply.unknownUser) { payload throws(DeviceFault) in
@@ -104,7 +104,7 @@ extension TPM {
         }
     }
 
-    /// An index from an entry of the list; nil if its kind is unknown.
+    /// Parses an entry of the list; nil if the index's kind is unknown.
     private static func index(_ entry: Slice<UnsafeRawBufferPointer>) -> Index? {
         let bytes = Array(entry)
         guard let kind = IndexKind(rawValue: bytes[4]) else { return nil }

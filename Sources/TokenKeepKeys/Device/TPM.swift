@@ -1,26 +1,26 @@
 import Glibc
 import TokenKeepCore
 
-/// The machine's TPM 2.0, asked through the program `tokenkeep-tpm2` (docs/device-helper.md).
+/// The machine's TPM 2.0, accessed through the program `tokenkeep-tpm2` (docs/device-helper.md).
 ///
-/// Each call ends by its deadline. A reply is untrusted until it was checked.
+/// Each call ends by its deadline. A reply is untrusted until it has been checked.
 package struct TPM: Sendable {
     /// The length of an authValue and of a secret that the TPM seals, in bytes.
     static let secretLength = 32
-    /// The longest blob, in bytes.
+    /// The maximum length of a blob, in bytes.
     static let longestBlob = 1024
 
-    /// The paths and the TCTI by which the TPM is asked. Other ones than the standard only in tests.
+    /// The paths and the TCTI through which the TPM is accessed. Only tests change them.
     package var places = TPMPlaces()
 
-    /// The standard TPM of this machine.
+    /// Uses the standard TPM of this machine.
     package init() {}
 
-    /// A TPM that answered.
+    /// The description of a TPM that answered.
     struct Description: Equatable {
         /// The name of the storage primary.
         let name: [UInt8]
-        /// The maker's name, which the TPM itself gives. A software TPM gives any name.
+        /// The manufacturer's name, as the TPM reports it. A software TPM may report any name.
         let maker: String
     }
 
@@ -37,8 +37,8 @@ package struct TPM: Sendable {
 
     /// Describes the TPM.
     ///
-    /// - Parameter name: the storage primary (the TPM's root key for sealing) that the TPM must have; nil for the primary of a
-    ///   new seal.
+    /// - Parameter name: the name of the storage primary (the TPM's root key for sealing) that the TPM must have; nil
+    ///   for the primary of new seals.
     func describe(named name: [UInt8]? = nil, until deadline: Deadline) throws(DeviceFault) -> Description {
         let reply = try ask(.info, [.plain(name ?? [])], until: deadline)
         return try TPMReply.payload(of: reply, unknownUser: TPMReply.unknownUser) { payload throws(DeviceFault) in
@@ -52,9 +52,9 @@ package struct TPM: Sendable {
         }
     }
 
-    /// Seals a secret, which only this TPM opens again, for this user and with the authValue.
+    /// Seals a secret for this user and an authValue, so that only this TPM opens the secret.
     ///
-    /// - Parameter name: the storage primary. Another one gets neither authValue nor secret.
+    /// - Parameter name: the name of the storage primary. A TPM with another primary receives neither authValue nor secret.
     func seal(
         _ secret: SecretBytes, authValue: SecretBytes, under name: [UInt8], until deadline: Deadline
     ) throws(DeviceFault) -> [UInt8] {
@@ -104,7 +104,7 @@ package struct TPM: Sendable {
     ) throws(DeviceFault) -> SecretBytes {
         let left = deadline.remainingMilliseconds
         guard left > 0 else { throw TPMReply.silent }
-        // The program replies that the TPM is silent before this side stops waiting for the program.
+        // The program gets less time than this process waits, so that the program can still reply that the TPM is silent.
         let budget = UInt16(clamping: min(max(1, left / 10 * 9), 10_000))
         let head = TPMReply.signature + [operation.rawValue, UInt8(budget >> 8), UInt8(truncatingIfNeeded: budget)]
         return try places.access().exchange(try TPM.message([.plain(head)] + fields), until: deadline)

@@ -1,14 +1,14 @@
 import TokenKeepCore
 
-/// The vault's anchor in an NV index of the TPM: which header is in force, whatever the vault's files say.
+/// The vault's anchor in an NV index of the TPM, which names the header in force, whatever the vault's files contain.
 ///
-/// The TPM's answer counts only if it is authentic: a program on the wire that forges a refusal, or answers nothing, gets no
-/// header refused.
+/// Only an authentic answer of the TPM can refuse a header. A program on the wire to the TPM can forge a refusal or
+/// suppress an answer, but no header is refused by that.
 struct TPMAnchor {
-    /// The anchor as the TPM has it, and the number of its index.
+    /// The anchor that the TPM has, and the number of its index.
     struct Found {
         let number: UInt32
-        /// nil if the content is malformed.
+        /// The anchor; nil if the content of the index is malformed.
         let anchor: HeaderAnchor?
     }
 
@@ -16,19 +16,19 @@ struct TPMAnchor {
     private let owner: TPM.IndexOwner
     private let authValue: SecretBytes
 
-    /// - Parameter keys: the keys of the vault. Its keyfile opens the anchor, in every era.
+    /// - Parameter keys: the vault's keys. The authValue derives from the journal key, which is the same in every era.
     /// - Returns: nil if the device is no TPM.
     init?(of device: DeviceIdentity?, _ keys: KeyRing, _ devices: Devices) throws(TokenKeepError) {
         guard let device, device.provider == .tpm2 else { return nil }
         tpm = devices.tpm
         owner = TPM.IndexOwner(name: device.name, kind: .anchor, vaultID: keys.vaultID)
-        // The same for each primary of a TPM, so that a vault can be bound to another one.
+        // The authValue is the same for each primary of a TPM, so that a vault can be bound to another primary.
         authValue = try Subkey.ofJournalKey(keys.journalKey.bytes, for: .anchor)
     }
 
     var name: [UInt8] { owner.name }
 
-    /// Reads the anchor; nil if the TPM has none.
+    /// Reads the anchor. Returns nil if the TPM has no anchor.
     func read(until deadline: Deadline = Devices.deadline) throws(DeviceFault) -> Found? {
         guard let number = try number(until: deadline) else { return nil }
         let bytes = try tpm.readIndex(number, of: owner, HeaderAnchor.length, authValue: authValue, until: deadline)
@@ -36,12 +36,12 @@ struct TPMAnchor {
         return Found(number: number, anchor: anchor?.vaultID == owner.vaultID ? anchor : nil)
     }
 
-    /// Whether the TPM has an anchor of the vault. Reads no content.
+    /// Whether the TPM has an anchor of the vault. Does not read the anchor.
     func isThere(until deadline: Deadline) throws(DeviceFault) -> Bool { try number(until: deadline) != nil }
 
-    /// Writes the anchor into its index, or into a new one.
+    /// Writes the anchor into its index, or into a new index if `number` is nil.
     ///
-    /// - Returns: the number of the index; nil if the TPM has none and can make none.
+    /// - Returns: the number of the index; nil if the TPM can make no index.
     func write(_ anchor: HeaderAnchor, to number: UInt32?) throws(DeviceFault) -> UInt32? {
         let data = try DeviceFault.needing { () throws(TokenKeepError) in
             try anchor.serialized().lent { bytes throws(TokenKeepError) in try SecretBytes(copying: bytes) }
@@ -53,9 +53,9 @@ struct TPMAnchor {
         return number
     }
 
-    /// Destroys the anchor, as far as the TPM answers.
+    /// Destroys the anchor. A failure is ignored.
     ///
-    /// - Parameter kept: the number of the index that the new header uses.
+    /// - Parameter kept: the number of the index that the new header uses, and that stays.
     func destroy(except kept: UInt32?) {
         guard let number = (try? number(until: Devices.deadline)) ?? nil, number != kept else { return }
         try? tpm.destroyIndex(number, of: owner, until: Devices.deadline)
@@ -68,7 +68,7 @@ struct TPMAnchor {
 
 // MARK: Reports
 
-/// Whether the TPM has a vault's anchor, as it was asked last. Valid for a while.
+/// The last observed state of a vault's anchor in the TPM, which is reused until `end`.
 struct AnchorReport: Sendable {
     let vaultID: [UInt8]
     let remark: String
@@ -76,10 +76,9 @@ struct AnchorReport: Sendable {
 }
 
 extension Devices {
-    /// A remark for a report: whether the TPM refuses an older header of the vault; nil if the vault has no password or is
-    /// bound to no TPM.
+    /// A remark for a report: whether the TPM refuses an older header of the vault.
     ///
-    /// The TPM is asked once in five seconds.
+    /// A result is reused for five seconds. Nil if the vault has no password or is not bound to a TPM.
     package func anchorRemark(of vault: OpenVault) -> String? {
         let (header, vaultID) = (vault.keys.header, vault.keys.vaultID)
         guard header.hasPassword, let anchor = (try? TPMAnchor(of: header.device, vault.keys, self)) ?? nil else {
@@ -102,9 +101,9 @@ extension Devices {
     private static let unanchored = "; after a restart an older header is not noticed: "
 }
 
-/// A change of the header, as the anchor in the TPM follows it. The caller holds the lock of the whole vault.
+/// Updates the anchor in the TPM when the header changes. The caller holds the lock of the whole vault.
 ///
-/// The anchor names both headers until the new one is in force, so that a change may be interrupted at any step.
+/// The anchor names both headers until the new header is in force, so that the change may be interrupted at any step.
 struct AnchorChange {
     private let before: TPMAnchor?
     private let after: TPMAnchor?
@@ -122,16 +121,16 @@ struct AnchorChange {
         vaultID = vault.keys.vaultID
     }
 
-    /// Notes that the new header is about to be in force.
+    /// Records in the anchor that the new header is about to come into force.
     ///
     /// - Returns: the number of the anchor's index; nil if there is no anchor.
-    /// - Throws: ``Status/unavailable`` if the TPM does not answer: it would refuse the new header later.
-    ///   ``Status/corrupt`` if it refuses the old header.
+    /// - Throws: ``Status/unavailable`` if the TPM does not answer, because the TPM would later refuse the new header;
+    ///   ``Status/corrupt`` if the TPM refuses the old header.
     func begin() throws(TokenKeepError) -> UInt32? {
         guard let after else { return nil }
         do throws(DeviceFault) {
             let found = try after.read()
-            // An index that an earlier binding left says nothing of the present header.
+            // An index that an earlier binding left behind does not describe the present header, and is ignored.
             if before?.name == after.name, found?.anchor?.accepts(present) == false { throw AnchorChange.older }
             let anchor = HeaderAnchor(vaultID: vaultID, present: present, next: next)
             return try after.write(anchor, to: found?.number)
@@ -142,7 +141,7 @@ struct AnchorChange {
 
     private static let older = DeviceFault(.other, "the TPM knows a later header")
 
-    /// Notes that the new header is in force, as far as the TPM answers. If it does not, the anchor names both.
+    /// Records in the anchor that the new header is in force. If the TPM does not answer, the anchor names both headers.
     func finish(_ number: UInt32?) {
         if let after, let number {
             _ = try? after.write(HeaderAnchor(vaultID: vaultID, present: next, next: nil), to: number)
@@ -154,8 +153,8 @@ struct AnchorChange {
 extension VaultOpener {
     /// Checks a vault's header against its anchor in the TPM.
     ///
-    /// - Parameter isAcceptingOlder: whether an older header, which the user put back, is the one in force from now on.
-    /// - Throws: ``Status/corrupt`` if the TPM knows a later header.
+    /// - Parameter isAcceptingOlder: whether to accept an older header, which the user put back, as the header in force.
+    /// - Throws: ``Status/corrupt`` if the TPM knows a later header that this call does not accept.
     func checkAnchor(
         of vault: OpenVault, isAcceptingOlder: Bool, until deadline: Deadline
     ) throws(TokenKeepError) {
@@ -168,7 +167,7 @@ extension VaultOpener {
         confirm(anchor, mark, vault)
     }
 
-    /// Writes into the anchor that a header is in force, unless another process is changing it.
+    /// Records in the anchor that a header is in force, unless another process is changing the header.
     private func confirm(_ anchor: TPMAnchor, _ mark: HeaderAnchor.Mark, _ vault: OpenVault) {
         guard let lock = (try? VaultLock(trying: .whole, of: vault.directory)) ?? nil else { return }
         defer { lock.release() }

@@ -1,8 +1,8 @@
 import TokenKeepCore
 
-/// A change of the header, as far as it concerns the TPM: the indices that the header names, and the vault's anchor.
+/// The TPM's part in a change of the header: updates the header's indices and the vault's anchor.
 ///
-/// The caller holds the lock of the whole vault from the beginning to the end.
+/// The caller holds the lock of the whole vault from ``init(_:to:file:_:)`` to ``finish()``.
 struct TPMChange {
     let indices: IndexChange
     private let anchor: AnchorChange
@@ -11,7 +11,7 @@ struct TPMChange {
 
     /// Begins the change, before the new header is written.
     ///
-    /// - Throws: what ``IndexChange/check()`` and ``AnchorChange/begin()`` throw. Then nothing was changed.
+    /// - Throws: the errors of ``IndexChange/check()`` and ``AnchorChange/begin()``. In this case nothing was changed.
     init(_ vault: OpenVault, to header: Header, file: [UInt8], _ devices: Devices) throws(TokenKeepError) {
         indices = IndexChange(before: vault.keys.header, after: header, devices: devices)
         try indices.check()
@@ -19,7 +19,7 @@ struct TPMChange {
         anchorIndex = try anchor.begin()
     }
 
-    /// Ends the change. The new header is in force.
+    /// Ends the change. The new header must be in force.
     func finish() {
         anchor.finish(anchorIndex)
         indices.destroyStale()

@@ -2,24 +2,24 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// The places at which the TPM is asked.
+/// The program, the TCTI and the socket through which this process reaches the TPM.
 package struct TPMPlaces: Sendable {
-    /// The way to the TPM.
+    /// The way by which this process reaches the TPM.
     package enum Way: String, Sendable {
-        /// `tokenkeep-tpm2` runs as the user, who may open the device.
+        /// `tokenkeep-tpm2` runs as the user, who may open the TPM's device.
         case direct
-        /// Root's helper opens the device.
+        /// Root's helper opens the TPM's device.
         case helper
     }
 
     /// The path of the program `tokenkeep-tpm2`; nil for the installed program.
     package var program: String?
-    /// The TCTI of tpm2-tss; nil for `TOKENKEEP_TCTI` or else the device.
+    /// The TCTI of tpm2-tss; nil for the value of `TOKENKEEP_TCTI` or, without it, for the device.
     package var configuration: String?
-    /// The path of the helper's socket; nil for `TOKENKEEP_TPM2_SOCKET`, or else the standard path.
+    /// The path of the helper's socket; nil for the path in `TOKENKEEP_TPM2_SOCKET` or, without it, the standard path.
     package var socket: String?
 
-    /// The standard places, or others in tests.
+    /// Uses the standard program, TCTI and socket for each nil. Only tests pass others.
     package init(program: String? = nil, configuration: String? = nil, socket: String? = nil) {
         self.program = program
         self.configuration = configuration
@@ -29,7 +29,7 @@ package struct TPMPlaces: Sendable {
     private static let device = "/dev/tpmrm0"
     private static let standardSocket = "/run/tokenkeep/tpm2"
 
-    /// Chooses the way to the TPM. A way that is named goes before one that is found.
+    /// Chooses the way to the TPM. A configured TCTI or socket takes precedence over the machine's device.
     func access() throws(DeviceFault) -> Access {
         if let configuration = configuration ?? EnvironmentPath.value("TOKENKEEP_TCTI") {
             guard let program = program ?? TPMPlaces.installedProgram else {
@@ -52,7 +52,7 @@ package struct TPMPlaces: Sendable {
         return String(decoding: path.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
-    /// A chosen way.
+    /// A chosen way: a program to start, or a socket to connect to.
     enum Access {
         case program(String, configuration: String?)
         case socket(String)
@@ -68,7 +68,7 @@ package struct TPMPlaces: Sendable {
         func exchange(_ request: SecretBytes, until deadline: Deadline) throws(DeviceFault) -> SecretBytes {
             var error: Int32 = 0
             let reply = try DeviceFault.needing { () throws(TokenKeepError) in
-                // A reply of more bytes than the longest is seen.
+                // The buffer has one byte more than the longest valid reply, so that a longer reply is detected.
                 try SecretBytes(capacity: TPMReply.longest + 1) { reply in
                     var count = 0
                     error = request.withUnsafeBytes { ask($0, deadline.remainingMilliseconds, reply, &count) }
@@ -90,7 +90,7 @@ package struct TPMPlaces: Sendable {
                     path, 0, TOKENKEEP_MESSAGE, request.baseAddress, request.count, milliseconds, bytes, reply.count,
                     &count)
             case .program(let path, let configuration):
-                // No other variable is passed: with some variables tpm2-tss would log secrets.
+                // No other variable is passed, because some variables make tpm2-tss log secrets.
                 let variable = configuration.map { strdup("TOKENKEEP_TCTI=" + $0) }
                 defer { if let variable { free(variable) } }
                 return tokenkeep_program_ask(

@@ -1,21 +1,21 @@
 import TokenKeepCore
 
-/// The reply of `tokenkeep-tpm2`: whether the TPM did what was asked, and its payload (docs/device-helper.md).
+/// Parses replies of `tokenkeep-tpm2`, which contain a status and a payload (docs/device-helper.md).
 enum TPMReply {
     static let signature = Array("TKT1".utf8)
     static let longest = 2048
     private static let headLength = 13
 
     static let malformed = DeviceFault(.silent, "tokenkeep-tpm2 gave a malformed reply")
-    /// The fault of a request that names no secret: the helper serves no process of another user namespace.
+    /// The fault if the helper refuses the user of a request without a secret: the process is in another user namespace.
     static let unknownUser = DeviceFault(.absent, "the TPM's helper cannot tell which user this is")
     static let silent = DeviceFault(.silent, "the TPM did not answer in time")
-    /// The fault of an index that the TPM does not have. A program on the wire can forge it.
+    /// The fault if the TPM does not have an index. A program on the wire to the TPM can forge this fault.
     static let noIndex = DeviceFault(
         .other, "the TPM no longer has the secret of the level when-passcode-set-this-device-only")
-    /// The fault of a wrong authValue.
+    /// The fault if the TPM refuses the authValue.
     static let refusedKey = DeviceFault(.other, "the TPM refuses the vault's key")
-    /// The fault of a command that needs the owner hierarchy.
+    /// The fault if the TPM's owner hierarchy, which a command needs, has a password.
     static let ownerPassword = DeviceFault(.absent, "the TPM has an owner password, and no persistent storage root key")
 
     /// Whether the TPM can make no index: it has an owner password or no room, or it refuses the command.
@@ -28,8 +28,8 @@ enum TPMReply {
 
     /// Calls `body` with the payload of a reply.
     ///
-    /// - Parameter unknownUser: the fault of a user who is refused; nil for one whose secret another user sealed.
-    /// - Throws: the fault that the reply names, and a fault if the reply breaks a rule.
+    /// - Parameter unknownUser: the fault if the user is refused; nil to report that another user sealed the secret.
+    /// - Throws: the fault that the reply names, or a fault if the reply is malformed.
     static func payload<Result>(
         of reply: SecretBytes, unknownUser: DeviceFault? = nil,
         _ body: (Slice<UnsafeRawBufferPointer>) throws(DeviceFault) -> Result
@@ -48,10 +48,10 @@ enum TPMReply {
         bytes.reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    /// The fault for a reason's number.
+    /// Converts the number of a reason to a fault.
     ///
-    /// A refusal on the wire to the TPM can be forged. So only reasons by which the TPM is another one, or has lost the
-    /// secret, are ``DeviceFault/Kind/other``.
+    /// Refusals can be forged on the wire to the TPM. The fault is therefore ``DeviceFault/Kind/other`` only for
+    /// reasons which mean that the TPM is not the vault's or has lost the secret.
     private static func fault(_ reason: UInt8, code: UInt32) -> DeviceFault {
         switch reason {
         case 1: DeviceFault(.absent, "the TPM cannot be opened")

@@ -26,9 +26,9 @@ package struct EraDirectory: Sendable {
         return number
     }
 
-    /// The N of the directory `era-N` that takes the place of another one.
+    /// The number of the era that follows the era `number`.
     ///
-    /// - Throws: ``Status/unsupported`` after the highest N.
+    /// - Throws: ``Status/unsupported`` if `number` is the highest possible number.
     static func number(after number: UInt64) throws(TokenKeepError) -> UInt64 {
         guard number < maximum else {
             throw TokenKeepError(

@@ -11,7 +11,7 @@ package struct EraKeys {
     /// Retiring keys are replaced keys that are kept because items in other modules are encrypted under them.
     package let keys: [OpenKey]
 
-    /// The way to open the new keys: with the keyfile or with a password.
+    /// The means to open the new keys: the keyfile or a password.
     package enum Opener {
         case keyfile
         case password(DerivedKey, KeyDerivation)
@@ -46,8 +46,8 @@ package struct EraKeys {
         let ofDevice = device == nil ? [] : DeviceSlots.levels(of: type).map(KeyPurpose.level)
         var keys: [OpenKey] = []
         for purpose in purposes(withPassword: type == .password) + ofDevice { keys.append(try OpenKey.make(purpose)) }
-        // If the password is removed, the keys that need a password end. The items that these keys seal in other modules
-        // cannot be opened any more.
+        // Removing the password ends the keys that need a password. Items that these keys seal in other modules can
+        // then no longer be opened.
         keys += retiring.filter { type == .password || !$0.purpose.needsPassword }
         let slot = KnownSlot.wrapping(
             keys, type: type, derivation: derivation, with: wrapping, vaultID: vaultID, era: era)
@@ -70,7 +70,7 @@ package struct EraKeys {
         return EraKeys(era: era, keyfile: keyfile, headerFile: file, header: header, keys: keys)
     }
 
-    /// The new keys, opened for this process alone. Other processes get the new keys only after the new era is in
+    /// A ring with the new keys, opened only for this process. Other processes get the new keys after the new era is in
     /// force.
     package func ring(_ residentKeys: ClassKeyStore) throws(TokenKeepError) -> KeyRing {
         do throws(FormatFault) {

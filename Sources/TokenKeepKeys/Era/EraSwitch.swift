@@ -16,7 +16,7 @@ package struct EraSwitch: ~Copyable {
 
     /// Makes the next directory `era-N`, with the new keys in two files (keyfile and header).
     ///
-    /// The vault goes on using its present keys.
+    /// The present keys stay in force.
     ///
     /// - Throws: ``Status/busy`` if another process is replacing the vault's keys.
     package static func begin(
@@ -62,7 +62,7 @@ package struct EraSwitch: ~Copyable {
 
     /// Throws if a complete directory `era-N` with the next number exists.
     ///
-    /// If such a directory exists, the link `current` is an older link, which somebody has put back.
+    /// If such a directory exists, somebody has put back an older link `current`.
     private static func checkIsNext(_ number: UInt64, of vault: VaultDirectory) throws(TokenKeepError) {
         guard let era = try EraDirectory.open(number, of: vault), try !era.isUnfinished() else { return }
         throw TokenKeepError(
@@ -83,8 +83,8 @@ package struct EraSwitch: ~Copyable {
 
     /// Puts the new keys in force. The caller must have locked the whole vault.
     ///
-    /// The new header becomes trusted before the rename. So a reader accepts both the old and the new header. If the
-    /// vault loses its password, the secret of the level that needs one is destroyed just before the rename.
+    /// The new header becomes trusted before the rename, so that readers accept both headers. If the change removes the
+    /// password, the secret of the level that needs a password is destroyed just before the rename.
     package func commit(_ call: CallContext) throws(TokenKeepError) {
         let vaultID = before.keys.vaultID
         let hasPassword = made.header.hasPassword
@@ -104,7 +104,8 @@ package struct EraSwitch: ~Copyable {
             throw error.error("cannot make \(after.era.path) durable")
         }
         try tpm.indices.destroySecrets()
-        // The lock is held while `current` is replaced, so that an unlock keeps no keys of the old era afterwards.
+        // The lock of the verified headers is held while `current` is replaced. Otherwise a concurrent unlock could
+        // keep keys of the old era.
         try opener.lockingTrust(of: before.directory, call) { () throws(TokenKeepError) in
             try before.directory.switchTo(made.era)
             guard hasPassword else { return opener.residentKeys.removal.forget(vaultID) }

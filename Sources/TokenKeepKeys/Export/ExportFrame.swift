@@ -8,7 +8,7 @@ struct ExportFrame {
 
     /// The length in bytes of a frame's unencrypted part, which contains the frame's length and kind.
     static let prefixLength = 5
-    /// The maximum length of a frame's encrypted part: an item with the longest metadata and the longest secret.
+    /// The maximum length of a frame's encrypted part, in bytes: an item with the longest metadata and the longest secret.
     static let maximumBox = 12 + 65_536 + 1_048_576 + AuthenticatedBox.overhead
 
     let kind: Kind

@@ -2,7 +2,7 @@ import TokenKeepCore
 
 /// The head (first bytes) of an export file: the derivation of the file's key, and check bytes (a commitment).
 ///
-/// The check bytes tell whether a passphrase is right before anything is decrypted.
+/// The check bytes show whether a passphrase is right before anything is decrypted.
 struct ExportHead {
     static let length = 88
     private static let signature = "TKEXPORT"

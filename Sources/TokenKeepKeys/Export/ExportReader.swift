@@ -59,7 +59,7 @@ package struct ExportReader {
         return count
     }
 
-    /// Reads and decrypts the next item; nil at the end of the file.
+    /// Reads and decrypts the next item. Returns nil at the end of the file.
     private func next(_ cursor: inout ExportCursor, index: UInt64) throws(TokenKeepError) -> SecretBytes? {
         do throws(FormatFault) {
             let frame = try cursor.lend(ExportFrame.prefixLength, path) { bytes throws(FormatFault) in
@@ -84,7 +84,7 @@ package struct ExportReader {
         try reader.end()
     }
 
-    /// Checks that the file is there and can be read, before a user is asked for its passphrase.
+    /// Checks that the file exists and can be read, before the user is prompted for its passphrase.
     package static func check(_ path: String) throws(TokenKeepError) { _ = try open(path) }
 
     private static func open(_ path: String) throws(TokenKeepError) -> OwnedDescriptor {

@@ -49,7 +49,7 @@ package final class ExportWriter {
         unwritten = head.bytes
     }
 
-    /// Checks that the file can be made, before a user is asked for its passphrase. Makes nothing.
+    /// Checks that the file can be made, before the user is prompted for its passphrase. Makes no file.
     package static func check(_ path: String) throws(TokenKeepError) {
         do throws(Errno) {
             try ExportPlace(path).check()
@@ -121,7 +121,7 @@ private struct ExportPlace {
         name = String(path[path.utf8.index(after: slash)...])
     }
 
-    /// Checks whether the file is missing, and the user may make it.
+    /// Throws if the file exists, or if the user may not make the file.
     func check() throws(Errno) {
         guard let folder = try SystemCall.openFollowing(folder, O_RDONLY | O_DIRECTORY) else {
             throw .noSuchFileOrDirectory
@@ -138,7 +138,7 @@ private struct ExportPlace {
         return (folder, file)
     }
 
-    /// Removes the file that this writer made. Another file that has meanwhile taken the name stays.
+    /// Removes the file that this writer made, but not another file that has taken the name since.
     static func remove(_ name: String, in folder: OwnedDescriptor, ifIs file: OwnedDescriptor) {
         guard let own = try? SystemCall.status(of: file).identity,
             let named = try? SystemCall.status(of: name, in: folder.number)?.identity,

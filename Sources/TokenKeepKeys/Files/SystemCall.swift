@@ -14,11 +14,11 @@ package final class OwnedDescriptor: Sendable {
 
 /// System calls on files, relative to open directories, with typed errors. Each call is retried after EINTR.
 package enum SystemCall {
-    /// Opens a file, but not a symbolic link; nil if the file is missing.
+    /// Opens a file without following a symbolic link; nil if the file is missing.
     package static func open(
         _ path: String, in directory: Int32, _ flags: Int32, mode: UInt32 = 0
     ) throws(Errno) -> OwnedDescriptor? {
-        // A String passed to C directly would be copied to memory of its own first.
+        // This avoids a copy: a String passed directly to C would first be copied to a buffer of its own.
         let descriptor = path.withCString { tokenkeep_openat(directory, $0, flags | O_CLOEXEC | O_NOFOLLOW, mode) }
         if descriptor >= 0 { return OwnedDescriptor(descriptor) }
         guard errno == ENOENT else { throw Errno(rawValue: errno) }
@@ -82,7 +82,7 @@ package enum SystemCall {
         flock(descriptor.number, LOCK_EX | LOCK_NB) == 0
     }
 
-    /// Makes a file empty.
+    /// Truncates a file to length 0.
     package static func empty(_ descriptor: OwnedDescriptor) throws(Errno) {
         try check { ftruncate(descriptor.number, 0) }
     }
@@ -120,11 +120,11 @@ package enum SystemCall {
         return try outcome.get()
     }
 
-    /// Up to `maximum` bytes of a file, from `offset` on.
+    /// Reads up to `maximum` bytes of a file, from `offset` on.
     package static func bytes(
         of descriptor: OwnedDescriptor, from offset: Int64 = 0, atMost maximum: Int
     ) throws(Errno) -> [UInt8] {
-        // All empty arrays share one storage, into which the initializer below would write.
+        // All empty arrays share one storage, so the initializer below must not write into an empty array.
         guard maximum > 0 else { return [] }
         var failure: Errno?
         let bytes = [UInt8](unsafeUninitializedCapacity: maximum) { bytes, count in
@@ -190,7 +190,7 @@ package enum SystemCall {
         try check { tokenkeep_syncfs(directory.number) }
     }
 
-    /// Gives a file the same name in another directory too (a hard link).
+    /// Makes a hard link to a file, with the same name in another directory.
     package static func link(
         _ name: String, from: OwnedDescriptor, to: OwnedDescriptor
     ) throws(Errno) {

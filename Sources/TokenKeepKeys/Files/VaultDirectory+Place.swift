@@ -5,8 +5,8 @@ package import TokenKeepCore
 extension VaultDirectory {
     /// Checks whether ``make(_:)`` could make a missing directory. Changes nothing.
     ///
-    /// - Throws: the error of ``make(_:)``: ``Status/denied`` if the place is refused or the user may not write there,
-    ///   ``Status/io`` if the file system is read-only, or one that has no new directories.
+    /// - Throws: the error of ``make(_:)``: ``Status/denied`` if the path is refused or the user may not write there,
+    ///   ``Status/io`` if the file system is read-only or, like `/proc`, accepts no new directories.
     package static func checkMaking(_ path: String) throws(TokenKeepError) {
         try TrustedPath.check(path, user: geteuid())
         var (parent, prefix) = ("/", "")
@@ -28,12 +28,12 @@ extension VaultDirectory {
         }
     }
 
-    /// Checks whether the user may make files in the directory.
+    /// Throws if the user may not make files in the directory.
     private static func checkWriting(_ directory: String) throws(Errno) {
-        // With the dot a file is no directory.
+        // With the suffix `/.`, a path that names a file is refused.
         let inside = directory + "/."
         guard faccessat(AT_FDCWD, inside, W_OK | X_OK, AT_EACCESS) == 0 else { throw Errno(rawValue: errno) }
-        // Root may write to the kernel's /proc, and nothing can be made in it.
+        // Root has the permission to write in `/proc`, although nothing can be made there.
         let ofProcesses = try SystemCall.status(of: "/proc/self", in: AT_FDCWD)?.identity.device
         guard let ofProcesses, try SystemCall.status(of: inside, in: AT_FDCWD)?.identity.device == ofProcesses else {
             return

@@ -46,12 +46,11 @@ package struct VaultDirectory {
         return try SystemCall.open(path, in: AT_FDCWD, directoryFlags)
     }
 
-    /// Makes the directory and its missing parents durably, and opens the directory. Makes nothing in a place that is
-    /// refused.
+    /// Durably makes the directory and its missing parents, and opens the directory. Makes nothing at a refused path.
     ///
     /// The parent is synced even if the directory exists, because another process may have made the directory just now.
     package static func make(_ path: String) throws(TokenKeepError) -> VaultDirectory {
-        // Before anything is made: a directory in a place that is refused would lock the place's owner out.
+        // Check the path before anything is made: a directory in another user's place would lock that user out.
         try TrustedPath.check(path, user: geteuid())
         var prefix = ""
         let components = path.split(separator: "/")
@@ -89,7 +88,9 @@ package struct VaultDirectory {
         }
     }
 
-    /// The remedy for another user's vault. Only root's is worth taking: an earlier command with sudo may have made it.
+    /// The remedy if another user owns the vault.
+    ///
+    /// If root owns the vault, an earlier command with sudo may have made it, so the remedy is a change of the owner.
     private static func remedy(_ path: String, owner: uid_t) -> String {
         if geteuid() == 0 {
             return "run this as its owner: sudo -u '#\(owner)' COMMAND; or set TOKENKEEP_VAULT to another place"

@@ -8,7 +8,7 @@ package enum VaultFiles {
     /// Reads a regular file; nil if the file is missing.
     ///
     /// - Parameter name: the file's path, relative to `directory`.
-    /// - Throws: ``Status/corrupt`` if the file is not regular, or is longer than `maximum`.
+    /// - Throws: ``Status/corrupt`` if the file is not regular, or is longer than `maximum` bytes.
     package static func read(
         _ name: String, in directory: OwnedDescriptor, atMost maximum: Int
     ) throws(TokenKeepError) -> [UInt8]? {
@@ -19,8 +19,7 @@ package enum VaultFiles {
 
     /// Reads a regular file that begins with a signature and a version; nil if the file is missing.
     ///
-    /// Returns at most `maximum + 1` bytes. If the file is longer, its first bytes still tell the caller whether a
-    /// later version wrote the file.
+    /// Returns at most `maximum + 1` bytes. The first bytes of a longer file still show whether a later version wrote it.
     package static func readVersioned(
         _ name: String, in directory: OwnedDescriptor, atMost maximum: Int
     ) throws(TokenKeepError) -> [UInt8]? {
@@ -109,7 +108,7 @@ package enum VaultFiles {
         if isDurable { try sync(directory, after: "writing \(name)") }
     }
 
-    /// Removes a file durably, and the temporary file of an interrupted write.
+    /// Durably removes a file, and the temporary file that an interrupted write may have left.
     ///
     /// If the file is missing, the directory is synced nevertheless, because an earlier removal may not have been
     /// durable.
@@ -126,14 +125,14 @@ package enum VaultFiles {
     /// The highest N in the names `….corrupt-N` of unreadable files. See ``setAside(_:in:)``.
     package static let maximumSetAside = 1000
 
-    /// The number of unreadable files that were set aside in a directory.
+    /// Counts the unreadable files that were set aside in a directory.
     package static func countSetAside(in directory: OwnedDescriptor) throws(TokenKeepError) -> Int {
         try names(in: directory).count { $0.split(separator: ".").last?.hasPrefix("corrupt-") == true }
     }
 
     /// Gives an unreadable file a second name `….corrupt-N`, durably.
     ///
-    /// A new file can then take the first name without a loss of the unreadable file.
+    /// A new file can then take the first name, and the unreadable file stays under the second name.
     package static func setAside(_ name: String, in directory: OwnedDescriptor) throws(TokenKeepError) {
         for number in 1...maximumSetAside {
             do throws(Errno) {

@@ -3,12 +3,12 @@ package import TokenKeepCore
 
 /// Finds the directory of the user's vault.
 ///
-/// A user has one vault, whatever environment a cron job, sudo or a login provides.
+/// Cron jobs, sudo and logins provide different environments, but find the same vault.
 package enum VaultLocation {
     /// The path of the vault's directory.
     ///
-    /// - Throws: ``Status/invalid`` if the path in an environment variable is not absolute or not UTF-8, ``Status/io``
-    ///   if the user has no home directory.
+    /// - Throws: ``Status/invalid`` if the path in an environment variable is not absolute or not UTF-8,
+    ///   ``Status/unavailable`` if the user has no home directory.
     package static func path() throws(TokenKeepError) -> String {
         if !Privileges.areRaised {
             if let path = try absolutePath(in: "TOKENKEEP_VAULT") { return path }
@@ -26,7 +26,7 @@ package enum VaultLocation {
 
     /// The path in an environment variable; nil if the variable is unset or empty.
     ///
-    /// Throws if the value is not an absolute path: in a vault at any other path, the user's items would seem to be
+    /// Throws if the value is not an absolute path. With another path in its place, the user's items would seem to be
     /// missing.
     private static func absolutePath(in variable: String) throws(TokenKeepError) -> String? {
         guard let value = getenv(variable), value.pointee != 0 else { return nil }
@@ -36,8 +36,7 @@ package enum VaultLocation {
         return withoutTrailingSlashes(path)
     }
 
-    /// Removes slashes at the end of a path. Such a slash makes the system follow a symbolic link in place of the
-    /// vault.
+    /// Removes slashes at the end of a path, which would make the system follow a symbolic link at the vault's path.
     private static func withoutTrailingSlashes(_ path: String) -> String {
         var path = path
         while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }

@@ -3,17 +3,17 @@ import Glibc
 import SystemPackage
 package import TokenKeepCore
 
-/// A lock on one item or on the whole vault, which keeps other processes and threads out until it is released.
+/// A lock on one item or on the whole vault, which excludes other processes and threads until it is released.
 package struct VaultLock {
     private let descriptor: Int32
 
-    /// The object that is locked: an item, the right to ask about an item, the whole vault, or its trust key.
+    /// The object that is locked: an item, the right to prompt about an item, the whole vault, or its verified headers.
     package enum Range {
         case item(id: [UInt8])
-        /// The right to ask the user about an item. Held during the prompt, in which the item itself is not locked.
+        /// The right to prompt the user about an item. Held during the prompt, while the item itself is not locked.
         case asking(id: [UInt8])
         case whole
-        /// The headers that an unlock verified, which the kernel keeps. Held while they are compared and replaced.
+        /// The verified headers that the kernel keeps. Held while these headers are compared and replaced.
         case trust
     }
 
@@ -47,7 +47,7 @@ package struct VaultLock {
             throw Errno(rawValue: error).error("cannot lock \(directory.path)/lock")
         }
         do throws(TokenKeepError) {
-            // Check the cancellation although the lock is free: this cancellation may also have ended the call that
+            // Check for cancellation although the lock was acquired: the same cancellation may have ended the call that
             // held the lock.
             try call.deadline.checkCancellation()
         } catch {
@@ -68,18 +68,17 @@ package struct VaultLock {
 
     package func release() { if descriptor >= 0 { tokenkeep_lock_release(descriptor) } }
 
-    /// Errors of a vault that nobody can write here: no process replaces its header, so that an unlock needs no lock.
+    /// Errors of a read-only vault. No process replaces its header, so an unlock needs no lock of the verified headers.
     private static let isUnwritable = [EROFS, EACCES, EPERM]
 
     private static let firstOfAsking: off_t = 1 << 62
 
-    /// The bytes of the lock file that stand for the locked object.
+    /// The bytes of the lock file that represent the locked object.
     ///
     /// - an item: one byte, whose offset is 62 bits of the item's ID
-    /// - the right to ask about an item: one byte at the same offset after the bytes of all items
-    /// - the whole vault: the bytes of all items, but not those of the rights to ask, because a user's answer may take
-    ///   long
-    /// - the trust key: the last byte; the byte before it is the gate of those who wait for the whole vault
+    /// - the right to prompt about an item: one byte at the same offset after the bytes of all items
+    /// - the whole vault: the bytes of all items, but not those of the rights to prompt, because a prompt may take long
+    /// - the verified headers: the last byte; the byte before it is the gate of callers that wait for the whole vault
     private static func bytes(of range: Range) -> (offset: off_t, length: off_t) {
         switch range {
         case .whole: return (0, firstOfAsking)
@@ -89,7 +88,8 @@ package struct VaultLock {
         }
     }
 
-    /// A caller that waits for the whole vault closes the gate to new locks of items, which would starve it.
+    /// Whether a lock closes, passes or ignores the gate. A caller that waits for the whole vault closes the gate to
+    /// new locks of items, because a series of these locks would starve this caller.
     private static func gate(of range: Range) -> tokenkeep_lock_gate {
         switch range {
         case .whole: TOKENKEEP_CLOSING_GATE

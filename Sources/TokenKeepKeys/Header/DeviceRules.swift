@@ -2,7 +2,7 @@
 ///
 /// A device slot must not weaken a header: it holds the keys of levels that never leave the machine, and no other keys.
 enum DeviceRules {
-    /// Throws ``FormatFault/malformed(_:)`` if the rules forbid the device slots among these slots.
+    /// Throws ``FormatFault/malformed(_:)`` if the rules forbid the device slots in `slots`.
     static func check(_ slots: [KnownSlot]) throws(FormatFault) {
         let devices = slots.filter { $0.type == .device }
         guard let first = devices.first else { return }

@@ -87,7 +87,7 @@ package struct Header: Equatable, Sendable {
 
     /// A copy of the header with other slots. The epoch, which counts the header's changes, is one higher.
     ///
-    /// - Throws: ``Status/unsupported`` if the epoch is the last one.
+    /// - Throws: ``Status/unsupported`` if the epoch is the highest possible number.
     func with(slots: [Slot]) throws(TokenKeepError) -> Header {
         guard epoch < UInt64.max else {
             throw TokenKeepError(

@@ -1,6 +1,6 @@
-/// The header in force, as a place outside the vault's files remembers it (docs/format.md, "The anchor").
+/// A note of the header in force, stored outside the vault's files, in the TPM (docs/format.md, "The anchor").
 struct HeaderAnchor: Equatable {
-    /// One header: its era and epoch, and the hash of its file.
+    /// Identifies one header: by its era, its epoch and the hash of its file.
     struct Mark: Equatable {
         let era: UInt64
         let epoch: UInt64
@@ -25,14 +25,14 @@ struct HeaderAnchor: Equatable {
 
     let vaultID: [UInt8]
     let present: Mark
-    /// The header that was about to take the place of ``present``; nil if no change was interrupted.
+    /// The header that is about to replace ``present``; nil if no change has begun.
     var next: Mark?
 
     static let length = 128
     private static let signature = "TKANCHOR"
     private static let markLength = 48
 
-    /// Whether a header is the one in force, or the one that was about to be.
+    /// Whether a header is ``present`` or ``next``.
     func accepts(_ mark: Mark) -> Bool { mark == present || mark == next }
 
     func serialized() -> [UInt8] {

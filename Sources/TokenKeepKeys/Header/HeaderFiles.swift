@@ -40,7 +40,7 @@ package enum HeaderFiles {
 
     /// The names of the copies of the header (the file of encrypted keys) that are damaged or altered.
     ///
-    /// A writer gives such a copy a second name before it writes an intact copy.
+    /// A writer gives each of these copies a second name before it writes an intact copy.
     static func failing(
         in era: EraDirectory, with keyfile: Keyfile, _ headerKey: SecretBytes, _ residentKeys: ClassKeyStore
     ) throws(TokenKeepError) -> [String] {

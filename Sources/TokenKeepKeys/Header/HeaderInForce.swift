@@ -1,12 +1,12 @@
 package import TokenKeepCore
 
-/// Functions that keep keys only for the header in force (docs/format.md, "While the vault is unlocked").
+/// Keeps keys only for the header in force (docs/format.md, "While the vault is unlocked").
 extension VaultOpener {
-    /// The longest wait for a process that replaces the verified headers, in milliseconds. A replacement takes the time of a
-    /// few writes.
+    /// The maximum time, in milliseconds, to wait for a process that replaces the verified headers. A replacement takes
+    /// only a few writes.
     private static let trustPatience: UInt32 = 4_000
 
-    /// Calls `body` while no other process replaces the headers that the kernel keeps as verified.
+    /// Calls `body` under a lock, so that no other process replaces the headers that the kernel keeps as verified.
     func lockingTrust<Result>(
         of directory: VaultDirectory, _ call: CallContext, _ body: () throws(TokenKeepError) -> Result
     ) throws(TokenKeepError) -> Result {
@@ -15,7 +15,7 @@ extension VaultOpener {
         return try body()
     }
 
-    /// Calls `body`, which keeps keys of a vault, if the vault's header is the one in force.
+    /// Calls `body`, which keeps keys of `vault`, if the header of `vault` is in force.
     ///
     /// - Throws: ``Status/conflict`` if another header is in force.
     package func whileInForce(
@@ -24,7 +24,7 @@ extension VaultOpener {
         try whileInForce(vault, nil, call, body)
     }
 
-    /// - Parameter headerKey: the key that tells which copy of the header is right; nil if unknown.
+    /// - Parameter headerKey: the key that verifies a copy of the header; nil if unknown.
     func whileInForce(
         _ vault: OpenVault, _ headerKey: SecretBytes?, _ call: CallContext,
         _ body: () throws(TokenKeepError) -> Void
@@ -35,9 +35,9 @@ extension VaultOpener {
         }
     }
 
-    /// The vault with the header in force: the first copy whose MAC B is right, if `headerKey` is known.
+    /// The vault with the header in force: the first copy or, if `headerKey` is known, the first copy whose MAC B is right.
     ///
-    /// - Returns: nil if there is no vault, or if its header is under another header key.
+    /// - Returns: nil if there is no vault, or if no copy's MAC B is right under `headerKey`.
     func inForce(_ headerKey: SecretBytes?) throws(TokenKeepError) -> OpenVault? {
         for vault in try copiesToUnlock() {
             guard let headerKey else { return vault }

@@ -13,8 +13,7 @@ package struct HeaderTrust {
         let era: UInt64
         let epoch: UInt64
         let hash: [UInt8]
-        /// The key that verifies the authentication code (MAC B) of later headers, as long as the vault's keys are not
-        /// replaced.
+        /// The key that verifies the authentication code (MAC B) of later headers in the same era.
         ///
         /// This key opens no item, and stays available when the vault is locked.
         let headerKey: SecretBytes
@@ -37,11 +36,11 @@ package struct HeaderTrust {
     var entries: [Entry]
     /// The mount namespace in which ``path`` leads to the vault, or ``unknownNamespace``.
     let mountNamespace: UInt64
-    /// The vault's path. If the vault is no longer at this path, its keys are removed from the kernel. The verified headers
-    /// stay.
+    /// The vault's path. If the vault is no longer at this path, its keys are removed from the kernel, but not the
+    /// verified headers.
     let path: String
-    /// Whether a program that removes the vault's password also removes these verified headers; false if they are in the
-    /// memory of a process, which no other process can change.
+    /// Whether other processes share these verified headers, so that a removal of the vault's password also removes the
+    /// verified headers; false if they are in the memory of one process.
     var isShared = true
 
     static let maximumLength = 1 + mostEntries * entryLength + 8 + 4096
@@ -73,13 +72,14 @@ package struct HeaderTrust {
 
     /// Whether a header with a password is of a later era than every verified header.
     ///
-    /// The keys may have been replaced on another machine or in a container. Only the password tells whether they were.
+    /// The keys may have been replaced on another machine or in a container. Only an unlock by the password verifies that.
     func isReplacedElsewhere(by header: Header) -> Bool {
         header.hasPassword && entries.allSatisfy { $0.era < header.era }
     }
 
-    /// Throws ``Status/corrupt`` if a header is older than the verified header, or was altered without the password;
-    /// ``Status/locked`` if only the password tells, or if the password may have been removed since.
+    /// Throws ``Status/corrupt`` if a header is older than the verified header, or was altered without the password.
+    ///
+    /// Throws ``Status/locked`` if only the password can verify the header, or if the password may have been removed since.
     func check(_ header: Header, file: [UInt8]) throws(TokenKeepError) {
         guard !isReplacedElsewhere(by: header) else { throw HeaderTrust.replacedElsewhere }
         guard let entry = entries.first(where: { $0.era == header.era }) else { throw refusal(of: header) }
@@ -89,10 +89,10 @@ package struct HeaderTrust {
         }
     }
 
-    /// The error for a header that the verified headers do not vouch for.
+    /// The error for a header that the verified headers do not confirm.
     ///
-    /// A header of a later era without a password is refused in any case. If this process alone has the verified headers,
-    /// its user may have removed the password, and no file proves that.
+    /// A header of a later era without a password is always refused. If only this process has the verified headers, the
+    /// error says that the user may have removed the password, because no file proves a removal.
     private func refusal(of header: Header) -> TokenKeepError {
         let mayBeRemoval = !isShared && !header.hasPassword && entries.allSatisfy { $0.era < header.era }
         return mayBeRemoval ? HeaderTrust.passwordRemoved : HeaderTrust.refusal
@@ -110,7 +110,7 @@ package struct HeaderTrust {
         .locked, "the vault's keys were replaced on another machine or in a container", module: "vault",
         hint: "unlock it: tokenkeep unlock")
 
-    /// Puts these verified headers in the place of earlier verified headers, unless this would lower an era or epoch.
+    /// Merges earlier verified headers into these verified headers, so that no era or epoch becomes lower.
     ///
     /// An earlier header of a later era stays, because the change of keys to that era may be under way.
     func replacing(_ earlier: HeaderTrust?) -> HeaderTrust {
@@ -127,8 +127,8 @@ package struct HeaderTrust {
         return merged
     }
 
-    /// Throws ``Status/corrupt`` if a header is older than the verified header, ``Status/locked`` if the password may have
-    /// been removed since. Alterations are not detected.
+    /// Throws ``Status/corrupt`` if a header is older than the verified header, ``Status/locked`` if the password may
+    /// have been removed since. Does not detect alterations.
     func checkAge(_ header: Header) throws(TokenKeepError) {
         guard let entry = entries.first(where: { $0.era == header.era }), header.epoch >= entry.epoch else {
             throw refusal(of: header)
@@ -176,7 +176,7 @@ package struct HeaderTrust {
         }
     }
 
-    /// Parses the verified headers from bytes that are untrusted: another program of the user may have written them.
+    /// Parses the verified headers. The bytes are untrusted, because another program of the user may have written them.
     static func parse(_ bytes: UnsafeRawBufferPointer) throws(FormatFault) -> HeaderTrust {
         var reader = ByteReader(bytes)
         let count = Int(try reader.integer(UInt8.self, "number of entries"))

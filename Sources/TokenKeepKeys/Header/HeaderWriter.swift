@@ -6,7 +6,7 @@ package import TokenKeepCore
 /// Such a change is a new password, a new recovery code, or the removal of retiring keys (replaced keys that no item
 /// needs).
 package struct HeaderWriter {
-    /// The time to wait for items that other processes have locked, in milliseconds.
+    /// The maximum time to wait for items that other processes have locked, in milliseconds.
     private static let patience: UInt32 = 30_000
 
     private let opener: VaultOpener
@@ -18,10 +18,10 @@ package struct HeaderWriter {
     /// `header.2` is replaced before `header`, so that a reader always finds an intact copy, old or new.
     ///
     /// - Parameters:
-    ///   - vault: the vault from which the new slots were computed.
+    ///   - vault: the vault from whose header the new slots were computed.
     ///   - headerKey: the key that verifies MAC B of the header.
     ///   - keys: the open keys to keep in the kernel's keyring for later callers.
-    ///   - limit: the seconds after which `keys` expire; nil for the usual times.
+    ///   - limit: the lifetime of `keys` in seconds; nil for the usual lifetimes.
     ///   - check: called under the lock of the whole vault, before anything is written; may throw.
     /// - Throws: ``Status/conflict`` if another process has changed the header since `vault` was read.
     package func replace(
@@ -38,7 +38,7 @@ package struct HeaderWriter {
         let file = try file(of: header, present, headerKey)
         let tpm = try TPMChange(present, to: header, file: file, opener.residentKeys.devices)
         try setFailingAside(present, headerKey)
-        // The lock is held while the header is replaced, so that an unlock keeps keys of no header in between.
+        // The lock is held while the header is replaced. Otherwise a concurrent unlock could keep keys of the old header.
         try opener.lockingTrust(of: present.directory, call) { () throws(TokenKeepError) in
             for name in HeaderFiles.names.reversed() { try HeaderFiles.write(file, to: name, in: present.era) }
             try trust(header, file, headerKey, keeping: keys, expiringAfter: limit)
@@ -50,7 +50,7 @@ package struct HeaderWriter {
         return written
     }
 
-    /// Whether the header is the one from which the new slots were computed, and somebody without the header key altered it.
+    /// Whether the header of `vault` is still the present header, and was altered by somebody without the header key.
     private func wasAltered(_ vault: OpenVault, _ headerKey: SecretBytes) throws(TokenKeepError) -> Bool {
         guard try opener.openToUnlock()?.headerFile == vault.headerFile else { return false }
         return try !HeaderMAC.isRightB(vault.headerFile, headerKey: headerKey)

@@ -1,4 +1,4 @@
-/// The way to derive the key of a header slot (docs/format.md, "Slots").
+/// The method by which the key of a header slot is derived (docs/format.md, "Slots").
 ///
 /// A slot contains the vault's keys, encrypted under the derived key.
 package enum KeyDerivation: Equatable, Sendable {
@@ -10,7 +10,7 @@ package enum KeyDerivation: Equatable, Sendable {
     static let saltLength = 16
     private static let maximumPasses: UInt32 = 16
     private static let maximumMemoryKiB: UInt32 = 1 << 20
-    /// The maximum of passes times memory in KiB, which limits the time of a derivation.
+    /// The maximum product of passes and memory in KiB, which limits the time of a derivation.
     private static let maximumWork: UInt64 = 2048 * 1024
 
     package static func parse(_ reader: inout ByteReader) throws(FormatFault) -> KeyDerivation {

@@ -10,7 +10,7 @@ package enum KeyPurpose: Hashable, Sendable {
     case name
     /// Encrypts the metadata of items.
     case metadata
-    /// The key that, together with a level's key, encrypts the items that need the password at each use.
+    /// Encrypts, together with a level's key, the items that need the password at each use.
     case presence
     /// Authenticates the header (the file with the vault's encrypted keys) by its MAC B.
     case header

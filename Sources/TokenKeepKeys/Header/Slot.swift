@@ -52,7 +52,7 @@ package struct KnownSlot: Equatable, Sendable {
     let createdAt: UnixTime
     let commitment: [UInt8]
     package let keys: [WrappedKey]
-    /// The data with which the device gives the slot's secret; nil unless the slot is a device slot.
+    /// The data with which the device provides the slot's secret; nil unless the slot is a device slot.
     package let device: DeviceBinding?
 
     private static let maximumKeys = 64
@@ -95,6 +95,6 @@ package struct KnownSlot: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// The slot's key that encrypts new data for this purpose; nil if the slot has no such key.
+    /// The slot's current key for this purpose, which encrypts new data; nil if the slot has no such key.
     func current(_ purpose: KeyPurpose) -> WrappedKey? { keys.first { $0.purpose == purpose && !$0.isRetiring } }
 }

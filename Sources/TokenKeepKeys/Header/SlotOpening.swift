@@ -34,7 +34,8 @@ extension KnownSlot {
         return opened
     }
 
-    /// Makes a header slot that contains, in encrypted form, those of the keys that belong in slots of this type.
+    /// Makes a slot that contains the given keys in encrypted form. Keys that do not belong in slots of this type are
+    /// ignored.
     static func wrapping(
         _ keys: [OpenKey], type: SlotType, derivation: KeyDerivation, with derived: DerivedKey, vaultID: [UInt8],
         era: UInt64, device: DeviceBinding? = nil

@@ -29,7 +29,7 @@ package enum VaultMaking {
     /// Locks the whole vault; nil if another process or thread has made the vault meanwhile.
     ///
     /// Repeats short attempts instead of waiting for the lock: in a new vault, other processes may lock one item after
-    /// the other, so that the whole vault is never free.
+    /// another, so that the whole vault is never free of locks.
     private static func lockUnlessMade(
         _ opener: VaultOpener, _ directory: VaultDirectory, _ call: CallContext
     ) throws(TokenKeepError) -> VaultLock? {
@@ -41,15 +41,16 @@ package enum VaultMaking {
         return try VaultLock(.whole, of: directory, call)
     }
 
-    /// Writes a missing copy of the header. The other copy was read and checked before, so that damage is not copied.
+    /// Writes a missing copy of the header. The other copy was verified when the vault was opened, so no damage is copied.
     private static func complete(_ vault: OpenVault) throws(TokenKeepError) {
         for name in try HeaderFiles.missing(in: vault.era) {
             try HeaderFiles.write(vault.headerFile, to: name, in: vault.era)
         }
     }
 
-    /// Throws if the vault is being deleted, or if the directory has records but no link `current`: with new keys, the
-    /// records could never be read again.
+    /// Throws if the vault is being deleted, or if the directory has records but no link `current`.
+    ///
+    /// With new keys, these records could never be read again.
     static func checkIsNew(_ directory: VaultDirectory) throws(TokenKeepError) {
         guard try !VaultDeletion.hasBegun(in: directory) else {
             throw TokenKeepError(
@@ -60,7 +61,7 @@ package enum VaultMaking {
             guard let records = try EraDirectory.open(number, of: directory)?.openRecords(),
                 try VaultFiles.names(in: records).contains(where: { Hexadecimal.bytes($0, count: 16) != nil })
             else { continue }
-            // If another process has just made the vault, the link `current` exists now, and nothing is wrong.
+            // If another process has just made the vault, the link `current` exists now, and this is no error.
             guard try directory.currentEra() == nil else { return }
             throw TokenKeepError(
                 .corrupt, "the vault in \(directory.path) has records but no link \(EraDirectory.link)",

@@ -1,6 +1,6 @@
 package import TokenKeepCore
 
-/// A key of the vault, encrypted under the key that a password, a recovery code or the keyfile gives.
+/// A key of the vault, encrypted under a key that comes from a password, a recovery code, the keyfile or a device.
 package struct WrappedKey: Equatable, Sendable {
     package let purpose: KeyPurpose
     /// Whether the key was replaced, and is kept only to decrypt secrets in other modules.

@@ -14,7 +14,7 @@ package enum PasswordDerivation {
             passes: costs.passes, memoryKiB: costs.memoryKiB, salt: RandomBytes.make(KeyDerivation.saltLength))
     }
 
-    /// Derives a key and check bytes (a commitment), by which the same password is recognised later.
+    /// Derives a key and check bytes (a commitment). The check bytes show later whether a password is the same.
     ///
     /// The caller must have checked the costs of the derivation.
     ///

@@ -14,8 +14,7 @@ package struct PasswordSlots {
     private let derive: Derivation
 
     /// - Parameters:
-    ///   - isAcceptingOlder: whether a header that is older than the anchor in the TPM opens, and is the one in force
-    ///     from then on.
+    ///   - isAcceptingOlder: whether to accept a header that is older than the anchor in the TPM, and to put it in force.
     ///   - derive: the derivation of a slot's key.
     package init(
         _ opener: VaultOpener, isAcceptingOlder: Bool = false,
@@ -29,10 +28,10 @@ package struct PasswordSlots {
         writer = HeaderWriter(opener)
     }
 
-    /// Opens all keys with the password or the recovery code, if nobody without them has altered the header.
+    /// Opens all keys with the password or the recovery code. Refuses a header that was altered without them.
     ///
-    /// If the header is replaced meanwhile, the header in force is opened. If the copy `header` was altered, `header.2` is
-    /// opened.
+    /// If another process replaces the header meanwhile, the header in force is opened. If the copy `header` was
+    /// altered, `header.2` is opened.
     ///
     /// - Throws: ``Status/denied`` if the password or code is wrong, ``Status/unsupported`` if the vault has no
     ///   password or code, ``Status/corrupt`` if somebody without the password altered the header.
@@ -46,12 +45,12 @@ package struct PasswordSlots {
 
     /// Opens all keys with the password, and keeps them and the verified header for every process of the user.
     ///
-    /// Begins anew if the header is replaced meanwhile: no key is kept for a header that is not in force.
+    /// Starts again if the header is replaced meanwhile, because no key may be kept for a header that is not in force.
     ///
     /// - Parameters:
-    ///   - limit: the seconds after which the keys expire; nil for the usual times.
+    ///   - limit: the lifetime of the keys in seconds; nil for the usual lifetimes.
     ///   - check: called with each header before a key is derived; throws to refuse the header.
-    /// - Throws: the errors of ``open(_:with:_:_:)``; ``Status/conflict`` if the header is replaced again and again.
+    /// - Throws: the errors of ``open(_:with:_:_:)``; ``Status/conflict`` if the header is replaced during every attempt.
     package func unlock(
         with password: SecretBytes, _ vault: OpenVault, _ call: CallContext, expiringAfter limit: UInt32? = nil,
         check: (OpenVault) throws(TokenKeepError) -> Void = { _ in }
@@ -79,12 +78,12 @@ package struct PasswordSlots {
         }
     }
 
-    /// The maximum number of headers that a call opens, one after the other, while others replace the header.
+    /// The maximum number of attempts of a call during which other processes replace the header.
     private static let attempts = 8
 
-    /// Calls `body` with a vault; after a failure once more with the header in force, if it is another one.
+    /// Calls `body` with a vault. If that fails and another header is in force, calls `body` again with that header.
     ///
-    /// - Parameter present: the copies of the header in force. After a copy that was altered, the other one is opened.
+    /// - Parameter present: returns the copies of the header in force. If one copy was altered, the other copy is opened.
     private func rereading(
         _ vault: OpenVault, _ present: () throws(TokenKeepError) -> [OpenVault],
         _ body: (OpenVault) throws(TokenKeepError) -> UnlockedVault
@@ -131,7 +130,7 @@ package struct PasswordSlots {
             throw TokenKeepError(
                 .denied, type == .recovery ? "the recovery code is wrong" : "the password is wrong", module: "vault")
         }
-        // One budget for all that the device is asked.
+        // One deadline limits all requests to the device.
         let deadline = Devices.deadline
         let ofDevice = try DeviceSlots(devices: opener.residentKeys.devices)
             .open(vault.keys.header, type, base: derived.wrapping, until: deadline)
@@ -142,7 +141,7 @@ package struct PasswordSlots {
 
     /// Keeps the open keys and the verified header for every process of the user.
     ///
-    /// - Parameter limit: the seconds after which the keys expire; nil for the usual times.
+    /// - Parameter limit: the lifetime of the keys in seconds; nil for the usual lifetimes.
     /// - Returns: the reason why only this process has the keys; nil if every process has them.
     /// - Throws: ``Status/conflict`` if another header is in force.
     @discardableResult
@@ -164,8 +163,8 @@ package struct PasswordSlots {
     /// - Parameters:
     ///   - device: the device to which the vault is bound afterwards, with new keys for the levels that need a device;
     ///     nil to keep the present device and keys.
-    ///   - limit: the seconds after which the kept keys expire; nil for the usual times.
-    ///   - isLeftLocked: whether no key is kept for other calls.
+    ///   - limit: the lifetime of the kept keys in seconds; nil for the usual lifetimes.
+    ///   - isLeftLocked: whether no key is kept for later calls, so that the vault stays locked.
     package func change(
         _ unlocked: UnlockedVault, to password: SecretBytes, binding device: DeviceIdentity? = nil, _ call: CallContext,
         expiringAfter limit: UInt32? = nil, isLeftLocked: Bool = false, check: () throws(TokenKeepError) -> Void = {}
@@ -179,7 +178,7 @@ package struct PasswordSlots {
             check: check)
     }
 
-    /// Gives the level whose secret the TPM has lost a new key. The password and the other keys stay.
+    /// Makes a new key for the level whose secret the TPM has lost. The password and the other keys stay the same.
     ///
     /// - Parameter check: called under the lock of the whole vault, before anything is written; may throw.
     package func renewLostLevel(
@@ -233,7 +232,7 @@ package struct PasswordSlots {
     /// does not open.
     ///
     /// - Parameters:
-    ///   - isUnbinding: whether the vault is bound to no device afterwards.
+    ///   - isUnbinding: whether to end the vault's binding to its device.
     ///   - check: called under the lock of the whole vault, before anything is written; may throw.
     /// - Throws: ``Status/unavailable`` if the vault stays bound to its device and the device does not answer.
     package func recover(

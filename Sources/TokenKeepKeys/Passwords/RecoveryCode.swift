@@ -37,7 +37,7 @@ package enum RecoveryCode {
         }
     }
 
-    /// The symbols of a typed code, in upper case and without separators. The key is derived from these bytes.
+    /// Removes the separators from a typed code and converts it to upper case. The key is derived from these bytes.
     ///
     /// - Throws: ``Status/invalid`` if the text is not a recovery code.
     package static func normalized(_ typed: SecretBytes) throws(TokenKeepError) -> SecretBytes {

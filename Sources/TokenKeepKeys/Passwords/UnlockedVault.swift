@@ -7,7 +7,7 @@ package struct UnlockedVault: Sendable {
     ///
     /// The keys include the header key and the keys for items that need the password at each use.
     package let keys: [OpenKey]
-    /// The reason why the device did not open its keys, which ``keys`` then lacks; nil if no keys are missing.
+    /// The reason why the device's keys are missing from ``keys``; nil if no keys are missing.
     package let deviceFault: DeviceFault?
 
     /// - Parameter keys: the keys that a password, a recovery code or the keyfile opened.
@@ -32,20 +32,20 @@ package struct UnlockedVault: Sendable {
         if let deviceFault { throw deviceFault.error }
     }
 
-    /// Whether the TPM has lost the secret of the level ``AccessLevel/whenPasscodeSetThisDeviceOnly``, and the device opened
-    /// every other key.
+    /// Whether only the secret of the level ``AccessLevel/whenPasscodeSetThisDeviceOnly`` is missing, because the TPM
+    /// has lost it.
     ///
-    /// So it is after a removal of the password that was interrupted. A program on the wire to the TPM can forge it.
+    /// An interrupted removal of the password has this result. A program on the wire to the TPM can forge the loss.
     package var lacksIndexAlone: Bool { deviceFault == TPMReply.noIndex }
 
-    /// This vault for a change after which the level with the lost secret has another key or none.
+    /// A copy of this vault without the fault, for a change that replaces or removes the key whose secret the TPM has lost.
     package var acceptingLostIndex: UnlockedVault {
         lacksIndexAlone ? UnlockedVault(vault: vault, keys: keys) : self
     }
 
     /// The keys for items that need the password at each use, the current key first.
     ///
-    /// Only the call that asked the user for the password may use these keys.
+    /// Only the call that prompted the user for the password may use these keys.
     package var presence: PresenceGrant {
         let keys = keys.filter { $0.purpose == .presence }
         return PresenceGrant(keys: (keys.filter { !$0.isRetiring } + keys.filter(\.isRetiring)).map(\.bytes))
@@ -61,9 +61,9 @@ package struct UnlockedVault: Sendable {
 }
 
 extension UnlockedVault {
-    /// The vault after it is bound to a device: with new keys for the levels that need a device.
+    /// A copy of this vault with new keys for the levels that need a device, for a change that binds the vault to a device.
     ///
-    /// The keys that an earlier device opened are left out.
+    /// Keys that an earlier device opened are not in the copy.
     ///
     /// - Parameter device: the new device; nil to keep the present device and its keys.
     func binding(to device: DeviceIdentity?) throws(TokenKeepError) -> UnlockedVault {
