@@ -48,9 +48,9 @@ doctor stack bus pending
 echo "any required vault" >config/tokenkeep/stack.d/default.conf
 
 title "a clock that was set back"
-touch -d '+2 days' "$TOKENKEEP_VAULT/changed"
+touch -d '+2 days' "$TOKENKEEP_VAULT/changes"
 doctor clock | sed -E 's/is [0-9]+ minutes/is N minutes/'
-touch "$TOKENKEEP_VAULT/changed"
+touch "$TOKENKEEP_VAULT/changes"
 
 title "the line of PAM and its place"
 mkdir -p root/etc/pam.d

@@ -148,7 +148,7 @@ enum VaultChecks {
         }
         var latest: Int64 = 0
         if let path = try? VaultLocation.path() {
-            for file in ["", "/changed", "/lock"] {
+            for file in ["", "/changes", "/lock"] {
                 var status = stat()
                 if stat(path + file, &status) == 0 { latest = max(latest, Int64(status.st_mtim.tv_sec)) }
             }
