@@ -3,14 +3,14 @@ import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Saves the items of another keyring in the vault. Each is saved, read back and only then counted.
+/// Saves the items of another keyring in the vault. Each item is counted only after it was saved and read back.
 struct KeyringImport {
     private let keyring: ForeignKeyring
     private let records: Records
     private let writer: VaultWriter
     private let isDryRun: Bool
     private let isReplacing: Bool
-    /// The vault's items. An item that an entry was matched with is taken out: twins stay twins.
+    /// The vault's items that no entry was matched with yet, so that two equal entries become two items.
     private var index: ItemIndex
 
     private(set) var imported = 0
@@ -97,7 +97,7 @@ struct KeyringImport {
         _ = try writer.save(name, secret, label: label, lookup: lookup, dates: (item.created, item.modified))
     }
 
-    /// The record for an entry, and the secret that the record has now.
+    /// Finds or chooses the record for an entry. Returns its name, and its present secret or nil.
     private mutating func target(
         of entry: ImportPlan.Entry, _ secret: SecretBytes
     ) throws(TokenKeepError) -> (name: ItemName, before: SecretBytes?) {
@@ -146,6 +146,6 @@ struct KeyringImport {
         Log.line("\(describe(item)) is not imported: \(reason)")
     }
 
-    /// The item for messages, without attributes.
+    /// Describes an item for messages by label and path, without attributes.
     private func describe(_ item: ForeignItem) -> String { "\"\(item.label)\" (\(item.path))" }
 }
