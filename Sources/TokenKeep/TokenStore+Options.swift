@@ -15,8 +15,7 @@ extension TokenStore {
         public var timeout: Duration?
         /// Whether modules may prompt the user.
         public var isInteractive: Bool
-        /// The handler that answers the vault's prompts if ``isInteractive`` is true; nil to leave the prompts
-        /// unanswered.
+        /// The handler for the vault's prompts if ``isInteractive`` is true; nil to leave the prompts unanswered.
         ///
         /// The store calls the handler on one of its own threads.
         public var prompt: PromptHandler?

@@ -29,8 +29,7 @@ extension TokenStore {
         ///
         /// Examples: an unreadable record, an item that another process holds.
         public let problem: TokenKeepError?
-        /// The module's error for the first item that is still pending; nil if nothing is pending or no module could be
-        /// reached.
+        /// The error of a module for the first pending item; nil if nothing is pending or no module could be reached.
         public let obstacle: TokenKeepError?
 
         init(_ core: TokenKeepCore.SyncOutcome) {

@@ -263,8 +263,7 @@ final class Provider {
         return item
     }
 
-    /// Returns the item with the first free identifier derived from its name, and writes this identifier into its
-    /// record.
+    /// Gives an item the first free identifier derived from its name, and writes the identifier into its record.
     private func pinned(_ item: IndexedItem) -> IndexedItem {
         guard let name = item.name else { return item }
         var alternate = 1

@@ -103,8 +103,7 @@ extension TokenSession {
         public let expiresAt: Date?
         /// The time at which the server last accepted a token of the session; nil if unknown.
         public let validatedAt: Date?
-        /// The problem with the server's last answer, or the server's message about the end of the session; nil if
-        /// there is none.
+        /// The fault of the server's last answer, or the server's message about the session's end; nil if none.
         public let problem: String?
         /// The time before which no request is sent to the server; nil if a request can be sent now.
         public let coolDownUntil: Date?

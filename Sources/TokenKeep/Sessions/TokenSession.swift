@@ -27,7 +27,7 @@ public final class TokenSession: Sendable {
     ///
     /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/notFound`` if no account is active,
     ///   ``TokenKeepError/Status/locked`` if the name of the active account is locked,
-    /// ``TokenKeepError/Status/invalid`` if an option or the provider's file is malformed.
+    ///   ``TokenKeepError/Status/invalid`` if an option or the provider's file is malformed.
     public init(
         store: TokenStore, service: String, account: String? = nil, options: Options = Options()
     ) async throws {
@@ -62,7 +62,7 @@ public final class TokenSession: Sendable {
     ///
     /// - Parameter expiresIn: the remaining lifetime of the access token; nil if unknown.
     /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/invalid`` if a token is empty or malformed, or
-    /// `expiresIn` is negative; otherwise the errors of ``begin(_:response:)``.
+    ///   `expiresIn` is negative; otherwise the errors of ``begin(_:response:)``.
     public func hydrate(
         accessToken: TokenStore.Secret, refreshToken: TokenStore.Secret, expiresIn: Duration? = nil
     ) async throws {
@@ -168,7 +168,7 @@ public final class TokenSession: Sendable {
     /// The application's profile, a JSON object that is stored beside the tokens; nil if no profile was set.
     ///
     /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/notFound`` if nobody is signed in,
-    /// ``TokenKeepError/Status/needsLogin`` or ``TokenKeepError/Status/expired`` if the session has ended,
+    ///   ``TokenKeepError/Status/needsLogin`` or ``TokenKeepError/Status/expired`` if the session has ended,
     ///   ``TokenKeepError/Status/locked`` or ``TokenKeepError/Status/unavailable`` if the record's module is locked or
     ///   cannot be reached, ``TokenKeepError/Status/corrupt`` if the record is damaged.
     public var profile: TokenStore.Secret? {
@@ -225,7 +225,7 @@ public final class TokenSession: Sendable {
     ///
     /// - Parameter isLocalOnly: whether no revocation is sent to the server, now or later.
     /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/io``, ``TokenKeepError/Status/busy`` or another failure
-    /// of the vault if the end could not be recorded. The session is then unchanged.
+    ///   of the vault if the end could not be recorded. The session is then unchanged.
     @discardableResult
     public func end(isLocalOnly: Bool = false) async throws -> Report {
         try await perform { session throws(CoreError) in Report(try session.end(isLocalOnly: isLocalOnly)) }

@@ -130,8 +130,7 @@ package final class FleetAdmin {
 
     // MARK: Devices
 
-    /// The devices that have been silent for more than `seconds`, and an error that names the users who could not be
-    /// listed.
+    /// The devices that have been silent for more than `seconds`, and an error that names users who were not listed.
     ///
     /// For a device that was never present, the time since it joined counts.
     package func old(olderThan seconds: Int64) throws(TokenKeepError) -> (

@@ -187,8 +187,7 @@ package final class EtcdRegistry: Registry {
         }
     }
 
-    /// The header with an answer's token; nil if there is no token, or if it has characters that a header cannot
-    /// contain.
+    /// The header with an answer's token; nil if there is no token or a header cannot contain its characters.
     private static func header(of answer: SecretBytes) throws(TokenKeepError) -> SecretBytes? {
         let json = answer.withUnsafeBytes { JSONValue(parsing: $0) }
         guard let token = try json?["token"]?.secret(), token.count > 0 else { return nil }

@@ -7,8 +7,7 @@ package struct FleetBacklog: Sendable {
     package var orders = 0
     /// The age of the oldest pending order, in seconds; 0 if there is none.
     package var lag: Int64 = 0
-    /// The number of sessions whose registry entry is missing, outdated or left over; nil if the sessions cannot be
-    /// read.
+    /// The number of sessions with a missing, outdated or obsolete registry entry; nil if sessions cannot be read.
     package var unpublished: Int?
     /// The time, in seconds, until the device's lease ends; nil if the device has no lease, or if the time is unknown.
     package var leaseLeft: Int64?

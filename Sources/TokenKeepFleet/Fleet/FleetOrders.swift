@@ -18,8 +18,7 @@ package struct GivenOrder: Sendable {
 }
 
 extension Fleet {
-    /// The account's sessions on other devices that an order of this scope ends, and whether the scope includes this
-    /// device.
+    /// The account's sessions on other devices that an order ends, and whether the order's scope includes this device.
     ///
     /// - Throws: ``Status/notFound`` if there is no such session or device; ``Status/invalid`` if several devices have
     ///   the name.

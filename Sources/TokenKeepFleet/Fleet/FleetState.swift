@@ -13,8 +13,7 @@ package struct FleetState {
     package var obeyed: [String] = []
     /// The latest event of each `everywhere/ACCOUNT` that was obeyed, in milliseconds.
     package var handled: [String: Int64] = [:]
-    /// The time at which this device joined, by the registry's clock, and its name there; 0 and "" before its entry was
-    /// read.
+    /// The time at which this device joined, by the registry's clock, and its name there; 0 and "" if unknown.
     package var joined: Int64 = 0
     package var name = ""
     /// The beginnings of this device's sessions, in milliseconds of the registry's clock, by the sessions' identities.

@@ -71,8 +71,7 @@ final class LocalSessions {
         key.sessionID(service: info.service, account: info.account, epoch: identity.epoch, mark: identity.logoutMark)
     }
 
-    /// The keyed hashes of subject and e-mail in the session's ID token; nil if the record is locked or has no ID
-    /// token.
+    /// The keyed hashes of subject and e-mail in the session's ID token; nil if the token cannot be read.
     private func person(of info: SessionInfo, _ id: String) -> (subject: String?, email: String?) {
         if let known = people[id] { return known }
         var options = SessionOptions()

@@ -67,8 +67,7 @@ package enum ClientCertificate {
         return Array(body.utf8).withUnsafeBytes { Base64.bytes($0) }
     }
 
-    /// The contents of the fields validity and subject (RFC 5280, section 4.1); nil if the certificate cannot be
-    /// parsed.
+    /// The fields validity and subject of a certificate (RFC 5280, section 4.1); nil if it cannot be parsed.
     private static func fields(
         _ pem: UnsafeRawBufferPointer
     ) -> (validity: ArraySlice<UInt8>, subject: ArraySlice<UInt8>)? {

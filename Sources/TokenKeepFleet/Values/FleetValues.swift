@@ -28,8 +28,7 @@ package struct FleetMembers {
         json[name]?.text.flatMap { $0.utf8.count <= 1024 ? $0 : nil }
     }
 
-    /// A time in Unix seconds up to the year 9999; nil for any other number, because calculations with it could
-    /// overflow.
+    /// A time in Unix seconds up to the year 9999; nil for any other number, which could overflow a calculation.
     package func time(_ name: String) -> Int64? {
         json[name]?.integer.flatMap { FleetMembers.times.contains($0) ? $0 : nil }
     }
@@ -198,8 +197,7 @@ package struct EverywhereValue: FleetValue {
     package var provider: String
     package var from: String
     package var reason: String
-    /// The time, in milliseconds since 1970, of the event that caused the order, so that two orders in one second
-    /// differ.
+    /// The time of the event that caused the order, in milliseconds since 1970, so that two orders of a second differ.
     package var event: Int64
 
     /// The maximum of ``event``.

@@ -13,8 +13,9 @@ public enum APIError: Error, Sendable, Equatable {
     case missingDeviceID
     /// Status 400 for any other reason.
     case badRequest
-    /// Any other status outside of 200 to 299; also 401 if the request was sent without a token, for example after a
-    /// redirect to another origin.
+    /// Any other status outside of 200 to 299.
+    ///
+    /// 401 is such a status if the request had no token, for example after a redirect to another origin.
     case serverError(statusCode: Int)
     /// The status is from 200 to 299, but the response has no body.
     case noData

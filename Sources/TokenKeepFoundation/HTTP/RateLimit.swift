@@ -43,8 +43,7 @@ public struct RateLimit: Sendable, Equatable {
     }
 
     private static let longestWait: Int64 = 31 * 86_400
-    /// The accepted dates in Unix seconds, from 1970 to the end of the year 9999, because calendars fail with dates far
-    /// beyond.
+    /// The accepted dates, from 1970 to 9999 in Unix seconds, because calendars fail with dates far beyond.
     private static let seconds: Range<TimeInterval> = 0..<253_402_300_800
 
     private static func date(_ text: String) -> Date? {

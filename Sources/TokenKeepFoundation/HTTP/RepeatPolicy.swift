@@ -29,8 +29,7 @@ struct RepeatPolicy: Sendable {
         min(.seconds(1) * (1 << min(max(0, attempt), 30)), longest) * Int.random(in: 80...120) / 100
     }
 
-    /// The wait that a response with status 429 or 503 asks for; nil if the response asks for no wait, or for more than 5
-    /// seconds.
+    /// The wait that a response 429 or 503 asks for; nil if it asks for none, or for more than 5 seconds.
     static func wait(for response: HTTPURLResponse) -> Duration? {
         guard [429, 503].contains(response.statusCode), let wait = RateLimit.wait(response, now: Date()),
             wait <= longestWait

@@ -24,8 +24,7 @@ public import TokenKeep
 /// Several tasks may use a client at the same time. The String of the header Authorization is not wiped. The cookies
 /// are those of the URLSession's configuration.
 public final class SessionClient: Sendable {
-    /// The name of the header with this user's id on this machine, which the client adds to guests' requests to allowed
-    /// origins.
+    /// The header with the id of this user on this machine. Guests' requests to allowed origins have it.
     public static let deviceHeader = "X-Device-ID"
 
     /// The session whose token is sent.

@@ -80,8 +80,9 @@ public final class ObservedSession: Sendable {
         ownChanges.send(())
     }
 
-    /// Validates the token every 3 minutes and renews it before it expires, until the session ends or the task is
-    /// cancelled.
+    /// Validates and renews the token regularly, until the session ends or the task is cancelled.
+    ///
+    /// The token is validated every 3 minutes, and renewed before it expires.
     ///
     /// The session's options need a transport. If the server has no endpoint for validation, the token is only renewed.
     ///

@@ -79,8 +79,7 @@ struct StoredHeaders: Codable, Sendable {
 
     let headers: [Header]
 
-    /// The headers that are not stored, because the client adds them when it sends the request, or because they concern
-    /// one connection.
+    /// The headers that are not stored: the client adds them when it sends, or they concern one connection.
     private static let unstored: Set<String> = [
         "authorization", "proxy-authorization", "cookie", "content-length", SessionClient.deviceHeader.lowercased(),
         StoredRequest.keyHeader.lowercased(),

@@ -96,8 +96,7 @@ struct Connections: Sendable {
         }
     }
 
-    /// Waits for a change of the session, by any process, that requires a new connection; nil if the session cannot be
-    /// watched.
+    /// Waits until a change of the session requires a new connection; nil if the session cannot be watched.
     private func change(after token: TokenSession.Token) async -> End? {
         do {
             for try await _ in session.states {

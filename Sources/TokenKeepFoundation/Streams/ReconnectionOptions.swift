@@ -2,8 +2,7 @@
 public struct ReconnectionOptions: Sendable {
     /// The time at which a connection is replaced by a connection with a newer token.
     public enum Renewal: Sendable, Equatable {
-        /// After any process has renewed the token, for servers that invalidate an older token when they issue a new
-        /// one.
+        /// After a renewal by any process, for servers that invalidate a token when they issue the next one.
         case afterRefresh
         /// This long before its token ends, for servers that close a connection when its token ends.
         ///

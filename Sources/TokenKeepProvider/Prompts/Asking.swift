@@ -51,8 +51,7 @@ extension Provider {
         askNext()
     }
 
-    /// Shows the question of the prompt that has waited longest, after another prompt's question ended without an
-    /// answer.
+    /// Shows the question of the longest-waiting prompt, after another prompt's question had no answer.
     private func askNext() {
         let waiting = prompts.filter { $0.value.isRunning && !$0.value.wasAsked && !$0.value.isLookedAt }
         guard !isAsking, let next = waiting.min(by: { ($0.value.turn ?? 0) < ($1.value.turn ?? 0) }) else { return }

@@ -11,8 +11,9 @@ struct CallingProgram: Sendable {
     /// The program's environment variables that a question to the user needs.
     let environment: [String: String]
 
-    /// Whether the display is unknown, because the program overwrote its environment and no related process names a
-    /// display.
+    /// Whether the program's display is unknown.
+    ///
+    /// This is so if the program overwrote its environment and no related process names a display.
     var hidesDisplay: Bool { environment["DISPLAY"] == "" }
     var hasDisplay: Bool { environment["DISPLAY"] != nil || environment["WAYLAND_DISPLAY"] != nil }
 

@@ -4,8 +4,9 @@ import TokenKeepCore
 struct UnlockPrompt {
     /// The maximum time, in milliseconds, that a prompt stays open.
     static let limit: UInt32 = 120_000
-    /// The minimum time, in milliseconds, between `Prompt` and `Completed`, because a client may subscribe only after
-    /// its call.
+    /// The minimum time, in milliseconds, between `Prompt` and `Completed`.
+    ///
+    /// A client may subscribe to `Completed` only after its call of `Prompt`, and would miss an earlier signal.
     static let holdBack: UInt32 = 100
 
     let owner: String

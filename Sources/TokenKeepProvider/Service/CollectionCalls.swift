@@ -105,8 +105,7 @@ extension Provider {
         }
     }
 
-    /// The maximum numbers of items and of secret bytes in the collection `session`, whose secrets are in locked
-    /// memory.
+    /// The maximum numbers of items and of secret bytes in the collection `session`, which is in locked memory.
     private static let sessionItems = 10_000
     private static let sessionBytes = 16 << 20
 

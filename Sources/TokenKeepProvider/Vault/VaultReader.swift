@@ -72,8 +72,7 @@ final class VaultReader: Sendable {
         }
     }
 
-    /// Opens the vault, and creates it once if it is missing, because clients of the bus recognise a vault by its
-    /// identifier.
+    /// Opens the vault. Creates a missing vault once, because programs recognise a vault on the bus by its identifier.
     ///
     /// - Throws: ``Status/unavailable`` if the vault was deleted: programs take an empty answer for "signed out".
     private static func vault(_ records: Records, _ known: inout Known) throws(TokenKeepError) -> OpenVault? {

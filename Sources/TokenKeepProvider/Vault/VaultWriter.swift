@@ -167,8 +167,7 @@ struct VaultWriter: Sendable {
         }
     }
 
-    /// Adds the label to the lookup fields if the record's own label differs, because a record cannot hold a longer
-    /// label.
+    /// Adds the label to the lookup fields if the record itself cannot hold the label.
     private static func labelled(
         _ lookup: LookupFields, _ label: String, shown: String
     ) throws(TokenKeepError) -> LookupFields {
