@@ -29,11 +29,11 @@ extension TokenKeepError {
         public static let denied = Status(rawValue: 6)
         /// The requested level is refused or cannot be enforced.
         public static let policy = Status(rawValue: 7)
-        /// A session's token has expired and cannot be renewed. Loading an expired item is OK.
+        /// A session's token has expired and cannot be renewed. Loading an expired item is not an error.
         public static let expired = Status(rawValue: 8)
         /// The item has changed since it was read.
         public static let conflict = Status(rawValue: 9)
-        /// The item exists, but the caller asked for a new item.
+        /// The item exists, but the save required a new item.
         public static let duplicate = Status(rawValue: 10)
         /// Stored data fails authentication or parsing.
         public static let corrupt = Status(rawValue: 11)

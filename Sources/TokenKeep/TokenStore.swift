@@ -87,7 +87,7 @@ public final class TokenStore: Sendable {
     ///
     /// The String itself is not wiped: prefer ``Secret`` for a secret that was never a String.
     ///
-    /// - Throws: The errors of the save of a ``Secret``, and ``TokenKeepError/Status/io`` if guarded memory is
+    /// - Throws: the errors of the save of a ``Secret``, and ``TokenKeepError/Status/io`` if guarded memory is
     ///   exhausted.
     @discardableResult
     public func save(

@@ -11,6 +11,8 @@ final class WorkerThreads: Sendable {
 
     private let shared: Shared
 
+    /// Makes a pool without threads.
+    ///
     /// - Parameter limit: the maximum number of threads at the same time.
     init(limit: Int) { shared = Shared(limit: limit) }
 

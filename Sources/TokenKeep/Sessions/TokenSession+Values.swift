@@ -134,7 +134,7 @@ extension TokenSession {
             case done
             /// The revocation is queued for at most 30 days, or the session's record is still locked.
             case queued
-            /// There was no token to revoke, or the caller requested a local logout.
+            /// There was no token to revoke, or no revocation was to be sent.
             case none
         }
 

@@ -162,7 +162,7 @@ public final class TokenSession: Sendable {
 
     /// The state of the session. Sends no request.
     ///
-    /// - Throws: The errors of ``info``.
+    /// - Throws: the errors of ``info``.
     public var state: State { get async throws { try await info.state } }
 
     /// The application's profile, a JSON object that is stored beside the tokens; nil if no profile was set.

@@ -10,7 +10,7 @@ extension FleetAdmin {
     ///
     /// Existing roles and an existing root are kept. This person's user gets a new password.
     ///
-    /// - Returns: This device's secrets and file with its user and password. The caller saves them.
+    /// - Returns: this device's secrets and file with its user and password. The caller saves them.
     package func turnUsersOn(
         rootPassword: SecretBytes
     ) throws(TokenKeepError) -> (secrets: FleetSecrets, file: FleetFile) {
@@ -91,8 +91,10 @@ extension FleetAdmin {
         try call(path, json.serialized(), passing: passing)
     }
 
-    /// - Parameter passing: text of an error that is ignored; "" if none is.
-    /// - Returns: Whether the call succeeded; false after an ignored error.
+    /// Sends a request to etcd's administration.
+    ///
+    /// - Parameter passing: the text of an error that is ignored; "" to ignore none.
+    /// - Returns: whether the call succeeded; false after an ignored error.
     @discardableResult
     private func call(_ path: String, _ body: SecretBytes, passing: String) throws(TokenKeepError) -> Bool {
         do throws(RegistryFailure) {

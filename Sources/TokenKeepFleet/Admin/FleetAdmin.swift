@@ -32,6 +32,8 @@ package final class FleetAdmin {
     let etcd: EtcdRegistry
     let key: FleetKey
 
+    /// Makes the administrators' access to a fleet's registry.
+    ///
     /// - Parameter password: the password of etcd's root; nil for a registry without users.
     /// - Throws: ``Status/denied`` if this device lacks the fleet's key.
     package init(_ fleet: Fleet, password: SecretBytes?) throws(TokenKeepError) {
@@ -169,7 +171,7 @@ package final class FleetAdmin {
     /// The orders are durable on return. Repeating the call changes nothing.
     ///
     /// - Parameter name: the user; nil for every user with a session that the selection matches.
-    /// - Returns: The number of sessions with an order; if `name` is nil, also an error that names users who were not
+    /// - Returns: the number of sessions with an order; if `name` is nil, also an error that names users who were not
     ///   listed.
     /// - Throws: ``Status/notFound`` if there is no such user; ``Status/unavailable`` if the named user cannot be listed.
     package func signOut(

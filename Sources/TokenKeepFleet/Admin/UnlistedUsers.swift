@@ -6,6 +6,8 @@ struct UnlistedUsers {
 
     private var users: [(name: String, prefix: String)] = []
 
+    /// Adds a user.
+    ///
     /// - Parameter prefix: the prefix of the user's keys in the registry.
     mutating func add(_ name: String, prefix: String) { users.append((name, prefix)) }
 

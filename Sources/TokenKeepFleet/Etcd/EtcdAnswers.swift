@@ -30,6 +30,8 @@ package enum EtcdAnswers {
         status < 500 && !ownWords.contains { message.starts(with: $0) }
     }
 
+    /// Converts an error answer to a failure with a message and a hint for the user.
+    ///
     /// - Parameters:
     ///   - message: the server's error message; "" if the answer has none.
     ///   - server: the server's scheme, host and port.

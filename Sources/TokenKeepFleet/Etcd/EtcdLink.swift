@@ -24,6 +24,8 @@ final class EtcdLink {
     private(set) var date = ""
     private var usedAt = SessionTime.now.boottime
 
+    /// Makes a link without connections.
+    ///
     /// - Throws: ``Status/unsupported`` if libcurl is missing or too old.
     init(_ settings: EtcdSettings) throws(TokenKeepError) {
         if let problem = tokenkeep_link_load() {
@@ -74,8 +76,8 @@ final class EtcdLink {
         closeIfIdle()
         var result = request(path, endpoint, body, token, limit, answer)
         if result == Int32(TOKENKEEP_LINK_TIMED_OUT) {
-            // Only a persistent connection may be dead, so the request is sent again on a new connection. Every request
-            // may be repeated.
+            // A persistent connection may be dead, so the request is sent again on a new connection. Every request may
+            // be repeated.
             let wasKept = tokenkeep_link_was_kept(link) != 0
             disconnect()
             if wasKept { result = request(path, endpoint, body, token, limit, answer) }

@@ -7,7 +7,7 @@ package struct EtcdPage {
     package private(set) var entries: [RegistryEntry] = []
     /// The total length, in bytes, of all keys on the page and of the values in ``entries``.
     package private(set) var length = 0
-    /// The first key of the next page; nil if this page is the last.
+    /// The key at which the next page begins; nil if this page is the last.
     package private(set) var next: [UInt8]?
 
     /// Reads the page that begins at the key `start`.

@@ -31,6 +31,8 @@ package final class EtcdRegistry: Registry {
     var keepsWatchesOpen = true
     package private(set) var clockOffset: Int64?
 
+    /// Makes a registry. Sends no request.
+    ///
     /// - Parameter isAdmin: whether the user is etcd's root, which changes the hints of errors.
     /// - Throws: ``Status/unsupported`` if libcurl is missing.
     package init(_ settings: EtcdSettings, isAdmin: Bool = false) throws(TokenKeepError) {

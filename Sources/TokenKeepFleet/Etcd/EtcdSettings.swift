@@ -16,6 +16,8 @@ package struct EtcdSettings: Sendable {
     package var user: String?
     package var password: SecretBytes?
 
+    /// Checks the addresses, and makes settings without files and user.
+    ///
     /// - Throws: ``Status/invalid`` if an address is malformed, or if it is http and not on this machine.
     package init(endpoints: [String]) throws(TokenKeepError) {
         guard !endpoints.isEmpty, endpoints.count <= EtcdSettings.mostEndpoints else {

@@ -27,6 +27,8 @@ final class EtcdWatch: RegistryWatch {
     private var heardAt = SessionTime.now.boottime
     private var askedAt: Int64?
 
+    /// Starts a watch at the registry's present endpoint.
+    ///
     /// - Throws: ``Status/io`` if memory or descriptors are short.
     init(_ registry: EtcdRegistry, prefixes: [String], from revision: Int64) throws(TokenKeepError) {
         let endpoint = registry.current

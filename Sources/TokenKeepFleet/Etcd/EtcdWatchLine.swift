@@ -7,6 +7,8 @@ package enum EtcdWatchLine: Equatable {
     /// The watch has ended. The value is the server's reason.
     case ended(String)
 
+    /// Parses a line of the stream.
+    ///
     /// - Parameter revision: the revision of the listing. The watch begins there, so that changes in the listing are
     ///   repeated.
     package init(_ line: UnsafeRawBufferPointer, after revision: Int64) {

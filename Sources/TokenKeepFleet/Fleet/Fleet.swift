@@ -15,7 +15,7 @@ package final class Fleet {
 
     /// Opens a fleet, or the device's only fleet if `name` is nil. Sends no request.
     ///
-    /// - Throws: The errors of the file and the store; ``Status/unsupported`` if libcurl is missing.
+    /// - Throws: the errors of the file and the store; ``Status/unsupported`` if libcurl is missing.
     package convenience init(_ name: String?, _ store: Store) throws(TokenKeepError) {
         let file = try FleetFile.read(name)
         let secrets = try FleetSecrets.load(file.name, from: store)

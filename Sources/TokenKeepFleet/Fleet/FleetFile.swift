@@ -67,6 +67,8 @@ package struct FleetFile: Sendable {
             hint: "name one: --fleet \(names.joined(separator: " or --fleet "))")
     }
 
+    /// Parses the text of a fleet's file.
+    ///
     /// - Throws: ``Status/invalid`` with file and line.
     package init(name: String, _ file: ConfigurationFile) throws(TokenKeepError) {
         try self.init(name: name)

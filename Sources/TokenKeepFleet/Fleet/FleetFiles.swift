@@ -28,6 +28,8 @@ package enum FleetFiles {
 struct FleetLock: ~Copyable {
     private let descriptor: Int32
 
+    /// Takes the lock without waiting.
+    ///
     /// - Throws: ``Status/busy`` if another process holds the lock.
     init(_ fleet: String) throws(TokenKeepError) {
         let path = "\(try FleetState.directory())/\(fleet).lock"

@@ -60,7 +60,7 @@ extension FleetRunner {
                 if error.error.message != last { surroundings.warn(error.error) }
                 last = error.error.message
             }
-            // A server may refuse the watch at once, so the pauses between attempts grow.
+            // A server may refuse each watch at once, so only a watch that lasted resets the growing pauses.
             if hasFollowed, SessionTime.now.boottime - began >= FleetRunner.goodWatch { backoff.reset() }
             let pause = backoff.pause(random: randombytes_uniform(1000))
             // A change of the network or of a session ends the pause.

@@ -9,7 +9,7 @@ package struct RunnerSurroundings {
     package var prepare: (SessionEngine) -> Void
     /// Called after an order ended a session, with service, account and the order's reason.
     package var ended: (String, String, String) -> Void
-    /// Called with a problem, but not again while the same problem lasts.
+    /// Called with a problem. A failure of the registry is not reported again while the same failure recurs.
     package var warn: (TokenKeepError) -> Void
     /// Name and system of this machine, for writing the device's entry again after it was removed.
     package var machine: (name: String, system: String)
@@ -45,6 +45,8 @@ package final class FleetRunner {
     private var isFullSaid = false
     private let lock: FleetLock
 
+    /// Takes the lock of the fleet, and reads the device's state.
+    ///
     /// - Parameter options: the options for ending sessions and revoking their tokens.
     /// - Throws: ``Status/busy`` if another process runs the fleet on this device.
     package init(_ fleet: Fleet, _ options: SessionOptions) throws(TokenKeepError) {

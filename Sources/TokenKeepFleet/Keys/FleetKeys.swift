@@ -11,6 +11,8 @@ package struct FleetKey: Sendable {
 
     package let bytes: SecretBytes
 
+    /// Makes a key from its bytes.
+    ///
     /// - Throws: ``Status/corrupt`` if `bytes` has another length.
     package init(_ bytes: SecretBytes) throws(TokenKeepError) {
         guard bytes.count == FleetKey.length else {

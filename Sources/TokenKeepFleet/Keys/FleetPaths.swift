@@ -2,9 +2,9 @@ package import TokenKeepCore
 
 /// The paths of a user's keys in the registry (docs/fleet.md, "Paths").
 package struct FleetPaths: Sendable {
-    /// `/tokenkeep/FLEET/1/`.
+    /// The prefix of all keys of the fleet: `/tokenkeep/FLEET/1/`.
     package let root: String
-    /// `…/users/USER/`.
+    /// The prefix of all keys of the user: `…/users/USER/`.
     package let user: String
     /// The id of the user.
     package let userID: String
@@ -17,7 +17,7 @@ package struct FleetPaths: Sendable {
 
     package static func root(of fleet: String) -> String { "/tokenkeep/\(fleet)/1/" }
 
-    /// Checks a fleet's name.
+    /// Checks that a fleet's name has 1 to 32 lower-case letters, digits and hyphens.
     ///
     /// - Throws: ``Status/invalid``.
     package static func check(fleet: String) throws(TokenKeepError) {

@@ -120,6 +120,8 @@ extension Invitation {
         return try json.serialized()
     }
 
+    /// Parses the plaintext of a code.
+    ///
     /// - Throws: ``Status/invalid`` if a member is missing or malformed.
     package init(_ plaintext: SecretBytes) throws(TokenKeepError) {
         guard let json = plaintext.withUnsafeBytes({ JSONValue(parsing: $0) }),

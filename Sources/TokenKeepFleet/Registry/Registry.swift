@@ -2,7 +2,7 @@ package import TokenKeepCore
 
 /// A key of the registry with its value.
 package struct RegistryEntry: Sendable, Equatable {
-    /// The path.
+    /// The path of the key.
     package let key: String
     package var value: [UInt8]
     /// The registry's revision at the last change of the key.
@@ -21,7 +21,7 @@ package struct RegistryEntry: Sendable, Equatable {
 /// The entries of a prefix, all at one revision.
 package struct RegistryListing: Sendable {
     package var entries: [RegistryEntry] = []
-    /// The registry's revision.
+    /// The registry's revision at which the entries were listed.
     package var revision: Int64 = 0
     /// The id of the registry's cluster, which differs for another registry.
     package var cluster: UInt64 = 0

@@ -27,6 +27,8 @@ package enum OrderRules {
         case ignore
     }
 
+    /// Decides whether an order ends a session of this device.
+    ///
     /// - Parameters:
     ///   - order: the opened value; nil if the value cannot be opened.
     ///   - id: the last component of the order's path.

@@ -190,10 +190,10 @@ package struct OrderValue: FleetValue {
 /// The value of `everywhere/ACCOUNT`: an order to end the account's sessions that began before the event, also
 /// unpublished ones.
 package struct EverywhereValue: FleetValue {
-    /// "" for all services or accounts.
+    /// The service and the account; "" stands for all services or accounts.
     package var service: String
     package var account: String
-    /// "" for all providers.
+    /// The provider; "" stands for all providers.
     package var provider: String
     package var from: String
     package var reason: String

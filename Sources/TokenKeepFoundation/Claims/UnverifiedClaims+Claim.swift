@@ -5,7 +5,7 @@ extension UnverifiedClaims {
         case null
         /// `true` or `false`.
         case bool(Bool)
-        /// An integer that fits into 64 bits, with its sign.
+        /// An integer that a signed 64-bit number can hold.
         case integer(Int64)
         /// Any other number, as the nearest Double.
         case double(Double)

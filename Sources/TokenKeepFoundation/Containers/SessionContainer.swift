@@ -9,19 +9,19 @@ public protocol SessionContainer<Item>: Sendable {
 
     /// Whether the container has an item with the identifier.
     ///
-    /// - Throws: An error if this cannot be determined, for example because the keyring is locked.
+    /// - Throws: an error if this cannot be determined, for example because the keyring is locked.
     func hasItem(forIdentifier identifier: String) async throws -> Bool
     /// The item with the identifier; nil only if the container certainly has no such item.
     ///
-    /// - Throws: An error if the item cannot be read or decoded.
+    /// - Throws: an error if the item cannot be read or decoded.
     func item(forIdentifier identifier: String, jsonDecoder: JSONDecoder) async throws -> Item?
     /// Removes the item with the identifier. Removing a missing item is not an error.
     ///
-    /// - Throws: An error if the item may still be stored.
+    /// - Throws: an error if the item may still be stored.
     func removeItem(forIdentifier identifier: String) async throws
     /// Stores the item, and replaces an earlier item with the same identifier.
     ///
-    /// - Throws: An error if the item was not stored. An earlier item is then unchanged.
+    /// - Throws: an error if the item was not stored. An earlier item is then unchanged.
     func storeItem(_ item: Item, forIdentifier identifier: String, jsonEncoder: JSONEncoder) async throws
 
     /// The error that ended the last session; nil if no error ended it.

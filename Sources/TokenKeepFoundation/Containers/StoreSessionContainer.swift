@@ -79,7 +79,7 @@ public struct StoreSessionContainer<Item: Codable & Sendable>: SessionContainer 
 
     /// Stores the item as JSON. When the call returns, the item survives a loss of power.
     ///
-    /// - Throws: The error of `jsonEncoder`, or `TokenKeepError` with `locked`, `unavailable`, `policy` or
+    /// - Throws: the error of `jsonEncoder`, or `TokenKeepError` with `locked`, `unavailable`, `policy` or
     ///   `unsupported` if the level is impossible here, or another status.
     public func storeItem(
         _ item: Item, forIdentifier identifier: String, jsonEncoder: JSONEncoder
@@ -90,7 +90,7 @@ public struct StoreSessionContainer<Item: Codable & Sendable>: SessionContainer 
 
     /// The error that ended the last session; nil if no error ended it.
     ///
-    /// - Throws: The errors of ``item(forIdentifier:jsonDecoder:)``.
+    /// - Throws: the errors of ``item(forIdentifier:jsonDecoder:)``.
     public func logoutError(forIdentifier identifier: String) async throws -> LogoutError? {
         guard let secret = try await secret(of: Self.errorAccount(identifier)) else { return nil }
         return try CodableSecret.decode(from: secret, of: "the logout of \(service) (\(identifier))")
@@ -98,7 +98,7 @@ public struct StoreSessionContainer<Item: Codable & Sendable>: SessionContainer 
 
     /// Stores the error that ended a session; nil removes an earlier error.
     ///
-    /// - Throws: The errors of ``storeItem(_:forIdentifier:jsonEncoder:)``, or for nil those of
+    /// - Throws: the errors of ``storeItem(_:forIdentifier:jsonEncoder:)``, or for nil those of
     ///   ``removeItem(forIdentifier:)``.
     public func setLogoutError(_ error: LogoutError?, forIdentifier identifier: String) async throws {
         let account = Self.errorAccount(identifier)

@@ -14,7 +14,7 @@ extension SessionClient {
 
     /// Sends a request and decodes the body of a success as JSON.
     ///
-    /// - Throws: The errors of ``data(for:)``, ``APIError`` for a status other than success, `DecodingError`.
+    /// - Throws: the errors of ``data(for:)``, ``APIError`` for a status other than success, `DecodingError`.
     public func request<Value: Decodable & Sendable>(
         _ request: URLRequest, as type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder()
     ) async throws -> Value {
@@ -59,7 +59,7 @@ extension SessionClient {
     /// Sends a request and writes the body to a new temporary file, which only this user can read. The caller removes
     /// the file.
     ///
-    /// - Throws: The errors of ``data(for:)``, or the error of the file.
+    /// - Throws: the errors of ``data(for:)``, or the error of the file.
     public func download(for request: URLRequest) async throws -> (URL, HTTPURLResponse) {
         try await send(request) { exchange in
             let file = FileManager.default.temporaryDirectory.appending(path: "tokenkeep-\(UUID().uuidString)")

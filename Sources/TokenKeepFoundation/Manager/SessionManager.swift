@@ -69,7 +69,7 @@ public final class SessionManager<User: Codable & Sendable> {
 
     /// Restores the active account of an earlier run of the application. Sends no request.
     ///
-    /// - Returns: The state: `signedOut` if no account is active, `locked` if the keyring or the vault is locked.
+    /// - Returns: the state: `signedOut` if no account is active, `locked` if the keyring or the vault is locked.
     /// - Throws: `TokenKeepError` if the session cannot be read for another reason, such as `corrupt`;
     ///   ``APIError/invalidURL`` for an origin of the options that is neither https nor this machine.
     @discardableResult public func restore() async throws -> TokenSession.State {
@@ -92,7 +92,7 @@ public final class SessionManager<User: Codable & Sendable> {
     /// closure throws, nothing changes. The user is written after the tokens: a crash between the two writes leaves a
     /// session without a user, which ``updateUser(_:)`` sets.
     ///
-    /// - Throws: The closure's error, or the `TokenKeepError` of `TokenSession.begin(_:response:)`, such as `invalid`,
+    /// - Throws: the closure's error, or the `TokenKeepError` of `TokenSession.begin(_:response:)`, such as `invalid`,
     ///   `locked` or `busy`.
     public func login(_ signIn: @Sendable () async throws -> SignIn<User>) async throws {
         let result = try await signIn()
@@ -106,7 +106,7 @@ public final class SessionManager<User: Codable & Sendable> {
     ///   - account: the account; nil for the active account, or if the application has only one account.
     ///   - user: the user that the application shows for a guest.
     ///   - ask: requests a guest's token from the server.
-    /// - Throws: The errors of ``login(_:)``.
+    /// - Throws: the errors of ``login(_:)``.
     public func continueAsGuest(
         account: String? = nil, user: User? = nil, _ ask: @Sendable () async throws -> GuestResponse
     ) async throws {

@@ -61,8 +61,9 @@ public final class ObservedSession: Sendable {
 
     /// A stream of an object's values: first the present value, then the value after each change.
     ///
-    /// Several changes may produce one element. A change of the session's state by any process is noticed at once. An
-    /// object that another process sets is read at the next change of the state, for example at the next renewal.
+    /// Several changes may produce one element. The object is read after each change by this object and after each
+    /// change of the session's state by any process. If another process sets the object, the new value is therefore
+    /// read only at the next change of the state, for example at the next renewal.
     public func changes<Value: Codable & Sendable & Equatable>(
         of object: Object, as type: Value.Type = Value.self
     ) -> AsyncThrowingStream<Observed<Value>, any Error> {
@@ -87,7 +88,7 @@ public final class ObservedSession: Sendable {
     /// The session's options need a transport. If the server has no endpoint for validation, the token is only renewed.
     ///
     /// - Returns: the reason why the session ended.
-    /// - Throws: The errors of `TokenSession.run()`: `CancellationError` if the task is cancelled, `TokenKeepError` if
+    /// - Throws: the errors of `TokenSession.run()`: `CancellationError` if the task is cancelled, `TokenKeepError` if
     ///   the vault cannot be used.
     @discardableResult public func heartbeat() async throws -> TokenSession.Reason {
         try await heartbeat(lookingEvery: .seconds(180))

@@ -6,9 +6,9 @@ extension OfflineQueue {
     public struct Request: Sendable, Identifiable, Equatable {
         /// The ID of the request in its queue.
         public let id: String
-        /// The address.
+        /// The address of the request.
         public let url: URL
-        /// The method.
+        /// The method of the request, for example `POST`.
         public let method: String
         /// The value of the header `Idempotency-Key`, the same each time the request is sent.
         public let idempotencyKey: String

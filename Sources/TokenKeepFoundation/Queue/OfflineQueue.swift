@@ -68,7 +68,7 @@ public final class OfflineQueue: Sendable {
     ///     keys, many of them after a day. If the lifetime is longer, the server may execute the request twice.
     ///   - outlivesLogout: whether the request stays in the queue after a logout, for the next sign-in of the same
     ///     account.
-    /// - Returns: The queued request.
+    /// - Returns: the queued request.
     /// - Throws: ``LimitError`` if the queue is full or the lifetime is out of range;
     ///   ``APIError/authenticationRequired`` if nobody is signed in; ``APIError/invalidURL``; `TokenKeepError` with
     ///   `invalid` if the body is a stream, `locked` if the vault is locked, or another status; `CancellationError` if

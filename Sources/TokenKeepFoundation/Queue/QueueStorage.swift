@@ -99,7 +99,7 @@ final class QueueStorage: Sendable {
 
     /// Removes the requests for which `isMeant` returns true.
     ///
-    /// - Returns: The number of removed requests, and the remaining requests.
+    /// - Returns: the number of removed requests, and the remaining requests.
     func remove(
         _ engine: Engine, where isMeant: (QueueEntry) -> Bool
     ) throws(TokenKeepError) -> (removed: Int, left: [QueueEntry]) {
@@ -184,8 +184,7 @@ extension QueueStorage {
         return try clear(among: listed, queue) { !$0.outlivesLogout && $0.logoutMark != mark }
     }
 
-    /// Clears the requests for which `isMeant` returns true. Returns the remaining requests. Writes nothing if there
-    /// are none.
+    /// Clears the requests that `isMeant` selects, and returns all other requests. Writes nothing if none is selected.
     private func clear(
         among entries: [QueueEntry], _ queue: Queue, where isMeant: (QueueEntry) -> Bool
     ) throws(TokenKeepError) -> [QueueEntry] {

@@ -33,7 +33,7 @@ struct Connections: Sendable {
 
     /// Runs connections one after another until one of them ends the stream.
     ///
-    /// - Throws: The error of a request for a token unless `isPassing`, the error of ``ConnectionEnd/failed(_:)``,
+    /// - Throws: the error of a request for a token unless `isPassing`, the error of ``ConnectionEnd/failed(_:)``,
     ///   `CancellationError`.
     func run(_ connect: @escaping Connect) async throws {
         var pauses = Pauses(options)

@@ -32,7 +32,7 @@ open class Session<Value: Codable & Sendable>: @unchecked Sendable {
 
     /// The value; nil if the container has no value.
     ///
-    /// - Throws: The container's error. A ``StoreSessionContainer`` throws `TokenKeepError` with `locked`,
+    /// - Throws: the container's error. A ``StoreSessionContainer`` throws `TokenKeepError` with `locked`,
     ///   `unavailable`, `corrupt` or another status.
     public var item: Value? {
         get async throws { try await container.item(forIdentifier: storageIdentifier, jsonDecoder: jsonDecoder) }
@@ -55,6 +55,6 @@ open class Session<Value: Codable & Sendable>: @unchecked Sendable {
 public protocol Refreshable {
     /// Refreshes the object.
     ///
-    /// - Throws: An error if the object could not be refreshed. The object is then unchanged.
+    /// - Throws: an error if the object could not be refreshed. The object is then unchanged.
     func refresh() async throws
 }

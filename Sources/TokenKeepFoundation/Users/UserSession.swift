@@ -16,7 +16,7 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
 
     /// The condition for calling the refresh handler.
     public enum RefreshPolicy: Sendable {
-        /// The handler is called at each call.
+        /// The handler is always called.
         case always
         /// The handler is called if `needsRefresh` returns true for the user.
         case ifNeeded
@@ -65,13 +65,13 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
 
     /// The user; nil if nobody is signed in.
     ///
-    /// - Throws: The container's error. A ``StoreSessionContainer`` throws `TokenKeepError` with `locked`,
+    /// - Throws: the container's error. A ``StoreSessionContainer`` throws `TokenKeepError` with `locked`,
     ///   `unavailable`, `corrupt` if the item is not JSON of the user's type, or another status.
     public var currentUser: Value? { get async throws { try await item } }
 
     /// Whether a user is signed in.
     ///
-    /// - Throws: The errors of ``currentUser``.
+    /// - Throws: the errors of ``currentUser``.
     public var isLoggedIn: Bool {
         get async throws { try await container.hasItem(forIdentifier: storageIdentifier) }
     }
@@ -80,7 +80,7 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
     ///
     /// nil if a user is signed in, or if the user signed out without an error.
     ///
-    /// - Throws: The errors of ``currentUser``.
+    /// - Throws: the errors of ``currentUser``.
     public var logoutError: LogoutError? {
         get async throws {
             guard try await !isLoggedIn else { return nil }
@@ -93,7 +93,7 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
 
     /// Stores a user who has signed in.
     ///
-    /// - Throws: The container's error. A ``StoreSessionContainer`` throws `EncodingError`, or `TokenKeepError` with
+    /// - Throws: the container's error. A ``StoreSessionContainer`` throws `EncodingError`, or `TokenKeepError` with
     ///   `locked`, `unavailable`, `policy` or another status.
     public func didLogIn(_ user: Value) async throws {
         try await changes.run { [self] in try await storeItem(user) }
@@ -102,7 +102,7 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
 
     /// Deletes the user, and stores the error that ended the session.
     ///
-    /// - Throws: The errors of ``didLogIn(_:)``.
+    /// - Throws: the errors of ``didLogIn(_:)``.
     public func didLogOut(_ error: (any Error)? = nil) async throws {
         running.withLock { $0 }?.cancel()
         let kept = error.map(LogoutError.init)
@@ -116,7 +116,7 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
 
     /// Stores a new value of the user.
     ///
-    /// - Throws: The errors of ``didLogIn(_:)``.
+    /// - Throws: the errors of ``didLogIn(_:)``.
     public func didUpdate(_ user: Value) async throws {
         try await changes.run { [self] in try await storeItem(user) }
         broadcast.send(.updated)
@@ -124,7 +124,7 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
 
     /// Returns the user, refreshed first if the policy requires it; nil if nobody is signed in.
     ///
-    /// - Throws: The handler's error, after which the stored user is unchanged; ``RefreshError`` if there is no handler
+    /// - Throws: the handler's error, after which the stored user is unchanged; ``RefreshError`` if there is no handler
     ///   or the user signed out during the refresh; otherwise the errors of ``currentUser`` and ``didLogIn(_:)``.
     public func currentUser(refreshing policy: RefreshPolicy) async throws -> Value? {
         guard let user = try await item else { return nil }

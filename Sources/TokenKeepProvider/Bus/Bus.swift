@@ -121,7 +121,7 @@ extension Bus {
 
     /// Sends a call, and waits for the reply until a deadline. No other function computes a timeout for sd-bus.
     ///
-    /// - Returns: A result of 0 or more and the reply, which the caller releases; on failure a negative errno and nil.
+    /// - Returns: a result of 0 or more and the reply, which the caller releases; on failure a negative errno and nil.
     func ask(
         _ call: OpaquePointer?, until deadline: Deadline, _ error: UnsafeMutablePointer<sd_bus_error>? = nil
     ) -> (result: Int32, answer: OpaquePointer?) {

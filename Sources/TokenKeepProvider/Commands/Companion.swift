@@ -11,7 +11,7 @@ struct Companion {
     /// - Parameters:
     ///   - variables: environment variables to set, in addition to the present ones.
     ///   - deathSignal: the signal that the program gets when this process ends, also by kill -9.
-    /// - Throws: A ``CompanionFailure`` with the errno if the program cannot be started.
+    /// - Throws: a ``CompanionFailure`` with the errno if the program cannot be started.
     init(_ arguments: [String], _ variables: [String: String] = [:], deathSignal: Int32 = SIGKILL)
         throws(CompanionFailure)
     {

@@ -4,8 +4,8 @@ import TokenKeepCore
 
 /// The files by which xdg-desktop-portal finds the provider: a `.portal` file and a line of the user's `portals.conf`.
 ///
-/// xdg-desktop-portal before 1.18 reads no `portals.conf` and uses any backend that it finds, so no file is written for
-/// it.
+/// xdg-desktop-portal before 1.18 ignores `portals.conf` and uses any backend, so no file is written for older
+/// versions.
 struct PortalFiles {
     private static let name = "tokenkeep"
     private static let interface = "org.freedesktop.impl.portal.Secret"

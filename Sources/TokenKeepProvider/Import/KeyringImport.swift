@@ -3,7 +3,7 @@ import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Saves the items of another keyring in the vault. Each item is counted only after it was saved and read back.
+/// Saves the items of another keyring in the vault, and reads each saved item back.
 struct KeyringImport {
     private let keyring: ForeignKeyring
     private let records: Records
@@ -18,6 +18,8 @@ struct KeyringImport {
     private(set) var kept = 0
     private(set) var refused = 0
 
+    /// Prepares an import into a store's vault.
+    ///
     /// - Throws: ``Status/locked`` if the vault is locked.
     init(_ keyring: ForeignKeyring, _ store: Store, isDryRun: Bool, isReplacing: Bool) throws(TokenKeepError) {
         (self.keyring, self.isDryRun, self.isReplacing) = (keyring, isDryRun, isReplacing)

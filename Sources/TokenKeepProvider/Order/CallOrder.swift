@@ -9,6 +9,8 @@ final class CallOrder {
     private var places: UInt64 = 0
     private let resume: (String, @escaping () -> Void) -> Void
 
+    /// Makes an order without calls.
+    ///
     /// - Parameter resume: called with the client and the body of a call that waited and may begin now.
     init(resume: @escaping (String, @escaping () -> Void) -> Void) { self.resume = resume }
 

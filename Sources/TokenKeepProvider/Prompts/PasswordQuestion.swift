@@ -25,6 +25,8 @@ final class PasswordQuestion: Sendable {
     private let text: String
     private static let attempts = 3
 
+    /// Makes a question. ``ask(_:)`` shows it.
+    ///
     /// - Parameters:
     ///   - program: the path of pinentry.
     ///   - text: the question, one line.

@@ -8,7 +8,7 @@ final class PinentryDialog {
     private let input: Int32
     private let output: Int32
     private static let lineLimit = 4096
-    /// The time, in milliseconds, that pinentry has to end after SIGINT, and then after SIGKILL.
+    /// The maximum times, in milliseconds, for pinentry's end after SIGINT and then after SIGKILL.
     private static let ending: UInt32 = 1900
     private static let dying: UInt32 = 100
     /// The interval, in milliseconds, at which `isOver` is checked while pinentry has no output.

@@ -215,8 +215,10 @@ extension Provider {
         }
     }
 
-    /// The record for an item's new attributes: the shared record of service and username if `tokenkeep` knows such an
-    /// item, otherwise the item's own record.
+    /// Chooses the record for an item's new attributes.
+    ///
+    /// In `login` it is the record that `tokenkeep` finds by these attributes, if there can be one; otherwise the
+    /// item's own.
     private static func move(
         _ item: IndexedItem, _ name: ItemName, to attributes: [String: String]
     ) -> Result<ItemName, TokenKeepError> {

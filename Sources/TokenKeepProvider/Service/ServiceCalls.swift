@@ -124,7 +124,7 @@ extension Provider {
 
     /// Loads the secrets of items. Omits items that were removed or locked meanwhile.
     ///
-    /// - Returns: The secrets; nil if they are too long for one reply.
+    /// - Returns: the secrets; nil if they are too long for one reply.
     private static func load(
         _ asked: [(path: String, item: IndexedItem)], _ memory: [String: SecretBytes], _ writer: VaultWriter
     ) throws(TokenKeepError) -> [LoadedSecret]? {

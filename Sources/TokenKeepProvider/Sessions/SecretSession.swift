@@ -19,7 +19,7 @@ struct SecretSession: Sendable {
 
     /// Agrees on a key with a client. Takes some milliseconds.
     ///
-    /// - Returns: The session's key and our public key; nil if the client's public key is outside the group.
+    /// - Returns: the session's key and our public key; nil if the client's public key is outside the group.
     static func agree(with peer: [UInt8]) -> (key: SecretBytes, ours: [UInt8])? {
         guard let (secret, ours) = try? KeyAgreement.begin(), let key = try? KeyAgreement.finish(secret, with: peer)
         else { return nil }

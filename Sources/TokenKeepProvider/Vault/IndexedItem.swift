@@ -14,7 +14,7 @@ enum ReservedNamespace {
 /// An item as clients of the bus see it, without its secret.
 struct IndexedItem: Sendable, Equatable {
     let collection: String
-    /// 32 hexadecimal digits.
+    /// The item's identifier: 32 hexadecimal digits.
     let id: String
     /// The name of the vault's record; nil for an item in memory.
     let name: ItemName?

@@ -17,7 +17,7 @@ final class Workers: @unchecked Sendable {
     private static let clientLimit = 3
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    // Guarded by the mutex:
+    // The mutex guards the following properties.
     private var tasks = FairQueue<Task>()
     private var busyKeys: Set<String> = []
     private var busyThreads: [String: Int] = [:]
