@@ -9,7 +9,8 @@ extension TokenStore {
         case tpm2
         /// The service io.systemd.Credentials of systemd 256 or later.
         case systemd
-        /// A key file of root, which protects a copy of the home directory but not a copy of the whole disk.
+        /// A key file of root. Without it a copy of the home directory is useless; a copy of the whole disk contains
+        /// it.
         case machineKey
 
         init(_ core: DeviceProvider) {

@@ -12,8 +12,7 @@ public struct StoreSessionContainer<Item: Codable & Sendable>: SessionContainer 
     public enum Lifecycle: Sendable, Equatable {
         /// Items can be found until the application removes them.
         case unmanaged
-        /// Items can be found as long as the application passes the same identifier, which it makes for each
-        /// installation.
+        /// Items can be found while the application passes the same identifier, which it makes for each installation.
         ///
         /// The items' service is the identifier, a full stop and the container's service. Items of earlier
         /// installations stay in the store, but cannot be found.

@@ -101,7 +101,7 @@ extension Bus {
 }
 
 extension Bus {
-    /// Sends a method call without a reply, on the interface that has the destination's name. Starts no program.
+    /// Sends a method call that expects no reply, on the interface that has the destination's name. Starts no program.
     func call(_ destination: String, _ path: String, _ member: String, _ body: (OutgoingMessage) -> Void) {
         var made: OpaquePointer?
         guard sd_bus_message_new_method_call(raw, &made, destination, path, destination, member) >= 0, let made
