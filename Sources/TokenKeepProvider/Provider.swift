@@ -169,7 +169,7 @@ final class Provider {
         report(problem, message)
     }
 
-    /// Calls `body` after the next read of the vault, with the error if the vault cannot be read.
+    /// Calls `body` after a read of the vault that starts after this call, with the error if the vault cannot be read.
     func whenLooked(for client: String, _ body: @escaping (TokenKeepError?) -> Void) {
         freshness.waiting.append((client, body))
         startLook()
