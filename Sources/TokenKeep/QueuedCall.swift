@@ -1,8 +1,8 @@
 import TokenKeepCore
 
-/// A task's call that waits for a thread.
+/// A task's call that has not been started by a thread yet.
 ///
-/// If the task is cancelled before a thread takes the call, the task resumes at once.
+/// If the task is cancelled before a thread starts the call, the task resumes at once.
 final class QueuedCall<Value: Sendable>: Sendable {
     typealias Outcome = Result<Value, CoreError>
     typealias Continuation = CheckedContinuation<Outcome, Never>
@@ -10,13 +10,13 @@ final class QueuedCall<Value: Sendable>: Sendable {
     private enum State {
         case new
         case waiting(Continuation)
-        /// A thread has taken the call, or the call ended without a thread.
+        /// A thread has taken the call, or the call ended before a thread took it.
         case taken
     }
 
     private let state = MutexGuarded(State.new)
 
-    /// Keeps the continuation until `take()`; false if the call has already ended.
+    /// Stores the continuation until `take()`; false if the call has already ended.
     func wait(_ continuation: Continuation) -> Bool {
         state.withLock { state in
             guard case .new = state else { return false }
@@ -25,9 +25,9 @@ final class QueuedCall<Value: Sendable>: Sendable {
         }
     }
 
-    /// Takes the call and returns its continuation, which the caller must resume; nil if no continuation waits.
+    /// Marks the call as taken and returns its continuation, which the caller must resume; nil if there is none.
     ///
-    /// A thread takes the call before it begins the work. A cancellation takes the call to end it.
+    /// A thread takes the call before it begins the work. A cancellation takes the call to end it without a thread.
     func take() -> Continuation? {
         state.withLock { state in
             defer { state = .taken }
@@ -36,7 +36,8 @@ final class QueuedCall<Value: Sendable>: Sendable {
         }
     }
 
-    /// Orders memory between the thread that ran the call and the task. Both call it.
+    /// Locks and unlocks the mutex, so that the task sees what the call's thread wrote. Both of them call this
+    /// function.
     func synchronize() { state.withLock { _ in } }
 
     static var cancelled: Outcome { .failure(CoreError(.cancelled, "the call was cancelled")) }

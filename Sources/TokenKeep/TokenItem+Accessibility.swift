@@ -1,7 +1,7 @@
 import TokenKeepCore
 
 extension TokenItem {
-    /// The level of an item: when it may be read. Mirrors the Keychain's accessibility; raw values as in the C API.
+    /// The accessibility level of an item: the time when it can be read. The raw values are those of the C API.
     public enum Accessibility: UInt32, Sendable, CaseIterable {
         /// Readable while the screen is unlocked.
         case whenUnlocked = 1
@@ -14,7 +14,7 @@ extension TokenItem {
         case afterFirstUnlockThisDeviceOnly = 4
         /// Like ``whenUnlockedThisDeviceOnly``, but only while the vault has a password.
         case whenPasscodeSetThisDeviceOnly = 5
-        /// Kept only in this store's memory, until the store is closed or the process ends. For one-time codes.
+        /// Stored only in this store's memory, until the store is closed or the process ends. For one-time codes.
         case memoryOnly = 6
 
         init(_ core: AccessLevel) {
@@ -41,17 +41,17 @@ extension TokenItem {
         }
     }
 
-    /// The flags of an item, which are kept besides its level. The raw values are those of the C API.
+    /// The flags of an item, which are stored besides its level. The raw values are those of the C API.
     public struct Flags: OptionSet, Sendable, Hashable {
         /// The flags' bits, as in the C API.
         public let rawValue: UInt32
 
-        /// The flags that `rawValue` numbers.
+        /// Makes flags from their bits in the C API.
         public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-        /// Saving fails unless the level is enforced by keys on every axis it needs.
+        /// A save fails unless keys enforce the level on every axis that it needs.
         public static let requireEnforced = Flags(rawValue: 1)
-        /// Each use asks the user for the password.
+        /// Each use of the item requires the password.
         public static let userPresence = Flags(rawValue: 2)
         /// The item may be copied to the user's other machines. Excludes a this-device-only level.
         public static let synchronizable = Flags(rawValue: 4)

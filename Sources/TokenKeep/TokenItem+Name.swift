@@ -1,15 +1,15 @@
 import TokenKeepCore
 
 extension TokenItem {
-    /// The name of an item: namespace, service and account, within the limits.
+    /// The checked name of an item: namespace, service and account.
     ///
-    /// Names are compared byte by byte: canonically equivalent spellings name different items.
+    /// Names are compared byte by byte, so canonically equivalent spellings name different items.
     public struct Name: Sendable, Hashable, Comparable, CustomStringConvertible {
         let core: ItemName
 
         init(core: ItemName) { self.core = core }
 
-        /// Checks and joins the parts of a name.
+        /// Makes a name from its parts, and checks their limits.
         ///
         /// - Throws: ``TokenKeepError/Status/invalid`` if a part is outside its limits: a service has 1 to 255 bytes, an
         ///   account at most 255, a namespace at most 64, and none has control characters.
@@ -19,16 +19,16 @@ extension TokenItem {
             }
         }
 
-        /// The Linux form of a keychain access group; "" is the common one.
+        /// The namespace, the Linux form of a keychain access group; "" is the common namespace.
         public var namespace: String { core.namespace }
         /// The service that the secret is for, as in `example.com` or `com.example.app`.
         public var service: String { core.service }
-        /// The account at the service; may be empty.
+        /// The account at the service, which may be empty.
         public var account: String { core.account }
-        /// `service (account)`, and the namespace unless it is empty. For messages.
+        /// The text `service (account)`, with the namespace unless it is empty, for messages.
         public var description: String { core.description }
 
-        /// Orders by namespace, service, account.
+        /// Orders names by namespace, service and account.
         public static func < (left: Name, right: Name) -> Bool { left.core < right.core }
     }
 }

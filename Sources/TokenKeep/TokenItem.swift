@@ -6,7 +6,7 @@ import TokenKeepCore
 public struct TokenItem: Sendable {
     /// The item's details, without the secret.
     public let details: Details
-    /// The secret, in guarded memory that is wiped with the last reference.
+    /// The secret, in guarded memory that is wiped when the last reference is released.
     public let secret: TokenStore.Secret
 
     init(_ core: TokenKeepCore.TokenItem) {
@@ -34,15 +34,16 @@ public struct TokenItem: Sendable {
         public var createdAt: Date? { core.createdAt.map(Date.init(_:)) }
         /// The time of the last save, in whole seconds; nil if the module does not know it.
         public var modifiedAt: Date? { core.modifiedAt.map(Date.init(_:)) }
-        /// The time at which the secret expires, in whole seconds; nil for never. Loading an expired item is no error.
+        /// The time at which the secret expires, in whole seconds; nil for never. Loading an expired item is not an
+        /// error.
         public var expiresAt: Date? { core.expiresAt.map(Date.init(_:)) }
-        /// A value that changes with the secret and with user-visible metadata; 0 if a list does not know it.
+        /// A number that changes with the secret and with user-visible metadata; 0 if the list did not read it.
         public var version: UInt64 { core.version }
         /// The module that holds the item.
         public var module: String { core.module }
         /// Whether the vault sealed the secret for the module.
         public var isSealed: Bool { core.isSealed }
-        /// Whether the item is a foreign item, which another program keeps under the same names.
+        /// Whether the item is a foreign item: another program keeps it under the same names.
         public var isForeign: Bool { core.isForeign }
     }
 }
@@ -52,7 +53,7 @@ extension Date {
 }
 
 extension UnixTime {
-    /// The whole second at or before a date.
+    /// Rounds a date down to a whole second.
     ///
     /// - Throws: ``TokenKeepError/Status/invalid`` if no 64-bit number of seconds names the date.
     init(_ date: Date) throws(CoreError) {

@@ -3,19 +3,19 @@ import TokenKeepCore
 extension TokenKeepError {
     /// The result of a call. The numbers are those of the C API and are never reused.
     ///
-    /// Not an enumeration, so that a later version may add statuses: a `switch` needs a `default`.
+    /// The type is not an enumeration, because later versions may add statuses. Therefore a `switch` needs a `default`.
     ///
     /// Source: the status table of the C header `tokenkeep/types.h`.
     public struct Status: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
         /// The number of the status in the C API.
         public let rawValue: Int32
 
-        /// The status of a number of the C API.
+        /// Makes a status from its number in the C API.
         public init(rawValue: Int32) { self.rawValue = rawValue }
 
         /// The call succeeded.
         public static let ok = Status(rawValue: 0)
-        /// There is no such item: every module that could hold it has answered.
+        /// The item does not exist: every module that could hold it has answered.
         public static let notFound = Status(rawValue: 1)
         /// The item's module or class key is locked, and no prompt was allowed.
         public static let locked = Status(rawValue: 2)
@@ -29,11 +29,11 @@ extension TokenKeepError {
         public static let denied = Status(rawValue: 6)
         /// The requested level is refused or cannot be enforced.
         public static let policy = Status(rawValue: 7)
-        /// A session's token has expired and cannot be renewed. Loading an expired item is OK.
+        /// A session's token has expired and cannot be renewed. Loading an expired item is not an error.
         public static let expired = Status(rawValue: 8)
         /// The item has changed since it was read.
         public static let conflict = Status(rawValue: 9)
-        /// The item exists, but the caller asked for a new item.
+        /// The item exists, but the save required a new item.
         public static let duplicate = Status(rawValue: 10)
         /// Stored data fails authentication or parsing.
         public static let corrupt = Status(rawValue: 11)
@@ -52,17 +52,17 @@ extension TokenKeepError {
         /// The session has ended: the user must sign in again.
         public static let needsLogin = Status(rawValue: 18)
 
-        /// The status in the spelling of the C API, as in `NOT_FOUND`; `INTERNAL` for an unknown number.
+        /// The name of the status in the C API, for example `NOT_FOUND`; `INTERNAL` if the number is unknown.
         public var name: String { core.name }
 
-        /// The status in the spelling of the C API.
+        /// The name of the status in the C API.
         public var description: String { name }
 
         init(_ core: TokenKeepCore.Status) { self.init(rawValue: core.rawValue) }
 
         var core: TokenKeepCore.Status { TokenKeepCore.Status(rawValue: rawValue) ?? .internal }
 
-        /// Whether the error is a ``TokenKeepError`` of this status, for `catch TokenKeepError.Status.locked`.
+        /// Whether the error is a ``TokenKeepError`` with this status, for `catch TokenKeepError.Status.locked`.
         public static func ~= (status: Status, error: any Error) -> Bool {
             (error as? TokenKeepError)?.status == status
         }

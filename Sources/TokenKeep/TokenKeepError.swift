@@ -4,7 +4,7 @@ package import TokenKeepCore
 
 /// The error of a failed call: status, message, module and recovery suggestion.
 ///
-/// No text contains a secret, a part of a secret or a hash of one. A `catch` clause can name a status:
+/// No text contains a secret, a part of a secret or the hash of a secret. A `catch` clause can name a status:
 ///
 /// ```swift
 /// do {
@@ -16,14 +16,14 @@ package import TokenKeepCore
 public struct TokenKeepError: LocalizedError, Sendable, CustomStringConvertible {
     /// The result of the call; never ``Status/ok``.
     public let status: Status
-    /// The failure and its item: one line, lower case, without a final period.
+    /// A description of the failure that names its item: one line, lower case, without a final period.
     public let message: String
-    /// The module that failed; nil if the error is not one module's.
+    /// The module that failed; nil if the error does not concern one module.
     public let module: String?
-    /// Advice for the user, one line; nil if there is none.
+    /// One line of advice for the user; nil if there is none.
     public let recoverySuggestion: String?
 
-    /// Makes an error, for a prompt handler or an application's tests.
+    /// Makes an error, for prompt handlers and for an application's tests.
     public init(_ status: Status, _ message: String, module: String? = nil, recoverySuggestion: String? = nil) {
         self.status = status
         self.message = message
@@ -39,19 +39,19 @@ public struct TokenKeepError: LocalizedError, Sendable, CustomStringConvertible 
         CoreError(status.core, message, module: module, hint: recoverySuggestion)
     }
 
-    /// `message (module)`. Foundation's `localizedDescription` returns this text.
+    /// The text `message (module)`, which Foundation's `localizedDescription` returns.
     public var errorDescription: String? { message + place }
 
-    /// `STATUS: message (module)`.
+    /// The text `STATUS: message (module)`.
     public var description: String { "\(status.name): \(message)\(place)" }
 
     private var place: String { module.map { " (\($0))" } ?? "" }
 }
 
-/// The error of the engine, which the functions of this module convert.
+/// The engine's error type, which the functions of this module convert to ``TokenKeepError``.
 package typealias CoreError = TokenKeepCore.TokenKeepError
 
-/// Calls the engine, and converts its error.
+/// Runs a call of the engine, and converts the engine's error to ``TokenKeepError``.
 package func convertingError<Value>(_ body: () throws(CoreError) -> Value) throws(TokenKeepError) -> Value {
     do throws(CoreError) {
         return try body()

@@ -2,7 +2,7 @@ import TokenKeepCore
 import TokenKeepEngine
 
 extension TokenStore {
-    /// The saves and clears of the store's items by any process, from the first element on.
+    /// A sequence of all saves and clears of the store's items, by any process, from its first element on.
     ///
     /// ```swift
     /// for try await change in store.changes {
@@ -16,7 +16,7 @@ extension TokenStore {
     /// See ``Changes``.
     public var changes: Changes { changes(of: nil) }
 
-    /// The changes of the items of one service, or of all services for nil.
+    /// The changes of the items of one service, or of all services if `service` is nil.
     public func changes(of service: String?) -> Changes { Changes(engine: engine, service: service) }
 
     /// An asynchronous sequence of a store's changes, without values.
@@ -26,27 +26,28 @@ extension TokenStore {
     ///
     /// - An item that only moves to another module, or is saved unchanged, produces no element.
     /// - Several changes of one item may produce one element.
-    /// - A change by another program in the Secret Service is reported when the service signals the change, else within
-    ///   30 seconds.
+    /// - A change by another program in the Secret Service is reported when the service signals the change, otherwise
+    ///   within 30 seconds.
     /// - Memory-only items are not watched.
-    /// - A vault that is removed has no items. The sequence goes on with the vault that is restored or made at its path.
+    /// - A removed vault has no items. The sequence continues with the vault that is restored or created at the same
+    ///   path.
     ///
     /// Each iterator has its own watch and waits on its own thread. An iterator ends soon after its task is cancelled,
     /// even while a module does not answer.
     public struct Changes: AsyncSequence, Sendable {
         /// One change of an item.
         public typealias Element = Change
-        /// The reason why the store cannot be watched.
+        /// The error if the store cannot be watched.
         ///
         /// - ``TokenKeepError/Status/io``: the system allows no more watches.
         /// - ``TokenKeepError/Status/forked``: the process is a child made by `fork()`.
-        /// - ``TokenKeepError/Status/unsupported``: the stack lists nothing.
+        /// - ``TokenKeepError/Status/unsupported``: no module of the stack can list items.
         public typealias Failure = TokenKeepError
 
         fileprivate let engine: Store
         fileprivate let service: String?
 
-        /// Makes an iterator; its watch begins with the first element.
+        /// Makes an iterator, whose watch begins when the first element is requested.
         public func makeAsyncIterator() -> Iterator { Iterator(engine: engine, service: service) }
 
         /// The iterator of ``Changes``, which waits for each change.
@@ -87,7 +88,8 @@ extension TokenStore {
 
             private mutating func thread() throws(CoreError) -> WatchThread<StoreWatch> {
                 if let waiting { return waiting }
-                // A child made by fork() has no threads: list() throws the error.
+                // A child made by fork() has no threads, so no watch can start. `list()` throws the error for such a
+                // child.
                 if !engine.isUsable { _ = try engine.list() }
                 let thread = try WatchThread(first: .listAgain) { [engine, service] cancellation throws(CoreError) in
                     try StoreWatch(engine, service: service, cancellation: cancellation)

@@ -3,14 +3,14 @@ import TokenKeepEngine
 extension TokenStore {
     /// Unlocks the vault with its password, for every process of the user.
     ///
-    /// If the kernel's keyring cannot be used, the vault is unlocked for this store alone. The items of
-    /// ``TokenItem/Accessibility/whenUnlocked`` are locked again with the screen, if `tokenkeep-agent` runs, else 180
-    /// seconds later.
+    /// If the kernel's keyring cannot be used, the vault is unlocked for this store alone. Items of the level
+    /// ``TokenItem/Accessibility/whenUnlocked`` are locked again with the screen if `tokenkeep-agent` runs, otherwise
+    /// after 180 seconds.
     ///
-    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/denied`` for a wrong password,
-    ///   ``TokenKeepError/Status/unsupported`` if the vault has no password, or ``TokenKeepError/Status/corrupt`` if the
-    ///   header was altered without the password, or is older than the machine's TPM knows. `CancellationError` if the
-    ///   task is cancelled.
+    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/denied`` if the password is wrong,
+    ///   ``TokenKeepError/Status/unsupported`` if the vault has no password, or ``TokenKeepError/Status/corrupt`` if
+    ///   the vault's header was changed without the password or is older than the version that the machine's TPM
+    ///   recorded. `CancellationError` if the task is cancelled.
     public func unlock(password: Secret) async throws {
         try await run { engine, deadline throws(CoreError) in _ = try engine.unlock(password.core, until: deadline) }
     }
@@ -26,7 +26,7 @@ extension TokenStore {
         try await run { engine, _ throws(CoreError) in _ = try engine.lock() }
     }
 
-    /// The present protection of items of a level with these flags, in this stack and on this machine.
+    /// The protection that this stack and machine achieve at present for items of a level with these flags.
     ///
     /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/unsupported`` if the level needs a device and the vault is
     ///   bound to none, or the stack saves nothing; ``TokenKeepError/Status/policy`` if the level needs a password and the

@@ -11,11 +11,11 @@ extension TokenStore {
         public var stackText: String?
         /// The namespace of the store's items.
         public var namespace: String
-        /// The time limit of each call; nil for 5 seconds, or for 2 minutes if prompts are allowed.
+        /// The timeout of each call; nil for 5 seconds, or for 2 minutes if prompts are allowed.
         public var timeout: Duration?
         /// Whether modules may prompt the user.
         public var isInteractive: Bool
-        /// Answers the vault's prompts if ``isInteractive`` is true; nil leaves the prompts unanswered.
+        /// The handler for the vault's prompts if ``isInteractive`` is true; nil to leave the prompts unanswered.
         ///
         /// The store calls the handler on one of its own threads.
         public var prompt: PromptHandler?
@@ -35,7 +35,7 @@ extension TokenStore {
             self.prompt = prompt
         }
 
-        /// The timeout for the engine; 0 for the engine's default. A given timeout is at least 1.
+        /// The timeout for the engine, in milliseconds; 0 for the engine's default. A given timeout is at least 1.
         package var timeoutMilliseconds: UInt32 {
             guard let timeout else { return 0 }
             let (seconds, attoseconds) = timeout.components
@@ -50,25 +50,27 @@ extension TokenStore {
 
     /// The options of a save.
     public struct SaveOptions: Sendable {
-        /// The level; nil keeps an existing item's level.
+        /// The accessibility level; nil keeps an existing item's level.
         ///
-        /// A new item then gets ``TokenItem/Accessibility/afterFirstUnlock``.
+        /// If the level is nil, a new item gets ``TokenItem/Accessibility/afterFirstUnlock``.
         public var accessibility: TokenItem.Accessibility?
-        /// The flags that are kept with the item.
+        /// The flags that are stored with the item.
         public var flags: TokenItem.Flags
         /// The label; nil for `SERVICE (ACCOUNT)`.
         public var label: String?
         /// The attributes by name, which replace all attributes of an existing item.
         public var attributes: [String: String]
-        /// The time when the secret expires; nil for never. Only its whole seconds are kept.
+        /// The time at which the secret expires, rounded down to whole seconds; nil for never.
         public var expiresAt: Date?
         /// The condition that the existing item must meet; otherwise the save fails.
         public var precondition: Precondition
-        /// Whether the vault keeps the value as a pending write if the place of the item is locked, under an open key that
-        /// the vault's password protects. Without such a key the save fails with ``TokenKeepError/Status/locked``.
+        /// Whether the value becomes a pending write in the vault if the item's module is locked.
+        ///
+        /// The pending write needs an open key that the vault's password protects. Without such a key the save fails
+        /// with ``TokenKeepError/Status/locked``.
         public var keepsWhenLocked = false
 
-        /// Makes options for a save; an option that is left out has its default.
+        /// Makes options for a save. An omitted option has its default.
         public init(
             accessibility: TokenItem.Accessibility? = nil, flags: TokenItem.Flags = [], label: String? = nil,
             attributes: [String: String] = [:], expiresAt: Date? = nil,
@@ -88,13 +90,13 @@ extension TokenStore {
         }
     }
 
-    /// A condition on the existing item, without which a save fails.
+    /// A condition on the existing item. If it is not met, the save fails.
     public enum Precondition: Sendable, Equatable {
         /// No condition: an existing item is replaced.
         case none
-        /// No item may exist; otherwise ``TokenKeepError/Status/duplicate``.
+        /// The item must not exist; otherwise the save fails with ``TokenKeepError/Status/duplicate``.
         case absent
-        /// The item must have this version; otherwise ``TokenKeepError/Status/conflict``.
+        /// The item must have this version; otherwise the save fails with ``TokenKeepError/Status/conflict``.
         case version(UInt64)
 
         var core: SaveRequest.Precondition {

@@ -3,7 +3,7 @@ import TokenKeepCore
 extension TokenStore {
     /// A question from TokenKeep to the user.
     public struct Prompt: Sendable {
-        /// The object of the question. The raw values are those of the C API.
+        /// The kind of secret that the prompt asks for. The raw values are those of the C API.
         public enum Kind: UInt32, Sendable {
             /// The vault's password.
             case password = 1
@@ -13,13 +13,13 @@ extension TokenStore {
             case recovery = 3
         }
 
-        /// The object of the question.
+        /// The kind of secret that the prompt asks for.
         public let kind: Kind
-        /// The number of the attempt: 1, then one more after each wrong answer.
+        /// The number of the attempt, which starts at 1 and grows by 1 after each wrong answer.
         public let attempt: Int
         /// The question, for people.
         public let message: String
-        /// The item for which a call needs the answer.
+        /// The item whose access needs the answer.
         public let item: TokenItem.Name
 
         init(_ core: TokenKeepCore.Prompt) {
@@ -35,13 +35,13 @@ extension TokenStore {
         }
     }
 
-    /// Answers a prompt; nil if the user dismisses the prompt.
+    /// Returns the answer to a prompt; nil if the user dismisses the prompt.
     ///
-    /// The store calls the handler on one of its own threads, without any lock held. A ``TokenKeepError`` becomes the
-    /// error of the call. After any other error the prompt counts as dismissed.
+    /// The store calls the handler on one of its own threads and holds no lock during the call. A ``TokenKeepError``
+    /// becomes the error of the call. After any other error the prompt counts as dismissed.
     public typealias PromptHandler = @Sendable (Prompt) throws -> Secret?
 
-    /// The handler for the engine.
+    /// Wraps a handler for the engine.
     static func engineHandler(_ handler: @escaping PromptHandler) -> TokenKeepCore.PromptHandler {
         { prompt throws(CoreError) in
             let answer: Secret?

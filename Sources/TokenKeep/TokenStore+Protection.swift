@@ -1,19 +1,19 @@
 import TokenKeepCore
 
 extension TokenStore {
-    /// The protection that a stack really achieves for a level, axis by axis.
+    /// The protection that a stack actually achieves for a level, axis by axis.
     public struct Protection: Sendable {
         /// A threat that an item is protected against. The raw values are those of the C API.
         public enum Axis: UInt32, Sendable, CaseIterable {
             /// Another user of the machine.
             case otherUser = 1
-            /// A person who has the disk or a backup of the whole home, but no password.
+            /// A person who has the disk or a backup of the whole home directory, but not the password.
             case diskTheft = 2
-            /// A copy of the home on another machine, even if the password is known.
+            /// A copy of the home directory on another machine, even if the password is known.
             case otherMachine = 3
             /// The user's own programs while the screen is locked.
             case screenLock = 4
-            /// A use of the item without asking the user.
+            /// A use of the item without a question to the user.
             case presence = 5
 
             var core: ProtectionAxis {
@@ -55,7 +55,7 @@ extension TokenStore {
             public let strength: Strength
             /// The mechanism of the protection, in words.
             public let mechanism: String
-            /// The step that would make the strength ``Strength/enforced``; nil if none is needed or possible.
+            /// The measure that would raise the strength to ``Strength/enforced``; nil if none is needed or possible.
             public let remedy: String?
         }
 

@@ -1,11 +1,11 @@
 import TokenKeepCore
 
 extension TokenStore {
-    /// The items that a store lists, without their secrets.
+    /// The result of a list: items without their secrets, and errors.
     public struct Listing: Sendable {
         /// The items found.
         public let items: [TokenItem.Details]
-        /// The first error met while listing; nil if the list is complete.
+        /// The first error that occurred during the list; nil if the list is complete.
         public let problem: TokenKeepError?
         /// The first error of each status and module.
         public let problems: [TokenKeepError]
@@ -19,7 +19,7 @@ extension TokenStore {
 
     /// The result of a sync.
     public struct SyncOutcome: Sendable {
-        /// The number of drained items: no module of the stack on this machine has pending changes of them.
+        /// The number of drained items, which have no pending changes left for this machine's modules of the stack.
         public let drained: Int
         /// The number of items with pending writes or removals left.
         public let left: Int
@@ -29,7 +29,7 @@ extension TokenStore {
         ///
         /// Examples: an unreadable record, an item that another process holds.
         public let problem: TokenKeepError?
-        /// The module's error for the first item still pending; nil if nothing is pending or no module could be asked.
+        /// The error of a module for the first pending item; nil if nothing is pending or no module could be reached.
         public let obstacle: TokenKeepError?
 
         init(_ core: TokenKeepCore.SyncOutcome) {

@@ -8,13 +8,14 @@ extension TokenStore {
     func run<Value: Sendable>(
         _ body: @escaping @Sendable (Store, Deadline) throws(CoreError) -> Value
     ) async throws -> Value {
-        // A child made by fork() has no threads: the engine throws the error on the caller's thread.
+        // A child made by fork() has no threads, so the engine runs on the caller's thread, where it throws the error
+        // for such a child.
         guard engine.isUsable else {
             return try convertingError { () throws(CoreError) in try body(engine, Deadline(milliseconds: 0)) }
         }
         let cancellation = Cancellation(under: engine.cancellation)
         let result = await outcome(of: body, cancellation)
-        // A prompt that the user dismissed has the same status.
+        // A dismissed prompt has the same status, so the cancellation itself is checked, too.
         if case .failure(let error) = result, error.status == .cancelled, cancellation.isCancelled {
             throw CancellationError()
         }
@@ -27,7 +28,7 @@ extension TokenStore {
         let deadline = engine.deadline.cancelled(by: cancellation)
         let engine = engine
         let queued = QueuedCall<Value>()
-        // ThreadSanitizer does not see that a continuation orders memory; it sees a lock.
+        // ThreadSanitizer recognizes the memory order of a lock, but not that of a continuation.
         defer { queued.synchronize() }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

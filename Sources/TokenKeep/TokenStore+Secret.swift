@@ -1,11 +1,11 @@
 package import TokenKeepCore
 
 extension TokenStore {
-    /// A secret in guarded memory, between guard pages. Wiped with the last copy of this value.
+    /// A secret in memory between guard pages, which is wiped when the last copy of this value is released.
     ///
-    /// The memory is left out of core dumps, and locked if the kernel allows it. A secret never changes, so any thread
-    /// may read it. Its description is always `<redacted>`. A comparison takes a time that depends only on the lengths.
-    /// Copies outside, such as a String, are not wiped.
+    /// The memory is excluded from core dumps, and locked if the kernel allows it. A secret never changes, so any
+    /// thread may read it. Its description is always `<redacted>`. The duration of a comparison depends only on the
+    /// lengths. Other copies, such as a String, are not wiped.
     public struct Secret: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable
     {
         package let core: SecretBytes
@@ -26,7 +26,7 @@ extension TokenStore {
             core = try convertingError { () throws(CoreError) in try SecretBytes(bytes: bytes) }
         }
 
-        /// Copies bytes into guarded memory. The caller wipes the source.
+        /// Copies bytes into guarded memory. The caller must wipe the source.
         ///
         /// - Throws: ``TokenKeepError/Status/io`` if guarded memory is exhausted.
         public init(copying bytes: UnsafeRawBufferPointer) throws(TokenKeepError) {

@@ -10,18 +10,19 @@ package import TokenKeepKeys
 /// let item = try await store.load(service: "example.com", account: "ann")
 /// ```
 ///
-/// Any task may use a store, several at once. A store has its own threads and never blocks Swift's cooperative pool.
-/// Every call returns by the timeout. Memory-only items live as long as the store.
+/// Several tasks may use a store at the same time. A store has its own threads and never blocks Swift's cooperative
+/// pool. Every call returns before its timeout. Memory-only items last as long as the store.
 ///
 /// The limits of an item: a service has 1 to 255 bytes, an account at most 255, a namespace at most 64, a label at most
 /// 1024, a secret at most 1 MiB; at most 32 attributes, with names of at most 64 bytes of `[a-z0-9._-]` and values of at
 /// most 1024 bytes. Nothing is ever truncated.
 ///
-/// Asynchronous calls throw two errors: ``TokenKeepError``, and `CancellationError` if the task of the call is cancelled.
-/// A cancelled call throws soon, or returns its result if the work was already done. A cancelled save or clear happens
-/// as a whole or not at all. ``TokenKeepError/Status/cancelled`` means that the user dismissed a prompt.
+/// Asynchronous calls throw two errors: ``TokenKeepError``, and `CancellationError` if the task of the call is
+/// cancelled. A cancelled call throws soon, or returns its result if the work was already done. A cancelled save or
+/// clear is executed either as a whole or not at all. ``TokenKeepError/Status/cancelled`` means that the user dismissed
+/// a prompt.
 public final class TokenStore: Sendable {
-    /// The version of the library, as in `0.1.0`.
+    /// The version of the library, for example `0.1.0`.
     public static var libraryVersion: String { TokenKeepVersion.string }
 
     let engine: Store
@@ -29,7 +30,7 @@ public final class TokenStore: Sendable {
 
     /// Opens a store.
     ///
-    /// Reads the configuration. Opens no module and touches neither bus nor network nor vault.
+    /// Reads only the configuration. Opens no module, and accesses neither bus nor network nor vault.
     ///
     /// - Throws: ``TokenKeepError/Status/invalid`` if an option or the stack is malformed,
     ///   ``TokenKeepError/Status/denied`` if another user may write to a file of the stack or to its directory.
@@ -42,7 +43,7 @@ public final class TokenStore: Sendable {
     /// - Parameters:
     ///   - vaultPath: the path of the vault. If the path is not nil, the store reads no stack files.
     ///   - busAddress: the address of the bus; nil for the session bus.
-    ///   - residentKeys: the keys of the unlocked vault, and the devices of the machine; nil for the usual ones.
+    ///   - residentKeys: the store of the unlocked vault's keys and of the machine's devices; nil for the default.
     package init(
         _ options: Options, vaultPath: String?, busAddress: String? = nil, residentKeys: ClassKeyStore? = nil
     ) throws(TokenKeepError) {
@@ -61,11 +62,12 @@ public final class TokenStore: Sendable {
     ///
     /// When the call returns, the item survives a crash and a loss of power, unless the item is memory-only.
     ///
-    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/duplicate`` or ``TokenKeepError/Status/conflict`` by
-    ///   the precondition, ``TokenKeepError/Status/policy`` or ``TokenKeepError/Status/unsupported`` by the level,
-    ///   ``TokenKeepError/Status/invalid`` if an argument is outside its limits, ``TokenKeepError/Status/locked`` if the
-    ///   item's place or class key is locked, ``TokenKeepError/Status/unavailable`` if no module can take the item, or
-    ///   another failure of a module. `CancellationError` if the task is cancelled.
+    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/duplicate`` or ``TokenKeepError/Status/conflict`` if
+    ///   the precondition is not met, ``TokenKeepError/Status/policy`` or ``TokenKeepError/Status/unsupported`` if the
+    ///   level is refused or impossible, ``TokenKeepError/Status/invalid`` if an argument is outside its limits,
+    ///   ``TokenKeepError/Status/locked`` if the item's module or class key is locked,
+    ///   ``TokenKeepError/Status/unavailable`` if no module can store the item, or another failure of a module.
+    ///   `CancellationError` if the task is cancelled.
     @discardableResult
     public func save(
         _ secret: Secret, service: String, account: String, options: SaveOptions = SaveOptions()
@@ -94,7 +96,7 @@ public final class TokenStore: Sendable {
         try await save(Secret(secret), service: service, account: account, options: options)
     }
 
-    /// Loads an item, expired or not.
+    /// Loads an item, even if it has expired.
     ///
     /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/notFound`` if every module that could hold the item
     ///   answered that the item is missing; otherwise the worst failure of a module: ``TokenKeepError/Status/locked``,
@@ -106,10 +108,10 @@ public final class TokenStore: Sendable {
         }
     }
 
-    /// Clears an item from every module. Clearing a missing item is no error.
+    /// Clears an item from every module. Clearing a missing item is not an error.
     ///
     /// - Returns: whether the item existed.
-    /// - Throws: ``TokenKeepError`` with the failure of a module whose removal cannot be noted as pending:
+    /// - Throws: ``TokenKeepError`` if a module failed and the vault cannot store a pending removal:
     ///   ``TokenKeepError/Status/unavailable``, ``TokenKeepError/Status/locked``, ``TokenKeepError/Status/denied``.
     ///   `CancellationError` if the task is cancelled.
     @discardableResult
@@ -133,14 +135,14 @@ public final class TokenStore: Sendable {
 
     /// Clears every item of a service and returns the number of these items.
     ///
-    /// - Throws: ``TokenKeepError`` with the failure that kept an item from being read or cleared. All other items are
-    ///   cleared even then. `CancellationError` if the task is cancelled.
+    /// - Throws: ``TokenKeepError`` if an item could not be read or cleared. All other items are cleared nevertheless.
+    ///   `CancellationError` if the task is cancelled.
     @discardableResult
     public func clear(service: String) async throws -> Int {
         try await run { engine, deadline throws(CoreError) in try engine.clear(service: service, until: deadline) }
     }
 
-    /// Lists the items of a service, or of all services for nil, without their secrets.
+    /// Lists the items of a service, or of all services if `service` is nil, without their secrets.
     ///
     /// - Throws: ``TokenKeepError`` with the worst status of the modules, such as ``TokenKeepError/Status/locked`` or
     ///   ``TokenKeepError/Status/unavailable``, if no module answered. If only a part of the store cannot be read, the listing's

@@ -3,15 +3,15 @@ import Glibc
 import TokenKeepCore
 import TokenKeepEngine
 
-/// A watch that a thread can wait for.
+/// A watch that a thread can wait for by poll(2).
 protocol ChangeSource: Sendable {
     associatedtype Change: Sendable
 
-    /// Becomes readable when ``next()`` may have an answer.
+    /// A descriptor that becomes readable when ``next()`` may have a change.
     var descriptor: Int32 { get }
-    /// The longest wait, in milliseconds; -1 for no limit.
+    /// The longest time between two calls of ``next()``, in milliseconds; -1 for no limit.
     var lookAgainMilliseconds: Int32 { get }
-    /// The next change; nil if there is none.
+    /// Returns the next change; nil if there is none yet.
     func next() throws(CoreError) -> Change?
 }
 
@@ -20,14 +20,14 @@ extension StoreWatch: ChangeSource {}
 /// Waits for changes on its own thread, so that the cooperative pool never blocks.
 final class WatchThread<Source: ChangeSource>: Sendable {
     private let make: @Sendable (Cancellation) throws(CoreError) -> Source
-    /// A change that the thread delivers before it waits; nil if the watch itself gives the first change.
+    /// A change that is delivered before the first wait; nil if the watch provides the first change itself.
     private let first: Source.Change?
     private let threads = WorkerThreads(limit: 1)
     /// A descriptor that becomes readable when the wait must end.
     private let end: Int32
-    /// The watch, which the first wait makes on the thread.
+    /// The watch, which the thread makes at its first wait.
     private let watch = MutexGuarded<Source?>(nil)
-    /// Cancels a list that waits for a module.
+    /// Cancels a list that is waiting for a module.
     private let cancellation = Cancellation()
 
     init(
@@ -71,7 +71,8 @@ final class WatchThread<Source: ChangeSource>: Sendable {
                     pollfd(fd: end, events: Int16(POLLIN), revents: 0),
                     pollfd(fd: watch.descriptor, events: Int16(POLLIN), revents: 0),
                 ]
-                // The first poll does not wait: a cancelled task gets no more changes.
+                // The first poll does not wait. It checks for a cancellation, because a cancelled task gets no more
+                // changes.
                 poll(&pollers, 1, 0)
                 if pollers[0].revents != 0 { return .success(nil) }
                 if let change = try watch.next() { return .success(cancellation.isCancelled ? nil : change) }

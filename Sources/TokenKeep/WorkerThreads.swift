@@ -2,7 +2,7 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// A pool of threads for blocking work, which starts threads on demand and ends idle threads.
+/// A pool of threads for blocking work. It starts threads on demand and ends idle threads after 10 seconds.
 ///
 /// Swift's cooperative pool has one thread for each core. A call that waits for a disk or another process must not
 /// block such a thread.
@@ -11,10 +11,12 @@ final class WorkerThreads: Sendable {
 
     private let shared: Shared
 
-    /// - Parameter limit: the largest number of threads at once.
+    /// Makes a pool without threads.
+    ///
+    /// - Parameter limit: the maximum number of threads at the same time.
     init(limit: Int) { shared = Shared(limit: limit) }
 
-    /// Runs a job on a thread; false if the pool has no thread and cannot start one.
+    /// Queues a job for a thread of the pool; false if the pool has no thread and cannot start one.
     func run(_ job: @escaping Job) -> Bool { shared.enqueue(job) }
 
     /// The number of threads that have not ended.
@@ -23,7 +25,7 @@ final class WorkerThreads: Sendable {
     /// The number of threads that wait for a job.
     var idleCount: Int { shared.counts.idle }
 
-    /// The state that the pool and its threads share, alive until the last thread ends.
+    /// The state that the pool and its threads share. It exists until the last thread ends.
     private final class Shared: @unchecked Sendable {
         private static let idleMilliseconds: UInt32 = 10_000
         private let limit: Int
@@ -69,7 +71,7 @@ final class WorkerThreads: Sendable {
 
         /// Waits for a job; nil if no job arrived within `idleMilliseconds`.
         ///
-        /// After nil the thread must end: it is no longer counted.
+        /// After nil the thread must end, because it is no longer counted.
         private func next() -> Job? {
             pthread_mutex_lock(mutex)
             defer { pthread_mutex_unlock(mutex) }

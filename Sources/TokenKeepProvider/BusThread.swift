@@ -5,7 +5,8 @@ import TokenKeepCore
 
 /// The loop of the bus thread: messages, results of workers, changes of the vault, signals of the system, timers.
 extension Provider {
-    /// Registers all objects, so that a call which arrives with the name finds them.
+    /// Registers all objects with sd-bus. Called before the names are requested, so that the first call finds its
+    /// object.
     func register() throws(TokenKeepError) {
         let this = Unmanaged.passUnretained(self).toOpaque()
         let results = [
@@ -37,16 +38,17 @@ extension Provider {
         return isHandled ? 1 : 0
     }
 
-    /// Requests the names. The program never takes a name from another owner.
+    /// Requests the program's bus names, but never takes a name from another owner.
     ///
-    /// Its own names come first: a client that sees the keyring's name knows by the others that it is a provider, and of
-    /// which vault.
+    /// The program's own names are requested before `org.freedesktop.secrets`: from them a client of the latter learns
+    /// that its owner is a provider, and of which vault.
     func requestNames() throws(TokenKeepError) {
-        // A program that the bus started for its own name must not get that name's calls only to end.
+        // This check comes first: otherwise a program that cannot own both names would receive calls to its own name,
+        // and end.
         guard bus.process(of: Provider.name) == nil else { throw isTaken(Provider.name) }
         if let identifier = try? store.records.opener.vaultID() { claimName(ofVault: identifier) }
         for name in [Provider.ownName, Provider.name] {
-            // Without SD_BUS_NAME_QUEUE the request ends at once if the name has another owner.
+            // Without SD_BUS_NAME_QUEUE the request fails at once if the name has another owner.
             guard sd_bus_request_name(bus.raw, name, UInt64(SD_BUS_NAME_ALLOW_REPLACEMENT)) >= 0 else {
                 throw isTaken(name)
             }
@@ -79,13 +81,14 @@ extension Provider {
         }
     }
 
-    /// The messages that are taken before results and waiting calls have their turn: a flood must not starve them.
+    /// The maximum number of messages handled in one turn of the loop. A flood of messages does not delay results or
+    /// waiting calls for longer.
     private static let takenAtOnce = 32
 
-    /// Works until the program must end: the bus is gone, or the names are given back.
+    /// Runs the loop until the bus connection ends, or the names are released and no work is in flight.
     ///
     /// - Parameter signals: the descriptor of the signals that end the program.
-    /// - Throws: ``Status/unavailable`` if the bus cannot be read: what sd-bus dropped for want of a descriptor is lost.
+    /// - Throws: ``Status/unavailable`` if too few descriptors are free to read the bus: sd-bus then drops messages.
     func serve(_ signals: Int32) throws(TokenKeepError) {
         while true {
             let result = readMessages()
@@ -93,7 +96,8 @@ extension Provider {
                 throw TokenKeepError(.unavailable, "the bus cannot be read: too few descriptors are free")
             }
             if result < 0 || isLeaving && result == 0 && !hasWorkInFlight { return }
-            // Calls of the bus by what follows may leave messages in sd-bus's queue: they are taken before the next wait.
+            // The steps after `wait` may call the bus, which can leave received messages in sd-bus's queue. Therefore
+            // each turn reads messages before it waits.
             wait(signals, mayBlock: result == 0 && ready.isEmpty)
             completeWork()
             for body in timers.takeDue() { body() }
@@ -102,20 +106,21 @@ extension Provider {
         }
     }
 
-    /// Handles messages. Returns the last result of sd-bus: 0 if there are no more.
+    /// Handles up to ``takenAtOnce`` messages. Returns sd-bus's last result: 0 if no message is left, negative on
+    /// failure.
     private func readMessages() -> Int32 {
         var result: Int32 = 1
         for _ in 0..<Provider.takenAtOnce where result > 0 { result = sd_bus_process(bus.raw, nil) }
         return result
     }
 
-    /// Handles a signal of the system: the program ends after the calls in flight.
+    /// Reads a system signal that ends the program. The program ends after the calls in flight.
     private func handleSignal(_ signals: Int32) {
         _ = tokenkeep_next_signal(signals)
         leave("")
     }
 
-    /// Waits until there is something to do, if `mayBlock`; else notes signals alone.
+    /// Polls the bus, the workers' results, the signals and the vault's watch. Blocks only if `mayBlock`.
     private func wait(_ signals: Int32, mayBlock: Bool) {
         let events = sd_bus_get_events(bus.raw)
         var files = [

@@ -4,9 +4,9 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepRecords
 
-/// The provider of `org.freedesktop.secrets`: the state of the service. Used by the bus thread alone.
+/// The provider of `org.freedesktop.secrets`, with the state of the service. Used by the bus thread alone.
 ///
-/// Calls of the vault run on workers. A worker's result comes back to the bus thread as a closure of ``completions``.
+/// Calls of the vault run on workers. The bus thread then passes a worker's result to a closure in ``completions``.
 final class Provider {
     static let name = "org.freedesktop.secrets"
 
@@ -18,38 +18,38 @@ final class Provider {
     let results: Results
     let options: ProviderOptions
     var index = ItemIndex()
-    /// Secrets of the collection `session`, by the items' identifiers.
+    /// The secrets of the collection `session`, by the identifiers of their items.
     var memory: [String: SecretBytes] = [:]
     var clients = Clients()
-    /// The passwords of calls of our own interface that are not answered.
+    /// The passwords of unanswered `Unlock` calls of our own interface.
     var inputs: [ObjectIdentifier: PasswordInput] = [:]
     var prompts: [String: UnlockPrompt] = [:]
-    /// How many prompts were shown.
+    /// The number of prompts shown since the start.
     var shownPrompts: UInt64 = 0
     var vault = VaultState()
     /// Whether a client locked a vault that has no password.
     var isHeldLocked = false
-    /// The identifiers of items that are being created, by their attributes: two equal calls make one item.
+    /// The identifiers of items being created, by a digest of their attributes, so that two equal calls make one item.
     var creating: [String: String] = [:]
-    /// The identifiers of collections that are being made: no other collection gets them.
+    /// The identifiers of collections being made, which no other new collection gets.
     var makingCollections: Set<String> = []
-    /// The former names of records of items whose attributes are being changed, by the new names.
+    /// The old names of records whose items' attributes are being changed, by the new names.
     var moving: [ItemName: ItemName] = [:]
-    /// The identifiers that records are to name, but do not yet.
+    /// The identifiers that are being written into records, by the records' names.
     private var pinning: [ItemName: String] = [:]
     var freshness = Freshness()
-    /// Calls whose look at the vault has ended.
+    /// Calls that may be served, because their read of the vault has ended.
     private(set) var ready = FairQueue<() -> Void>()
     /// The order of each client's calls.
     private lazy var order = CallOrder { [unowned self] client, body in ready.append(body, of: client) }
-    /// How many of them are served before the bus is read again.
+    /// The maximum number of ready calls that are served before the bus is read again.
     private static let servedAtOnce = 8
     var timers = Timers()
-    /// Whether a look for other keyrings is due.
+    /// Whether a search for other keyrings is scheduled.
     var looksForOthers = false
-    /// Whether the program has given its names back and ends after the calls in flight.
+    /// Whether the program has released its names and ends after the calls in flight.
     var isLeaving = false
-    /// The name by which stores recognise this vault's provider; nil without a vault.
+    /// The bus name by which stores recognise the provider of their vault; nil if there is no vault.
     var vaultName: String?
     private var completions: [UInt64: (any Sendable) -> Void] = [:]
     private var tickets: UInt64 = 0
@@ -68,7 +68,7 @@ final class Provider {
     /// Runs `work` on a worker, and then `completion` on the bus thread.
     ///
     /// - Parameters:
-    ///   - key: works with the same key run in their order; nil for work without an order.
+    ///   - key: work with the same key runs in the order of submission; nil for work without an order.
     ///   - client: the client for which the work is done; "" for the program itself.
     func run<Value: Sendable>(
         on key: String?, for client: String = "", _ work: @escaping @Sendable () -> Value,
@@ -91,8 +91,9 @@ final class Provider {
         if started != 0 { workers.submit(on: nil, for: "") { [results] in results.post(ticket, work()) } }
     }
 
-    /// Runs a call of the vault on a worker. If the call fails, `message` is answered with the error, and then `failed`
-    /// called.
+    /// Runs a call of the vault on a worker, and then `completion` on the bus thread.
+    ///
+    /// If the call fails, its error is sent as the reply to `message`, and then `failed` is called.
     func ask<Value: Sendable>(
         on key: String?, for message: BusMessage, _ work: @escaping @Sendable () throws(TokenKeepError) -> Value,
         orElse failed: @escaping () -> Void = {}, then completion: @escaping (Value) -> Void
@@ -113,28 +114,29 @@ final class Provider {
             })
     }
 
-    /// Completes the works whose results have arrived.
+    /// Calls the completions of all work whose results have arrived.
     func completeWork() {
         for (ticket, value) in results.take() { completions.removeValue(forKey: ticket)?(value) }
     }
 
-    /// Whether a call waits for a worker.
+    /// Whether any call or other work is not completed.
     var hasWorkInFlight: Bool { !completions.isEmpty || !freshness.waiting.isEmpty || !ready.isEmpty }
 
     // MARK: the index
 
-    /// Counts a call among those of its client that are not answered.
+    /// Counts a call's bytes among the unanswered calls of its client. Throws if the client exceeds its limit.
     func hold(_ message: BusMessage) throws(Refusal) {
         guard message.holding == nil else { return }
         message.holding = try clients.unanswered.hold(message.size, of: message.sender)
     }
 
-    /// Calls `body` once each change that was announced before this call is in the index, and the client's earlier calls on
-    /// the same objects are answered.
+    /// Calls `body` once the index is up to date and the client's earlier calls on the same objects are answered.
     ///
-    /// An error of `body`, or of reading the vault, answers `message`. So does too much that the client's calls wait with.
+    /// The index then contains every change that was announced before this call. If `body` or the read of the vault
+    /// fails, or if the client's unanswered calls exceed their limit, the error is sent as the reply to `message`.
     ///
-    /// - Parameter scope: the objects that the call uses, by the index as it is then; nil for a call without an order.
+    /// - Parameter scope: the objects that the call uses, computed from the updated index; nil for a call without an
+    ///   order.
     func whenFresh(
         _ message: BusMessage, _ scope: @escaping @autoclosure () -> CallScope?,
         _ body: @escaping () throws(Refusal) -> Void
@@ -152,7 +154,7 @@ final class Provider {
             let serve = { [bus] in
                 do throws(Refusal) { try body() } catch { bus.fail(message, error) }
             }
-            // A call that looks at the vault once more has its turn already.
+            // A call that reads the vault a second time already has its turn.
             guard message.turn == nil, let scope = scope() else { return serve() }
             let turn = order.enter(message.sender, scope)
             message.turn = turn
@@ -160,20 +162,20 @@ final class Provider {
         }
     }
 
-    /// Writes the reason why the vault cannot be read to the log, once until the vault is read again.
+    /// Logs why the vault cannot be read. The same reason is logged once until the vault is readable again.
     private func reportOnce(_ problem: TokenKeepError, _ message: BusMessage) {
         guard freshness.reported != problem.message else { return }
         freshness.reported = problem.message
         report(problem, message)
     }
 
-    /// Calls `body` after a look at the vault that begins after this call, with the reason why the vault cannot be read.
+    /// Calls `body` after a read of the vault that starts after this call, with the error if the vault cannot be read.
     func whenLooked(for client: String, _ body: @escaping (TokenKeepError?) -> Void) {
         freshness.waiting.append((client, body))
         startLook()
     }
 
-    /// Calls some of the closures whose look has ended, each client's in turn.
+    /// Calls up to ``servedAtOnce`` ready closures, in turn for each client.
     func serveReady() {
         for _ in 0..<Provider.servedAtOnce {
             guard let body = ready.popFirst() else { return }
@@ -181,7 +183,7 @@ final class Provider {
         }
     }
 
-    /// Looks at the vault, unless a look is running or nobody waits for one.
+    /// Starts a read of the vault, unless one is running or none is needed.
     func startLook() {
         guard !freshness.isLooking, !freshness.waiting.isEmpty || freshness.isSignalled else { return }
         freshness.isLooking = true
@@ -234,14 +236,16 @@ final class Provider {
         try? ItemName(namespace: ReservedNamespace.name, service: id, account: "")
     }
 
-    /// Puts a change of this program's own into the index, which a running look may have read before.
+    /// Puts a change that this program made into the index. A read that is running may have missed the change.
     func wrote(_ name: ItemName, _ details: ItemDetails?) {
         freshness.written.insert(name)
         update(name, details)
     }
 
-    /// The item at a path that no other item has. An item keeps its identifier when its attributes, and so its record's
-    /// name, change: the next item of the former name, if no client of the bus made it, gets another one.
+    /// Returns the item with an identifier that no other item has.
+    ///
+    /// An item keeps its identifier when its attributes, and thereby its record's name, change. A later item with the
+    /// old name gets another identifier, unless a client of the bus made it.
     private func placed(_ item: IndexedItem) -> IndexedItem {
         guard let name = item.name else { return item }
         if item.isAtOwnPath, let id = pinning[name] { return item.at(id) }
@@ -250,7 +254,7 @@ final class Provider {
             moving[name] != former
         else { return item }
         if item.isAtOwnPath { return pinned(item) }
-        // An identifier that a record names counts more than the usual identifier of another record.
+        // An identifier written in a record takes precedence over one derived from another record's name.
         if other.isAtOwnPath || pinning[former] != nil {
             let moved = pinned(other)
             drop(other)
@@ -259,7 +263,7 @@ final class Provider {
         return item
     }
 
-    /// The item at the first free path that follows from its name, and which its record names from now on.
+    /// Gives an item the first free identifier derived from its name, and writes the identifier into its record.
     private func pinned(_ item: IndexedItem) -> IndexedItem {
         guard let name = item.name else { return item }
         var alternate = 1
@@ -272,18 +276,18 @@ final class Provider {
         return moved
     }
 
-    /// Brings the index to the state of a record, and signals what changed. nil: the record is gone.
+    /// Updates the index with a record's details, or removes the record if they are nil, and signals what changed.
     private func update(_ name: ItemName, _ details: ItemDetails?) {
         switch details.flatMap(ItemMapping.object(of:)) {
         case .item(let found):
-            // A look that has read both records of a move, the new one first.
+            // A read may return both records of a move, the new one first: the old one is then ignored.
             guard index.item(named: name) != nil || !moving.values.contains(name) else { return }
             let item = placed(found)
             if let before = index.item(named: name), before.path != item.path { drop(before) }
             put(item)
         case .collection(let collection): put(collection)
         case nil:
-            // The item is on its way to another record.
+            // The item is being moved to another record, so it is not removed from the index.
             guard !moving.values.contains(name) else { return }
             pinning[name] = nil
             if let item = index.item(named: name) { drop(item) }
@@ -294,19 +298,19 @@ final class Provider {
     }
 }
 
-/// Whether the index shows the vault as it is now.
+/// Tracks whether the index matches the present state of the vault.
 struct Freshness {
-    /// Calls that wait for the next look. The argument is the reason why the vault cannot be read.
+    /// Calls that wait for the next read of the vault. A closure's argument is the error if the read failed.
     var waiting: [(client: String, body: (TokenKeepError?) -> Void)] = []
     var isLooking = false
     /// Whether the watch of the vault reported a change.
     var isSignalled = true
-    /// Whether the vault was looked at: before, nobody was told whether the vault is locked.
+    /// Whether the vault was read at least once. Before, no client has been told whether the vault is locked.
     var hasLooked = false
-    /// Whether the index was read at least once.
+    /// Whether the whole vault was read into the index at least once.
     var isIndexed = false
-    /// The reason why the vault cannot be read that is in the log already.
+    /// The last logged reason why the vault cannot be read; nil if the vault was readable since.
     var reported: String?
-    /// The records that this program changed while a look ran.
+    /// The records that this program changed since the present read of the vault began.
     var written: Set<ItemName> = []
 }

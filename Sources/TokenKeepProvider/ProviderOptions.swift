@@ -1,15 +1,15 @@
 import TokenKeepCore
 
-/// The command line of the program.
+/// The parsed command line of the program.
 struct ProviderOptions: Sendable {
     var mayPrompt = true
-    /// The program that asks for the password; nil to look for `pinentry` on the PATH.
+    /// The program that asks for the password; nil for `pinentry` in its usual folders.
     var pinentry: String?
     var passwordFile: String?
     var passwordDescriptor: Int32?
-    /// A descriptor that gets a byte once the program owns its name.
+    /// A descriptor to which one byte is written once the program owns its name.
     var readyDescriptor: Int32?
-    /// The command; nil to serve.
+    /// The command to run; nil to serve the vault.
     var command: String?
     /// The arguments of the command `run`, after `--`.
     var words: [String] = []
@@ -38,7 +38,7 @@ struct ProviderOptions: Sendable {
         "run", "enable", "disable", "status", "import", "unlock-running", "lock-running",
     ]
 
-    /// The options for a provider that a command starts.
+    /// The options that are passed to a provider started by the command `run`.
     var passedOn: [String] {
         var options: [String] = mayPrompt ? [] : ["--prompt", "none"]
         if let pinentry { options += ["--pinentry", pinentry] }

@@ -5,7 +5,7 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepTerminal
 
-/// Runs the program, and returns its exit code.
+/// Serves the vault until the program must end.
 func run(_ options: ProviderOptions) throws(TokenKeepError) {
     tokenkeep_forbid_cores()
     tokenkeep_allow_descriptors()
@@ -13,7 +13,7 @@ func run(_ options: ProviderOptions) throws(TokenKeepError) {
     let provider = try Provider(
         try Bus(), try Store(StoreConfiguration(stackText: "any required vault")), options)
     try StartUnlock.unlock(provider.store, options)
-    // Before the names are owned: who finds their owner may end the program.
+    // Signals are handled before the names are owned, because any program that sees the owner may send it a signal.
     let signals = tokenkeep_signals_open()
     try provider.register()
     try provider.requestNames()
@@ -44,7 +44,7 @@ do throws(TokenKeepError) {
         case "unlock-running": try ClientCommands.unlock()
         case "lock-running": try ClientCommands.lock()
         default:
-            // On the bus of `run` the vault is the keyring, whichever other is installed.
+            // On the private bus of `run` this provider serves, even if another keyring is installed.
             if options.readyDescriptor == nil { Yielding.yieldIfReplaced() }
             try run(options)
         }

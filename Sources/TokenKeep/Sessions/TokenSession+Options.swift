@@ -2,13 +2,13 @@ import TokenKeepCore
 import TokenKeepSession
 
 extension TokenSession {
-    /// A server's treatment of a refresh token after its use.
+    /// The validity of a refresh token at the server after its use.
     public enum Rotation: Sendable, Equatable {
-        /// The token is dead, and its reuse may end the session. Safe with every server.
+        /// The token is invalid, and its reuse may end the session. Safe with every server.
         case strict
-        /// The token is valid for this time.
+        /// The token stays valid for this time.
         case overlap(Duration)
-        /// The token stays the same.
+        /// The token stays valid and is not replaced.
         case none
     }
 
@@ -16,13 +16,13 @@ extension TokenSession {
     public struct Request: Sendable {
         /// The purpose for which the session sends a request to its server.
         public enum Purpose: Sendable {
-            /// Renew the access token (RFC 6749 section 6).
+            /// Renews the access token (RFC 6749 section 6).
             case refresh
-            /// Revoke a token (RFC 7009).
+            /// Revokes a token (RFC 7009).
             case revoke
-            /// Ask with GET whether an access token is still accepted: a status from 200 to 299, or 401.
+            /// Validates an access token by GET: a status from 200 to 299 accepts the token, 401 refuses it.
             case validate
-            /// Let the session last longer.
+            /// Extends the session.
             case extend
 
             init(_ core: SessionRequest.Purpose) {
@@ -39,11 +39,11 @@ extension TokenSession {
         public let purpose: Purpose
         /// The session's account.
         public let account: String
-        /// The address that the options name; nil for all but a refresh.
+        /// The `refreshURL` of the options for a refresh; nil for all other purposes.
         public let url: String?
-        /// The token that the request is about.
+        /// The token to renew, revoke, validate or extend.
         public let token: TokenStore.Secret
-        /// The body for POST, `application/x-www-form-urlencoded`: empty to validate, `seconds=N` to extend.
+        /// The body for POST, `application/x-www-form-urlencoded`. It is empty to validate and `seconds=N` to extend.
         public let body: TokenStore.Secret
 
         init(_ core: SessionRequest) {
@@ -59,7 +59,7 @@ extension TokenSession {
     public struct Response: Sendable {
         let core: SessionResponse
 
-        /// An answer. The headers Date and Retry-After count.
+        /// Makes an answer. Only the headers Date and Retry-After are used.
         public init(status: Int, headers: [String: String] = [:], body: TokenStore.Secret) {
             core = SessionResponse(
                 status: status, headers: headers.map { ($0.key, $0.value) }, body: body.core)
@@ -68,35 +68,37 @@ extension TokenSession {
 
     /// Sends a request and returns the answer.
     ///
-    /// A ``TokenKeepError`` with ``TokenKeepError/Status/unavailable`` means that nothing was sent: the request is tried
-    /// again. Any other error means that the server may have got the request. After 30 seconds the task is cancelled.
+    /// A ``TokenKeepError`` with ``TokenKeepError/Status/unavailable`` means that nothing was sent, so the request is
+    /// sent again. Any other error means that the server may have received the request. The task is cancelled after 30
+    /// seconds.
     public typealias Transport = @Sendable (Request) async throws -> Response
 
     /// The options of a session.
     public struct Options: Sendable {
-        /// Sends requests to the server; nil for libcurl, at the endpoints in the provider's file.
+        /// Sends requests to the server; nil to send them by libcurl to the endpoints in the provider's file.
         public var transport: Transport?
-        /// Whether ``TokenSession/run()`` asks the server every 3 minutes whether it still accepts the token.
+        /// Whether ``TokenSession/run()`` validates the token at the server every 3 minutes.
         public var validates = false
-        /// The name of the provider (docs/signing-in.md), for lists and for a session that begins.
+        /// The name of the provider (docs/signing-in.md), which is stored when a session begins and shown in lists.
         public var provider: String?
-        /// The address of the token endpoint, a part of requests.
+        /// The address of the token endpoint, which is passed on in requests.
         public var refreshURL: String?
-        /// The client's id, a part of requests' bodies.
+        /// The client's id, which is sent in the bodies of requests.
         public var clientID: String?
-        /// The server's treatment of used refresh tokens; nil for the profile of the sign-in, else strict.
+        /// The validity of used refresh tokens; nil for the value of the sign-in, or strict if there is none.
         public var rotation: Rotation?
-        /// The level of the session's item; nil for its present level, else after first unlock.
+        /// The level of the session's item; nil for its present level, or after first unlock for a new item.
         public var accessibility: TokenItem.Accessibility?
-        /// The level of the refresh token, stricter than ``accessibility``: the token is then an item of its own, and the
-        /// session is not renewed while that level is locked. nil for the token's present level.
+        /// The level of the refresh token if it is stricter than ``accessibility``; nil for the token's present level.
+        ///
+        /// The refresh token is then an item of its own, and the session is not renewed while that level is locked.
         public var refreshAccessibility: TokenItem.Accessibility?
         /// The time limit of a call.
         public var timeout: Duration = .seconds(35)
-        /// The time for the answer to a request, in milliseconds; replaced in tests.
+        /// The longest wait for the answer to a request, in milliseconds; replaced in tests.
         package var answerLimit: UInt32 = 30_000
 
-        /// The provider's file, 35 seconds a call.
+        /// Makes options that use the provider's file, with a timeout of 35 seconds for each call.
         public init() {}
 
         var core: SessionOptions {
@@ -115,13 +117,14 @@ extension TokenSession {
                 case Rotation.none?: RotationProfile.none
                 }
             let (seconds, attoseconds) = timeout.components
-            // More than 49 days do not fit into 32 bits of milliseconds.
+            // The limit of 49 days is the longest time in milliseconds that fits into 32 bits.
             let milliseconds = min(max(seconds, 0), 4_294_967) * 1000 + attoseconds / 1_000_000_000_000_000
             options.timeoutMilliseconds = max(1, UInt32(clamping: milliseconds))
             return options
         }
 
-        /// The transport for the engine. The engine's thread waits for the task, and is not of Swift's cooperative pool.
+        /// Wraps a transport for the engine. The engine's thread blocks until the task ends; it is not a thread of
+        /// Swift's pool.
         private static func synchronous(_ transport: @escaping Transport) -> SessionTransport {
             { request throws(CoreError) in
                 var task: Task<Void, Never>?

@@ -2,7 +2,7 @@ import TokenKeepCore
 import TokenKeepSession
 
 extension TokenSession {
-    /// The present state, and the state after each change by any process.
+    /// A sequence of the session's present state and of its state after each change by any process.
     ///
     /// ```swift
     /// for try await info in session.states {
@@ -19,10 +19,10 @@ extension TokenSession {
         }
     }
 
-    /// Renews the token before it ends, until the session ends or the task is cancelled. Looks again every 30 seconds at
-    /// least, so that a suspension of the machine delays nothing.
+    /// Renews the token before it ends, until the session ends or the task is cancelled.
     ///
-    /// Nothing of it runs once this returns. A server that is away and a locked place are tried again.
+    /// Checks the time at least every 30 seconds, so that a suspend of the machine delays no renewal. Retries after an
+    /// unreachable server or a locked module. Leaves no background work when it returns.
     ///
     /// - Returns: the reason why the session ended.
     /// - Throws: `CancellationError` if the task is cancelled, ``TokenKeepError`` if the vault cannot be used.
@@ -31,8 +31,8 @@ extension TokenSession {
     /// See ``run()``.
     ///
     /// - Parameters:
-    ///   - interval: in milliseconds.
-    ///   - isValidating: whether the server is asked every 3 minutes although the options have not `validates`.
+    ///   - interval: the longest time between two checks, in milliseconds.
+    ///   - isValidating: whether the token is validated every 3 minutes even if the options' `validates` is false.
     package func run(lookingAgainAfter interval: UInt32 = 30_000, isValidating: Bool = false) async throws -> Reason {
         while true {
             let milliseconds: UInt32
@@ -48,23 +48,23 @@ extension TokenSession {
         }
     }
 
-    /// An asynchronous sequence of states, first the present.
+    /// An asynchronous sequence of states. The first element is the present state.
     ///
-    /// Several changes may make one element, and a change that is undone at once none. Each iterator has its own watch and
-    /// waits on its own thread; it ends soon after its task is cancelled.
+    /// Several changes may produce one element, and a change that is undone at once may produce none. Each iterator has
+    /// its own watch and its own thread, and ends soon after its task is cancelled.
     public struct States: AsyncSequence, Sendable {
         /// A state.
         public typealias Element = Info
-        /// The reason why the sessions cannot be watched: ``TokenKeepError/Status/io`` if the system allows no more
-        /// watches, or the reason why the vault cannot be read.
+        /// The error if the sessions cannot be watched: ``TokenKeepError/Status/io`` if the system allows no more
+        /// watches, or the error of reading the vault.
         public typealias Failure = TokenKeepError
 
         let make: @Sendable (Cancellation) throws(CoreError) -> StateSource
 
-        /// Makes an iterator; its watch begins with the first element.
+        /// Makes an iterator, whose watch begins when the first element is requested.
         public func makeAsyncIterator() -> Iterator { Iterator(make: make) }
 
-        /// The iterator of ``States``, which waits for each change.
+        /// The iterator of ``States``, which waits for each change of the state.
         public struct Iterator: AsyncIteratorProtocol {
             let make: @Sendable (Cancellation) throws(CoreError) -> StateSource
             private var waiting: WatchThread<StateSource>?
@@ -99,7 +99,7 @@ extension TokenSession {
     }
 }
 
-/// The states of one session, or of several.
+/// A source of the states of one session or of several sessions.
 struct StateSource: ChangeSource {
     let descriptor: Int32
     let body: @Sendable () throws(CoreError) -> SessionInfo?

@@ -7,17 +7,18 @@ extension TokenSession {
     public enum Kind: Sendable {
         /// A signed-in user.
         case user
-        /// A visitor without an account. The token lasts 15 minutes if the response does not say; it is never renewed.
+        /// A visitor without an account. The token lasts 15 minutes unless the response states a lifetime, and is never
+        /// renewed.
         case guest
 
         var core: SessionKind { self == .user ? .user : .guest }
     }
 
-    /// The state of a session. Raw values as in the C API.
+    /// The state of a session. The raw values are those of the C API.
     public enum State: UInt32, Sendable {
-        /// A module that may hold the session cannot be asked.
+        /// The state is unknown, because a module that may hold the session cannot be reached.
         case unknown = 0
-        /// The session is in a locked place.
+        /// The module that holds the session is locked.
         case locked = 1
         /// Nobody is signed in.
         case signedOut = 2
@@ -31,7 +32,7 @@ extension TokenSession {
         init(_ core: SessionState) { self = State(rawValue: core.rawValue) ?? .unknown }
     }
 
-    /// The reason why a session ended. Raw values as in the C API.
+    /// The reason why a session ended. The raw values are those of the C API.
     public enum Reason: UInt32, Sendable {
         /// The session has not ended.
         case none = 0
@@ -39,9 +40,9 @@ extension TokenSession {
         case logout = 1
         /// The server ended the session.
         case remote = 2
-        /// The guest's token is over.
+        /// The guest's token expired.
         case guestExpired = 3
-        /// The token is over and there is no refresh token.
+        /// The token expired, and there is no refresh token.
         case expired = 4
         /// The server refused the refresh token.
         case refused = 5
@@ -49,7 +50,7 @@ extension TokenSession {
         case rotationLost = 6
         /// The session was revoked.
         case revoked = 7
-        /// The server wants the user to sign in, to consent or to prove a second factor.
+        /// The server requires the user to sign in, to consent or to confirm with a second factor.
         case interaction = 8
         /// The server answered a refresh with tokens of another user.
         case otherSubject = 9
@@ -61,15 +62,15 @@ extension TokenSession {
     public struct Token: Sendable {
         /// The token, in guarded memory.
         public let value: TokenStore.Secret
-        /// The type, `Bearer`.
+        /// The type of the token, `Bearer`.
         public let type: String
-        /// The scope that the server granted; nil if it did not say.
+        /// The scope that the server granted; nil if the server did not report a scope.
         public let scope: String?
-        /// The time left when the token was returned; nil if unknown.
+        /// The remaining lifetime at the moment when the token was returned; nil if unknown.
         public let timeLeft: Duration?
-        /// The number of tokens that the session has had.
+        /// The ordinal number of the token among all tokens of the session.
         public let generation: UInt64
-        /// Whether the token ends sooner than the caller asked for, because no better one could be had.
+        /// Whether the token ends before the requested time, because no later token could be obtained.
         public let isShort: Bool
         let target: TokenTarget?
 
@@ -94,20 +95,20 @@ extension TokenSession {
         public let state: State
         /// The reason why the session ended.
         public let reason: Reason
-        /// Whether the session is the active one of its service.
+        /// Whether the session is the active session of its service.
         public let isActive: Bool
-        /// Whether there is a refresh token.
+        /// Whether the session has a refresh token.
         public let canRenew: Bool
-        /// When the access token ends; nil if unknown.
+        /// The time at which the access token ends; nil if unknown.
         public let expiresAt: Date?
-        /// When the server last accepted a token of the session; nil if unknown.
+        /// The time at which the server last accepted a token of the session; nil if unknown.
         public let validatedAt: Date?
-        /// The fault of the server's last answer, or its words about the end of the session; nil if there is none.
+        /// The fault of the server's last answer, or the server's message about the session's end; nil if none.
         public let problem: String?
-        /// The server is asked again after this time; nil if it can be asked now.
+        /// The time before which no request is sent to the server; nil if a request can be sent now.
         public let coolDownUntil: Date?
-        /// Whether the newest tokens are in the kernel's memory alone until their place opens. A restart of the machine
-        /// would lose them.
+        /// Whether the latest tokens are only in the kernel's memory until their module is unlocked. A reboot would
+        /// lose them.
         public let isStashed: Bool
 
         init(_ core: SessionInfo) {
@@ -131,9 +132,9 @@ extension TokenSession {
         public enum Revocation: Sendable {
             /// The server revoked the token.
             case done
-            /// The token waits, for 30 days at most, or its record is locked.
+            /// The revocation is queued for at most 30 days, or the session's record is still locked.
             case queued
-            /// There was no token, or none was to be sent.
+            /// There was no token to revoke, or no revocation was to be sent.
             case none
         }
 

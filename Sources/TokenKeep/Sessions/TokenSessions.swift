@@ -1,25 +1,25 @@
 import TokenKeepCore
 import TokenKeepSession
 
-/// The sessions of a store: which accounts are signed in, and which one of a service is active.
+/// Lists the sessions of a store, and manages the active account of each service.
 public struct TokenSessions: Sendable {
     /// A list of sessions.
     public struct Listing: Sendable {
-        /// The sessions, by service and account.
+        /// The sessions, sorted by service and account.
         public let sessions: [TokenSession.Info]
-        /// The error that left the list incomplete; nil for a complete list.
+        /// The error that left the list incomplete; nil if the list is complete.
         public let problem: TokenKeepError?
     }
 
     private let store: TokenStore
 
-    /// The sessions of a store.
+    /// Gives access to the sessions of a store.
     public init(store: TokenStore) { self.store = store }
 
-    /// Lists the sessions of a service, or of all services for nil. Reads no token.
+    /// Lists the sessions of a service, or of all services if `service` is nil. Reads no token.
     ///
-    /// - Throws: ``TokenKeepError`` with the reason why the vault cannot be read, such as
-    ///   ``TokenKeepError/Status/corrupt``. Locked names and damaged notes are the listing's ``Listing/problem``.
+    /// - Throws: ``TokenKeepError`` if the vault cannot be read, for example with ``TokenKeepError/Status/corrupt``.
+    ///   Locked names and damaged notes are the listing's ``Listing/problem`` instead.
     public func list(service: String? = nil) async throws -> Listing {
         try await store.run { engine, _ throws(CoreError) in
             let listing = try Sessions(engine).list(service: service)
@@ -29,9 +29,10 @@ public struct TokenSessions: Sendable {
         }
     }
 
-    /// The sessions of a service, or of all services for nil: first every session, then each session that changes.
+    /// A sequence of the sessions of a service, or of all services if `service` is nil: first every session, then each
+    /// session that changes.
     ///
-    /// While the vault is locked, the names of sessions are locked with it. The sequence gives such sessions after the
+    /// While the vault is locked, the names of sessions are locked, too. The sequence delivers such sessions after the
     /// unlock.
     public func changes(of service: String? = nil) -> TokenSession.States {
         let engine = store.engine
@@ -59,7 +60,7 @@ public struct TokenSessions: Sendable {
         }
     }
 
-    /// The id of this user on this machine: a random UUID, made at the first use and kept through every logout.
+    /// The id of this user on this machine: a random UUID, which is made at the first use and survives every logout.
     ///
     /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/io`` if the id cannot be saved, or another failure of the
     ///   vault.

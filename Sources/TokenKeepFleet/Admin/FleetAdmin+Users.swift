@@ -3,13 +3,14 @@ import TokenKeepKeys
 import TokenKeepSession
 
 extension FleetAdmin {
-    /// etcd's role that reads everything and writes nothing.
+    /// The name of etcd's role that may read all keys of the fleet and write none.
     package static let auditor = "tokenkeep-auditor"
 
-    /// Turns etcd's users on: its root with the password of this object, the auditor's role, and a user for the devices of
-    /// this person. What is there already stays.
+    /// Enables etcd's users: root with `rootPassword`, the auditor's role, and a user for this person's devices.
     ///
-    /// - Returns: the secrets and the file of this device, with its own user; the caller saves them.
+    /// Existing roles and an existing root are kept. This person's user gets a new password.
+    ///
+    /// - Returns: this device's secrets and file with its user and password. The caller saves them.
     package func turnUsersOn(
         rootPassword: SecretBytes
     ) throws(TokenKeepError) -> (secrets: FleetSecrets, file: FleetFile) {
@@ -22,7 +23,7 @@ extension FleetAdmin {
         try call("/v3/auth/user/add", json.serialized(), passing: "already exists")
         try call("/v3/auth/role/add", ["name": "root"], passing: "already exists")
         try call("/v3/auth/user/grant", ["user": "root", "role": "root"], passing: "")
-        // The answer to a call that is sent a second time, after the first one was done.
+        // If the call is repeated after it succeeded, etcd replies that it wants a user and a password.
         try call("/v3/auth/enable", [:], passing: "wants a user and a password")
         var (secrets, file) = (fleet.secrets, fleet.file)
         secrets.password = own.password
@@ -30,11 +31,11 @@ extension FleetAdmin {
         return (secrets, file)
     }
 
-    /// Makes a user, or gives one that is there a new password: its role has its own prefix and nothing else.
+    /// Makes a user, or gives an existing user a new password. The user's role covers the user's own prefix only.
     package func addUser(_ name: String) throws(TokenKeepError) -> (user: String, password: SecretBytes) {
         try Limits.check(name, field: "name of the user", atMost: 64)
         let id = key.userID(name)
-        // The names of people are not etcd's business.
+        // The name for etcd is a hash, so that etcd does not learn the person's name.
         let user = "tokenkeep-\(id.prefix(16))"
         let password = try Hexadecimal.secret(SecretBytes(randomCount: 24))
         try call("/v3/auth/role/add", ["name": user], passing: "already exists")
@@ -51,7 +52,7 @@ extension FleetAdmin {
         return (user, password)
     }
 
-    /// An invitation for the first device of a user.
+    /// Makes an invitation for the first device of a user.
     package func invitation(
         for name: String, _ credentials: (user: String, password: SecretBytes), authority: String?, endsAt: Int64
     ) throws(TokenKeepError) -> Invitation {
@@ -61,7 +62,7 @@ extension FleetAdmin {
             password: credentials.password, presence: fleet.file.presence, endsAt: endsAt)
     }
 
-    /// Takes a user's rights and keys away.
+    /// Removes a user's rights at etcd and all of the user's keys from the registry.
     ///
     /// - Throws: ``Status/notFound`` if there is no such user.
     package func removeUser(_ name: String) throws(TokenKeepError) {
@@ -90,15 +91,18 @@ extension FleetAdmin {
         try call(path, json.serialized(), passing: passing)
     }
 
-    /// - Parameter passing: words of an answer that is no error; "" for none.
-    /// - Returns: whether the call succeeded.
+    /// Sends a request to etcd's administration.
+    ///
+    /// - Parameter passing: the text of an error that is ignored; "" to ignore none.
+    /// - Returns: whether the call succeeded; false after an ignored error.
     @discardableResult
     private func call(_ path: String, _ body: SecretBytes, passing: String) throws(TokenKeepError) -> Bool {
         do throws(RegistryFailure) {
             try etcd.administer(path, body)
             return true
         } catch {
-            // The words of another server, such as "page not found", pass for nothing.
+            // An error of kind `away` is never ignored, because another server's text, such as "page not found", could
+            // match.
             guard error.kind != .away, !passing.isEmpty, error.error.message.contains(passing) else {
                 throw error.error
             }

@@ -1,27 +1,27 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The administrators' operations, as etcd's root and with the fleet's key: users, their rights, devices and orders.
+/// The administrators' operations on users, rights, devices and orders. They need etcd's root and the fleet's key.
 package final class FleetAdmin {
     /// A user of the fleet.
     package struct User: Sendable {
         package let name: String
         package let id: String
-        /// The number of devices; nil, like `sessions`, for a user who has more than can be listed.
+        /// The number of devices; nil, like `sessions`, if the user has more keys than can be listed.
         package let devices: Int?
         package let sessions: Int?
-        /// Whether the user has more than a user may have.
+        /// Whether the user exceeds the maximum number of devices, or of sessions on one device.
         package let isAboveLimits: Bool
     }
 
-    /// Which sessions an order is for.
+    /// The criteria for the sessions that an order ends. A nil member matches every session.
     package struct Selection: Sendable {
         package var account: String?
         package var provider: String?
         package var issuer: String?
         package var subject: String?
         package var email: String?
-        /// Sessions that began before; all for nil.
+        /// The time in Unix seconds before which a session must have begun; nil for any time.
         package var before: Int64?
         package var reason = "administrator"
 
@@ -32,8 +32,10 @@ package final class FleetAdmin {
     let etcd: EtcdRegistry
     let key: FleetKey
 
-    /// - Parameter password: that of etcd's root; nil for a registry without users.
-    /// - Throws: ``Status/denied`` if this device has not the fleet's key.
+    /// Makes the administrators' access to a fleet's registry.
+    ///
+    /// - Parameter password: the password of etcd's root; nil for a registry without users.
+    /// - Throws: ``Status/denied`` if this device lacks the fleet's key.
     package init(_ fleet: Fleet, password: SecretBytes?) throws(TokenKeepError) {
         guard let key = fleet.secrets.fleetKey else {
             throw TokenKeepError(
@@ -55,7 +57,7 @@ package final class FleetAdmin {
 
     // MARK: Users
 
-    /// The users of the fleet by name, without what they have.
+    /// The ids and names of the fleet's users, sorted by name.
     package func names() throws(TokenKeepError) -> [(id: String, value: NameValue)] {
         let listing = try Fleet.reporting { () throws(RegistryFailure) in
             try etcd.list(prefix: fleet.paths.names, keysOnly: false)
@@ -69,7 +71,7 @@ package final class FleetAdmin {
         return users.sorted { $0.1.name < $1.1.name }
     }
 
-    /// Saves the name of a user of the fleet.
+    /// Seals a user's name and writes it to the registry.
     func saveName(_ name: String, user: String) throws(TokenKeepError) {
         let path = fleet.paths.name(of: key.userID(name))
         let sealed = try NameValue(name: name, user: user).sealed(key.administration(), for: path)
@@ -78,7 +80,7 @@ package final class FleetAdmin {
         }
     }
 
-    /// The users, and why some could not be listed.
+    /// The users with their numbers of devices and sessions, and an error that names the users who could not be listed.
     package func users() throws(TokenKeepError) -> (users: [User], problem: TokenKeepError?) {
         var unlisted = UnlistedUsers()
         let users = try names().map { id, value throws(TokenKeepError) in
@@ -100,8 +102,10 @@ package final class FleetAdmin {
         return try listing(found, name, id)
     }
 
-    /// The registry's entries about a user. nil for a user who has more than can be listed: that user is noted, and keeps
-    /// nothing from the other users.
+    /// Lists the registry's entries about a user.
+    ///
+    /// If the user has more keys than can be listed, adds the user to `unlisted` and returns nil, so that the other
+    /// users are still listed.
     private func listing(
         of name: String, _ id: String, _ unlisted: inout UnlistedUsers
     ) throws(TokenKeepError) -> FleetListing? {
@@ -128,8 +132,9 @@ package final class FleetAdmin {
 
     // MARK: Devices
 
-    /// The devices that were last seen so many seconds ago, or never and joined so long ago; and why some could not be
-    /// listed.
+    /// The devices that have been silent for more than `seconds`, and an error that names users who were not listed.
+    ///
+    /// For a device that was never present, the time since it joined counts.
     package func old(olderThan seconds: Int64) throws(TokenKeepError) -> (
         devices: [(user: String, id: String, device: FleetDevice)], problem: TokenKeepError?
     ) {
@@ -161,11 +166,13 @@ package final class FleetAdmin {
 
     // MARK: Orders
 
-    /// Orders the end of a user's sessions on all devices. The orders are durable on return. Giving them again changes
-    /// nothing.
+    /// Orders the end of a user's sessions on all devices.
     ///
-    /// - Parameter name: nil for the users who have a session of the selection's person.
-    /// - Returns: the number of sessions that have an order; and, without a name, why some users could not be listed.
+    /// The orders are durable on return. Repeating the call changes nothing.
+    ///
+    /// - Parameter name: the user; nil for every user with a session that the selection matches.
+    /// - Returns: the number of sessions with an order; if `name` is nil, also an error that names users who were not
+    ///   listed.
     /// - Throws: ``Status/notFound`` if there is no such user; ``Status/unavailable`` if the named user cannot be listed.
     package func signOut(
         _ name: String?, _ selection: Selection
@@ -185,7 +192,7 @@ package final class FleetAdmin {
         }
         let problem = unlisted.problem
         if let problem, name != nil { throw problem }
-        // A user who could not be listed may have such a session.
+        // If a user could not be listed, that user may have a matching session, so "not found" would be wrong.
         guard isFound || problem != nil else { throw FleetAdmin.unknown(name) }
         return (count, problem)
     }
@@ -215,12 +222,12 @@ package final class FleetAdmin {
     ) throws(TokenKeepError) {
         let orders = FleetOrders(etcd, paths(of: userID), key, from: "")
         let now = RegistryClock.now(etcd)
-        // An event that is to come would end sessions that begin after the order.
+        // The event must not lie in the future, because the order would then end sessions that begin after it.
         let eventAt = min(selection.before ?? now, now)
         for session in sessions {
             _ = try orders.give(session, reason: selection.reason, at: now, eventAt: eventAt)
         }
-        // Sessions that no device has published yet have no person that could be compared.
+        // Unpublished sessions have no person to compare, so an order for everywhere cannot select by issuer or e-mail.
         guard selection.issuer == nil, selection.email == nil else { return }
         let value = EverywhereValue(
             service: "", account: selection.account ?? "", provider: selection.provider ?? "", from: "",

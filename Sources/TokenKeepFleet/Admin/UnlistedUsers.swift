@@ -1,12 +1,14 @@
 import TokenKeepCore
 
-/// The users who have more in the registry than can be listed.
+/// The users who have more keys in the registry than can be listed.
 struct UnlistedUsers {
     private static let mostNamed = 5
 
     private var users: [(name: String, prefix: String)] = []
 
-    /// - Parameter prefix: that of the user's keys.
+    /// Adds a user.
+    ///
+    /// - Parameter prefix: the prefix of the user's keys in the registry.
     mutating func add(_ name: String, prefix: String) { users.append((name, prefix)) }
 
     /// The error that names the users; nil if there are none.

@@ -3,9 +3,9 @@ import CSodium
 /// Base64 of the registry's keys and values, and of join codes.
 enum Base64 {
     enum Alphabet {
-        /// With padding, the form that all gateways take.
+        /// The standard alphabet with padding, which all of etcd's gateways accept.
         case standard
-        /// For one line of text, without padding.
+        /// The URL-safe alphabet without padding, for text that people copy.
         case url
 
         fileprivate var variant: Int32 {
@@ -27,7 +27,7 @@ enum Base64 {
         }
     }
 
-    /// nil for text that is not base64.
+    /// Decodes base64; nil if the text is not valid base64.
     static func bytes(_ text: UnsafeRawBufferPointer, _ alphabet: Alphabet = .standard) -> [UInt8]? {
         guard let start = text.bindMemory(to: CChar.self).baseAddress, text.count > 0 else { return [] }
         var bytes = [UInt8](repeating: 0, count: text.count / 4 * 3 + 3)

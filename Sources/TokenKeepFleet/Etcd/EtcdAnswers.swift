@@ -1,37 +1,40 @@
 import TokenKeepCore
 
-/// The meaning of an answer of etcd's gateway that is not a success.
+/// Classifies the error answers of etcd's gateway.
 ///
-/// The words count, because one number has several meanings: 429 is a full registry, or a message that is too long. They
-/// are those of etcd 3.4 to 3.7.
+/// The text decides, because one HTTP status has several meanings: 429 is a full registry or a message that is too
+/// long. The texts are those of etcd 3.4 to 3.7.
 package enum EtcdAnswers {
-    /// An answer after which a new token helps.
+    /// Whether the request may succeed with a new authentication token.
     static func wantsNewToken(_ message: String) -> Bool {
         has(message, "invalid auth token") || has(message, "revision of auth store is old")
     }
 
-    /// The advice for a server that is no registry.
+    /// The hint of an error for a server that is not a registry.
     static let addressHint = "check the address: an endpoint is that of etcd's clients"
 
-    /// The beginnings of etcd's own refusals, and of those of its gateway.
+    /// The prefixes of error messages of etcd itself and of its gateway.
     private static let ownWords = [
         "etcdserver: ", "grpc: ", "rpc error: ", "auth: ", "authentication is not enabled", "CommonName of client",
     ]
 
-    /// Whether another endpoint may answer otherwise.
+    /// Whether the error concerns this endpoint alone, so that another endpoint may succeed.
     static func isOutage(_ status: UInt32, _ message: String) -> Bool {
         (status >= 500 && !has(message, "database space exceeded")) || isForeign(status, message)
             || has(message, "request timed out") || has(message, "no leader") || has(message, "too many requests")
     }
 
-    /// Whether a refusal is not etcd's: that of its port for peers, of a path below, or of a portal between.
+    /// Whether an error was sent by another server than etcd's client port: its peer port, a wrong path, or a captive
+    /// portal.
     private static func isForeign(_ status: UInt32, _ message: String) -> Bool {
         status < 500 && !ownWords.contains { message.starts(with: $0) }
     }
 
+    /// Converts an error answer to a failure with a message and a hint for the user.
+    ///
     /// - Parameters:
-    ///   - message: the server's words; "" if the answer has none.
-    ///   - server: scheme, host and port.
+    ///   - message: the server's error message; "" if the answer has none.
+    ///   - server: the server's scheme, host and port.
     static func failure(_ status: UInt32, _ message: String, from server: String, isAdmin: Bool) -> RegistryFailure {
         if has(message, "CommonName of client sending") {
             return RegistryFailure(.certificate, commonName)
@@ -90,7 +93,8 @@ package enum EtcdAnswers {
         .invalid, "the client certificate has a common name, and etcd's gateway refuses every call with it",
         module: "registry", hint: "make one without: openssl req -subj /O=fleet/OU=device …")
 
-    /// The server's words: of JSON the message, of text the first line. Printable ASCII, 200 bytes at most.
+    /// Extracts the error message: a member of JSON, or the first line of other text. Printable ASCII, 200 bytes at
+    /// most.
     package static func message(_ body: UnsafeRawBufferPointer) -> String {
         let json = WireValue(parsing: body)
         let inner = json?["error"]

@@ -3,16 +3,16 @@ import TokenKeepCore
 import TokenKeepOAuth
 import TokenKeepSession
 
-/// The kept connections to the endpoints of a registry, used by one thread.
+/// The persistent connections to the endpoints of a registry. Used by one thread.
 final class EtcdLink {
-    /// The longest answer, in bytes: a page of the registry has a fraction of it.
+    /// The maximum length of an answer, in bytes. A page of a listing is much shorter.
     static let longestAnswer = 4 << 20
     private static let connectMilliseconds: UInt32 = 3000
-    /// A connection that was not used for longer is closed, in seconds, suspensions of the machine included: the server may
-    /// have forgotten it, and says nothing then.
+    /// The maximum idle time of a connection, in seconds of boot time. Older connections are closed, because the server
+    /// may have dropped them without notice.
     private static let longestIdle: Int64 = 60
 
-    /// The outcome of a request: an answer, or why there is none.
+    /// The outcome of a request: an answer, or the reason why there is none.
     enum Outcome {
         case answer(UInt32, WireValue?, message: String, body: SecretBytes?)
         case failure(RegistryFailure)
@@ -20,10 +20,12 @@ final class EtcdLink {
 
     let settings: EtcdSettings
     private let link: OpaquePointer
-    /// The header Date of the last answer; "" for none.
+    /// The header Date of the last answer; "" if it had none.
     private(set) var date = ""
     private var usedAt = SessionTime.now.boottime
 
+    /// Makes a link without connections.
+    ///
     /// - Throws: ``Status/unsupported`` if libcurl is missing or too old.
     init(_ settings: EtcdSettings) throws(TokenKeepError) {
         if let problem = tokenkeep_link_load() {
@@ -38,14 +40,14 @@ final class EtcdLink {
 
     deinit { tokenkeep_link_free(link) }
 
-    /// Closes the kept connections: the network, or the machine, may have left them dead.
+    /// Closes the persistent connections, which may be dead after a change of network or a suspend.
     func disconnect() { _ = tokenkeep_link_disconnect(link) }
 
     /// Sends a request to one endpoint.
     ///
     /// - Parameters:
-    ///   - body: JSON; nil for a GET.
-    ///   - isSecret: whether the answer holds a token, and so stays in guarded memory: 64 KiB at most.
+    ///   - body: the JSON of a POST; nil for a GET.
+    ///   - isSecret: whether the answer contains a token. Its buffer is then guarded memory, 64 KiB long.
     func send(
         _ path: String, to endpoint: WebAddress, _ body: SecretBytes?, token: SecretBytes?, limit: UInt32,
         isSecret: Bool = false
@@ -74,7 +76,8 @@ final class EtcdLink {
         closeIfIdle()
         var result = request(path, endpoint, body, token, limit, answer)
         if result == Int32(TOKENKEEP_LINK_TIMED_OUT) {
-            // The silence may be that of the connection alone. Every request may be repeated.
+            // A persistent connection may be dead, so the request is sent again on a new connection. Every request may
+            // be repeated.
             let wasKept = tokenkeep_link_was_kept(link) != 0
             disconnect()
             if wasKept { result = request(path, endpoint, body, token, limit, answer) }
@@ -108,7 +111,8 @@ final class EtcdLink {
         }
     }
 
-    /// The failure of a device whose certificate has ended: the server closes the connection, with or without a word.
+    /// The failure if this device's certificate has expired, otherwise nil. The server may close the connection without
+    /// an alert.
     private func endedCertificate(_ endpoint: WebAddress) -> RegistryFailure? {
         guard !endpoint.isPlain, let file = settings.certificateFile, ClientCertificate.hasEnded(file) else {
             return nil
@@ -123,9 +127,9 @@ final class EtcdLink {
     private func away(_ endpoint: WebAddress, _ words: String) -> RegistryFailure {
         let ended = endedCertificate(endpoint)
         let wasReached = tokenkeep_link_was_reached(link) != 0
-        // Without a connection the server did not see the certificate.
+        // Only a server that was reached has seen the expired certificate.
         if let ended, wasReached { return ended }
-        // A server that wants a certificate closes the connection, and libcurl does not always see its alert.
+        // A server that requires a certificate closes the connection, and libcurl does not always see the TLS alert.
         let mayWantCertificate = wasReached && !endpoint.isPlain && settings.certificateFile == nil
         return RegistryFailure(
             .away,
@@ -178,7 +182,7 @@ final class EtcdLink {
 }
 
 extension EtcdSettings {
-    /// Calls `body` with a call whose texts are valid meanwhile.
+    /// Calls `body` with a C structure whose pointers are valid until `body` returns.
     func lent<Result>(
         _ endpoint: WebAddress, _ path: String, _ token: SecretBytes?,
         _ body: (inout tokenkeep_link_call) -> Result

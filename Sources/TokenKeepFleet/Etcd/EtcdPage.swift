@@ -1,17 +1,19 @@
-/// A page of a listing, read from an untrusted answer.
+/// One page of a listing, parsed from an untrusted answer.
 package struct EtcdPage {
     package let revision: Int64
     package let cluster: UInt64
-    /// The entries whose key is text. A value above ``EtcdRegistry/longestValue`` is replaced by an empty value, which does
-    /// not open.
+    /// The entries whose keys are UTF-8. A value longer than ``EtcdRegistry/longestValue`` is replaced by an empty
+    /// value, which cannot be opened.
     package private(set) var entries: [RegistryEntry] = []
-    /// The bytes of all keys, and of the values of ``entries``.
+    /// The total length, in bytes, of all keys on the page and of the values in ``entries``.
     package private(set) var length = 0
-    /// Where the next page begins; nil if this one is the last.
+    /// The key at which the next page begins; nil if this page is the last.
     package private(set) var next: [UInt8]?
 
-    /// Reads an answer with the keys of a prefix from `start` on. Returns nil if the answer has a key of another prefix, or
-    /// keys out of order: a list from such a server might never end.
+    /// Reads the page that begins at the key `start`.
+    ///
+    /// Returns nil if a key has another prefix or is out of order, because a listing from such a server might never
+    /// end.
     init?(_ answer: WireValue, prefix: String, from start: [UInt8]) {
         guard let header = EtcdWire.Header(answer) else { return nil }
         (revision, cluster) = (header.revision, header.cluster)
@@ -23,7 +25,7 @@ package struct EtcdPage {
             else { return nil }
             start = key + [0]
             length += key.count
-            // A key that is no text is none of ours.
+            // All keys of a fleet are UTF-8, so any other key is skipped.
             guard var entry else { continue }
             if entry.value.count > EtcdRegistry.longestValue { entry.value = [] }
             length += entry.value.count
@@ -32,7 +34,7 @@ package struct EtcdPage {
         if answer["more"]?.isTrue == true, !found.isEmpty { next = start }
     }
 
-    /// nil for bytes that are no JSON, too.
+    /// Parses an answer; nil also if the bytes are not JSON.
     package init?(parsing bytes: UnsafeRawBufferPointer, prefix: String, from start: [UInt8]) {
         guard let answer = WireValue(parsing: bytes) else { return nil }
         self.init(answer, prefix: prefix, from: start)

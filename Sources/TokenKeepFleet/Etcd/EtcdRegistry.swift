@@ -3,36 +3,38 @@ package import TokenKeepCore
 import TokenKeepOAuth
 import TokenKeepSession
 
-/// A registry in etcd, by the JSON gateway under `/v3/`.
+/// A registry in etcd, accessed by the JSON gateway under `/v3/`.
 ///
-/// A call goes to the endpoint that answered last; if that endpoint is away, to the others in turn. The token of an
-/// authentication stays in this object alone.
+/// A call is sent to the endpoint that answered last and, if that endpoint is unavailable, to the others in turn. The
+/// authentication token is kept in this object alone.
 package final class EtcdRegistry: Registry {
-    /// The time for one endpoint's answer, in milliseconds.
+    /// The timeout of a request to one endpoint, in milliseconds.
     private static let limit: UInt32 = 5000
-    /// The same for a change: without a leader the server answers after 7 s that nothing was written.
+    /// The timeout of a change, in milliseconds: without a leader, etcd replies after 7 s that nothing was written.
     private static let changeLimit: UInt32 = 8000
-    /// The keys of one page of a listing.
+    /// The maximum number of keys on one page of a listing.
     private static let page = 200
-    /// The pages of a listing: more than the keys of 256 devices with 64 sessions and as many orders and results.
+    /// The maximum number of pages of a listing: enough for 256 devices with 64 sessions, orders and results each.
     private static let mostPages = 500
-    /// The most bytes of keys and values of a listing.
+    /// The maximum total length of a listing's keys and values, in bytes.
     private static let longestList = 32 << 20
-    /// The time for all pages, in milliseconds.
+    /// The timeout of a whole listing, in milliseconds.
     private static let listLimit: UInt32 = 120_000
-    /// The longest value: a larger one is refused before it is sent.
+    /// The maximum length of a value, in bytes. A longer value is not sent.
     package static let longestValue = 4096
 
     let link: EtcdLink
     private let isAdmin: Bool
     private(set) var token: SecretBytes?
     private var present = 0
-    /// Whether the requests of watches stay open, so that the server can be asked whether it is there.
+    /// Whether the request of a watch stays open, so that progress requests can be sent on it.
     var keepsWatchesOpen = true
     package private(set) var clockOffset: Int64?
 
-    /// - Parameter isAdmin: whether the user is etcd's root, for the hints of errors.
-    /// - Throws: ``Status/unsupported`` without libcurl.
+    /// Makes a registry. Sends no request.
+    ///
+    /// - Parameter isAdmin: whether the user is etcd's root, which changes the hints of errors.
+    /// - Throws: ``Status/unsupported`` if libcurl is missing.
     package init(_ settings: EtcdSettings, isAdmin: Bool = false) throws(TokenKeepError) {
         link = try EtcdLink(settings)
         self.isAdmin = isAdmin
@@ -43,20 +45,20 @@ package final class EtcdRegistry: Registry {
 
     package func disconnect() { link.disconnect() }
 
-    /// Goes to another endpoint: this one's watch has ended, or it does not answer as a registry does.
+    /// Switches to the next endpoint, after a watch ended or an endpoint gave no valid answer.
     func leaveEndpoint() { present = (present + 1) % link.settings.endpoints.count }
 
     // MARK: Calls
 
-    /// A registry's answer: the value that was read in it, or status and words of a refusal.
+    /// A registry's answer: the parsed value, or the status and message of an error.
     private enum Answer<Value> {
         case value(Value)
         case refusal(UInt32, String)
     }
 
-    /// Sends a request, and authenticates before it, or once more if the token has ended.
+    /// Sends a request. Authenticates first if there is no token, and once more if the token has expired.
     ///
-    /// - Parameter read: reads an answer; nil for an answer that no registry gives. Then another endpoint is asked.
+    /// - Parameter read: parses an answer; nil if a registry cannot have sent it. The next endpoint is then tried.
     func post<Value>(
         _ path: String, _ json: String, limit: UInt32 = EtcdRegistry.limit, _ read: (WireValue) -> Value?
     ) throws(RegistryFailure) -> Value {
@@ -73,7 +75,8 @@ package final class EtcdRegistry: Registry {
             guard link.settings.user != nil, EtcdAnswers.wantsNewToken(message) else {
                 throw failure(status, message)
             }
-            // Every device meets this answer at once after a change of users.
+            // A change of users makes every device authenticate again at the same time, so each device waits a random
+            // time.
             if message.contains("revision of auth store") {
                 ShortPause.wait(milliseconds: randombytes_uniform(300))
             }
@@ -98,7 +101,7 @@ package final class EtcdRegistry: Registry {
                 hint: EtcdAnswers.addressHint))
     }
 
-    /// Asks the endpoints in turn until a registry answers.
+    /// Sends a request to the endpoints in turn until a registry answers.
     private func sendToAny<Value>(
         _ path: String, _ body: SecretBytes?, _ limit: UInt32, _ read: (WireValue) -> Value?
     ) throws(RegistryFailure) -> Answer<Value> {
@@ -127,7 +130,8 @@ package final class EtcdRegistry: Registry {
         throw last ?? nonsense()
     }
 
-    /// Notes the clock of a server that answered as a registry does: the clock of a portal does not count.
+    /// Stores the server's clock offset. Called only after a registry's answer, because a captive portal's clock may be
+    /// wrong.
     private func noteClock() {
         guard let server = HTTPDate.seconds(link.date) else { return }
         clockOffset = server - UnixTime.now.rawValue
@@ -164,7 +168,7 @@ package final class EtcdRegistry: Registry {
         if let last { throw last }
     }
 
-    /// The header with the token; nil if the registry has no users.
+    /// Authenticates at the present endpoint. Returns the header with the token; nil if the registry has no users.
     private func authenticate(_ body: SecretBytes) throws(RegistryFailure) -> SecretBytes? {
         let outcome = try EtcdRegistry.needing { () throws(TokenKeepError) in
             try link.send(
@@ -185,7 +189,7 @@ package final class EtcdRegistry: Registry {
         }
     }
 
-    /// The header with an answer's token; nil if it has none that a header can carry.
+    /// The header with an answer's token; nil if there is no token or a header cannot contain its characters.
     private static func header(of answer: SecretBytes) throws(TokenKeepError) -> SecretBytes? {
         let json = answer.withUnsafeBytes { JSONValue(parsing: $0) }
         guard let token = try json?["token"]?.secret(), token.count > 0 else { return nil }
@@ -216,7 +220,7 @@ package final class EtcdRegistry: Registry {
             do throws(RegistryFailure) {
                 page = try self.page(prefix, from: start, limit, keysOnly: keysOnly, revision: listing.revision)
             } catch {
-                // Somebody wrote values that are longer than a device's: fewer of them fit into an answer.
+                // Values longer than those of a device were written by somebody else, so a smaller page is requested.
                 guard error.kind == .tooLong, limit > 1 else { throw error }
                 limit = max(1, limit / 4)
                 continue
@@ -287,7 +291,7 @@ package final class EtcdRegistry: Registry {
     }
 
     package func renew(lease: Int64) throws(RegistryFailure) {
-        // The answer of a stream: its errors come with the status 200.
+        // The gateway answers this request as a stream, so errors also have the HTTP status 200.
         let answer = try post("/v3/lease/keepalive", #"{"ID":"\#(lease)"}"#) { answer in
             answer["result"] == nil && answer["error"] == nil ? nil : answer
         }
@@ -308,7 +312,7 @@ package final class EtcdRegistry: Registry {
         return left.flatMap { $0 > 0 ? $0 : nil }
     }
 
-    /// Changes users and roles.
+    /// Sends a request that changes users or roles.
     func administer(_ path: String, _ body: SecretBytes) throws(RegistryFailure) {
         try post(path, body) { answer in answer["header"].map { _ in () } }
     }

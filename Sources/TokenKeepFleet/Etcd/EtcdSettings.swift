@@ -1,13 +1,14 @@
 package import TokenKeepCore
 package import TokenKeepOAuth
 
-/// Where a registry is, and how it is reached.
+/// The addresses of a registry, and the credentials for it.
 package struct EtcdSettings: Sendable {
-    /// The most endpoints.
+    /// The maximum number of endpoints.
     package static let mostEndpoints = 16
 
     package var endpoints: [WebAddress]
-    /// PEM files; nil for the system's authorities, and for no client certificate.
+    /// The paths of PEM files. A nil `caFile` means the system's authorities; the others are nil without a client
+    /// certificate.
     package var caFile: String?
     package var certificateFile: String?
     package var keyFile: String?
@@ -15,7 +16,9 @@ package struct EtcdSettings: Sendable {
     package var user: String?
     package var password: SecretBytes?
 
-    /// - Throws: ``Status/invalid`` for an address that is none, or http that leaves this machine.
+    /// Checks the addresses, and makes settings without files and user.
+    ///
+    /// - Throws: ``Status/invalid`` if an address is malformed, or if it is http and not on this machine.
     package init(endpoints: [String]) throws(TokenKeepError) {
         guard !endpoints.isEmpty, endpoints.count <= EtcdSettings.mostEndpoints else {
             throw TokenKeepError(.invalid, "a fleet needs 1 to 16 endpoints", hint: "--endpoint https://HOST:2379")

@@ -2,18 +2,18 @@ import CFleetLink
 import TokenKeepCore
 import TokenKeepSession
 
-/// A watch of prefixes by the gateway's stream.
+/// A watch of prefixes by a stream of etcd's gateway.
 ///
-/// Over TLS the request stays open (HTTP/2), and the server is asked each minute whether it is there: a stopped server
-/// keeps its connections. Else the server tells of itself every ten minutes, and its silence ends the watch.
+/// Over TLS the request stays open (HTTP/2) and a progress request is sent each minute, because a stopped server does
+/// not close its connections. Otherwise the server reports its progress every ten minutes, and silence ends the watch.
 final class EtcdWatch: RegistryWatch {
     private enum Pace {
-        /// The time between two questions to an open stream, and for the answer, in seconds.
+        /// The interval of progress requests on an open stream, and the timeout of an answer, in seconds.
         static let question: Int64 = 60
         static let answer: Int64 = 10
-        /// 2.2 times the ten minutes after which a server tells of itself.
+        /// The longest silence of a server, in seconds: 2.2 times the ten minutes between its progress reports.
         static let silence: Int64 = 1320
-        /// Until the server has taken the watch.
+        /// The longest time, in seconds, until the server confirms the watch.
         static let beginning: Int64 = 8
     }
     private static let longestLine = 2 << 20
@@ -27,7 +27,9 @@ final class EtcdWatch: RegistryWatch {
     private var heardAt = SessionTime.now.boottime
     private var askedAt: Int64?
 
-    /// - Throws: ``Status/io`` without memory or descriptors.
+    /// Starts a watch at the registry's present endpoint.
+    ///
+    /// - Throws: ``Status/io`` if memory or descriptors are short.
     init(_ registry: EtcdRegistry, prefixes: [String], from revision: Int64) throws(TokenKeepError) {
         let endpoint = registry.current
         let isOpen = !endpoint.isPlain && registry.keepsWatchesOpen
@@ -57,7 +59,7 @@ final class EtcdWatch: RegistryWatch {
 
     func next(within milliseconds: UInt32, or one: Int32, _ other: Int32) -> RegistryEvent {
         let event = wait(milliseconds, one, other)
-        // The next list comes from another server.
+        // The server of the ended watch may be unavailable, so the next listing is read from another server.
         if case .ended = event { registry.leaveEndpoint() }
         return event
     }
@@ -86,7 +88,8 @@ final class EtcdWatch: RegistryWatch {
 
     private func silence(at now: Int64) -> String? {
         if created < expected, now - heardAt >= Pace.beginning {
-            // A server between speaks HTTP/1.1, which passes nothing on before the request ends.
+            // A proxy may speak HTTP/1.1, which forwards nothing before the request ends, so later requests are not
+            // kept open.
             registry.keepsWatchesOpen = false
             return "the server does not take the watch"
         }
@@ -94,7 +97,7 @@ final class EtcdWatch: RegistryWatch {
         return !isOpen && now - heardAt >= Pace.silence ? "the server is silent" : nil
     }
 
-    /// Seconds until the next look at the time.
+    /// The time, in seconds, until the next progress request or timeout is due.
     private func due(after now: Int64) -> Int64 {
         if created < expected { return heardAt + Pace.beginning - now }
         if let askedAt { return askedAt + Pace.answer - now }

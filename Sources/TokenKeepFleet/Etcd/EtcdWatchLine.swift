@@ -1,13 +1,16 @@
-/// A line of a watch's answer.
+/// The meaning of one line of a watch's stream.
 package enum EtcdWatchLine: Equatable {
-    /// The server has taken a watch, or says that it is there, or repeats what is listed already.
+    /// The server confirmed a watch, reported progress, or repeated changes that are in the listing.
     case nothing(isCreated: Bool)
     /// Keys changed.
     case changed(isCreated: Bool)
-    /// The watch has ended, for the reason in the server's words.
+    /// The watch has ended. The value is the server's reason.
     case ended(String)
 
-    /// - Parameter revision: that of the list. The watch begins there, so that what is in the list comes again.
+    /// Parses a line of the stream.
+    ///
+    /// - Parameter revision: the revision of the listing. The watch begins there, so that changes in the listing are
+    ///   repeated.
     package init(_ line: UnsafeRawBufferPointer, after revision: Int64) {
         guard line.contains(where: { $0 > 0x20 }) else {
             self = .nothing(isCreated: false)

@@ -1,6 +1,6 @@
-/// The JSON of etcd's gateway: keys and values in base64, numbers of 64 bits in strings.
+/// The JSON of etcd's gateway: keys and values are in base64, and numbers of 64 bits are in strings.
 enum EtcdWire {
-    /// The head of an answer.
+    /// The header of an answer.
     struct Header {
         let revision: Int64
         let cluster: UInt64
@@ -14,7 +14,7 @@ enum EtcdWire {
         }
     }
 
-    /// The first key behind all keys with a prefix, which is ASCII.
+    /// The first key after all keys with a prefix. The prefix is ASCII.
     static func end(ofPrefix prefix: String) -> [UInt8] {
         var end = Array(prefix.utf8)
         if let last = end.popLast() { end.append(last + 1) }
@@ -30,7 +30,7 @@ enum EtcdWire {
         return "{\(members.joined(separator: ","))}"
     }
 
-    /// A key of a listing; nil if it is malformed. Without an entry if the key is no text.
+    /// Reads a key of a listing; nil if it is malformed. The entry is nil if the key is not UTF-8.
     static func entry(_ element: WireValue) -> (key: [UInt8], entry: RegistryEntry?)? {
         guard let key = element["key"]?.bytes, let changedAt = element["mod_revision"]?.integer else { return nil }
         let value = element["value"].map { $0.bytes } ?? []
@@ -61,7 +61,8 @@ enum EtcdWire {
         }
     }
 
-    /// A request for a watch. It begins at a listed revision, not one later: some servers tell no progress otherwise.
+    /// A request for a watch that begins at the listing's own revision: from a later one, some servers report no
+    /// progress.
     static func watch(_ prefix: String, from revision: Int64) -> String {
         let end = Base64.text(end(ofPrefix: prefix))
         return #"{"create_request":{"key":"\#(text(prefix))","range_end":"\#(end)","start_revision":"\#(revision)","#

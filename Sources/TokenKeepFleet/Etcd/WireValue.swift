@@ -1,7 +1,7 @@
 import CJansson
 import TokenKeepCore
 
-/// JSON of a registry, which nobody vouches for. Read only.
+/// A JSON value of an untrusted registry. Read-only.
 final class WireValue {
     private let pointer: OpaquePointer
 
@@ -9,7 +9,7 @@ final class WireValue {
 
     deinit { tokenkeep_json_free(pointer) }
 
-    /// Parses one JSON object; nil for anything else.
+    /// Parses one JSON object; nil if the bytes are anything else.
     init?(parsing bytes: UnsafeRawBufferPointer) {
         guard let base = bytes.baseAddress, let pointer = tokenkeep_json_parse_answer(base, bytes.count) else {
             return nil
@@ -23,10 +23,10 @@ final class WireValue {
         self.pointer = retained
     }
 
-    /// A member of an object; nil if there is none.
+    /// The member with this name; nil if there is none or the value is not an object.
     subscript(name: String) -> WireValue? { WireValue(retaining: tokenkeep_json_member(pointer, name)) }
 
-    /// The elements of an array; none for another type.
+    /// The elements of an array; empty if the value is not an array.
     var elements: [WireValue] {
         var elements: [WireValue] = []
         while let element = WireValue(retaining: tokenkeep_json_element(pointer, elements.count)) {
@@ -35,7 +35,7 @@ final class WireValue {
         return elements
     }
 
-    /// The bytes of a string; nil for another type.
+    /// Calls `body` with the bytes of a string; nil if the value is not a string.
     func withText<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
         var length = 0
         guard tokenkeep_json_type(pointer) == Int32(TOKENKEEP_JSON_STRING),
@@ -48,15 +48,15 @@ final class WireValue {
 
     var isTrue: Bool { tokenkeep_json_is_true(pointer) != 0 }
 
-    /// A whole number, or the number that a string is: the gateway writes 64 bits so.
+    /// An integer, or a string that contains an integer: the gateway writes 64-bit integers as strings.
     var integer: Int64? {
         if tokenkeep_json_type(pointer) == Int32(TOKENKEEP_JSON_INTEGER) { return tokenkeep_json_number(pointer) }
         return text.flatMap { Int64($0) }
     }
 
-    /// An unsigned number in a string.
+    /// An unsigned integer, or a string that contains one.
     var unsigned: UInt64? { text.flatMap { UInt64($0) } ?? integer.flatMap { UInt64(exactly: $0) } }
 
-    /// The bytes of a string in base64; nil for anything else.
+    /// The decoded bytes of a base64 string; nil if the value is anything else.
     var bytes: [UInt8]? { withText { Base64.bytes($0) } ?? nil }
 }

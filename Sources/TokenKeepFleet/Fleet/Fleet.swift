@@ -2,7 +2,7 @@ package import TokenKeepCore
 package import TokenKeepEngine
 import TokenKeepKeys
 
-/// A fleet that this device is in: its file, its keys, its registry.
+/// A fleet that this device belongs to, with its file, its keys and its registry.
 package final class Fleet {
     package static let mostDevices = 256
     package static let mostSessions = 64
@@ -13,9 +13,9 @@ package final class Fleet {
     package let registry: any Registry
     package let store: Store
 
-    /// Opens a fleet; the only one for nil. Asks no server.
+    /// Opens a fleet, or the device's only fleet if `name` is nil. Sends no request.
     ///
-    /// - Throws: the errors of file and store; ``Status/unsupported`` without libcurl.
+    /// - Throws: the errors of the file and the store; ``Status/unsupported`` if libcurl is missing.
     package convenience init(_ name: String?, _ store: Store) throws(TokenKeepError) {
         let file = try FleetFile.read(name)
         let secrets = try FleetSecrets.load(file.name, from: store)
@@ -41,7 +41,7 @@ package final class Fleet {
     var key: FleetKey { secrets.userKey }
     package var device: String { secrets.device }
 
-    /// Runs `body`, and throws its failure as the error for people.
+    /// Runs `body`, and converts a failure to the error that is shown to people.
     package static func reporting<Value>(
         _ body: () throws(RegistryFailure) -> Value
     ) throws(TokenKeepError) -> Value {
@@ -52,9 +52,9 @@ package final class Fleet {
         }
     }
 
-    /// Writes this device's own entry, with a name.
+    /// Writes this device's entry with a name to the registry.
     ///
-    /// - Throws: ``Status/policy`` if the user has 256 devices.
+    /// - Throws: ``Status/policy`` if the user has 256 devices; ``Status/duplicate`` if another device has the name.
     package func enter(name: String, system: String) throws(TokenKeepError) {
         try Limits.check(name, field: "name of the device", atMost: 64)
         let listing = try Fleet.reporting { () throws(RegistryFailure) in
@@ -82,7 +82,7 @@ package final class Fleet {
         }
     }
 
-    /// Takes all keys of a device out of the registry. Its orders go, too: nobody would obey them.
+    /// Removes all keys of a device from the registry, with its orders, which no device would obey.
     package func remove(device: String) throws(TokenKeepError) {
         let listing = try Fleet.reporting { () throws(RegistryFailure) in
             try registry.list(prefix: paths.sessions, keysOnly: true)
@@ -97,10 +97,10 @@ package final class Fleet {
         }
     }
 
-    /// Forgets the fleet on this device: its file, its item, its state.
+    /// Removes the fleet from this device: its file, its item in the store and its state.
     package func forget() throws(TokenKeepError) { try Fleet.forget(file.name, store) }
 
-    /// Forgets a fleet of which file, item or state may be missing.
+    /// Removes a fleet from this device. Its file, item or state may be missing.
     package static func forget(_ name: String, _ store: Store) throws(TokenKeepError) {
         try FleetFile(name: name).remove()
         FleetFiles.remove(name)
@@ -111,7 +111,7 @@ package final class Fleet {
         }
     }
 
-    /// An invitation for another device of the same user.
+    /// Makes an invitation for another device of the same user.
     ///
     /// - Parameter authority: the text of the authority's file; nil for the system's authorities.
     package func invitation(authority: String?, endsAt: Int64) -> Invitation {

@@ -1,23 +1,22 @@
 package import TokenKeepCore
 import TokenKeepSession
 
-/// The work that waits for this device in the registry, and the time for which the device may be silent.
+/// The pending work of this device in the registry, and the time left until the device counts as gone.
 package struct FleetBacklog: Sendable {
-    /// The orders that wait for this device, those for everywhere included.
+    /// The number of pending orders for this device, with those for everywhere.
     package var orders = 0
-    /// Seconds since the oldest waiting order was given; 0 if no order waits.
+    /// The age of the oldest pending order, in seconds; 0 if there is none.
     package var lag: Int64 = 0
-    /// The sessions here that are not in the registry as they are, and those there that have ended here; nil if the sessions
-    /// cannot be read.
+    /// The number of sessions with a missing, outdated or obsolete registry entry; nil if sessions cannot be read.
     package var unpublished: Int?
-    /// Seconds until the registry takes this device for gone; nil if the device has no lease, or if that is unknown.
+    /// The time, in seconds, until the device's lease ends; nil if the device has no lease, or if the time is unknown.
     package var leaseLeft: Int64?
-    /// Whether the registry did not say how long the device's lease lasts.
+    /// Whether the registry did not answer how long the device's lease still lasts.
     package var isLeaseUnknown = false
 }
 
 extension Fleet {
-    /// Compares the registry with this device. Asks the registry for the lease.
+    /// Compares a listing with this device. Queries the registry for the remaining time of the lease.
     package func backlog(in listing: FleetListing) throws(TokenKeepError) -> FleetBacklog {
         var backlog = FleetBacklog()
         var given: [Int64] = listing.sessions.filter { $0.device == device }.compactMap {
@@ -32,7 +31,7 @@ extension Fleet {
         backlog.lag = given.min().map { max(0, listing.asOf - $0) } ?? 0
         backlog.unpublished = unpublished(listing)
         guard let lease = listing.device(device)?.lease, lease != 0 else { return backlog }
-        // Some versions refuse the question, and the status is good without the answer.
+        // Some versions of etcd refuse this query, and the other figures are valid without it.
         do throws(RegistryFailure) {
             backlog.leaseLeft = try registry.timeLeft(lease: lease)
         } catch {
@@ -47,7 +46,8 @@ extension Fleet {
         var here: [String: [String?]] = [:]
         for session in found.sessions {
             let info = session.info
-            // A session's beginning is part of its identity; the time of its validation alone is no reason to publish.
+            // The beginning is part of the identity, and a new time of validation alone is not published, so neither is
+            // compared.
             here[key.accountID(service: info.service, account: info.account)] = [
                 local.identity(info, session.identity), info.state.word, info.level?.word, info.provider,
             ]

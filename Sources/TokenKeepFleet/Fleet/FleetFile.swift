@@ -1,7 +1,7 @@
 import Glibc
 package import TokenKeepCore
 
-/// The file of a fleet, `fleet.d/NAME.conf`: where its registry is. It holds no secret.
+/// The file of a fleet, `fleet.d/NAME.conf`, with the addresses of its registry. It holds no secret.
 package struct FleetFile: Sendable {
     package static let shortestPresence: Int64 = 30
     package static let longestPresence: Int64 = 30 * 86400
@@ -13,7 +13,7 @@ package struct FleetFile: Sendable {
     package var certificateFile: String?
     package var keyFile: String?
     package var user: String?
-    /// The time after which a device that says nothing counts as away, in seconds.
+    /// The time after which a silent device counts as away, in seconds.
     package var presence = FleetFile.usualPresence
 
     package init(name: String) throws(TokenKeepError) {
@@ -21,7 +21,7 @@ package struct FleetFile: Sendable {
         self.name = name
     }
 
-    /// The directories, the user's own first.
+    /// The directories that are searched for files of fleets, the user's own first.
     package static var directories: [String] {
         (ConfigurationDirectory.path().map { ["\($0)/fleet.d"] } ?? []) + ["/etc/tokenkeep/fleet.d"]
     }
@@ -37,10 +37,10 @@ package struct FleetFile: Sendable {
         return names.sorted()
     }
 
-    /// Reads the file of a fleet; of the only one for nil.
+    /// Reads the file of a fleet, or of the device's only fleet if `name` is nil.
     ///
-    /// - Throws: ``Status/notFound`` if there is none, ``Status/invalid`` with file and line, or if there are several;
-    ///   ``Status/denied`` if another user can change it.
+    /// - Throws: ``Status/notFound`` if there is no file; ``Status/invalid`` with file and line, or if `name` is nil
+    ///   and there are several fleets; ``Status/denied`` if another user can change the file.
     package static func read(_ name: String?) throws(TokenKeepError) -> FleetFile {
         let names = names
         let chosen = if let name { name } else { names.count > 1 ? try fromSeveral(names) : names.first }
@@ -67,6 +67,8 @@ package struct FleetFile: Sendable {
             hint: "name one: --fleet \(names.joined(separator: " or --fleet "))")
     }
 
+    /// Parses the text of a fleet's file.
+    ///
     /// - Throws: ``Status/invalid`` with file and line.
     package init(name: String, _ file: ConfigurationFile) throws(TokenKeepError) {
         try self.init(name: name)
@@ -124,13 +126,13 @@ package struct FleetFile: Sendable {
         return directory
     }
 
-    /// Whether the user's own directory has the file; one of the system's does not count.
+    /// Whether the user's own directory contains the file. The system's directory does not count.
     package var isWritten: Bool {
         guard let directory = try? FleetFile.ownDirectory() else { return false }
         return access("\(directory)/\(name).conf", F_OK) == 0
     }
 
-    /// Writes the authority beside the file's place; nothing for nil.
+    /// Writes the certificate of the authority, as PEM, beside the fleet's file. Does nothing if `authority` is nil.
     ///
     /// - Throws: ``Status/io``.
     package mutating func write(authority: String?) throws(TokenKeepError) {
@@ -140,7 +142,7 @@ package struct FleetFile: Sendable {
         caFile = path
     }
 
-    /// Writes the file into the user's directory, in place of one that is there.
+    /// Writes the file into the user's directory, and replaces an existing file.
     ///
     /// - Throws: ``Status/io``.
     package func write() throws(TokenKeepError) {

@@ -2,16 +2,16 @@ import CSystemShims
 import Glibc
 package import TokenKeepCore
 
-/// The files of a fleet on this device, beside its configuration.
+/// The files of a fleet on this device, apart from its configuration.
 package enum FleetFiles {
     static func remove(_ fleet: String) {
         guard let directory = try? FleetState.directory() else { return }
         for suffix in ["state", "cache", "lock"] { unlink("\(directory)/\(fleet).\(suffix)") }
     }
 
-    /// The authority's file as text, for an invitation; nil for none.
+    /// The text of the authority's PEM file, for an invitation; nil if `path` is nil.
     ///
-    /// - Throws: ``Status/invalid`` if the file is no PEM of at most 32 KiB.
+    /// - Throws: ``Status/invalid`` if the file is not PEM of at most 32 KiB.
     package static func authority(_ path: String?) throws(TokenKeepError) -> String? {
         guard let path else { return nil }
         guard let bytes = try PrivateFile.read(path, followsLinks: true), bytes.count <= 32768,
@@ -24,14 +24,17 @@ package enum FleetFiles {
     }
 }
 
-/// The right to be the device in the registry: one process has it.
+/// The lock that lets only one process publish and obey orders for this device.
 struct FleetLock: ~Copyable {
     private let descriptor: Int32
 
-    /// - Throws: ``Status/busy`` if another process has it.
+    /// Takes the lock without waiting.
+    ///
+    /// - Throws: ``Status/busy`` if another process holds the lock.
     init(_ fleet: String) throws(TokenKeepError) {
         let path = "\(try FleetState.directory())/\(fleet).lock"
-        // The lock makes its file: a file that is renamed into its place would be another one for each of two first starts.
+        // The lock creates its file itself: a file put in place by a rename could be a different one for each of two
+        // first starts.
         try PrivateFile.makeDirectories(of: path)
         var descriptor: Int32 = -1
         switch tokenkeep_lock_try(AT_FDCWD, path, 0, 0, &descriptor) {
@@ -47,10 +50,10 @@ struct FleetLock: ~Copyable {
 }
 
 extension Fleet {
-    /// Whether a process on this device runs the fleet: publishes, and obeys orders.
+    /// Whether a process on this device runs the fleet, so that it publishes sessions and obeys orders.
     package var isRunning: Bool { Fleet.isRunning(file.name) }
 
-    /// Whether a process on this device runs the fleet of a name.
+    /// Whether a process on this device runs the fleet with this name.
     package static func isRunning(_ name: String) -> Bool {
         guard let path = try? "\(FleetState.directory())/\(name).lock" else { return false }
         return tokenkeep_lock_is_held(AT_FDCWD, path) == 1

@@ -1,14 +1,14 @@
 package import TokenKeepCore
 import TokenKeepSession
 
-/// A session of any device of the user.
+/// A session on one of the user's devices, as published.
 package struct FleetSession: Sendable {
     package let device: String
     package let accountID: String
     package let value: SessionValue
     package let order: Order?
 
-    /// The state of the order that ends the session.
+    /// The state of an order to end the session.
     package enum Order: Sendable {
         case waiting(since: Int64)
         case expired
@@ -23,9 +23,9 @@ package struct FleetSession: Sendable {
 package struct FleetDevice: Sendable {
     package let id: String
     package let value: DeviceValue
-    /// When the device was last there, by the registry's clock; nil if never.
+    /// The time at which the device was last present, in Unix seconds of the registry's clock; nil if never.
     package let seenAt: Int64?
-    /// Whether it was there within the time that a device may say nothing.
+    /// Whether the device was present within the fleet's time of permitted silence.
     package let isPresent: Bool
     /// The lease of the device's presence; 0 for none.
     package let lease: Int64
@@ -39,7 +39,7 @@ package struct FleetListing: Sendable {
     package var results: [String: ResultValue] = [:]
     /// The orders for all devices, by path.
     package var everywhere: [String: EverywhereValue] = [:]
-    /// The number of values that do not open: forged, moved, or of a later version.
+    /// The number of values that cannot be opened, because they were forged, moved or written by a later version.
     package var foreign = 0
     package var revision: Int64 = 0
     package var asOf: Int64 = 0
@@ -48,7 +48,7 @@ package struct FleetListing: Sendable {
 }
 
 extension FleetListing {
-    /// Opens what a registry has about a user. Whatever does not open is left out and counted.
+    /// Opens the registry's entries about a user. Values that cannot be opened are omitted and counted.
     package init(_ entries: [RegistryEntry], _ paths: FleetPaths, _ key: FleetKey, presence: Int64, now: Int64) {
         asOf = now
         var present: [String: (at: Int64?, lease: Int64)] = [:]
@@ -95,7 +95,7 @@ extension FleetListing {
 }
 
 extension Fleet {
-    /// Lists what the registry has about the user, and keeps it for ``cachedListing()``.
+    /// Lists the registry's entries about the user, and caches them for ``cachedListing()``.
     package func listing() throws(TokenKeepError) -> FleetListing {
         let found = try Fleet.reporting { () throws(RegistryFailure) in
             try registry.list(prefix: paths.user, keysOnly: false)
@@ -109,7 +109,7 @@ extension Fleet {
 
     private var cachePath: String { get throws(TokenKeepError) { "\(try FleetState.directory())/\(file.name).cache" } }
 
-    /// The values stay sealed as they came.
+    /// Writes the entries to the cache. The values stay sealed.
     private func writeCache(_ entries: [RegistryEntry], at now: Int64) throws(TokenKeepError) {
         let json = try JSONValue.object()
         try json.set("as_of", now)
@@ -120,9 +120,9 @@ extension Fleet {
         try PrivateFile.write(bytes, to: cachePath)
     }
 
-    /// The last listing, without asking anybody.
+    /// Reads the last listing from the cache. Sends no request.
     ///
-    /// - Throws: ``Status/notFound`` if there is none.
+    /// - Throws: ``Status/notFound`` if no listing is cached.
     package func cachedListing() throws(TokenKeepError) -> FleetListing {
         guard let bytes = try PrivateFile.read(cachePath),
             let json = bytes.withUnsafeBytes({ JSONValue(parsing: $0, atMost: 64 << 20) }),

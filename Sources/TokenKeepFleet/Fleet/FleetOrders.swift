@@ -9,7 +9,7 @@ package enum OrderScope: Sendable {
     case everywhere
 }
 
-/// An order that is durable.
+/// An order that was written durably to the registry.
 package struct GivenOrder: Sendable {
     package let id: String
     package let device: String
@@ -18,10 +18,10 @@ package struct GivenOrder: Sendable {
 }
 
 extension Fleet {
-    /// The sessions of an account that an order of this scope ends on other devices, and whether it ends one here.
+    /// The account's sessions on other devices that an order ends, and whether the order's scope includes this device.
     ///
-    /// - Throws: ``Status/notFound`` if no device has such a session, or there is no such device; ``Status/invalid`` if
-    ///   several devices have the name.
+    /// - Throws: ``Status/notFound`` if there is no such session or device; ``Status/invalid`` if several devices have
+    ///   the name.
     package func targets(
         _ service: String, _ account: String, _ scope: OrderScope, in listing: FleetListing
     ) throws(TokenKeepError) -> (others: [FleetSession], isHere: Bool) {
@@ -40,11 +40,11 @@ extension Fleet {
         return (sessions.filter { $0.device != device }, sessions.contains { $0.device == device })
     }
 
-    /// The id of the device with a name or an id.
+    /// The id of the device that has this name or id.
     package func deviceID(_ name: String, in listing: FleetListing) throws(TokenKeepError) -> String {
         let found = listing.devices.filter { $0.id == name || $0.value.name == name }
         guard let device = found.first else {
-            // Its entry may be gone, and its sessions are there.
+            // The device's entry may have been removed while its sessions are still in the registry.
             if listing.sessions.contains(where: { $0.device == name }) { return name }
             throw TokenKeepError(.notFound, "there is no device \(name)", hint: "see tokenkeep fleet status")
         }
@@ -56,7 +56,7 @@ extension Fleet {
         return device.id
     }
 
-    /// Gives the orders that end sessions on other devices. They are durable on return.
+    /// Writes orders that end sessions on other devices. The orders are durable on return.
     package func order(
         _ sessions: [FleetSession], reason: String, in listing: FleetListing
     ) throws(TokenKeepError) -> [GivenOrder] {
@@ -69,7 +69,7 @@ extension Fleet {
         }
     }
 
-    /// Ends the account's sessions that began before now, also on devices that have not published them.
+    /// Orders the end of the account's sessions that began before now, also of sessions that were not published.
     package func orderEverywhere(_ service: String, _ account: String, reason: String) throws(TokenKeepError) {
         let value = EverywhereValue(
             service: service, account: account, provider: "", from: device, reason: reason,
@@ -78,9 +78,9 @@ extension Fleet {
             .giveEverywhere(key.accountID(service: service, account: account), value, isAboutNow: true)
     }
 
-    /// Waits until devices have obeyed orders, or for so long. Returns the results, by id.
+    /// Waits until all orders have results or the deadline passes. Returns the results by the orders' ids.
     ///
-    /// - Parameter progress: gets the number of orders without a result whenever it changes.
+    /// - Parameter progress: called with the number of orders without a result whenever that number changes.
     package func results(
         of orders: [GivenOrder], until deadline: Deadline, _ progress: (Int) -> Void
     ) throws(TokenKeepError) -> [String: ResultValue] {
@@ -99,13 +99,13 @@ extension Fleet {
             left = results.count
             guard results.count < orders.count, !deadline.hasPassed else { return results }
             guard try !wait(after: listing.revision, until: deadline) else { continue }
-            // A watch that is refused at once is asked for less and less often.
+            // A server may refuse the watch at once, so the pauses between attempts grow.
             let pause = min(backoff.pause(random: randombytes_uniform(1000)), deadline.remainingMilliseconds)
             _ = tokenkeep_wait_readable(-1, -1, pause)
         }
     }
 
-    /// Waits for results. Returns false if the watch has ended before.
+    /// Waits for a change of the results until the deadline. Returns false if the watch ended first.
     private func wait(after revision: Int64, until deadline: Deadline) throws(TokenKeepError) -> Bool {
         let watch = try Fleet.reporting { () throws(RegistryFailure) in
             try registry.watch(prefixes: [paths.results], from: revision)
@@ -121,7 +121,7 @@ extension Fleet {
     }
 }
 
-/// Writes orders for the devices of a user: for another device, or an administrator.
+/// Writes orders for a user's devices, given by another device or by an administrator.
 struct FleetOrders {
     private static let attempts = 8
 
@@ -134,25 +134,27 @@ struct FleetOrders {
         (self.registry, self.paths, self.key, self.from) = (registry, paths, key, from)
     }
 
-    /// Writes an order, unless the same one is there and can be obeyed. Returns its id.
+    /// Writes an order, unless an equal order that can still be obeyed is present. Returns the order's id.
     func give(_ session: FleetSession, reason: String, at now: Int64, eventAt: Int64) throws(TokenKeepError) -> String {
         let (device, name) = (session.device, session.value.session)
         let id = key.orderID(device: device, session: name)
         let value = OrderValue(
             session: name, service: session.value.service, account: session.value.account, from: from,
             reason: reason, at: now, eventAt: eventAt)
-        // The result of an order that the device could not obey would pass for that of this order, and is taken away.
+        // An older result, of an expired order, is removed: it would be mistaken for the result of this order.
         try put(value, at: paths.order(device, id), answeredAt: paths.result(id)) { present in
-            // Time runs differently for each server: what a device may call too old by now is written anew.
+            // Clocks differ between servers, so an order older than half its lifetime is written anew before a device
+            // rejects it.
             present.session == name && now - present.at <= OrderValue.lifetime / 2
         }
         return id
     }
 
-    /// Writes an order for everywhere, unless an order for the same or a later event is there.
+    /// Writes an order for everywhere, unless an order for the same event or a later event is present.
     ///
-    /// - Parameter isAboutNow: whether the event is the giving of this order. Then the event is set behind that of an order
-    ///   that was there at the beginning of the call. An order written during the call, also by a repeated request, will do.
+    /// - Parameter isAboutNow: whether the event is this order itself. The event is then set later than that of an
+    ///   order that was present when the call began. An order written during the call, for example by a repeated
+    ///   request, counts as this order.
     func giveEverywhere(_ account: String, _ value: EverywhereValue, isAboutNow: Bool) throws(TokenKeepError) {
         let path = paths.everywhere(account)
         var value = value
@@ -168,10 +170,10 @@ struct FleetOrders {
         throw FleetOrders.contended
     }
 
-    /// Writes an order, and takes an older result of it away, unless a value is there that will do. Anything else that stands
-    /// in its place, such as a value that does not open, is replaced.
+    /// Writes an order and removes its older result, unless `willDo` accepts the present order.
     ///
-    /// A request may be sent twice, and the order may have been obeyed in between: the result has changed then.
+    /// Any other value at the path, for example a value that cannot be opened, is replaced. A request may be sent
+    /// twice, and the order may be obeyed in between: a changed result shows this.
     private func put(
         _ value: OrderValue, at path: String, answeredAt result: String, unless willDo: (OrderValue) -> Bool
     ) throws(TokenKeepError) {

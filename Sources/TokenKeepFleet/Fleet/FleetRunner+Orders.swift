@@ -2,7 +2,7 @@ import TokenKeepCore
 import TokenKeepSession
 
 extension FleetRunner {
-    /// Obeys every order that waits. Returns the revision at which they were listed.
+    /// Obeys every pending order. Returns the revision of the orders' listing.
     func obey(_ surroundings: RunnerSurroundings) throws(RegistryFailure) -> Int64 {
         let orders = try registry.list(prefix: paths.orders(of: fleet.device), keysOnly: false)
         let everywhere = try registry.list(prefix: paths.everywheres, keysOnly: false)
@@ -16,7 +16,8 @@ extension FleetRunner {
         return orders.revision
     }
 
-    /// Obeys an order. If this device cannot, the order stays, and does not keep the next from being obeyed.
+    /// Runs `body`, which obeys one order. If it fails with a fault, the order stays, and later orders are still
+    /// obeyed.
     private func passing(
         _ surroundings: RunnerSurroundings, _ body: () throws(RegistryFailure) -> Void
     ) throws(RegistryFailure) {
@@ -52,7 +53,7 @@ extension FleetRunner {
                     .corrupt, "an order in the registry is forged, moved or of a later version; it is not obeyed",
                     module: "registry"))
         case .answer(let outcome):
-            // The session may be the one whose note is damaged: the order waits until the note is rebuilt.
+            // The unreadable note may be that of the order's session, so the order stays until the note is rebuilt.
             if outcome == .gone, let problem { throw RegistryFailure(.fault, problem) }
             try answer(id, entry.key, outcome, "none", surroundings)
         case .end(let session):
@@ -73,12 +74,12 @@ extension FleetRunner {
         return ended
     }
 
-    /// Leaves the result and takes the order away, at once. A full registry takes the removal alone.
+    /// Writes the result and removes the order in one transaction. A full registry accepts the removal alone.
     private func answer(
         _ id: String, _ path: String, _ outcome: ResultValue.Outcome, _ revocation: String,
         _ surroundings: RunnerSurroundings
     ) throws(RegistryFailure) {
-        // An order that was not obeyed may be given again.
+        // Only an obeyed order is remembered, because an order that was not obeyed may be given again.
         if outcome == .done {
             state.remember(order: id)
             save(surroundings)
@@ -101,7 +102,8 @@ extension FleetRunner {
         return .put(path, try sealed(value, for: path), lease: try registry.grant(seconds: ResultValue.lifetime))
     }
 
-    /// Revokes the tokens of an ended session at its provider, and says so. What fails waits in the outbox.
+    /// Revokes an ended session's tokens at its provider, and updates the order's result. Failed revocations stay in
+    /// the outbox.
     private func revoke(_ session: SessionEngine, _ id: String) throws(RegistryFailure) {
         guard options.transport != nil, let flushed = try? session.outbox.flush(of: session.name), flushed.sent > 0,
             flushed.left == 0, flushed.problem == nil
@@ -133,7 +135,7 @@ extension FleetRunner {
                 failure = error
             }
         }
-        // A session that could not be ended is tried again.
+        // If a session could not be ended, the order counts as pending and is obeyed again later.
         if let failure { throw failure }
         state.remember(event: everywhere.event, of: entry.key)
         save(surroundings)

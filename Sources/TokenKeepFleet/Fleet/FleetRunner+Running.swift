@@ -4,17 +4,17 @@ package import TokenKeepCore
 import TokenKeepSession
 
 extension FleetRunner {
-    /// The longest time between two lists of the orders, in seconds, even if the watch reports nothing. Etcd's token ends
-    /// 300 s after its last use.
+    /// The maximum interval, in seconds, between two listings of the orders, even if the watch reports nothing. etcd's
+    /// token ends 300 s after its last use.
     private static let poll: Int64 = 240
-    /// The time after which a watch counts as good, in seconds.
+    /// The time, in seconds, that a watch must last to reset the backoff.
     private static let goodWatch: Int64 = 30
 
     private struct Times {
         var poll: Int64
         var presence: Int64
         var publication: Int64
-        /// When to write again what a full registry did not take; nil if it has taken all.
+        /// The boot time, in seconds, of the next attempt to write to a full registry; nil if nothing is missing there.
         private(set) var retry: Int64?
         private var retries = Backoff()
 
@@ -23,13 +23,13 @@ extension FleetRunner {
             (poll, self.presence, publication) = (now + FleetRunner.poll, now + presence, now + 3600)
         }
 
-        /// Milliseconds until the next of them.
+        /// The time, in milliseconds, until the next of these times is due.
         var pause: UInt32 {
             let next = min(poll, presence, publication, retry ?? .max)
             return UInt32(clamping: max(0, next - SessionTime.now.boottime) * 1000 + 1)
         }
 
-        /// Plans the next attempt at a full registry: soon at first, and then after pauses of up to five minutes.
+        /// Schedules the next attempt to write to a full registry. The pauses grow to five minutes.
         mutating func plan(isBehind: Bool) {
             guard isBehind else {
                 (retry, retries) = (nil, Backoff())
@@ -41,7 +41,7 @@ extension FleetRunner {
         }
     }
 
-    /// Runs until the process ends. The registry may be away for as long as it likes.
+    /// Runs until the process ends. The registry may be unavailable for any length of time.
     ///
     /// - Throws: ``Status/io`` if the system allows no watch of the sessions.
     package func run(_ surroundings: RunnerSurroundings) throws(TokenKeepError) {
@@ -60,10 +60,10 @@ extension FleetRunner {
                 if error.error.message != last { surroundings.warn(error.error) }
                 last = error.error.message
             }
-            // A watch that is refused at once is asked for less and less often.
+            // A server may refuse each watch at once, so only a watch that lasted resets the growing pauses.
             if hasFollowed, SessionTime.now.boottime - began >= FleetRunner.goodWatch { backoff.reset() }
             let pause = backoff.pause(random: randombytes_uniform(1000))
-            // A network that comes back, or a session that changes, is a reason to try at once.
+            // A change of the network or of a session ends the pause.
             _ = tokenkeep_wait_readable(sessions.descriptor, surroundings.network, pause)
             if surroundings.drainNetwork() {
                 backoff.reset()
@@ -73,7 +73,7 @@ extension FleetRunner {
         }
     }
 
-    /// Follows changes on both sides until the watch ends.
+    /// Handles changes of orders and of local sessions until the watch ends.
     private func follow(
         from revision: Int64, _ sessions: SessionsWatch, _ surroundings: RunnerSurroundings
     ) throws(RegistryFailure) {
@@ -89,7 +89,7 @@ extension FleetRunner {
                 watch.probe()
             }
             switch event {
-            // The server has stopped, is upgraded or says nothing: the next listing finds what was missed.
+            // The server has stopped or is silent. The next listing finds the changes that this watch missed.
             case .ended: return
             case .changed: _ = try obey(surroundings)
             case .nothing: break
@@ -107,7 +107,7 @@ extension FleetRunner {
         return !changes.present.isEmpty || !changes.gone.isEmpty
     }
 
-    /// The tasks that are due by the clock.
+    /// Runs the tasks whose time has come.
     private func keep(
         _ times: inout Times, _ presence: Int64, _ surroundings: RunnerSurroundings
     ) throws(RegistryFailure) {

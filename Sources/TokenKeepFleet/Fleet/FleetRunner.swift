@@ -3,17 +3,17 @@ import TokenKeepEngine
 import TokenKeepKeys
 package import TokenKeepSession
 
-/// The parts of its program that a runner uses.
+/// The functions of the program that a runner calls.
 package struct RunnerSurroundings {
-    /// Registers hooks before a session is ended.
+    /// Registers the hooks of a session before the session is ended.
     package var prepare: (SessionEngine) -> Void
-    /// Told of a session that an order ended: service, account, the order's reason.
+    /// Called after an order ended a session, with service, account and the order's reason.
     package var ended: (String, String, String) -> Void
-    /// Told of a problem once, until another one comes.
+    /// Called with a problem. A failure of the registry is not reported again while the same failure recurs.
     package var warn: (TokenKeepError) -> Void
-    /// Name and system of this machine, for an entry that somebody took out of the registry.
+    /// Name and system of this machine, for writing the device's entry again after it was removed.
     package var machine: (name: String, system: String)
-    /// A descriptor that becomes readable when the network changes, or -1; and what reads it.
+    /// A descriptor that becomes readable when the network changes, or -1; and the function that reads from it.
     package var network: Int32
     package var drainNetwork: () -> Bool
 
@@ -28,23 +28,26 @@ package struct RunnerSurroundings {
     }
 }
 
-/// Is this device in the registry: publishes its sessions, says that it is there, obeys orders. One process does so.
+/// Represents this device in the registry: publishes its sessions and its presence, and obeys orders. Runs in one
+/// process.
 ///
-/// The local truth wins for the device's own keys, the registry for orders. Every step may be repeated after a kill at
-/// any moment: a publication states what is, and an order names the session that it ends.
+/// For the device's own keys the local state governs, for orders the registry. Every step may be repeated after a kill
+/// at any moment, because a publication states the present state and an order names the session that it ends.
 package final class FleetRunner {
     private(set) var fleet: Fleet
     let options: SessionOptions
     let local: LocalSessions
     var state: FleetState
     var lease: Int64 = 0
-    /// Whether a full registry has not taken something, which is written again soon after there is space.
+    /// Whether a full registry refused a change, which is written again once there is space.
     var isBehind = false
-    /// Whether that was said.
+    /// Whether the user was warned that the registry is full.
     private var isFullSaid = false
     private let lock: FleetLock
 
-    /// - Parameter options: ends sessions and revokes their tokens.
+    /// Takes the lock of the fleet, and reads the device's state.
+    ///
+    /// - Parameter options: the options for ending sessions and revoking their tokens.
     /// - Throws: ``Status/busy`` if another process runs the fleet on this device.
     package init(_ fleet: Fleet, _ options: SessionOptions) throws(TokenKeepError) {
         self.fleet = fleet
@@ -58,7 +61,7 @@ package final class FleetRunner {
     var registry: any Registry { fleet.registry }
     var paths: FleetPaths { fleet.paths }
 
-    /// Obeys the waiting orders, publishes the changed sessions, and renews the device's presence under its lease.
+    /// Obeys pending orders, publishes changed sessions, and renews the device's presence under its lease.
     ///
     /// - Returns: the registry's revision before the changes.
     package func synchronize(_ surroundings: RunnerSurroundings) throws(RegistryFailure) -> Int64 {
@@ -69,8 +72,8 @@ package final class FleetRunner {
         return revision
     }
 
-    /// Notes when this device joined. Writes the device's entry again if it is gone: without it nobody could name the device
-    /// in an order.
+    /// Stores the time at which this device joined. Writes the device's entry again if it was removed, because an order
+    /// could not name the device without an entry.
     func meetDevice(_ surroundings: RunnerSurroundings) throws(RegistryFailure) {
         let path = paths.device(fleet.device)
         let entry = try registry.list(prefix: path, keysOnly: false).entries.first { $0.key == path }
@@ -93,7 +96,7 @@ package final class FleetRunner {
         if before != (state.joined, state.name) { save(surroundings) }
     }
 
-    /// Loads file and keys anew: a join may have brought a new password or certificate.
+    /// Reloads the fleet's file and keys, because a join may have brought a new password or certificate.
     func reload() {
         guard let new = try? Fleet(fleet.file.name, fleet.store), new.device == fleet.device,
             new.key.bytes == fleet.key.bytes
@@ -102,7 +105,7 @@ package final class FleetRunner {
         lease = 0
     }
 
-    /// Writes the state if it differs from the file's.
+    /// Writes the state to its file. A failure is only reported as a warning.
     func save(_ surroundings: RunnerSurroundings) {
         state.beginnings = local.beginnings
         do throws(TokenKeepError) {
@@ -118,7 +121,7 @@ package final class FleetRunner {
 
     // MARK: Publication
 
-    /// Writes the sessions that have changed, and removes those that have ended.
+    /// Writes changed sessions to the registry, and removes ended sessions.
     func publish(_ surroundings: RunnerSurroundings) throws(RegistryFailure) {
         let listed = try registry.list(prefix: paths.sessions, keysOnly: true)
         state.meet(cluster: listed.cluster, revision: listed.revision)
@@ -138,7 +141,7 @@ package final class FleetRunner {
             }
         }
         let kept = Set(found.map { paths.session($0.accountID, fleet.device) })
-        // A session whose note is damaged has not ended.
+        // A session with a damaged note has not ended but is missing from the list, so nothing is removed.
         let removals = problem != nil ? [] : own.subtracting(kept).sorted().map { RegistryChange.delete($0) }
         try write(removals)
         do throws(RegistryFailure) {
@@ -154,7 +157,7 @@ package final class FleetRunner {
         save(surroundings)
     }
 
-    /// The sessions to be published, and why some may be missing.
+    /// The sessions to publish, and an error if some may be missing.
     private func sessions(
         _ surroundings: RunnerSurroundings
     ) throws(RegistryFailure) -> (found: [LocalSessions.Found], problem: TokenKeepError?) {
@@ -177,7 +180,7 @@ package final class FleetRunner {
         }
     }
 
-    /// The hash of a value without the time of its validation, which alone is no reason to write it.
+    /// The hash of a value without its time of validation, because a new time alone is not written.
     private func hash(_ value: SessionValue) -> String {
         var value = value
         value.validatedAt = nil
@@ -187,7 +190,7 @@ package final class FleetRunner {
 
     // MARK: Presence
 
-    /// Writes the device's presence under a lease.
+    /// Writes the device's presence under a lease, and renews or replaces the lease.
     func announce(_ surroundings: RunnerSurroundings) throws(RegistryFailure) {
         let path = paths.present(fleet.device)
         let value = try sealed(PresentValue(at: RegistryClock.now(registry)), for: path)
@@ -197,7 +200,8 @@ package final class FleetRunner {
                 _ = try registry.change([.put(path, value, lease: lease)], ifAbsent: [])
                 return
             } catch {
-                // Somebody else's key may hang on the lease: then the server refuses ours.
+                // The server refuses the renewal if a key of another user is attached to the lease, so a new lease is
+                // granted.
                 guard error.kind == .leaseGone || error.kind == .denied else { return try miss(error, surroundings) }
                 lease = 0
             }
@@ -213,7 +217,7 @@ package final class FleetRunner {
 
     // MARK: A full registry
 
-    /// Notes that a full registry took no change. It still takes removals, and so sign-outs.
+    /// Records that a full registry refused a change. It still accepts removals, so sign-outs work.
     private func miss(_ error: RegistryFailure, _ surroundings: RunnerSurroundings) throws(RegistryFailure) {
         guard error.kind == .full else { throw error }
         isBehind = true
@@ -221,7 +225,7 @@ package final class FleetRunner {
         isFullSaid = true
     }
 
-    /// Writes again what a full registry has not taken.
+    /// Writes again the changes that a full registry refused.
     func catchUp(_ surroundings: RunnerSurroundings) throws(RegistryFailure) {
         isBehind = false
         try meetDevice(surroundings)

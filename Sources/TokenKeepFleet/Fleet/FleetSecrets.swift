@@ -3,8 +3,8 @@ package import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepSession
 
-/// A device's secrets of its fleet, kept in the store: keys, etcd's password, its own id. One item, so that it is whole or not
-/// there.
+/// A device's secrets for its fleet: keys, etcd's password and the device's id. They are one item of the store, so that
+/// they are saved together.
 package struct FleetSecrets: Sendable {
     package static let service = "org.tokenkeep.fleet"
 
@@ -13,13 +13,14 @@ package struct FleetSecrets: Sendable {
     package var userID: String
     package var device: String
     package var userKey: FleetKey
-    /// nil on devices that did not begin the fleet.
+    /// The fleet's key; nil on every device but the device that created the fleet.
     package var fleetKey: FleetKey?
     package var password: SecretBytes?
 
     /// Loads the item of a fleet.
     ///
-    /// - Throws: ``Status/notFound``, ``Status/locked`` and the others of the store; ``Status/corrupt``.
+    /// - Throws: ``Status/notFound``, ``Status/locked`` and the store's other errors; ``Status/corrupt`` if the item is
+    ///   damaged.
     package static func load(_ fleet: String, from store: Store) throws(TokenKeepError) -> FleetSecrets {
         let item: TokenItem
         do throws(TokenKeepError) {
@@ -35,7 +36,7 @@ package struct FleetSecrets: Sendable {
 
     /// Loads the item of a fleet; nil if there is none.
     ///
-    /// - Throws: ``Status/locked`` and the others of the store; ``Status/corrupt``.
+    /// - Throws: ``Status/locked`` and the store's other errors; ``Status/corrupt`` if the item is damaged.
     package static func find(_ fleet: String, in store: Store) throws(TokenKeepError) -> FleetSecrets? {
         do throws(TokenKeepError) {
             return try load(fleet, from: store)
@@ -71,7 +72,7 @@ package struct FleetSecrets: Sendable {
         device = Hexadecimal.text(RandomBytes.make(8))
     }
 
-    /// Saves the item, of the level after first unlock.
+    /// Saves the item with the level "after first unlock".
     package func save(_ fleet: String, in store: Store) throws(TokenKeepError) {
         let json = try JSONValue.object()
         try json.set("device", device)

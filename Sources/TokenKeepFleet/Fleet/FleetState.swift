@@ -2,27 +2,27 @@ import Glibc
 package import TokenKeepCore
 import TokenKeepSession
 
-/// A device's memory of its registry: a file that is sealed under the user's key.
+/// A device's record of its registry's last state, kept in a file that is sealed under the user's key.
 package struct FleetState {
-    /// The orders that are remembered.
+    /// The maximum number of orders and of events that are remembered.
     private static let mostOrders = 1000
 
     package var cluster: UInt64 = 0
     package var revision: Int64 = 0
-    /// The ids of obeyed orders, the newest last.
+    /// The ids of obeyed orders, the latest last.
     package var obeyed: [String] = []
     /// The latest event of each `everywhere/ACCOUNT` that was obeyed, in milliseconds.
     package var handled: [String: Int64] = [:]
-    /// When this device joined, by the registry's clock, and its name there; 0 and "" if the device's entry was not seen.
+    /// The time at which this device joined, by the registry's clock, and its name there; 0 and "" if unknown.
     package var joined: Int64 = 0
     package var name = ""
-    /// When each session of this device began, by the registry's clock in milliseconds, by the session's identity.
+    /// The beginnings of this device's sessions, in milliseconds of the registry's clock, by the sessions' identities.
     package var beginnings: [String: Int64] = [:]
-    /// Of each published ACCOUNT: the hash of the value, and when it was written.
+    /// The hash of each published value and the time of its write, by ACCOUNT.
     package var published: [String: Published] = [:]
-    /// The hash of a published value, and when the value was written.
+    /// The hash of a published value, and the time at which it was written.
     package struct Published: Equatable {
-        /// A session is written once a day, whatever happens, in seconds.
+        /// The time, in seconds, after which an unchanged session is written again.
         private static let lifetime: Int64 = 86400
 
         package var hash: String
@@ -30,7 +30,7 @@ package struct FleetState {
 
         package init(hash: String, at: Int64) { (self.hash, self.at) = (hash, at) }
 
-        /// Whether the value was written less than a day before or after a time, by a clock that may have been wrong.
+        /// Whether the write is less than a day away from `now`, in the past or, if a clock was wrong, in the future.
         package func isFresh(at now: Int64) -> Bool {
             let (age, isBeyond) = now.subtractingReportingOverflow(at)
             return !isBeyond && age.magnitude < UInt64(Published.lifetime)
@@ -45,8 +45,8 @@ package struct FleetState {
         if obeyed.count > FleetState.mostOrders { obeyed.removeFirst(obeyed.count - FleetState.mostOrders) }
     }
 
-    /// Notes the latest event that was obeyed under a path `everywhere/ACCOUNT`. The oldest are forgotten: they are not obeyed
-    /// after 30 days in any case.
+    /// Stores the latest event obeyed under a path `everywhere/ACCOUNT`. The oldest events are dropped, because an
+    /// order is not obeyed after 30 days anyway.
     package mutating func remember(event at: Int64, of path: String) {
         handled[path] = at
         guard handled.count > FleetState.mostOrders, let oldest = handled.min(by: { $0.value < $1.value }) else {
@@ -55,8 +55,8 @@ package struct FleetState {
         handled[oldest.key] = nil
     }
 
-    /// Notes the registry that answered. Another one, or one whose revision went back, knows nothing of what was
-    /// published. What was obeyed stays so.
+    /// Stores the cluster and revision that answered. If the cluster is another one or its revision went back,
+    /// everything is published again. Obeyed orders stay remembered.
     package mutating func meet(cluster: UInt64, revision: Int64) {
         if cluster != self.cluster || revision < self.revision {
             published = [:]
@@ -79,7 +79,7 @@ package struct FleetState {
         return home + "/.local/state/tokenkeep/fleet"
     }
 
-    /// Reads the state; an empty one if there is none, or if it is damaged: then all is published anew.
+    /// Reads the state; empty if the file is missing or damaged, so that everything is published again.
     package static func read(_ fleet: String, _ key: FleetKey) throws(TokenKeepError) -> FleetState {
         guard let bytes = try PrivateFile.read("\(directory())/\(fleet).state"),
             let plaintext = key.open(bytes, path: path),

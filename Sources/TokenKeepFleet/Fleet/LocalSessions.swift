@@ -2,15 +2,15 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepSession
 
-/// The sessions of this device, as they are published.
+/// The sessions of this device, in the form in which they are published.
 final class LocalSessions {
     private let store: Store
     private let key: FleetKey
-    /// The person of each session's ID token, by the session's identity: a record is read once.
+    /// The hashed person of each session's ID token, by the session's identity, so that each record is read once.
     private var people: [String: (subject: String?, email: String?)] = [:]
-    /// When each session began, in milliseconds by the registry's clock: by the session's identity.
+    /// The beginning of each session, in milliseconds of the registry's clock, by the session's identity.
     ///
-    /// Computed when the session is first seen, and kept: the server's clock must not move a session behind an order. A
+    /// A beginning is computed once, because a change of the server's clock must not move a session past an order. A
     /// beginning that was unknown at that time stays unknown.
     var beginnings: [String: Int64] = [:]
 
@@ -19,16 +19,16 @@ final class LocalSessions {
 
     init(_ store: Store, _ key: FleetKey) { (self.store, self.key) = (store, key) }
 
-    /// A session with what is published of it.
+    /// A session with its published value.
     struct Found {
         let local: LocalSession
         let value: SessionValue
         let accountID: String
     }
 
-    /// The sessions, and why some may be missing; nil if none are.
+    /// Lists the sessions. The second value is an error if some may be missing, otherwise nil.
     ///
-    /// - Parameter offset: what the registry's clock is ahead of this machine's.
+    /// - Parameter offset: the seconds by which the registry's clock is ahead of this machine's; nil if unknown.
     /// - Throws: ``Status/locked`` if the names of sessions are locked.
     func list(offset: Int64?) throws(TokenKeepError) -> (found: [Found], problem: TokenKeepError?) {
         let (sessions, problem) = try Sessions(store).identified()
@@ -56,10 +56,10 @@ final class LocalSessions {
         return (found, problem)
     }
 
-    /// The time of a sign-in, by the registry's clock; nil if that time is still to come, or before 1970.
+    /// The time of a sign-in by the registry's clock; nil if that time is in the future or before 1970.
     ///
-    /// Such a time means that this machine's clock was wrong at the sign-in: the beginning is unknown. A wrong time in the
-    /// past passes for a true time.
+    /// Such a time means that this machine's clock was wrong at the sign-in, so the beginning is unknown. A wrong time
+    /// in the past cannot be detected.
     private func beginning(_ time: Int64, offset: Int64?) -> Int64? {
         let now = RegistryClock.time(UnixTime.now.rawValue, offset: offset)
         let began = RegistryClock.exactTime(time, offset: offset)
@@ -71,7 +71,7 @@ final class LocalSessions {
         key.sessionID(service: info.service, account: info.account, epoch: identity.epoch, mark: identity.logoutMark)
     }
 
-    /// Keyed hashes of the person in the session's ID token, if the record is open.
+    /// The keyed hashes of subject and e-mail in the session's ID token; nil if the token cannot be read.
     private func person(of info: SessionInfo, _ id: String) -> (subject: String?, email: String?) {
         if let known = people[id] { return known }
         var options = SessionOptions()
@@ -89,7 +89,7 @@ final class LocalSessions {
         return found
     }
 
-    /// Ends a session if it is still the one that is meant, as a sign-out here does. nil if it is another one by now.
+    /// Ends a session as a local sign-out does; returns nil if the account has another session by now.
     func end(
         _ local: LocalSession, _ options: SessionOptions, _ prepare: (SessionEngine) -> Void
     ) throws(TokenKeepError) -> (session: SessionEngine, report: EndReport)? {

@@ -1,12 +1,12 @@
 import Glibc
 import TokenKeepCore
 
-/// Files of this user alone, replaced as a whole.
+/// Files that only this user can read and write. A write replaces the whole file.
 enum PrivateFile {
-    /// In bytes.
+    /// The maximum length of a file, in bytes.
     private static let longest = 64 << 20
 
-    /// Writes a file durably, and makes its directories.
+    /// Writes a file durably, and creates its directories.
     static func write(_ bytes: [UInt8], to path: String) throws(TokenKeepError) {
         try OwnedPlace.check(path)
         try makeDirectories(of: path)
@@ -30,9 +30,10 @@ enum PrivateFile {
         }
     }
 
-    /// Reads a file; nil if there is none.
+    /// Reads a file; nil if it is missing or too long.
     ///
-    /// - Parameter followsLinks: for a file that the user names: a certificate is often a link to the newest.
+    /// - Parameter followsLinks: whether symbolic links are followed, as for a certificate's path, which often links to
+    ///   the newest.
     static func read(_ path: String, followsLinks: Bool = false) throws(TokenKeepError) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (followsLinks ? 0 : O_NOFOLLOW))
         guard descriptor >= 0 else {

@@ -1,16 +1,17 @@
 import Glibc
 package import TokenKeepCore
 
-/// Checks of a client certificate: its end, and whether its subject has a common name. With users on, etcd's gateway
-/// refuses every call of a certificate with a common name.
+/// Checks a client certificate's end and whether its subject has a common name.
+///
+/// If etcd has users, its gateway refuses every call with a common name in the certificate.
 package enum ClientCertificate {
     private static let longest = 65536
-    /// 2.5.4.3 of X.520, encoded with tag and length.
+    /// The object identifier 2.5.4.3 (X.520), encoded with tag and length.
     private static let commonName: [UInt8] = [0x06, 0x03, 0x55, 0x04, 0x03]
 
-    /// Checks the file of a device's certificate; nil is none.
+    /// Checks the file of a device's certificate. Does nothing if `path` is nil.
     ///
-    /// - Throws: ``Status/invalid`` if the file has no certificate as PEM, or one with a common name.
+    /// - Throws: ``Status/invalid`` if the file has no PEM certificate, or if the certificate has a common name.
     package static func check(_ path: String?) throws(TokenKeepError) {
         guard let path else { return }
         guard let bytes = try PrivateFile.read(path, followsLinks: true),
@@ -21,23 +22,23 @@ package enum ClientCertificate {
         guard !isNamed else { throw EtcdAnswers.commonName }
     }
 
-    /// Whether the first certificate of a file is not valid any more. false if that cannot be told.
+    /// Whether the first certificate of a file has expired; false if the file cannot be read or parsed.
     static func hasEnded(_ path: String) -> Bool {
         guard let bytes = try? PrivateFile.read(path, followsLinks: true) else { return false }
         return bytes.withUnsafeBytes { end($0) }.map { $0 < UnixTime.now.rawValue } ?? false
     }
 
-    /// Whether the first certificate of a PEM text has a common name that is not empty; nil if there is no certificate.
+    /// Whether the first certificate of a PEM text has a non-empty common name; nil if there is no certificate.
     package static func hasCommonName(_ pem: UnsafeRawBufferPointer) -> Bool? {
         fields(pem).map { hasCommonName($0.subject) }
     }
 
-    /// The end of the first certificate of a PEM text, in Unix seconds; nil if there is no certificate, or no such time.
+    /// The end of validity of a PEM text's first certificate, in Unix seconds; nil if it cannot be read.
     package static func end(_ pem: UnsafeRawBufferPointer) -> Int64? {
         guard let validity = fields(pem)?.validity else { return nil }
         var times = DERReader(validity)
         guard times.next() != nil, let last = times.next() else { return nil }
-        // Two digits of a year below 50 are of this century (RFC 5280, section 4.1.2.5.1).
+        // A two-digit year below 50 means 20YY, any other 19YY (RFC 5280, section 4.1.2.5.1).
         let century = last.content.count != 13 ? "" : last.content.first ?? 0 < UInt8(ascii: "5") ? "20" : "19"
         let text = Array(century.utf8) + last.content
         guard text.count == 15, text.last == UInt8(ascii: "Z"),
@@ -46,7 +47,7 @@ package enum ClientCertificate {
         return time(text.map { Int32($0) - 0x30 })
     }
 
-    /// The Unix seconds of the digits `YYYYMMDDhhmmss`; nil if a number is too large.
+    /// Converts the digits `YYYYMMDDhhmmss` to Unix seconds; nil if a number is out of range.
     private static func time(_ digits: [Int32]) -> Int64? {
         func number(_ at: Int) -> Int32 { digits[at] * 10 + digits[at + 1] }
         var parts = tm()
@@ -66,7 +67,7 @@ package enum ClientCertificate {
         return Array(body.utf8).withUnsafeBytes { Base64.bytes($0) }
     }
 
-    /// Validity and subject (RFC 5280, section 4.1).
+    /// The fields validity and subject of a certificate (RFC 5280, section 4.1); nil if it cannot be parsed.
     private static func fields(
         _ pem: UnsafeRawBufferPointer
     ) -> (validity: ArraySlice<UInt8>, subject: ArraySlice<UInt8>)? {
@@ -78,9 +79,9 @@ package enum ClientCertificate {
         var certificate = DERReader(whole)
         guard let toBeSigned = certificate.next(tagged: DERReader.sequence) else { return nil }
         var fields = DERReader(toBeSigned)
-        // The version is left out of the oldest form.
+        // The version is optional, so the first field may already be the serial number.
         if fields.next()?.tag == DERReader.version { _ = fields.next() }
-        // That was the serial number; signature, issuer and validity follow.
+        // The serial number has been read. Signature, issuer and validity follow.
         guard fields.next() != nil, fields.next() != nil, let validity = fields.next(tagged: DERReader.sequence),
             let subject = fields.next(tagged: DERReader.sequence)
         else { return nil }
@@ -101,7 +102,7 @@ package enum ClientCertificate {
     }
 }
 
-/// Reads the elements of DER one after another (X.690), with lengths below 64 KiB.
+/// Reads DER elements in sequence (X.690). Lengths must be below 64 KiB.
 struct DERReader {
     static let sequence: UInt8 = 0x30
     /// The tag `[0]`, which begins the optional version of a certificate (RFC 5280).
@@ -111,7 +112,7 @@ struct DERReader {
 
     init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
 
-    /// The next element; nil at the end, or if it is cut short.
+    /// Reads the next element; nil at the end, or if the element is truncated.
     mutating func next() -> (tag: UInt8, content: ArraySlice<UInt8>)? {
         guard let tag = rest.popFirst(), let first = rest.popFirst() else { return nil }
         var length = Int(first)
@@ -126,6 +127,6 @@ struct DERReader {
         return (tag, rest.prefix(length))
     }
 
-    /// The content of the next element if it has this tag.
+    /// Reads the next element, and returns its content; nil if the element has another tag.
     mutating func next(tagged tag: UInt8) -> ArraySlice<UInt8>? { next().flatMap { $0.tag == tag ? $0.content : nil } }
 }

@@ -2,16 +2,18 @@ import CSodium
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// A key of the fleet: the fleet's own, from which those of its users come, or a user's (docs/fleet.md, "Keys").
+/// The fleet's own key, from which the keys of its users are derived, or the key of a user (docs/fleet.md, "Keys").
 ///
 /// All derivations are keyed BLAKE2b of a length-prefixed sequence, whose first part names the use.
 package struct FleetKey: Sendable {
-    /// In bytes.
+    /// The length of a key, in bytes.
     package static let length = 32
 
     package let bytes: SecretBytes
 
-    /// - Throws: ``Status/corrupt`` for another length.
+    /// Makes a key from its bytes.
+    ///
+    /// - Throws: ``Status/corrupt`` if `bytes` has another length.
     package init(_ bytes: SecretBytes) throws(TokenKeepError) {
         guard bytes.count == FleetKey.length else {
             throw TokenKeepError(.corrupt, "a key of the fleet has not 32 bytes", hint: "join the fleet again")
@@ -19,36 +21,36 @@ package struct FleetKey: Sendable {
         self.bytes = bytes
     }
 
-    /// A new key.
+    /// Makes a random key.
     package init() throws(TokenKeepError) { bytes = try SecretBytes(randomCount: FleetKey.length) }
 
-    /// The key of a user, from the fleet's key.
+    /// Derives the key of a user from the fleet's key.
     package func user(_ name: String) throws(TokenKeepError) -> FleetKey { try derived("user", name) }
 
-    /// The key of the fleet's own values: the names of its users.
+    /// Derives the key that seals the names of the fleet's users.
     package func administration() throws(TokenKeepError) -> FleetKey { try derived("administration") }
 
-    /// The name of a user in paths, from the fleet's key: 32 hexadecimal digits.
+    /// The id of a user in paths, derived from the fleet's key: 32 hexadecimal digits.
     package func userID(_ name: String) -> String { hash("user id", name) }
 
-    /// The name of an account in paths, from the user's key: 32 hexadecimal digits.
+    /// The id of an account in paths, derived from the user's key: 32 hexadecimal digits.
     package func accountID(service: String, account: String) -> String { hash("account id", service, account) }
 
-    /// The identity of a session, from the user's key: 32 hexadecimal digits.
+    /// The identity of a session, derived from the user's key: 32 hexadecimal digits.
     package func sessionID(service: String, account: String, epoch: String, mark: UInt32) -> String {
         hash("session id", service, account, epoch, String(mark))
     }
 
-    /// The id of the order that ends a session on a device: the same order has the same id, whoever gives it.
+    /// The id of the order that ends a session on a device. It does not depend on the sender of the order.
     package func orderID(device: String, session: String) -> String { hash("order id", device, session) }
 
-    /// A person at an identity provider, from the user's key.
+    /// The keyed hash of a person at an identity provider, under the user's key.
     package func subjectHash(issuer: String, subject: String) -> String { hash("subject", issuer, subject) }
 
-    /// An e-mail address, in lower case, from the user's key.
+    /// The keyed hash of an e-mail address in lower case, under the user's key.
     package func emailHash(_ address: String) -> String { hash("email", address.lowercased()) }
 
-    /// Seals a value for its path, and for no other.
+    /// Seals a value for its path. The value cannot be opened at another path.
     package func seal(_ plaintext: SecretBytes, path: String) -> [UInt8] {
         plaintext.withUnsafeBytes {
             [SealedValue.version] + AuthenticatedBox.seal($0, key: bytes, data: SealedValue.data(path))
@@ -96,6 +98,6 @@ package struct FleetKey: Sendable {
 private enum SealedValue {
     static let version: UInt8 = 1
 
-    /// The additional data that a box authenticates beside its content.
+    /// The additional data that a box authenticates: the value's path.
     static func data(_ path: String) -> [UInt8] { Array("tokenkeep fleet 1\0\(path)".utf8) }
 }

@@ -2,9 +2,9 @@ package import TokenKeepCore
 
 /// The paths of a user's keys in the registry (docs/fleet.md, "Paths").
 package struct FleetPaths: Sendable {
-    /// `/tokenkeep/FLEET/1/`.
+    /// The prefix of all keys of the fleet: `/tokenkeep/FLEET/1/`.
     package let root: String
-    /// `…/users/USER/`.
+    /// The prefix of all keys of the user: `…/users/USER/`.
     package let user: String
     /// The id of the user.
     package let userID: String
@@ -17,7 +17,7 @@ package struct FleetPaths: Sendable {
 
     package static func root(of fleet: String) -> String { "/tokenkeep/\(fleet)/1/" }
 
-    /// Checks a fleet's name.
+    /// Checks that a fleet's name has 1 to 32 lower-case letters, digits and hyphens.
     ///
     /// - Throws: ``Status/invalid``.
     package static func check(fleet: String) throws(TokenKeepError) {
@@ -28,7 +28,7 @@ package struct FleetPaths: Sendable {
         }
     }
 
-    /// Whether a text is an id in a path: so many lower-case hexadecimal digits.
+    /// Whether a text is an id in a path: exactly `digits` lower-case hexadecimal digits.
     package static func isID(_ text: some StringProtocol, digits: Int) -> Bool {
         text.utf8.count == digits && text.utf8.allSatisfy { "0123456789abcdef".utf8.contains($0) }
     }
@@ -49,7 +49,7 @@ package struct FleetPaths: Sendable {
     package var results: String { "\(user)results/" }
     package func result(_ id: String) -> String { "\(user)results/\(id)" }
 
-    /// The parts of a path of this user behind `users/USER/`; nil for another path.
+    /// The components of a path after `users/USER/`; nil if the path is not of this user.
     package func parts(of path: String) -> [String]? {
         guard path.utf8.starts(with: user.utf8) else { return nil }
         return String(decoding: path.utf8.dropFirst(user.utf8.count), as: UTF8.self)

@@ -2,20 +2,20 @@ package import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepSession
 
-/// The contents of a join code: all that a device needs to join a fleet.
+/// The contents of a join code: all data that a device needs to join a fleet.
 package struct Invitation: Sendable {
     package var fleet: String
-    /// The name of the user whose devices these are, and its id in paths.
+    /// The name of the user to whom the device will belong, and the user's id in paths.
     package var person: String
     package var userID: String
     package var userKey: SecretBytes
     package var endpoints: [String]
-    /// The authority of the servers' certificates, as PEM; nil for the system's.
+    /// The certificate of the servers' authority, as PEM; nil for the system's authorities.
     package var authority: String?
     package var user: String?
     package var password: SecretBytes?
     package var presence: Int64
-    /// The code is not taken after this time.
+    /// The time, in Unix seconds, after which the code is rejected.
     package var endsAt: Int64
 }
 
@@ -25,10 +25,10 @@ package enum JoinCode {
     private static let checkLength = 16
     private static let headLength = 24
     private static let data = Array("tokenkeep fleet 1 join".utf8)
-    /// The longest code, in bytes.
+    /// The maximum length of a code, in bytes.
     package static let longest = 65536
 
-    /// The code, and the words.
+    /// Seals an invitation as a code. Returns the code and the eight words that open it.
     package static func make(
         _ invitation: Invitation, _ call: CallContext
     ) throws(TokenKeepError) -> (code: String, words: SecretBytes) {
@@ -47,9 +47,10 @@ package enum JoinCode {
         return (start + Base64.text(bytes, .url), words)
     }
 
-    /// Reads a code.
+    /// Opens a code with its words.
     ///
-    /// - Throws: ``Status/invalid`` for a damaged code, ``Status/denied`` for other words, ``Status/expired``.
+    /// - Throws: ``Status/invalid`` if the code is damaged; ``Status/denied`` if the words are wrong;
+    ///   ``Status/expired``.
     package static func open(
         _ code: String, words: SecretBytes, now: Int64, _ call: CallContext
     ) throws(TokenKeepError) -> Invitation {
@@ -61,7 +62,7 @@ package enum JoinCode {
                 UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
             )
         }
-        // The most memory and passes that a foreign code may ask for.
+        // These limits bound the passes and the memory, in KiB, that an untrusted code can demand.
         guard (1...16).contains(passes), (8192...1_048_576).contains(memory) else { throw damaged }
         let derivation = KeyDerivation.argon2id(
             passes: passes, memoryKiB: memory, salt: Array(bytes[8..<headLength]))
@@ -91,7 +92,7 @@ package enum JoinCode {
         return content
     }
 
-    /// Tells a code that was cut or mistyped from wrong words. Anybody can compute it.
+    /// A checksum that distinguishes a truncated or mistyped code from wrong words. It is not keyed.
     private static func check(_ bytes: [UInt8]) -> [UInt8] {
         bytes.withUnsafeBytes { KeyedHash.digest(of: $0, count: checkLength) }
     }
@@ -119,7 +120,9 @@ extension Invitation {
         return try json.serialized()
     }
 
-    /// - Throws: ``Status/invalid`` for members that this version does not know.
+    /// Parses the plaintext of a code.
+    ///
+    /// - Throws: ``Status/invalid`` if a member is missing or malformed.
     package init(_ plaintext: SecretBytes) throws(TokenKeepError) {
         guard let json = plaintext.withUnsafeBytes({ JSONValue(parsing: $0) }),
             let fleet = json["fleet"]?.text, let person = json["person"]?.text, let userID = json["user_id"]?.text,
@@ -139,7 +142,7 @@ extension Invitation {
 }
 
 extension Hexadecimal {
-    /// The digits of a key, in guarded memory.
+    /// The hexadecimal digits of a key, in guarded memory.
     static func secret(_ key: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         let digits = Array("0123456789abcdef".utf8)
         return try SecretBytes(count: key.count * 2) { text in
@@ -152,9 +155,9 @@ extension Hexadecimal {
         }
     }
 
-    /// The key that digits stand for.
+    /// Decodes a key from its hexadecimal digits.
     ///
-    /// - Throws: ``Status/corrupt`` for other text.
+    /// - Throws: ``Status/corrupt`` if the text is not an even number of lower-case digits.
     static func bytes(_ digits: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         func value(_ digit: UInt8) -> UInt8? {
             switch digit {

@@ -1,14 +1,15 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// Eight words that a person can read out and type: each is 16 random bits as consonant, vowel, consonant, vowel,
-/// consonant (proquints, arXiv 0901.4016).
+/// Eight words that a person can read out and type.
+///
+/// Each word encodes 16 random bits as consonant, vowel, consonant, vowel, consonant (proquints, arXiv 0901.4016).
 enum SpokenWords {
     static let count = 8
     private static let consonants = Array("bdfghjklmnprstvz".utf8)
     private static let vowels = Array("aiou".utf8)
 
-    /// New words, with spaces between them.
+    /// Makes new words, separated by spaces.
     static func make() throws(TokenKeepError) -> SecretBytes {
         let random = try SecretBytes(randomCount: count * 2)
         return try SecretBytes(count: count * 6 - 1) { text in
@@ -30,9 +31,9 @@ enum SpokenWords {
         text[start + 4] = consonants[Int(bits & 15)]
     }
 
-    /// Typed words as they were made: in lower case, with one space between them.
+    /// Converts typed words to lower case with one space between them.
     ///
-    /// - Throws: ``Status/invalid`` if there are not eight words of five such letters.
+    /// - Throws: ``Status/invalid`` if there are not eight words of five letters of these alphabets.
     static func normalized(_ typed: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         try SecretBytes(count: count * 6 - 1) { text throws(TokenKeepError) in
             let letters = typed.withUnsafeBytes { typed in

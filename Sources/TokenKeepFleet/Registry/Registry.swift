@@ -2,12 +2,12 @@ package import TokenKeepCore
 
 /// A key of the registry with its value.
 package struct RegistryEntry: Sendable, Equatable {
-    /// The path.
+    /// The path of the key.
     package let key: String
     package var value: [UInt8]
     /// The registry's revision at the last change of the key.
     package let changedAt: Int64
-    /// The lease with which the key ends; 0 for none.
+    /// The id of the lease whose end deletes the key; 0 if the key has no lease.
     package let lease: Int64
 
     package init(key: String, value: [UInt8], changedAt: Int64, lease: Int64 = 0) {
@@ -21,9 +21,9 @@ package struct RegistryEntry: Sendable, Equatable {
 /// The entries of a prefix, all at one revision.
 package struct RegistryListing: Sendable {
     package var entries: [RegistryEntry] = []
-    /// The registry's revision.
+    /// The registry's revision at which the entries were listed.
     package var revision: Int64 = 0
-    /// The registry's own number: another one is another registry.
+    /// The id of the registry's cluster, which differs for another registry.
     package var cluster: UInt64 = 0
 
     package init() {}
@@ -31,31 +31,31 @@ package struct RegistryListing: Sendable {
 
 /// A change in a transaction.
 package enum RegistryChange: Sendable {
-    /// Writes a value, which ends with a lease unless the lease is 0.
+    /// Writes a value. The end of the lease deletes it; lease 0 means none.
     case put(String, [UInt8], lease: Int64)
     case delete(String)
-    /// Deletes all keys that begin so.
+    /// Deletes all keys with this prefix.
     case deleteAll(prefix: String)
 }
 
 /// A failed call of the registry.
 package struct RegistryFailure: Error {
     package enum Kind: Sendable {
-        /// No registry answered, or the cluster has no leader. What was sent may have been done.
+        /// No registry answered, or the cluster has no leader. The request may have been executed.
         case away
-        /// The certificate of the server or of this device.
+        /// The server's or this device's certificate was rejected.
         case certificate
-        /// The password, or a right.
+        /// The password is wrong, or the user lacks a right.
         case denied
-        /// The registry is full.
+        /// The registry's database is full. It accepts only removals.
         case full
         /// The lease has ended.
         case leaseGone
-        /// The revision is not kept any more.
+        /// The revision was compacted or is in the future.
         case compacted
-        /// The listing, or an answer, is longer than allowed.
+        /// A listing or an answer exceeds its maximum length.
         case tooLong
-        /// All else, such as a limit.
+        /// Any other failure, for example an exceeded limit.
         case fault
     }
 
@@ -68,9 +68,9 @@ package struct RegistryFailure: Error {
     }
 }
 
-/// The engine that keeps the registry. One thread uses an object of it.
+/// A key-value store that holds the registry. An object is used by one thread.
 ///
-/// Every call ends by its deadline, and may be repeated: each is a plain read, or a transaction that states what it found.
+/// Every call ends by its deadline and may be repeated, because it is a plain read or a transaction with conditions.
 package protocol Registry: AnyObject {
     /// The seconds by which the server's clock is ahead of this machine's; nil before the first answer.
     var clockOffset: Int64? { get }
@@ -81,39 +81,41 @@ package protocol Registry: AnyObject {
     func disconnect()
     /// Lists the keys with a prefix, at one revision.
     func list(prefix: String, keysOnly: Bool) throws(RegistryFailure) -> RegistryListing
-    /// Makes changes at once, if none of the keys `absent` exists. Returns whether the changes were made.
+    /// Applies changes in one transaction if none of the keys `absent` exists. Returns whether they were applied.
     func change(_ changes: [RegistryChange], ifAbsent absent: [String]) throws(RegistryFailure) -> Bool
-    /// Makes changes at once, if all of the keys `present` exist. Returns whether the changes were made.
+    /// Applies changes in one transaction if all of the keys `present` exist. Returns whether they were applied.
     func change(_ changes: [RegistryChange], ifPresent present: [String]) throws(RegistryFailure) -> Bool
-    /// Makes changes at once, if each of the keys was last changed at its revision; 0 for a key that is absent. Returns
-    /// whether the changes were made.
+    /// Applies changes in one transaction if each key was last changed at its revision. Returns whether they were
+    /// applied.
+    ///
+    /// The revision 0 means that the key is absent.
     func change(_ changes: [RegistryChange], ifUnchanged revisions: [String: Int64]) throws(RegistryFailure) -> Bool
-    /// A new lease of so many seconds.
+    /// Grants a lease that lasts `seconds`, and returns its id.
     func grant(seconds: Int64) throws(RegistryFailure) -> Int64
-    /// Renews a lease. ``RegistryFailure/Kind/leaseGone`` if it has ended.
+    /// Renews a lease. Throws ``RegistryFailure/Kind/leaseGone`` if the lease has ended.
     func renew(lease: Int64) throws(RegistryFailure)
-    /// The seconds that a lease has left; nil if it has ended.
+    /// The remaining time of a lease, in seconds; nil if the lease has ended.
     func timeLeft(lease: Int64) throws(RegistryFailure) -> Int64?
     /// The version of the server.
     func version() throws(RegistryFailure) -> String
-    /// Watches prefixes from a listed revision on.
+    /// Starts a watch of prefixes at the revision of a listing.
     func watch(prefixes: [String], from revision: Int64) throws(RegistryFailure) -> any RegistryWatch
 }
 
 /// An event of a watch.
 package enum RegistryEvent: Sendable {
-    /// The time is over, or a descriptor is readable.
+    /// The time limit passed, or a descriptor is readable.
     case nothing
     /// Keys changed.
     case changed
-    /// The watch has ended, or is not heard any more: list anew, and watch again.
+    /// The watch has ended or is silent, for the given reason. The caller must list and watch again.
     case ended(String)
 }
 
-/// A watch of prefixes, which ends with the object.
+/// A watch of prefixes. The watch ends when the object is released.
 package protocol RegistryWatch: AnyObject {
-    /// Waits for a change, so long at most, or until a descriptor is readable.
+    /// Waits until a key changes, a descriptor is readable or the time limit passes.
     func next(within milliseconds: UInt32, or one: Int32, _ other: Int32) -> RegistryEvent
-    /// Asks the server to say that it is there: the network may have changed.
+    /// Sends a progress request, because the connection may be dead after a change of network.
     func probe()
 }

@@ -8,7 +8,7 @@ package struct LocalSession: Sendable, Equatable {
     package let provider: String
     /// The identity of the session in the registry.
     package let id: String
-    /// When it began, by the registry's clock, in milliseconds since 1970; nil if unknown.
+    /// The time at which the session began, in milliseconds since 1970 by the registry's clock; nil if unknown.
     package let signedIn: Int64?
 
     package init(service: String, account: String, provider: String, id: String, signedIn: Int64?) {
@@ -16,43 +16,47 @@ package struct LocalSession: Sendable, Equatable {
     }
 }
 
-/// Which sessions an order ends. Pure: no clock, no registry, no vault.
+/// Decides which sessions an order ends. Pure functions: they use no clock, no registry and no vault.
 package enum OrderRules {
     package enum Decision: Sendable, Equatable {
-        /// End this session, and then answer.
+        /// The session must be ended; then the result is written.
         case end(LocalSession)
-        /// There is nothing to end.
+        /// There is no session to end, and the result is written at once.
         case answer(ResultValue.Outcome)
-        /// The order is not what its path says: nobody who may give orders wrote it.
+        /// The order does not match its path, so it was not written by anyone who may give orders.
         case ignore
     }
 
+    /// Decides whether an order ends a session of this device.
+    ///
     /// - Parameters:
-    ///   - order: the opened value; nil if it does not open.
-    ///   - id: the end of the order's path.
+    ///   - order: the opened value; nil if the value cannot be opened.
+    ///   - id: the last component of the order's path.
     ///   - expectedID: the id that the order's session has on this device.
-    ///   - isObeyed: whether this device has ended the session by this order, and could not say so.
-    ///   - now: the registry's time.
+    ///   - isObeyed: whether this device already ended the session by this order, but could not write the result.
+    ///   - now: the present time in Unix seconds, by the registry's clock.
     package static func decide(
         _ order: OrderValue?, id: String, expectedID: (OrderValue) -> String, isObeyed: Bool, local: [LocalSession],
         now: Int64
     ) -> Decision {
         guard let order, expectedID(order) == id else { return .ignore }
-        // The account's present session has another identity if its user has signed in again.
+        // If the user has signed in again, the account's session has another identity and is not ended.
         guard let session = local.first(where: { $0.id == order.session }) else {
             return .answer(isObeyed ? .done : .gone)
         }
         return now - order.at <= OrderValue.lifetime ? .end(session) : .answer(.expired)
     }
 
-    /// Whether an `everywhere` is to be obeyed: about an event that is later than what was obeyed under its key, not before
-    /// this device joined, and not older than an order may be.
+    /// Whether an order for everywhere must be obeyed.
+    ///
+    /// Its event must be later than the last obeyed event of its key, not before this device joined, and not older than
+    /// the lifetime of an order.
     package static func isDue(_ everywhere: EverywhereValue, obeyed: Int64?, joined: Int64, now: Int64) -> Bool {
         everywhere.event > obeyed ?? .min && everywhere.eventAt >= joined
             && now - everywhere.eventAt <= OrderValue.lifetime
     }
 
-    /// The sessions that an `everywhere` ends: those that began before what it is about.
+    /// The sessions that an order for everywhere ends: those that began before its event, or at an unknown time.
     package static func ended(by everywhere: EverywhereValue, among local: [LocalSession]) -> [LocalSession] {
         local.filter { session in
             func isMeant(_ wanted: String, _ present: String) -> Bool { wanted.isEmpty || wanted == present }
@@ -63,8 +67,8 @@ package enum OrderRules {
         }
     }
 
-    /// The event of an order for everywhere that is given now: later than that of the order before it, whatever the clocks of
-    /// the devices say. Who signs in and orders again is obeyed again.
+    /// The event for a new order for everywhere: always later than the event of the previous order, even if the
+    /// devices' clocks differ. Therefore a second order is obeyed after a user has signed in again.
     package static func event(now: Int64, after before: EverywhereValue?) -> Int64 {
         max(now, before.map { min($0.event, EverywhereValue.latest - 1) + 1 } ?? now)
     }
@@ -72,7 +76,7 @@ package enum OrderRules {
 
 /// The time between two attempts to reach the registry.
 package struct Backoff {
-    /// In milliseconds.
+    /// The shortest and the longest pause, in milliseconds.
     private static let shortest: UInt32 = 1000
     private static let longest: UInt32 = 300_000
     private var next = Backoff.shortest
@@ -81,22 +85,22 @@ package struct Backoff {
 
     package mutating func reset() { next = Backoff.shortest }
 
-    /// The next pause in milliseconds: between a half and the whole of a time that doubles, so that the devices of a fleet
-    /// do not return at once.
+    /// The next pause, in milliseconds. It is a random part, at least half, of a time that doubles, so that the devices
+    /// of a fleet do not return at the same moment.
     ///
-    /// - Parameter random: 0 to 999.
+    /// - Parameter random: a random number from 0 to 999.
     package mutating func pause(random: UInt32) -> UInt32 {
         defer { next = min(next * 2, Backoff.longest) }
         return next / 2 + UInt32(UInt64(next / 2) * UInt64(min(random, 999)) / 999)
     }
 }
 
-/// The clock of the registry, from this machine's.
+/// Converts this machine's time to the registry's clock.
 package enum RegistryClock {
-    /// Smaller differences are the rounding of two clocks to seconds.
+    /// The difference of the clocks, in seconds, up to which it is attributed to rounding and ignored.
     package static let unnoticed: Int64 = 2
 
-    /// A time of this machine as the registry's clock has it.
+    /// Converts a time of this machine, in Unix seconds, to the registry's clock.
     package static func time(_ local: Int64, offset: Int64?) -> Int64 {
         guard let offset, abs(offset) > unnoticed else { return local }
         let (time, overflow) = local.addingReportingOverflow(offset)
@@ -107,7 +111,8 @@ package enum RegistryClock {
         time(UnixTime.now.rawValue, offset: registry.clockOffset)
     }
 
-    /// The same in milliseconds since 1970. The server tells whole seconds: only clocks that agree with it have better ones.
+    /// Converts a time in milliseconds since 1970. The server reports whole seconds, so the milliseconds stay this
+    /// machine's.
     package static func exactTime(_ local: Int64, offset: Int64?) -> Int64 {
         let seconds = time(local / 1000, offset: offset)
         let (whole, isBeyond) = seconds.multipliedReportingOverflow(by: 1000)

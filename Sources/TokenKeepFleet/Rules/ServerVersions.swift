@@ -1,9 +1,9 @@
-/// The versions of etcd whose holes let users of a fleet reach more than their own keys (docs/fleet.md).
+/// Knows the versions of etcd whose vulnerabilities let a fleet's users reach other users' keys (docs/fleet.md).
 package enum ServerVersions {
-    /// The first version of each line without the known holes.
+    /// The first version of each release line without the known vulnerabilities.
     private static let mended = [(3, 5, 33), (3, 6, 14), (3, 7, 1)]
 
-    /// Whether a version has known holes. A version that cannot be read counts as one.
+    /// Whether a version has known vulnerabilities; true also if the version cannot be parsed.
     package static func hasHoles(_ version: String) -> Bool {
         let numbers = (version.split(separator: "-").first ?? "").split(separator: ".").map { Int($0) ?? -1 }
         guard numbers.count == 3, let major = numbers.first, major >= 0 else { return true }

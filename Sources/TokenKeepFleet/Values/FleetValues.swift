@@ -1,11 +1,11 @@
 package import TokenKeepCore
 import TokenKeepSession
 
-/// A value of the registry: JSON of one line, which is sealed for its path.
+/// A value of the registry: one line of JSON that is sealed for its path.
 package protocol FleetValue: Sendable, Equatable {
-    /// The members, in the order of their names. Numbers are whole.
+    /// The members, sorted by name. Numbers are integers.
     var members: [(String, FleetMember?)] { get }
-    /// nil if a member is missing or malformed. Unknown members are passed over.
+    /// Reads the members; nil if a required member is missing or malformed. Unknown members are ignored.
     init?(_ members: FleetMembers)
 }
 
@@ -16,31 +16,31 @@ package enum FleetMember: Sendable {
 
 /// The members of an opened value.
 package struct FleetMembers {
-    /// The last second of the year 9999.
+    /// The last second of the year 9999, in Unix seconds.
     static let latest: Int64 = 253_402_300_799
-    /// The times that a value can have.
+    /// The times that a value may contain, in Unix seconds.
     static let times = 0...latest
 
     let json: JSONValue
 
-    /// A text of at most 1024 bytes; nil if there is none.
+    /// A text member of at most 1024 bytes; nil if it is missing or longer.
     package func text(_ name: String) -> String? {
         json[name]?.text.flatMap { $0.utf8.count <= 1024 ? $0 : nil }
     }
 
-    /// Unix seconds up to the year 9999; nil for any other number, with which nobody could count.
+    /// A time in Unix seconds up to the year 9999; nil for any other number, which could overflow a calculation.
     package func time(_ name: String) -> Int64? {
         json[name]?.integer.flatMap { FleetMembers.times.contains($0) ? $0 : nil }
     }
 
-    /// An id of hexadecimal digits.
+    /// An id of exactly `digits` hexadecimal digits; nil if the member is anything else.
     package func id(_ name: String, digits: Int) -> String? {
         text(name).flatMap { FleetPaths.isID($0, digits: digits) ? $0 : nil }
     }
 }
 
 extension FleetValue {
-    /// The plaintext.
+    /// The plaintext of the value, as JSON.
     package func serialized() throws(TokenKeepError) -> SecretBytes {
         let json = try JSONValue.object()
         for (name, member) in members {
@@ -53,24 +53,24 @@ extension FleetValue {
         return try json.serialized()
     }
 
-    /// The sealed value for a path.
+    /// Seals the value for a path.
     package func sealed(_ key: FleetKey, for path: String) throws(TokenKeepError) -> [UInt8] {
         key.seal(try serialized(), path: path)
     }
 
-    /// Opens a value; nil if it was forged, moved or made by a later version.
+    /// Opens a value; nil if it was forged, moved to another path or written by a later version.
     package static func open(_ entry: RegistryEntry, _ key: FleetKey) -> Self? {
         key.open(entry.value, path: entry.key)?.withUnsafeBytes { Self(plaintext: $0) }
     }
 
-    /// Reads a plaintext; nil if it was made by a later version.
+    /// Parses a plaintext; nil if it was written by a later version.
     package init?(plaintext: UnsafeRawBufferPointer) {
         guard let json = JSONValue(parsing: plaintext, atMost: 4096) else { return nil }
         self.init(FleetMembers(json: json))
     }
 }
 
-/// `devices/DEVICE`.
+/// The value of `devices/DEVICE`: a device's name, system, version and time of joining.
 package struct DeviceValue: FleetValue {
     package var name: String
     package var system: String
@@ -92,7 +92,8 @@ package struct DeviceValue: FleetValue {
     }
 }
 
-/// `present/DEVICE`: when the device was last there. Leases end late at times, so the key's presence says little.
+/// The value of `present/DEVICE`: the time at which the device was last present. The key alone proves little, because a
+/// lease may end late.
 package struct PresentValue: FleetValue {
     package var at: Int64
 
@@ -105,7 +106,7 @@ package struct PresentValue: FleetValue {
     }
 }
 
-/// `sessions/ACCOUNT/DEVICE`.
+/// The value of `sessions/ACCOUNT/DEVICE`: a published session.
 package struct SessionValue: FleetValue {
     package var session: String
     package var service: String
@@ -145,9 +146,9 @@ package struct SessionValue: FleetValue {
     }
 }
 
-/// `orders/DEVICE/ID`: end this session.
+/// The value of `orders/DEVICE/ID`: an order to end one session on the device.
 package struct OrderValue: FleetValue {
-    /// The time after which an order is not obeyed any more, in seconds.
+    /// The time after which an order is no longer obeyed, in seconds.
     package static let lifetime: Int64 = 30 * 86400
 
     package var session: String
@@ -157,7 +158,7 @@ package struct OrderValue: FleetValue {
     package var from: String
     package var reason: String
     package var at: Int64
-    /// When what the order is about happened.
+    /// The time, in Unix seconds, of the event that caused the order.
     package var eventAt: Int64
 
     package init(
@@ -186,19 +187,20 @@ package struct OrderValue: FleetValue {
     }
 }
 
-/// `everywhere/ACCOUNT`: end the account's sessions that began before, also on devices that had not published them.
+/// The value of `everywhere/ACCOUNT`: an order to end the account's sessions that began before the event, also
+/// unpublished ones.
 package struct EverywhereValue: FleetValue {
-    /// "" for all services or accounts.
+    /// The service and the account; "" stands for all services or accounts.
     package var service: String
     package var account: String
-    /// "" for all providers.
+    /// The provider; "" stands for all providers.
     package var provider: String
     package var from: String
     package var reason: String
-    /// When what the order is about happened, in milliseconds since 1970: two orders of one second are two.
+    /// The time of the event that caused the order, in milliseconds since 1970, so that two orders of a second differ.
     package var event: Int64
 
-    /// The latest ``event`` that a value can have.
+    /// The maximum of ``event``.
     package static let latest = FleetMembers.latest * 1000 + 999
 
     package init(service: String, account: String, provider: String, from: String, reason: String, event: Int64) {
@@ -228,7 +230,7 @@ package struct EverywhereValue: FleetValue {
     }
 }
 
-/// `results/ID`: what became of an order.
+/// The value of `results/ID`: the result of an order.
 package struct ResultValue: FleetValue {
     /// The time for which a result is kept, in seconds.
     package static let lifetime: Int64 = 7 * 86400
@@ -244,7 +246,7 @@ package struct ResultValue: FleetValue {
 
     package var device: String
     package var outcome: Outcome
-    /// The provider's answer to the revocation: done, queued, none, waiting-for-unlock.
+    /// The state of the tokens' revocation at the provider: done, queued, none or waiting-for-unlock.
     package var revocation: String
     package var at: Int64
 
@@ -267,10 +269,10 @@ package struct ResultValue: FleetValue {
     }
 }
 
-/// `names/USER`, sealed under the fleet's key.
+/// The value of `names/USER`: a user's name, sealed under the fleet's key.
 package struct NameValue: FleetValue {
     package var name: String
-    /// The user at etcd; "" for none.
+    /// The name of the user at etcd; "" if there is none.
     package var user: String
 
     package init(name: String, user: String) { (self.name, self.user) = (name, user) }

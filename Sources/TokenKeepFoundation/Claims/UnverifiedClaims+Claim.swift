@@ -5,9 +5,9 @@ extension UnverifiedClaims {
         case null
         /// `true` or `false`.
         case bool(Bool)
-        /// A number without fraction that 64 bits can hold.
+        /// An integer that a signed 64-bit number can hold.
         case integer(Int64)
-        /// Another number.
+        /// Any other number, as the nearest Double.
         case double(Double)
         /// A string.
         case string(String)
@@ -36,13 +36,13 @@ extension UnverifiedClaims {
             }
         }
 
-        /// The text of a string; nil for another value.
+        /// The text of a string; nil for any other value.
         public var text: String? {
             guard case .string(let text) = self else { return nil }
             return text
         }
 
-        /// A number; nil for another value.
+        /// The value of a number; nil for any other value.
         public var number: Double? {
             switch self {
             case .integer(let integer): Double(integer)

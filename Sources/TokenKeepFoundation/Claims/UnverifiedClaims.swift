@@ -2,13 +2,13 @@ public import Foundation
 import TokenKeepCore
 import TokenKeepSession
 
-/// The claims of a JSON Web Token (RFC 7519), read without checking its signature: anybody can have written them.
+/// The claims of a JSON Web Token (RFC 7519). Its signature is not checked, so anybody may have written the claims.
 ///
 /// ```swift
 /// if case .array(let roles)? = UnverifiedClaims(jwt: token)?.claims["roles"] { … }
 /// ```
 public struct UnverifiedClaims: Sendable, Equatable {
-    /// All members of the token's payload, by their names.
+    /// All members of the token's payload, by name.
     public let claims: [String: Claim]
 
     /// Reads the claims of a token; nil if the token is opaque or damaged.
@@ -27,10 +27,10 @@ public struct UnverifiedClaims: Sendable, Equatable {
     /// The claim `iat`; nil if the token has no such claim.
     public var issuedAt: Date? { claims["iat"]?.number.map(Date.init(timeIntervalSince1970:)) }
 
-    /// Whether the token ends within `skew`. A token without `exp` counts as expired.
+    /// Whether the token expires within `skew`. A token without `exp` counts as expired.
     ///
-    /// - Parameter skew: the assumed difference of clocks. Limited to a third of the token's life, if the token has the
-    ///   claim `iat`.
+    /// - Parameter skew: the assumed difference of the clocks, limited to a third of the token's lifetime if the token
+    ///   has the claim `iat`.
     public func isExpired(skew: Duration = .seconds(300)) -> Bool { isExpired(skew: skew, at: Date()) }
 
     func isExpired(skew: Duration, at now: Date) -> Bool {

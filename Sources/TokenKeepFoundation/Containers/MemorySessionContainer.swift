@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A container in this object's memory, for tests and previews. Copies share their items.
+/// A container that keeps items in memory, for tests and previews. Copies share their items.
 public struct MemorySessionContainer<Item: Codable & Sendable>: SessionContainer {
     private struct State {
         var items: [String: Data] = [:]
@@ -12,10 +12,10 @@ public struct MemorySessionContainer<Item: Codable & Sendable>: SessionContainer
     /// Makes an empty container.
     public init() {}
 
-    /// Whether the container has an item of the identifier.
+    /// Whether the container has an item with the identifier.
     public func hasItem(forIdentifier identifier: String) -> Bool { state.withLock { $0.items[identifier] != nil } }
 
-    /// The item of the identifier; nil if the container has no such item.
+    /// The item with the identifier; nil if the container has no such item.
     ///
     /// - Throws: `DecodingError` of `jsonDecoder`.
     public func item(forIdentifier identifier: String, jsonDecoder: JSONDecoder) throws -> Item? {
@@ -23,7 +23,7 @@ public struct MemorySessionContainer<Item: Codable & Sendable>: SessionContainer
         return try data.map { try jsonDecoder.decode(Item.self, from: $0) }
     }
 
-    /// Removes the item.
+    /// Removes the item with the identifier.
     public func removeItem(forIdentifier identifier: String) { state.withLock { $0.items[identifier] = nil } }
 
     /// Stores the item as JSON.
@@ -39,7 +39,7 @@ public struct MemorySessionContainer<Item: Codable & Sendable>: SessionContainer
         state.withLock { $0.errors[identifier] }
     }
 
-    /// Keeps the error that ended a session.
+    /// Stores the error that ended a session.
     public func setLogoutError(_ error: LogoutError?, forIdentifier identifier: String) {
         state.withLock { $0.errors[identifier] = error }
     }

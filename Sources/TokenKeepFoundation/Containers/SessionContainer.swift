@@ -1,52 +1,54 @@
 public import Foundation
 
-/// Keeps items of one type by identifier. An application may write its own.
+/// A store for items of one type by identifier. An application may implement its own container.
 ///
 /// The methods of a container may be synchronous, and need not throw.
 public protocol SessionContainer<Item>: Sendable {
     /// The type of the items.
     associatedtype Item: Codable & Sendable
 
-    /// Whether the container has an item of the identifier.
+    /// Whether the container has an item with the identifier.
     ///
-    /// - Throws: the reason why the answer is unknown, such as a locked keyring.
+    /// - Throws: an error if this cannot be determined, for example because the keyring is locked.
     func hasItem(forIdentifier identifier: String) async throws -> Bool
-    /// The item of the identifier; nil only if the container certainly has no such item.
+    /// The item with the identifier; nil only if the container certainly has no such item.
     ///
-    /// - Throws: the reason why the item cannot be read or decoded.
+    /// - Throws: an error if the item cannot be read or decoded.
     func item(forIdentifier identifier: String, jsonDecoder: JSONDecoder) async throws -> Item?
-    /// Removes the item. Removing a missing item is no error.
+    /// Removes the item with the identifier. Removing a missing item is not an error.
     ///
-    /// - Throws: the reason why the item may still be there.
+    /// - Throws: an error if the item may still be stored.
     func removeItem(forIdentifier identifier: String) async throws
-    /// Stores the item, and replaces an earlier item of the identifier.
+    /// Stores the item, and replaces an earlier item with the same identifier.
     ///
-    /// - Throws: the reason why the item was not stored, and an earlier item is still there.
+    /// - Throws: an error if the item was not stored. An earlier item is then unchanged.
     func storeItem(_ item: Item, forIdentifier identifier: String, jsonEncoder: JSONEncoder) async throws
 
-    /// The error that ended the last session; nil if no error ended it. A container that does not implement this method
-    /// keeps no errors.
+    /// The error that ended the last session; nil if no error ended it.
+    ///
+    /// By default a container stores no errors and returns nil.
     func logoutError(forIdentifier identifier: String) async throws -> LogoutError?
-    /// Keeps the error that ended a session; nil removes an earlier error. A container that does not implement this
-    /// method keeps no errors.
+    /// Stores the error that ended a session; nil removes an earlier error.
+    ///
+    /// By default a container stores no errors and does nothing.
     func setLogoutError(_ error: LogoutError?, forIdentifier identifier: String) async throws
 }
 
 extension SessionContainer {
-    /// Returns nil: this container keeps no errors. Throws nothing.
+    /// Returns nil, because this container stores no errors. Throws nothing.
     public func logoutError(forIdentifier identifier: String) async throws -> LogoutError? { nil }
-    /// Does nothing: this container keeps no errors. Throws nothing.
+    /// Does nothing, because this container stores no errors. Throws nothing.
     public func setLogoutError(_ error: LogoutError?, forIdentifier identifier: String) async throws {}
 }
 
-/// The description of an error that ended a session, kept for the next start of the application.
+/// The description of an error that ended a session, stored for the next start of the application.
 public struct LogoutError: Error, Codable, Sendable, Equatable {
-    /// The type of the error, as `URLError`.
+    /// The name of the error's type, for example `URLError`.
     public let type: String
     /// The error's localized description.
     public let message: String
 
-    /// Describes an error. A `LogoutError` is copied.
+    /// Describes an error. A `LogoutError` is copied unchanged.
     public init(_ error: any Error) {
         if let error = error as? LogoutError {
             self = error
@@ -58,6 +60,6 @@ public struct LogoutError: Error, Codable, Sendable, Equatable {
 }
 
 extension LogoutError: LocalizedError {
-    /// The message.
+    /// The message of the original error.
     public var errorDescription: String? { message }
 }

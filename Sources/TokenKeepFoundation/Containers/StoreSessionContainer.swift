@@ -1,21 +1,21 @@
 public import Foundation
 public import TokenKeep
 
-/// A container whose items are items of a `TokenStore`: service and identifier are service and account.
+/// A container that stores its items in a `TokenStore`, with the identifier as the account.
 ///
-/// The error of a logout is an item of the account `IDENTIFIER.logout`.
+/// The error of a logout is an item with the account `IDENTIFIER.logout`.
 ///
 /// Levels that end with `thisDeviceOnly` need a vault that is bound to a device: `TokenStore.chooseDevice()` binds the
 /// vault once.
 public struct StoreSessionContainer<Item: Codable & Sendable>: SessionContainer {
-    /// The time during which stored items are found.
+    /// The time for which stored items can be found.
     public enum Lifecycle: Sendable, Equatable {
-        /// Until the application removes them.
+        /// Items can be found until the application removes them.
         case unmanaged
-        /// Items last as long as the application passes the same identifier, which it makes anew for each installation.
+        /// Items can be found while the application passes the same identifier, which it makes for each installation.
         ///
-        /// The items' service is the identifier, a full stop and the container's service. Items of earlier installations stay
-        /// in the store, but are not found.
+        /// The items' service is the identifier, a full stop and the container's service. Items of earlier
+        /// installations stay in the store, but cannot be found.
         case currentInstall(identifier: String)
     }
 
@@ -50,35 +50,36 @@ public struct StoreSessionContainer<Item: Codable & Sendable>: SessionContainer 
         options = TokenStore.SaveOptions(accessibility: level)
     }
 
-    /// Whether the store has an item of the identifier.
+    /// Whether the store has an item with the identifier.
     ///
-    /// - Throws: `TokenKeepError`: `locked` or `unavailable` if a module that may hold the item is locked or cannot be
-    ///   reached, `corrupt` if the item is damaged, and others.
+    /// - Throws: `TokenKeepError` with `locked` or `unavailable` if a module that may hold the item is locked or cannot
+    ///   be reached, `corrupt` if the item is damaged, or another status.
     public func hasItem(forIdentifier identifier: String) async throws -> Bool {
         try await secret(of: identifier) != nil
     }
 
-    /// The item of the identifier; nil if the store has no such item.
+    /// The item with the identifier; nil if the store has no such item.
     ///
-    /// - Throws: `TokenKeepError`: `locked`, `unavailable`, `corrupt` if the item is no JSON of its type, and others.
+    /// - Throws: `TokenKeepError` with `locked`, `unavailable`, `corrupt` if the item is not JSON of its type, or
+    ///   another status.
     public func item(forIdentifier identifier: String, jsonDecoder: JSONDecoder) async throws -> Item? {
         guard let secret = try await secret(of: identifier) else { return nil }
         return try CodableSecret.decode(
             Item.self, from: secret, of: "the item \(service) (\(identifier))", jsonDecoder)
     }
 
-    /// Removes the item.
+    /// Removes the item with the identifier.
     ///
-    /// - Throws: `TokenKeepError`: `locked` or `unavailable` if a module cannot be asked and the vault cannot keep the
-    ///   removal for it, `denied` if a module refuses, and others.
+    /// - Throws: `TokenKeepError` with `locked` or `unavailable` if a module cannot be reached and the vault cannot
+    ///   store a pending removal, `denied` if a module refuses, or another status.
     public func removeItem(forIdentifier identifier: String) async throws {
         try await reference.store().clear(service: service, account: identifier)
     }
 
     /// Stores the item as JSON. When the call returns, the item survives a loss of power.
     ///
-    /// - Throws: the error of `jsonEncoder`, or `TokenKeepError`: `locked`, `unavailable`, `policy` or `unsupported` by
-    ///   the level, and others.
+    /// - Throws: the error of `jsonEncoder`, or `TokenKeepError` with `locked`, `unavailable`, `policy` or
+    ///   `unsupported` if the level is impossible here, or another status.
     public func storeItem(
         _ item: Item, forIdentifier identifier: String, jsonEncoder: JSONEncoder
     ) async throws {
@@ -88,15 +89,16 @@ public struct StoreSessionContainer<Item: Codable & Sendable>: SessionContainer 
 
     /// The error that ended the last session; nil if no error ended it.
     ///
-    /// - Throws: as ``item(forIdentifier:jsonDecoder:)``.
+    /// - Throws: the errors of ``item(forIdentifier:jsonDecoder:)``.
     public func logoutError(forIdentifier identifier: String) async throws -> LogoutError? {
         guard let secret = try await secret(of: Self.errorAccount(identifier)) else { return nil }
         return try CodableSecret.decode(from: secret, of: "the logout of \(service) (\(identifier))")
     }
 
-    /// Keeps the error that ended a session; nil removes an earlier error.
+    /// Stores the error that ended a session; nil removes an earlier error.
     ///
-    /// - Throws: as ``storeItem(_:forIdentifier:jsonEncoder:)`` for an error, as ``removeItem(forIdentifier:)`` for nil.
+    /// - Throws: the errors of ``storeItem(_:forIdentifier:jsonEncoder:)``, or for nil those of
+    ///   ``removeItem(forIdentifier:)``.
     public func setLogoutError(_ error: LogoutError?, forIdentifier identifier: String) async throws {
         let account = Self.errorAccount(identifier)
         guard let error else {

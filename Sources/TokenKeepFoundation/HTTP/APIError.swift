@@ -3,9 +3,9 @@ import FoundationNetworking
 
 /// The error of a request, with a message for people.
 public enum APIError: Error, Sendable, Equatable {
-    /// Nobody is signed in, or the server refused the renewed token, too.
+    /// Nobody is signed in, or the server also refused the renewed token.
     case authenticationRequired
-    /// The session is over: the server refused to renew its token.
+    /// The session has ended, because the server refused to renew its token.
     case unauthorized
     /// Status 429: the server accepts no more requests for now.
     case rateLimited(RateLimit)
@@ -13,19 +13,20 @@ public enum APIError: Error, Sendable, Equatable {
     case missingDeviceID
     /// Status 400 for any other reason.
     case badRequest
-    /// Any other status outside of 200 to 299. Also 401 if the request had no token, as after a redirect to another
-    /// origin.
+    /// Any other status outside of 200 to 299.
+    ///
+    /// 401 is such a status if the request had no token, for example after a redirect to another origin.
     case serverError(statusCode: Int)
-    /// A status from 200 to 299, and no body.
+    /// The status is from 200 to 299, but the response has no body.
     case noData
-    /// The request has no address of http or https.
+    /// The request's address is not http or https.
     case invalidURL
     /// The answer is not an HTTP response.
     case unknown
 
-    /// The error of a response; nil for a success with a body.
+    /// The error that a response means; nil if it is a success with a body.
     ///
-    /// - Parameter hadToken: whether the request had the session's token.
+    /// - Parameter hadToken: whether the request was sent with the session's token.
     init?(_ response: HTTPURLResponse, _ body: Data, hadToken: Bool, now: Date = Date()) {
         switch response.statusCode {
         case 200...299:
@@ -66,7 +67,7 @@ public struct ErrorResponse: Codable, Sendable, Equatable {
 
 /// The error in an ``ErrorResponse``.
 public struct ErrorDetail: Codable, Sendable, Equatable {
-    /// The server's word for the error.
+    /// The server's code for the error.
     public let code: String
     /// The server's message.
     public let message: String

@@ -1,10 +1,10 @@
 import Foundation
 import FoundationNetworking
 
-/// A URLSession that follows no redirect.
+/// A URLSession that does not follow redirects.
 ///
-/// Foundation's asynchronous methods on Linux follow redirects by themselves, send the header Authorization along, and do
-/// not ask the task's delegate. Only tasks without a completion handler ask the session's delegate.
+/// On Linux, Foundation's asynchronous methods follow redirects, send the header Authorization to the new address, and
+/// do not call the task's delegate. Only tasks without a completion handler call the session's delegate.
 final class HTTPConnection: Sendable {
     private let delegate = Delegate()
     private let urlSession: URLSession
@@ -16,12 +16,12 @@ final class HTTPConnection: Sendable {
     // A URLSession keeps its delegate alive until the session is invalidated.
     deinit { urlSession.finishTasksAndInvalidate() }
 
-    /// Sends a request and returns when the response's head has arrived.
+    /// Sends a request and returns when the response's header fields have arrived.
     ///
     /// - Parameters:
     ///   - file: the file whose content is the body; nil for the request's own body.
     ///   - isWhole: whether to return only after the whole body has arrived.
-    ///   - running: the running request to which the call belongs. The end of its session cancels the call.
+    ///   - running: the request to which the call belongs. The end of its session cancels the call.
     /// - Throws: `URLError`; `CancellationError` if the task is cancelled.
     func send(
         _ request: URLRequest, file: URL? = nil, isWhole: Bool = false, for running: RunningRequest = RunningRequest()
@@ -52,13 +52,15 @@ final class HTTPConnection: Sendable {
 
     /// Runs the delegate's methods on the thread on which Foundation adds them to the queue.
     ///
-    /// A queue with a thread of its own would cost three changes of threads for each response.
+    /// A queue with its own thread would cost three thread switches for each response.
     private final class InlineQueue: OperationQueue, @unchecked Sendable {
         override func addOperation(_ block: @escaping @Sendable () -> Void) { block() }
     }
 
-    /// Receives the events of tasks. The methods run on Foundation's work queue, and `URLSessionTask.cancel()` waits for
-    /// that queue: the methods must not call `cancel()`.
+    /// Receives the events of tasks.
+    ///
+    /// The methods run on Foundation's work queue. They must not call `URLSessionTask.cancel()`, which waits for that
+    /// queue.
     private final class Delegate: NSObject, URLSessionDataDelegate, Sendable {
         private let pending = Guarded<[Int: PendingExchange]>([:])
 
@@ -74,7 +76,7 @@ final class HTTPConnection: Sendable {
             _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
             newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
         ) {
-            // nil: the task ends with the response that redirects.
+            // With nil, the task ends with the redirecting response.
             completionHandler(nil)
         }
 
@@ -94,7 +96,8 @@ final class HTTPConnection: Sendable {
             _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
             completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
         ) {
-            // After a response 401 Foundation asks for a password, and never ends the task: end the exchange here.
+            // After a response 401, Foundation requests credentials and never ends the task, so the exchange is ended
+            // here.
             pending.withLock { $0.removeValue(forKey: task.taskIdentifier) }?.didEnd(nil)
             DispatchQueue.global().async { completionHandler(.cancelAuthenticationChallenge, nil) }
         }

@@ -1,7 +1,7 @@
 import Foundation
 import FoundationNetworking
 
-/// A response and its body: whole, or as chunks that arrive later.
+/// A response with its body, which is either whole or a stream of chunks.
 struct HTTPExchange: Sendable {
     enum Body: Sendable {
         case whole(Data)
@@ -11,7 +11,8 @@ struct HTTPExchange: Sendable {
     let response: HTTPURLResponse
     let content: Body
     let task: URLSessionTask
-    /// Whether the request had the session's token. If not, a status 401 does not mean that a token was refused.
+    /// Whether the request was sent with the session's token. Otherwise status 401 does not mean that a token was
+    /// refused.
     var hadToken = false
 
     /// The chunks of the body. A whole body is one chunk.
@@ -26,12 +27,12 @@ struct HTTPExchange: Sendable {
         }
     }
 
-    /// The whole body.
+    /// Reads the whole body.
     func body() async throws -> Data {
         if case .whole(let body) = content { return body }
         var body = Data()
         for try await chunk in chunks { body.append(chunk) }
-        // If the reading task is cancelled, the stream ends without an error.
+        // A cancelled task's stream ends without an error, so the cancellation is checked here.
         try Task.checkCancellation()
         return body
     }
@@ -40,7 +41,7 @@ struct HTTPExchange: Sendable {
     func discard() { task.cancel() }
 }
 
-/// A request that was sent, and whose response has not arrived yet.
+/// A request that was sent and has no response yet.
 ///
 /// When the reader of the body's chunks releases the stream, the task is cancelled.
 final class PendingExchange: Sendable {
@@ -65,10 +66,10 @@ final class PendingExchange: Sendable {
     private let task: URLSessionTask
     private let continuation: AsyncThrowingStream<Data, any Error>.Continuation?
 
-    /// Waits for the response of a task.
+    /// Makes the pending exchange of a task.
     ///
-    /// - Parameter isWhole: whether the exchange delivers the response only after the whole body has arrived. Then the
-    ///   delivery costs one change of threads, instead of one for each chunk.
+    /// - Parameter isWhole: whether the response is delivered only after the whole body has arrived. The delivery then
+    ///   costs one thread switch instead of one for each chunk.
     init(_ task: URLSessionTask, isWhole: Bool) {
         self.task = task
         guard !isWhole else {
@@ -80,13 +81,13 @@ final class PendingExchange: Sendable {
         self.continuation = continuation
         state = Guarded(State(body: .arriving(chunks)))
         continuation.onTermination = { reason in
-            // Called on another queue: Foundation's work queue may release the last reference, and `cancel()` would wait for
-            // that queue.
+            // `cancel()` waits for Foundation's work queue, which may be the queue that releases the last reference, so
+            // it is called on another queue.
             if case .cancelled = reason { DispatchQueue.global().async { task.cancel() } }
         }
     }
 
-    /// Waits for the response's head, or for its whole body, and returns the exchange. Must be called once.
+    /// Waits for the response's header fields, or for its whole body, and returns the exchange. Must be called once.
     func exchange() async throws -> HTTPExchange {
         try await withCheckedThrowingContinuation { waiting in
             let early = state.withLock { state in
@@ -123,7 +124,8 @@ final class PendingExchange: Sendable {
         continuation?.finish(throwing: error)
     }
 
-    /// Delivers the first outcome to the waiting ``exchange()``, or keeps the outcome for it. Ignores later outcomes.
+    /// Delivers the first outcome to the waiting ``exchange()``, or stores it until ``exchange()`` is called. Ignores
+    /// later outcomes.
     private func deliver(_ outcome: (State) -> Result<HTTPExchange, any Error>) {
         let delivery = state.withLock {
             state -> (CheckedContinuation<HTTPExchange, any Error>, Result<HTTPExchange, any Error>)? in

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Scheme, host and port of an address (RFC 6454).
+/// The origin of an address: scheme, host and port (RFC 6454).
 struct HTTPOrigin: Sendable, Hashable {
     private let scheme: String
     private let host: String

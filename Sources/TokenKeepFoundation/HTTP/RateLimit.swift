@@ -4,16 +4,17 @@ import TokenKeepSession
 
 /// The rate limit in a response with status 429.
 public struct RateLimit: Sendable, Equatable {
-    /// The number of requests left, from `X-RateLimit-Remaining`; 0 without the header.
+    /// The number of requests left, from `X-RateLimit-Remaining`; 0 if the header is missing.
     public let remaining: Int
-    /// The time at which the limit ends, from `X-RateLimit-Reset` in seconds since 1970, or as a date of HTTP or ISO 8601; nil
-    /// without the header, and for a date after the year 9999.
+    /// The time at which the limit ends, from `X-RateLimit-Reset`: seconds since 1970, or a date of HTTP or ISO 8601.
+    ///
+    /// nil if the header is missing or the date is after the year 9999.
     public let resetAt: Date?
-    /// The time until the next try, from `Retry-After` in seconds or as a date of HTTP; an hour without the header. At
-    /// most 31 days.
+    /// The wait before the next attempt, from `Retry-After`: seconds or an HTTP date; an hour if the header is missing.
+    /// At most 31 days.
     public let retryAfter: Duration
 
-    /// Makes a limit, for an application's tests.
+    /// Makes a rate limit, for an application's tests.
     public init(remaining: Int = 0, resetAt: Date? = nil, retryAfter: Duration = .seconds(3600)) {
         self.remaining = remaining
         self.resetAt = resetAt
@@ -36,13 +37,13 @@ public struct RateLimit: Sendable, Equatable {
         response.value(forHTTPHeaderField: "Retry-After").flatMap { wait($0, now: now) }
     }
 
-    /// The wait in the value of a `Retry-After`, by the rules that the engine uses for its own requests.
+    /// Parses the value of a `Retry-After` by the rules for TokenKeep's own requests; nil if it is malformed.
     package static func wait(_ text: String, now: Date) -> Duration? {
         HTTPDate.delay(text, now: Int64(now.timeIntervalSince1970)).map { .seconds(min($0, longestWait)) }
     }
 
     private static let longestWait: Int64 = 31 * 86_400
-    /// The accepted dates: from 1970 to the end of the year 9999, in seconds. Calendars fail with dates far beyond.
+    /// The accepted dates, from 1970 to 9999 in Unix seconds, because calendars fail with dates far beyond.
     private static let seconds: Range<TimeInterval> = 0..<253_402_300_800
 
     private static func date(_ text: String) -> Date? {

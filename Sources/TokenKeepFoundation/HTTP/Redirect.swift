@@ -1,17 +1,17 @@
 import Foundation
 import FoundationNetworking
 
-/// The request that follows a redirect (RFC 9110 section 15.4).
+/// Derives the next request from a redirect (RFC 9110 section 15.4).
 enum Redirect {
-    /// The number of redirects in a row that are followed, as in browsers.
+    /// The maximum number of consecutive redirects, as in browsers.
     static let limit = 20
-    /// Headers that another origin must not get.
+    /// Headers that are removed before a request is sent to another origin.
     private static let hidden = ["Authorization", "Proxy-Authorization", "Cookie", SessionClient.deviceHeader]
 
-    /// The next request and its origin; nil if the response is no redirect, or must not be followed.
+    /// The next request and its origin; nil if the response is not a redirect or must not be followed.
     ///
-    /// Three redirects are not followed: to a scheme other than http and https, from https to http, and with a body that
-    /// cannot be sent again.
+    /// A redirect is not followed to a scheme other than http and https, from https to http, or if the request has a
+    /// body that cannot be sent again.
     static func next(
         after response: HTTPURLResponse, to request: URLRequest, at from: HTTPOrigin
     ) -> (request: URLRequest, origin: HTTPOrigin)? {

@@ -1,14 +1,15 @@
 import Foundation
 import FoundationNetworking
 
-/// Decides whether a request is sent again after a failure of the network, and after which wait.
+/// Decides whether and after which wait a request is sent again after a network failure.
 struct RepeatPolicy: Sendable {
     static let limit = 3
-    /// The longest wait before a repeat. If a server asks for a longer wait, the request fails, and the application decides.
+    /// The longest wait for `Retry-After`. If a server asks for a longer wait, the request fails and the application
+    /// decides.
     private static let longestWait = Duration.seconds(5)
     private static let idempotent: Set<String> = ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"]
 
-    /// Waits between attempts; replaced in tests.
+    /// Waits between two attempts; replaced in tests.
     var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0, clock: .continuous) }
 
     /// Whether the request may be sent twice: it is idempotent (RFC 9110 section 9.2.2) or has an `Idempotency-Key`, and its
@@ -28,8 +29,7 @@ struct RepeatPolicy: Sendable {
         min(.seconds(1) * (1 << min(max(0, attempt), 30)), longest) * Int.random(in: 80...120) / 100
     }
 
-    /// The wait that a response with status 429 or 503 asks for; nil if the response asks for no wait, or for more than 5
-    /// seconds.
+    /// The wait that a response 429 or 503 asks for; nil if it asks for none, or for more than 5 seconds.
     static func wait(for response: HTTPURLResponse) -> Duration? {
         guard [429, 503].contains(response.statusCode), let wait = RateLimit.wait(response, now: Date()),
             wait <= longestWait
@@ -37,14 +37,15 @@ struct RepeatPolicy: Sendable {
         return wait
     }
 
-    /// Whether an error is a failure of the network, so that a later attempt may succeed.
+    /// Whether an error is a network failure, after which a later attempt may succeed.
     static func isOfNetwork(_ error: any Error) -> Bool {
         guard let error = error as? URLError else { return false }
         switch error.code {
         case .timedOut, .cannotFindHost, .cannotConnectToHost, .networkConnectionLost, .dnsLookupFailed,
             .notConnectedToInternet:
             return true
-        // Foundation's codes on Linux for a connection that was closed before the response, and within the response's body.
+        // On Linux, Foundation reports these codes for a connection that was closed before the response or within its
+        // body.
         case .badServerResponse, .unknown: return true
         default: return false
         }

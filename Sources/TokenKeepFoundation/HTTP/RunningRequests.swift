@@ -1,23 +1,23 @@
-/// The running requests of a session. The end of the session cancels them.
+/// The running requests of a session, which the end of the session cancels.
 final class RunningRequests: Sendable {
     private struct State {
         var cancels: [Int: @Sendable () -> Void] = [:]
         var cancelled: Set<Int> = []
         var next = 0
         var isWatched = false
-        /// The value of `next` when ``watch()`` last asked for the session's state.
+        /// The value of `next` at the last check by ``watch()``.
         var seen = 0
     }
 
-    /// The time between two looks at the session: half of the time within which a logout by another process cancels the
-    /// requests.
+    /// The interval between two checks of the session's state. A logout by another process cancels the requests within
+    /// twice this time.
     private static let interval = Duration.milliseconds(500)
     private let state = Guarded(State())
     private let hasEnded: @Sendable () async -> Bool
 
     /// Makes an empty list.
     ///
-    /// - Parameter hasEnded: returns whether the session has ended. Another process may have ended the session.
+    /// - Parameter hasEnded: returns whether the session has ended, also by another process.
     init(_ hasEnded: @escaping @Sendable () async -> Bool) { self.hasEnded = hasEnded }
 
     /// Runs `body`, which sends a request, in the caller's task.
@@ -36,7 +36,7 @@ final class RunningRequests: Sendable {
         return try result.get()
     }
 
-    /// Calls `cancel` if the session ends, as long as the returned object exists. For a body that is still being read.
+    /// Calls `cancel` if the session ends while the returned object exists. Used for a body that is still being read.
     func follow(_ cancel: @escaping @Sendable () -> Void) -> Following {
         let number = add(cancel)
         return Following { [weak self] in _ = self?.remove(number) }
@@ -64,7 +64,7 @@ final class RunningRequests: Sendable {
         return number
     }
 
-    /// Asks for the session's state twice in a second, while requests are running, and cancels them if it has ended.
+    /// Checks the session's state twice a second while requests are running, and cancels them if it has ended.
     private func watch() async {
         while isBusy() {
             try? await Task.sleep(for: Self.interval, clock: .continuous)
@@ -72,7 +72,7 @@ final class RunningRequests: Sendable {
         }
     }
 
-    /// Whether a request is running, or has begun since the last call. If not, the watch ends.
+    /// Whether a request is running or was added since the last call. Otherwise the watch ends.
     private func isBusy() -> Bool {
         state.withLock { state in
             state.isWatched = !state.cancels.isEmpty || state.seen != state.next
@@ -81,7 +81,7 @@ final class RunningRequests: Sendable {
         }
     }
 
-    /// Removes a request, and returns whether ``cancelAll()`` has cancelled the request.
+    /// Removes a request. Returns whether ``cancelAll()`` had cancelled it.
     private func remove(_ number: Int) -> Bool {
         state.withLock { state in
             state.cancels[number] = nil
@@ -89,7 +89,7 @@ final class RunningRequests: Sendable {
         }
     }
 
-    /// Calls a closure when the last reference to the object goes.
+    /// Calls a closure when the object's last reference is released.
     final class Following: Sendable {
         private let end: @Sendable () -> Void
 
@@ -99,9 +99,9 @@ final class RunningRequests: Sendable {
     }
 }
 
-/// A running request. The end of its session cancels the work for which the request waits.
+/// A running request. The end of its session cancels the operation for which the request waits.
 ///
-/// The request runs in its caller's task: a task of its own would cost a change of threads at its end.
+/// The request runs in its caller's task, because a separate task would cost a thread switch at its end.
 final class RunningRequest: Sendable {
     private struct State {
         var isCancelled = false
@@ -118,7 +118,7 @@ final class RunningRequest: Sendable {
         cancel?()
     }
 
-    /// Waits for work. If the request is cancelled, `cancel` is called to end the work, twice at most.
+    /// Runs `work` and waits for it. If the request is cancelled, calls `cancel`, at most twice, to end the work.
     func wait<Value>(
         until cancel: @escaping @Sendable () -> Void, _ work: () async throws -> Value
     ) async throws -> Value {
@@ -131,7 +131,7 @@ final class RunningRequest: Sendable {
         return try await work()
     }
 
-    /// Runs work in a task of its own, and waits for the task. Work that does not suspend ends on this thread.
+    /// Runs `work` in its own task and waits for the task. Work that does not suspend runs on this thread.
     func wait<Value: Sendable>(for work: @escaping @Sendable () async throws -> Value) async throws -> Value {
         let task = Task.immediate { try await work() }
         return try await wait(until: { task.cancel() }) {

@@ -4,17 +4,17 @@ public import FoundationNetworking
 extension SessionClient {
     /// Sends a request and returns the body and the response, whatever its status.
     ///
-    /// - Throws: ``APIError/authenticationRequired`` if nobody is signed in or the session ends meanwhile,
-    ///   ``APIError/unauthorized`` if the session is over, ``APIError/invalidURL``; `TokenKeepError` with the status of
-    ///   `TokenSession.token(minTTL:)`, such as `locked` or `unavailable`; `URLError` of the network; `CancellationError`
-    ///   if the task is cancelled.
+    /// - Throws: ``APIError/authenticationRequired`` if nobody is signed in or the session ends during the call,
+    ///   ``APIError/unauthorized`` if the session has ended before, ``APIError/invalidURL``; the `TokenKeepError` of
+    ///   `TokenSession.token(minTTL:)`, such as `locked` or `unavailable`; `URLError` after a network failure;
+    ///   `CancellationError` if the task is cancelled.
     public func data(for request: URLRequest) async throws -> (Data, HTTPURLResponse) {
         try await send(request, isWhole: true) { (try await $0.body(), $0.response) }
     }
 
     /// Sends a request and decodes the body of a success as JSON.
     ///
-    /// - Throws: the errors of ``data(for:)``, ``APIError`` for a status that is no success, `DecodingError`.
+    /// - Throws: the errors of ``data(for:)``, ``APIError`` for a status other than success, `DecodingError`.
     public func request<Value: Decodable & Sendable>(
         _ request: URLRequest, as type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder()
     ) async throws -> Value {
@@ -26,10 +26,11 @@ extension SessionClient {
         return try decoder.decode(type, from: data)
     }
 
-    /// Sends a request and returns the body while it arrives. Unread ``Bytes`` wait in memory.
+    /// Sends a request and returns its response as soon as the header fields have arrived. Unread ``Bytes`` stay in
+    /// memory.
     ///
-    /// The end of the session cancels the body: its reader gets `URLError`, `cancelled`. The release of the bytes cancels
-    /// the body, too.
+    /// The end of the session cancels the body: its reader gets `URLError` with the code `cancelled`. Releasing the
+    /// bytes cancels the body, too.
     ///
     /// - Throws: the errors of ``data(for:)``.
     public func bytes(for request: URLRequest) async throws -> (Bytes, HTTPURLResponse) {
@@ -55,8 +56,8 @@ extension SessionClient {
         try await send(request, file: file, isWhole: true) { (try await $0.body(), $0.response) }
     }
 
-    /// Sends a request and writes the body to a new file in the temporary directory, which the caller removes. Only this
-    /// user can read the file.
+    /// Sends a request and writes the body to a new temporary file, which only this user can read. The caller removes
+    /// the file.
     ///
     /// - Throws: the errors of ``data(for:)``, or the error of the file.
     public func download(for request: URLRequest) async throws -> (URL, HTTPURLResponse) {
@@ -79,7 +80,7 @@ extension SessionClient {
         }
     }
 
-    /// The bytes of a body, as they arrive.
+    /// The bytes of a body, in the order of their arrival.
     public struct Bytes: AsyncSequence, Sendable {
         /// A byte.
         public typealias Element = UInt8
@@ -87,7 +88,7 @@ extension SessionClient {
         let chunks: AsyncThrowingStream<Data, any Error>
         let following: RunningRequests.Following
 
-        /// Makes the iterator. A body can be read by one iterator.
+        /// Makes the iterator. Only one iterator can read a body.
         public func makeAsyncIterator() -> Iterator {
             Iterator(chunks: chunks.makeAsyncIterator(), following: following)
         }
@@ -104,13 +105,13 @@ extension SessionClient {
                 self.following = following
             }
 
-            /// The next byte; nil at the end.
+            /// The next byte; nil at the end of the body.
             ///
             /// - Throws: `URLError`; `CancellationError` if the task is cancelled.
             public mutating func next() async throws -> UInt8? {
                 while position == rest.endIndex {
                     guard let chunk = try await chunks.next() else {
-                        // If the reading task is cancelled, the stream ends without an error.
+                        // A cancelled task's stream ends without an error, so the cancellation is checked here.
                         try Task.checkCancellation()
                         return nil
                     }

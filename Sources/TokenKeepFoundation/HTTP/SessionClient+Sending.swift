@@ -3,13 +3,13 @@ import FoundationNetworking
 import TokenKeep
 
 extension SessionClient {
-    /// Sends a request, repeats it after failures of the network, and reads the response.
+    /// Sends a request, repeats it after network failures, and reads the response.
     ///
     /// - Parameters:
     ///   - file: the file whose content is the body; nil for the request's own body.
-    ///   - isWhole: whether `read` gets the response only after the whole body has arrived.
-    ///   - check: runs before each attempt, after the token is known. If `check` throws, the request is not sent again.
-    ///   - read: reads the response. A failure of the network while reading counts as a failure of the request.
+    ///   - isWhole: whether `read` is called only after the whole body has arrived.
+    ///   - check: runs before each attempt, once the token is known. If `check` throws, the request is not sent again.
+    ///   - read: reads the response. A network failure during the read counts as a failure of the request.
     func send<Value: Sendable>(
         _ request: URLRequest, file: URL? = nil, isWhole: Bool = false,
         before check: (@Sendable () async throws -> Void)? = nil,
@@ -51,7 +51,7 @@ extension SessionClient {
         _ request: URLRequest, to origin: HTTPOrigin, _ file: URL?, _ running: RunningRequest, _ attempt: Attempt
     ) async throws -> HTTPExchange {
         var (request, origin, file) = (request, origin, file)
-        // After a redirect to another origin, even a redirect back to the first origin gets no token.
+        // Once a redirect has led to another origin, no later request of the chain gets the token.
         var hasLeft = false
         for _ in 0...Redirect.limit {
             let isAuthorized = !hasLeft && isAllowed(origin)
@@ -81,7 +81,7 @@ extension SessionClient {
             try await authorization { try await session.rejected(first.token) }
         }
         guard RepeatPolicy.canBeSentAgain(request) else {
-            // The request cannot be repeated, but the next request will have the new token.
+            // The request cannot be repeated, but the renewal gives the next request a valid token.
             _ = try? await running.wait(for: renewed)
             return exchange
         }
@@ -92,7 +92,7 @@ extension SessionClient {
         return second
     }
 
-    /// The values of a request's headers: the token, and the device's id for a guest.
+    /// The values of the headers that the client adds: the token and, for a guest, the device's id.
     private struct Authorization: Sendable {
         let token: TokenSession.Token
         let device: String?
@@ -108,7 +108,7 @@ extension SessionClient {
         return Authorization(token: token, device: try await guest.deviceID(for: token))
     }
 
-    /// Asks the session for a token. If the session has ended, sends an event and throws an ``APIError``.
+    /// Gets a token of the session. If the session has ended, sends an event and throws an ``APIError``.
     private func tokens(_ body: () async throws -> TokenSession.Token) async throws -> TokenSession.Token {
         do {
             return try await body()

@@ -10,21 +10,21 @@ public import TokenKeep
 /// let user: User = try await client.request(URLRequest(url: url))
 /// ```
 ///
-/// The header Authorization goes to allowed origins alone, and never across a redirect to another origin. A response 401
-/// makes the session renew its token, once for all requests; each request is repeated once if its body can be sent
-/// again.
+/// The header Authorization is sent only to allowed origins, and not after a redirect to another origin. After a
+/// response 401 the session renews its token, once for all requests, and each request is repeated once if its body can
+/// be sent again.
 ///
-/// After a failure of the network, a request is repeated up to three times, after 1, 2 and 4 seconds ± 20 %, if its method
-/// is idempotent or it has an `Idempotency-Key`. A response 429 or 503 with a `Retry-After` of up to 5 seconds counts as
-/// such a failure.
+/// After a network failure, a request is repeated up to three times, after 1, 2 and 4 seconds ± 20 %, if its method is
+/// idempotent or it has an `Idempotency-Key`. A response 429 or 503 with a `Retry-After` of up to 5 seconds counts as a
+/// network failure.
 ///
 /// The end of the session cancels its requests: at once if this program ends the session, within a second if another
 /// program does.
 ///
-/// Several tasks may use a client at the same time. The String of the header Authorization is not wiped. Cookies are those
-/// of the configuration.
+/// Several tasks may use a client at the same time. The String of the header Authorization is not wiped. The cookies
+/// are those of the URLSession's configuration.
 public final class SessionClient: Sendable {
-    /// The header with the id of this user on this machine. The client adds it to guests' requests to allowed origins.
+    /// The header with the id of this user on this machine. Guests' requests to allowed origins have it.
     public static let deviceHeader = "X-Device-ID"
 
     /// The session whose token is sent.
@@ -36,7 +36,7 @@ public final class SessionClient: Sendable {
     private let origins = Guarded<Set<HTTPOrigin>>([])
     let guest: GuestHeader
 
-    /// Makes a client, which sends the token to no origin until `allow(origin:)` names it.
+    /// Makes a client, which sends no token until `allow(origin:)` allows an origin.
     ///
     /// - Parameters:
     ///   - session: the session whose token is sent.
@@ -54,14 +54,14 @@ public final class SessionClient: Sendable {
         self.repeats = repeats
         connection = HTTPConnection(configuration)
         guest = GuestHeader(session)
-        // A strong reference would be a cycle: the session keeps the requests.
+        // The session owns the requests, so a strong reference would be a cycle.
         requests = RunningRequests { [weak session] in await (try? session?.state) == .signedOut }
         session.onEnd("requests", order: 10) { [requests] _, _ in requests.cancelAll() }
     }
 
-    /// Allows an origin: requests to the origin have the token.
+    /// Allows an origin, so that requests to it are sent with the token.
     ///
-    /// - Parameter origin: scheme, host and port, as `https://api.example.com`. A path is ignored.
+    /// - Parameter origin: scheme, host and port, for example `https://api.example.com`. A path is ignored.
     /// - Throws: ``APIError/invalidURL`` if the origin is neither https nor this machine.
     public func allow(origin: URL) throws(APIError) {
         guard let origin = HTTPOrigin(origin), origin.isPrivate else { throw .invalidURL }
@@ -70,16 +70,17 @@ public final class SessionClient: Sendable {
 
     /// Allows an origin. See `allow(origin:)` with a URL.
     ///
-    /// - Throws: ``APIError/invalidURL`` if the text is no address, or the origin is neither https nor this machine.
+    /// - Throws: ``APIError/invalidURL`` if the text is not an address, or if the origin is neither https nor this
+    ///   machine.
     public func allow(origin: String) throws(APIError) {
         guard let url = URL(string: origin) else { throw .invalidURL }
         try allow(origin: url)
     }
 
-    /// The events of the requests from now on. A slow reader gets the newest 256.
+    /// A stream of the requests' events from now on. A slow reader gets the latest 256.
     public var events: AsyncStream<SessionEvent> { broadcast.stream() }
 
-    /// Cancels all running requests; each throws ``APIError/authenticationRequired``.
+    /// Cancels all running requests. Each of them throws ``APIError/authenticationRequired``.
     ///
     /// The end of the session cancels them, too.
     public func cancelAll() { requests.cancelAll() }
@@ -90,7 +91,7 @@ public final class SessionClient: Sendable {
 /// Provides the value of the header `X-Device-ID`, for the requests of guests only.
 final class GuestHeader: Sendable {
     private let session: TokenSession
-    /// The last token; and the device's id, if the token is a guest's.
+    /// The last token, with the device's id if the token is a guest's.
     private let last = Guarded<(token: TokenStore.Secret, id: String?)?>(nil)
 
     init(_ session: TokenSession) { self.session = session }

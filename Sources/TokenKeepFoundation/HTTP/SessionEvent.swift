@@ -1,9 +1,9 @@
 /// An event of a session's requests, which an application shows to its user.
 public enum SessionEvent: Sendable, Equatable {
-    /// The user must sign in: nobody is signed in, or the server refused the renewed token, too.
+    /// The user must sign in, because nobody is signed in or the server also refused the renewed token.
     case authenticationRequired
     /// The server accepts no more requests for now.
     case rateLimitExceeded(RateLimit)
-    /// The session is over, and the user must sign in again.
+    /// The session has ended, and the user must sign in again.
     case sessionExpired
 }

@@ -2,7 +2,7 @@ public import Foundation
 public import FoundationNetworking
 public import TokenKeep
 
-/// The addresses of an authorization server, and a transport that sends a session's requests there over URLSession.
+/// The addresses of an authorization server, and a transport that sends a session's requests to them by URLSession.
 ///
 /// ```swift
 /// var options = TokenSession.Options()
@@ -10,16 +10,16 @@ public import TokenKeep
 /// options.transport = TokenEndpoints(token: tokenURL, revocation: revocationURL).transport()
 /// ```
 public struct TokenEndpoints: Sendable {
-    /// The token endpoint (RFC 6749 section 3.2). The options' `refreshURL`, if set, takes its place.
+    /// The token endpoint (RFC 6749 section 3.2). The `refreshURL` of the session's options, if set, is used instead.
     public var token: URL
-    /// The revocation endpoint (RFC 7009); nil if the server has none. Without it, tokens of logouts wait for 30 days.
+    /// The revocation endpoint (RFC 7009); nil if there is none. Tokens of logouts then stay queued for 30 days.
     public var revocation: URL?
-    /// The address that tells whether an access token is accepted; nil if the server has none.
+    /// The address at which an access token can be validated; nil if the server has none.
     public var validation: URL?
-    /// The address that lets a session last longer; nil if the server has none.
+    /// The address at which a session can be extended; nil if the server has none.
     public var sessionExtension: URL?
 
-    /// The longest answer, in bytes.
+    /// The maximum length of an answer, in bytes.
     private static let longestAnswer = 262_144
 
     /// Makes the endpoints. Each address must be https, or http on this machine.
@@ -30,13 +30,13 @@ public struct TokenEndpoints: Sendable {
         self.sessionExtension = sessionExtension
     }
 
-    /// A transport for the options of a session.
+    /// Makes a transport for the options of a session.
     ///
-    /// - Each request has a connection of its own. On a kept connection that the server has closed, libcurl would repeat
-    ///   the request by itself, and a refresh token must be sent once.
+    /// - Each request has its own connection. On a persistent connection that the server has closed, libcurl would
+    ///   repeat the request, but a refresh token must be sent only once.
     /// - Redirects are not followed. Cookies are neither sent nor kept.
-    /// - An unknown host name, a refused connection and a failure of TLS are `unavailable`: nothing was sent.
-    /// - The session cancels a request without an answer after 30 seconds.
+    /// - An unknown host name, a refused connection and a TLS failure are `unavailable`, because nothing was sent.
+    /// - The session cancels a request that has no answer after 30 seconds.
     ///
     /// The body of a request and the answer are in guarded memory. The bytes that URLSession copies, and the String of
     /// the header Authorization, are not wiped.
@@ -58,7 +58,7 @@ public struct TokenEndpoints: Sendable {
         }
     }
 
-    /// The URLRequest of a session's request. The body is guarded memory.
+    /// Converts a session's request to a URLRequest, whose body is guarded memory.
     func urlRequest(_ request: TokenSession.Request) throws(TokenKeepError) -> URLRequest {
         let address =
             switch request.purpose {
@@ -96,12 +96,12 @@ public struct TokenEndpoints: Sendable {
         try Task.checkCancellation()
         var headers: [String: String] = [:]
         for name in ["Date", "Retry-After"] { headers[name] = exchange.response.value(forHTTPHeaderField: name) }
-        // This is the only copy besides URLSession's.
+        // The joined chunks are copied directly into guarded memory, so URLSession's bytes are the only other copy.
         let body = try TokenStore.Secret(bytes: chunks.joined())
         return TokenSession.Response(status: exchange.response.statusCode, headers: headers, body: body)
     }
 
-    /// Whether an error happened before anything of the request was sent.
+    /// Whether an error means that no part of the request was sent.
     private static func isBeforeSending(_ error: URLError) -> Bool {
         switch error.code {
         case .cannotFindHost, .dnsLookupFailed, .cannotConnectToHost, .notConnectedToInternet, .secureConnectionFailed,

@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import TokenKeep
 
-/// The session of the present account, with its client, its queue and the background tasks that end with it.
+/// The present account's session, client, queue and background tasks.
 final class BoundSession: Sendable {
     let observed: ObservedSession
     let client: SessionClient
@@ -28,7 +28,7 @@ final class BoundSession: Sendable {
         tasks.withLock { $0.append(task) }
     }
 
-    /// Cancels the background tasks. Requests go on.
+    /// Cancels the background tasks. Running requests continue.
     func stop() {
         let tasks = tasks.withLock { tasks in
             defer { tasks = [] }

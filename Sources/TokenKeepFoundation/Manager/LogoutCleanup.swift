@@ -4,11 +4,11 @@ import TokenKeep
 
 /// The data of an account outside of TokenKeep that a logout deletes.
 ///
-/// Name only keys and folders of the account, so that settings of the application itself are kept.
+/// Name only keys and folders of the account, because settings of the application must be kept.
 public struct LogoutCleanup: Sendable {
-    /// The cache of responses to empty; nil for no cache.
+    /// The cache of responses to empty; nil to empty none.
     public var urlCache: URLCache?
-    /// The storage of cookies to empty; nil for no storage. On Linux the shared storage is a plain file in the user's data
+    /// The cookie storage to empty; nil to empty none. On Linux the shared storage is a plain file in the user's data
     /// directory.
     public var cookies: HTTPCookieStorage?
     /// The UserDefaults suite of ``userDefaultsKeys``; nil for the standard suite.
@@ -22,7 +22,7 @@ public struct LogoutCleanup: Sendable {
         suite.flatMap(UserDefaults.init(suiteName:)) ?? .standard
     }
 
-    /// Makes a cleanup; by default of the shared cache and the shared cookies, without keys and folders.
+    /// Makes a cleanup. By default it empties the shared cache and the shared cookies, and names no keys and folders.
     public init(
         urlCache: URLCache? = .shared, cookies: HTTPCookieStorage? = .shared, userDefaultsSuite: String? = nil,
         userDefaultsKeys: [String] = [], folders: [URL] = []
@@ -57,7 +57,7 @@ public struct LogoutCleanup: Sendable {
         _ = defaults.synchronize()
     }
 
-    /// Deletes all folders. After a failure goes on with the next folder, and throws the first error at the end.
+    /// Deletes all folders. A failure does not stop the deletion; the first error is thrown at the end.
     private func deleteFolders() throws {
         var failure: (any Error)?
         for folder in folders {

@@ -2,7 +2,7 @@ import Foundation
 public import Observation
 public import TokenKeep
 
-/// The accounts of an application, and the state that its views show.
+/// Manages the accounts of an application, and publishes the state that its views show.
 ///
 /// ```swift
 /// let manager = SessionManager<User>(service: "api.example.com", options: options)
@@ -15,21 +15,21 @@ public import TokenKeep
 /// }
 /// ```
 ///
-/// The `TokenSession` of the present account renews tokens: one process renews, with three attempts, and a failure of the
-/// network signs nobody out. Only the application's closure sees passwords.
+/// The `TokenSession` of the present account renews tokens: one process renews, with three attempts, and a network
+/// failure does not sign the user out. Only the application's closure handles passwords.
 @MainActor @Observable
 public final class SessionManager<User: Codable & Sendable> {
     /// The state of the present account's session.
     public private(set) var state = TokenSession.State.unknown
     /// The reason why the session ended.
     public private(set) var endReason = TokenSession.Reason.none
-    /// The user; nil if nobody is signed in, or if no user of this type is stored.
+    /// The signed-in user; nil if nobody is signed in, or if no user of this type is stored.
     public private(set) var currentUser: User?
-    /// The limits of the present guest; nil if the server named no limits, or no guest is signed in.
+    /// The limits of the present guest; nil if the server set none, or if no guest is signed in.
     public private(set) var limitations: GuestLimitations?
     /// The accounts that are signed in, or must sign in again.
     public private(set) var accounts: [String] = []
-    /// The account of the present session; nil without a session.
+    /// The account of the present session; nil if there is no session.
     public private(set) var activeAccount: String?
 
     /// Whether a user or a guest is signed in.
@@ -56,18 +56,18 @@ public final class SessionManager<User: Codable & Sendable> {
         reference = StoreReference(store)
     }
 
-    /// The session of the present account; nil without an account.
+    /// The session of the present account; nil if there is none.
     public var session: TokenSession? { bound?.session }
-    /// The client of the present account; nil without an account.
+    /// The client of the present account; nil if there is none.
     public var client: SessionClient? { bound?.client }
-    /// The queue of the present account's requests that wait for a connection; nil without an account.
+    /// The present account's queue of requests that could not be sent yet; nil if there is no account.
     public var queue: OfflineQueue? { bound?.queue }
-    /// The present account's session with the application's objects; nil without an account.
+    /// The present account's session with the application's objects; nil if there is no account.
     public var observed: ObservedSession? { bound?.observed }
-    /// The events of all accounts from now on. Each request may send one event. A slow reader gets the newest 256.
+    /// A stream of all accounts' events from now on, at most one for each request. A slow reader gets the latest 256.
     public var events: AsyncStream<SessionEvent> { broadcast.stream() }
 
-    /// Restores the active account of an earlier run of the application. Asks no server.
+    /// Restores the active account of an earlier run of the application. Sends no request.
     ///
     /// - Returns: the state: `signedOut` if no account is active, `locked` if the keyring or the vault is locked.
     /// - Throws: `TokenKeepError` if the session cannot be read for another reason, such as `corrupt`;
@@ -85,27 +85,28 @@ public final class SessionManager<User: Codable & Sendable> {
         return state
     }
 
-    /// Signs in with the application's closure, which asks the server. The account becomes the active account.
+    /// Signs in with the application's closure, which sends the request to the server. The account becomes the active
+    /// account.
     ///
-    /// A guest of the same account becomes the user by one write. The session of a guest of another account ends. After an
-    /// error of the closure everything is as before. The user is written after the tokens: a crash between the two writes
-    /// leaves a session without a user, which ``updateUser(_:)`` sets.
+    /// A guest of the same account becomes a user by one write. The session of a guest of another account ends. If the
+    /// closure throws, nothing changes. The user is written after the tokens: a crash between the two writes leaves a
+    /// session without a user, which ``updateUser(_:)`` sets.
     ///
-    /// - Throws: the closure's error, or the `TokenKeepError` of `TokenSession.begin(_:response:)`: `invalid`, `locked`,
-    ///   `busy` and others.
+    /// - Throws: the closure's error, or the `TokenKeepError` of `TokenSession.begin(_:response:)`, such as `invalid`,
+    ///   `locked` or `busy`.
     public func login(_ signIn: @Sendable () async throws -> SignIn<User>) async throws {
         let result = try await signIn()
         let user = try JSONEncoder().encode(result.user)
         try await begin(.user, result.account, result.response, ["user": user])
     }
 
-    /// Begins the session of a guest with the application's closure, which asks the server.
+    /// Begins a guest's session with the application's closure, which sends the request to the server.
     ///
     /// - Parameters:
-    ///   - account: nil for the active account, or for an application with one account.
+    ///   - account: the account; nil for the active account, or if the application has only one account.
     ///   - user: the user that the application shows for a guest.
-    ///   - ask: asks the server for a guest's token.
-    /// - Throws: as ``login(_:)``.
+    ///   - ask: requests a guest's token from the server.
+    /// - Throws: the errors of ``login(_:)``.
     public func continueAsGuest(
         account: String? = nil, user: User? = nil, _ ask: @Sendable () async throws -> GuestResponse
     ) async throws {
@@ -121,39 +122,43 @@ public final class SessionManager<User: Codable & Sendable> {
 
     /// Makes another account the active account.
     ///
-    /// - Throws: `TokenKeepError` with `notFound` if nobody is signed in as the account; otherwise as ``restore()``.
+    /// - Throws: `TokenKeepError` with `notFound` if nobody is signed in as the account; otherwise the errors of
+    ///   ``restore()``.
     public func switchAccount(_ account: String) async throws {
         try await TokenSessions(store: reference.store()).makeActive(service: service, account: account)
         try await bind(open(account))
     }
 
-    /// An access token that lasts `minTTL`, renewed first if the present token ends soon.
+    /// Returns an access token that is valid for at least `minTTL`. Renews the token first if it ends sooner.
     ///
     /// - Throws: the errors of `TokenSession.token(minTTL:)`, such as `notFound` if nobody is signed in.
     public func accessToken(minTTL: Duration = .zero) async throws -> TokenSession.Token {
         try await present().token(minTTL: minTTL)
     }
 
-    /// Renews the token now, with three attempts. A failure of the network signs nobody out.
+    /// Renews the token now, with three attempts. A network failure does not sign the user out.
     ///
     /// - Throws: the errors of `TokenSession.refresh()`.
     public func refreshAccessToken() async throws { _ = try await present().refresh() }
 
     /// Sets the user of the present session, for example after the server has changed the user.
     ///
-    /// - Throws: `TokenKeepError` with `notFound` if nobody is signed in; otherwise as ``ObservedSession/update(_:of:)``.
+    /// - Throws: `TokenKeepError` with `notFound` if nobody is signed in; otherwise the errors of
+    ///   ``ObservedSession/update(_:of:)``.
     public func updateUser(_ user: User) async throws {
         guard let bound else { throw nobody }
         try await bound.observed.update(user, of: .user)
         currentUser = user
     }
 
-    /// Signs the present account out: cancels its requests, deletes the data that the options name, and revokes the token
-    /// at the server, or queues the token. Works offline. Does nothing if nobody is signed in.
+    /// Signs the present account out. Works offline. Does nothing if nobody is signed in.
+    ///
+    /// Cancels the account's requests, deletes the data that the options name, and revokes the token at the server or
+    /// queues it for revocation.
     ///
     /// - Returns: the report; nil if nobody was signed in.
-    /// - Throws: `TokenKeepError` with `io`, `busy` or another failure if the end cannot be noted; the session is then as
-    ///   before.
+    /// - Throws: `TokenKeepError` with `io`, `busy` or another status if the end cannot be recorded. The session is
+    ///   then unchanged.
     @discardableResult public func logout(isLocalOnly: Bool = false) async throws -> TokenSession.Report? {
         if bound == nil { try await restore() }
         guard let bound else { return nil }
@@ -199,8 +204,10 @@ extension SessionManager {
         try await bind(next)
     }
 
-    /// Ends the session of a guest whose place a user takes. Uses another handle of the session: the hooks of the guest's
-    /// own handle would delete the cookies of the sign-in.
+    /// Ends the session of a guest who is replaced by a user.
+    ///
+    /// Uses another handle of the session, because the hooks of the guest's own handle would delete the cookies of the
+    /// sign-in.
     private func end(_ guest: BoundSession) async {
         guest.stop()
         guest.client.cancelAll()
@@ -212,7 +219,7 @@ extension SessionManager {
     }
 
     private func bind(_ next: BoundSession) async throws {
-        // Asking for the token makes the engine clear a guest whose time is over.
+        // `token()` makes the engine clear an expired guest, so that the guest is not shown.
         if try await next.session.state == .guest { _ = try? await next.session.token() }
         bound?.stop()
         bound = next
@@ -222,7 +229,7 @@ extension SessionManager {
         if bound === next { watch(next) }
     }
 
-    /// Drops a session that has ended, unless another session has already taken its place.
+    /// Removes an ended session, unless another session has already replaced it.
     private func unbind(
         _ ended: BoundSession?, _ state: TokenSession.State, _ reason: TokenSession.Reason = .none
     ) async throws {
@@ -244,14 +251,14 @@ extension SessionManager {
                     try await self.show(info, of: bound)
                 }
             } catch {
-                // The views show no state any more; each call of the session throws the reason.
+                // The state in the views is no longer updated. Each later call of the session throws the error.
             }
         }
         guard options.renewsAhead, options.session.transport != nil else { return }
         bound.start { _ = try? await session.run() }
     }
 
-    /// Shows a state of the present session.
+    /// Publishes a state of the present session to the views.
     private func show(_ info: TokenSession.Info, of bound: BoundSession) async throws {
         guard self.bound === bound else { return }
         let wasAuthenticated = isAuthenticated

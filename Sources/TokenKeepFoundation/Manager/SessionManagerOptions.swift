@@ -4,9 +4,9 @@ public import TokenKeep
 
 /// The options of a ``SessionManager``.
 public struct SessionManagerOptions: Sendable {
-    /// The options of each session: the transport that asks the server, the rotation, `validates` for the heartbeat.
+    /// The options of each session, for example its transport, its rotation and `validates` for the heartbeat.
     public var session = TokenSession.Options()
-    /// The origins to which requests have the token. Each origin is https, or http on this machine.
+    /// The origins to which requests are sent with the token. Each origin is https, or http on this machine.
     public var origins: [URL] = []
     /// The URLSession whose configuration the requests use.
     public var urlSession: URLSession = .shared
@@ -14,9 +14,9 @@ public struct SessionManagerOptions: Sendable {
     public var queueLevel = TokenItem.Accessibility.afterFirstUnlock
     /// The data that a logout deletes.
     public var cleanup = LogoutCleanup()
-    /// Whether tokens are renewed ahead of time while the manager lives.
+    /// Whether tokens are renewed before they expire, while the manager exists.
     public var renewsAhead = true
 
-    /// Makes options: no transport, no origins, the shared URLSession, cache and cookies.
+    /// Makes options without transport and origins, with the shared URLSession, cache and cookies.
     public init() {}
 }

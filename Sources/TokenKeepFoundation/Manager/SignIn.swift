@@ -3,23 +3,23 @@ public import TokenKeep
 
 /// The result of an application's sign-in: the account, the server's tokens and the user.
 public struct SignIn<User: Codable & Sendable>: Sendable {
-    /// The account; nil for the active account, or for an application with one account.
+    /// The account; nil for the active account, or if the application has only one account.
     public let account: String?
     /// The token response, a JSON object (RFC 6749 section 5.1).
     public let response: TokenStore.Secret
-    /// The user, kept beside the tokens as JSON of at most 64 KiB.
+    /// The user, stored beside the tokens as JSON of at most 64 KiB.
     public let user: User
 
-    /// A sign-in with the server's token response as it came.
+    /// Makes a sign-in from the server's unchanged token response.
     public init(account: String? = nil, response: TokenStore.Secret, user: User) {
         self.account = account
         self.response = response
         self.user = user
     }
 
-    /// A sign-in with tokens that the application has decoded.
+    /// Makes a sign-in from tokens that the application has decoded.
     ///
-    /// - Throws: `TokenKeepError`, `io`, if guarded memory is exhausted.
+    /// - Throws: `TokenKeepError` with `io` if guarded memory is exhausted.
     public init(
         account: String? = nil, accessToken: String, refreshToken: String?, expiresIn: Duration?, user: User
     ) throws {
@@ -36,16 +36,16 @@ struct Tokens: Encodable {
     let expires_in: Int64?
 }
 
-/// A server's answer to a guest: `{"guestToken", "expiresIn", "limitations"}`.
+/// A server's response for a guest: `{"guestToken", "expiresIn", "limitations"}`.
 public struct GuestResponse: Codable, Sendable {
     /// The guest's token.
     public let guestToken: String
-    /// The life of the token in seconds; nil for 900 seconds.
+    /// The lifetime of the token, in seconds; nil for 900 seconds.
     public let expiresIn: Int?
-    /// The limits of a guest, which the server enforces.
+    /// The limits of the guest, which the server enforces; nil if there are none.
     public let limitations: GuestLimitations?
 
-    /// Makes an answer.
+    /// Makes a response, for an application's tests.
     public init(guestToken: String, expiresIn: Int? = nil, limitations: GuestLimitations? = nil) {
         self.guestToken = guestToken
         self.expiresIn = expiresIn
@@ -55,9 +55,9 @@ public struct GuestResponse: Codable, Sendable {
 
 /// The limits of a guest. The server enforces them; the application shows them.
 public struct GuestLimitations: Codable, Sendable, Equatable {
-    /// The number of edits in 24 hours; nil for no limit.
+    /// The maximum number of edits in 24 hours; nil for no limit.
     public let maxEditsPerDay: Int?
-    /// The names of features that guests do not have.
+    /// The names of features that are disabled for guests.
     public let featuresDisabled: [String]
 
     /// Makes limits.

@@ -3,8 +3,7 @@ public import TokenKeep
 
 /// An observed value of a session, or the reason why there is no value.
 public enum Observed<Value: Sendable>: Sendable {
-    /// The value, and the time at which the server last accepted a token of the session; nil if the server has accepted no
-    /// token yet.
+    /// The value, and the time at which the server last accepted a token of the session; nil if it never did.
     case available(Value, Date?)
     /// The value is not available now.
     case unavailable(UnavailableReason)
@@ -20,12 +19,12 @@ extension Observed: Equatable where Value: Equatable {}
 
 /// The reason why a value is not available.
 public enum UnavailableReason: Sendable, Equatable {
-    /// A user or a guest is signed in, and the application has set no value.
+    /// A user or a guest is signed in, but the application has set no value.
     case missing
-    /// The session is in a locked place.
+    /// The module that holds the session is locked.
     case locked
-    /// A module that may hold the session cannot be asked.
+    /// A module that may hold the session cannot be reached.
     case unknown
-    /// Nobody is signed in, and the reason for which the last session ended; `none` if nobody has ever signed in.
+    /// Nobody is signed in. The value is the reason why the last session ended; `none` if nobody has ever signed in.
     case ended(TokenSession.Reason)
 }

@@ -13,7 +13,7 @@ public import TokenKeep
 /// }
 /// ```
 ///
-/// The objects are JSON in the profile of the session, at most 64 KiB in all, and end with the session.
+/// The objects are JSON in the session's profile, at most 64 KiB in all, and are removed when the session ends.
 public final class ObservedSession: Sendable {
     /// An object of the application.
     public enum Object: String, Sendable, CaseIterable {
@@ -29,7 +29,7 @@ public final class ObservedSession: Sendable {
         case organization
     }
 
-    /// The session that has the tokens.
+    /// The session that owns the tokens.
     public let tokens: TokenSession
     let profile: SessionProfile
     private let ownChanges = Broadcast<Void>()
@@ -40,10 +40,10 @@ public final class ObservedSession: Sendable {
         profile = SessionProfile(session)
     }
 
-    /// The present value of an object. Asks no server.
+    /// The present value of an object. Sends no request.
     ///
-    /// - Throws: `TokenKeepError` with `corrupt` if the object is no JSON of its type, or another failure of the vault. A
-    ///   locked or unavailable place and an ended session are values of ``Observed``.
+    /// - Throws: `TokenKeepError` with `corrupt` if the object is not JSON of its type, or another failure of the
+    ///   vault. A locked or unavailable module and an ended session are values of ``Observed``, not errors.
     public func value<Value: Codable & Sendable>(
         of object: Object, as type: Value.Type = Value.self
     ) async throws -> Observed<Value> {
@@ -52,28 +52,28 @@ public final class ObservedSession: Sendable {
 
     /// Replaces an object by the server's value; nil removes the object.
     ///
-    /// - Throws: `TokenKeepError` with `notFound` if nobody is signed in, `needsLogin` or `expired` if the session is over,
-    ///   `invalid` for more than 64 KiB in all, `locked`, `busy` and others.
+    /// - Throws: `TokenKeepError` with `notFound` if nobody is signed in, `needsLogin` or `expired` if the session has
+    ///   ended, `invalid` if the objects exceed 64 KiB in all, `locked`, `busy` or another status.
     public func update<Value: Codable & Sendable>(_ value: Value?, of object: Object) async throws {
         try await profile.set([object.rawValue: value.map { try JSONEncoder().encode($0) }])
         ownChanges.send(())
     }
 
-    /// The values of an object: first the present value, then the value after each change. Several changes may make one
-    /// element.
+    /// A stream of an object's values: first the present value, then the value after each change.
     ///
-    /// A change of the session's state by any process makes an element. An object that another process sets is read at the
-    /// next change of the state, for example at the next renewal.
+    /// Several changes may produce one element. The object is read after each change by this object and after each
+    /// change of the session's state by any process. If another process sets the object, the new value is therefore
+    /// read only at the next change of the state, for example at the next renewal.
     public func changes<Value: Codable & Sendable & Equatable>(
         of object: Object, as type: Value.Type = Value.self
     ) -> AsyncThrowingStream<Observed<Value>, any Error> {
         changes { try await $0.value(of: object, as: type) }
     }
 
-    /// The states of the session: first the present state, then the state after each change by any process.
+    /// A sequence of the session's states: first the present state, then the state after each change by any process.
     public var states: TokenSession.States { tokens.states }
 
-    /// Asks the server whether it still accepts the token. Does not extend the session.
+    /// Validates the access token at the server. Does not extend the session.
     ///
     /// - Throws: the errors of `TokenSession.validate()`.
     public func validate() async throws {
@@ -81,19 +81,21 @@ public final class ObservedSession: Sendable {
         ownChanges.send(())
     }
 
-    /// Validates every 3 minutes and renews the token ahead of time, until the session ends or the task is cancelled.
+    /// Validates and renews the token regularly, until the session ends or the task is cancelled.
     ///
-    /// The session's options need a transport. If the server has no endpoint that validates, the token is only renewed.
+    /// The token is validated every 3 minutes, and renewed before it expires.
+    ///
+    /// The session's options need a transport. If the server has no endpoint for validation, the token is only renewed.
     ///
     /// - Returns: the reason why the session ended.
-    /// - Throws: as `TokenSession.run()`: `CancellationError` if the task is cancelled, `TokenKeepError` if the vault
-    ///   cannot be used.
+    /// - Throws: the errors of `TokenSession.run()`: `CancellationError` if the task is cancelled, `TokenKeepError` if
+    ///   the vault cannot be used.
     @discardableResult public func heartbeat() async throws -> TokenSession.Reason {
         try await heartbeat(lookingEvery: .seconds(180))
     }
 
-    /// See ``heartbeat()``. A validation is no change of the state, so the date of the last validation is read at each
-    /// interval.
+    /// See ``heartbeat()``. A validation does not change the state, so the date of the last validation is read once in
+    /// each interval.
     func heartbeat(lookingEvery interval: Duration) async throws -> TokenSession.Reason {
         let looking = Task { [ownChanges] in
             while true {
@@ -105,16 +107,16 @@ public final class ObservedSession: Sendable {
         return try await tokens.run(isValidating: true)
     }
 
-    /// Asks the server to let the session last longer.
+    /// Extends the session at the server.
     ///
     /// - Parameter time: five minutes to a year, in whole seconds.
-    /// - Throws: `TokenKeepError` with `invalid` for another time; otherwise as `TokenSession.extend(by:)`.
+    /// - Throws: `TokenKeepError` with `invalid` for another time; otherwise the errors of `TokenSession.extend(by:)`.
     public func extend(by time: Duration) async throws { try await tokens.extend(by: time) }
 
-    /// Begins the session with tokens from elsewhere, for example from the application's own server.
+    /// Begins the session with tokens from another source, for example the application's own server.
     ///
-    /// - Throws: `TokenKeepError` with `invalid` if a token is nil or empty; nothing has changed then. Otherwise as
-    ///   `TokenSession.begin(_:response:)`.
+    /// - Throws: `TokenKeepError` with `invalid` if a token is nil or empty, without any change; otherwise the errors
+    ///   of `TokenSession.begin(_:response:)`.
     public func hydrate(accessToken: String?, refreshToken: String?, expiresIn: Duration? = nil) async throws {
         guard let accessToken, let refreshToken, !accessToken.isEmpty, !refreshToken.isEmpty else {
             throw TokenKeepError(.invalid, "both tokens must be given")
@@ -123,7 +125,8 @@ public final class ObservedSession: Sendable {
             accessToken: .init(accessToken), refreshToken: .init(refreshToken), expiresIn: expiresIn)
     }
 
-    /// Signs out: clears both tokens and the five objects, and revokes the token at the server, or queues the token.
+    /// Signs out: clears both tokens and the five objects, and revokes the token at the server or queues it for
+    /// revocation.
     ///
     /// - Throws: the errors of `TokenSession.end()`.
     @discardableResult public func revoke() async throws -> TokenSession.Report { try await tokens.end() }
@@ -147,7 +150,7 @@ extension ObservedSession {
             switch error.status {
             case .locked: return .unavailable(.locked)
             case .unavailable, .timedOut: return .unavailable(.unknown)
-            // The session has ended since its state was read.
+            // These errors mean that the session ended after its state was read.
             case .notFound, .needsLogin, .expired: return .unavailable(.ended(try await tokens.info.reason))
             default: throw error
             }
@@ -178,7 +181,7 @@ extension ObservedSession {
         return stream
     }
 
-    /// A sequence with an element after each element of two sequences. Elements that arrive while the reader is busy are
+    /// A stream with an element for each element of two sequences. Elements that arrive while the reader is busy are
     /// merged into one.
     private static func merged(
         _ states: TokenSession.States, _ own: AsyncStream<Void>

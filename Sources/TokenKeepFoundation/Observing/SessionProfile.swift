@@ -3,17 +3,18 @@ import TokenKeep
 
 /// The application's objects in the profile of a session, by name.
 ///
-/// A change reads the whole profile and writes the whole profile. Changes through this object wait for each other. If two
-/// processes change the profile at the same time, the later write replaces the earlier write.
+/// A change reads and writes the whole profile. Changes through this object run one after another. If two processes
+/// change the profile at the same time, the later write replaces the earlier one.
 final class SessionProfile: Sendable {
     private let session: TokenSession
     private let changes = SerialWork()
 
     init(_ session: TokenSession) { self.session = session }
 
-    /// The object of a name; nil if the profile has no such object.
+    /// The object with this name; nil if the profile has no such object.
     ///
-    /// - Throws: `TokenKeepError` with `corrupt` if the object is no JSON of its type; otherwise as `TokenSession.profile`.
+    /// - Throws: `TokenKeepError` with `corrupt` if the object is not JSON of its type; otherwise the errors of
+    ///   `TokenSession.profile`.
     func object<Value: Decodable>(_ name: String, as type: Value.Type = Value.self) async throws -> Value? {
         guard let object = try await members()[name] else { return nil }
         let item = "\(name) of the session \(session.service) (\(session.account))"
@@ -23,7 +24,8 @@ final class SessionProfile: Sendable {
 
     /// Sets objects given as JSON, and removes the objects whose JSON is nil.
     ///
-    /// - Throws: `TokenKeepError` with `invalid` for more than 64 KiB in all; otherwise as `TokenSession.setProfile(_:)`.
+    /// - Throws: `TokenKeepError` with `invalid` if all objects exceed 64 KiB; otherwise the errors of
+    ///   `TokenSession.setProfile(_:)`.
     func set(_ objects: [String: Data?]) async throws {
         try await changes.run { [self] in
             try await session.setProfile(Self.profile(objects, besides: members()))
@@ -35,9 +37,9 @@ final class SessionProfile: Sendable {
         try await changes.run { [self] in try await session.setProfile(profile) }
     }
 
-    /// The profile of objects given as JSON.
+    /// Builds a profile: adds objects given as JSON to `others`, and removes the objects whose JSON is nil.
     ///
-    /// - Throws: `TokenKeepError` with `invalid` for more than 64 KiB.
+    /// - Throws: `TokenKeepError` with `invalid` if the profile exceeds 64 KiB.
     static func profile(_ objects: [String: Data?], besides others: [String: Any] = [:]) throws -> TokenStore.Secret {
         var members = others
         for (name, data) in objects {

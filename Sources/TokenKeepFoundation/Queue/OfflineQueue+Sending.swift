@@ -3,20 +3,22 @@ import FoundationNetworking
 import TokenKeep
 
 extension OfflineQueue {
-    /// Sends the requests in order, until the queue is empty. Waits while another process or object sends requests of the
-    /// same account.
+    /// Sends the requests in order until the queue is empty. Waits while another process or object sends the account's
+    /// requests.
     ///
-    /// - A status from 200 to 299 removes the request. So does a status that another attempt would not change, as 409.
-    /// - Status 401 renews the token, once.
-    /// - A failure of the network, 401 with the renewed token, 408, 425, 429 and a status from 500 on end the call. This
+    /// - A status from 200 to 299 removes the request, as does a status that another attempt would not change, such as
+    ///   409.
+    /// - Status 401 renews the token and repeats the request, once.
+    /// - A network failure, 401 with the renewed token, 408, 425, 429 and a status of 500 or more end the call. This
     ///   request and all later requests stay in the queue.
     ///
-    /// - Parameter deliver: gets each request that leaves the queue, with its outcome, before it is removed. If the program
-    ///   ends meanwhile, the request is sent and delivered again. If `deliver` throws, the request stays.
+    /// - Parameter deliver: called with each request that leaves the queue and with its outcome, before the request is
+    ///   removed. If the program ends before the removal, the request is sent and delivered again. If `deliver` throws,
+    ///   the request stays.
     /// - Returns: the number of requests that left the queue.
-    /// - Throws: ``APIError`` for a status, ``APIError/authenticationRequired`` if nobody is signed in or the session ends
-    ///   meanwhile, ``APIError/unauthorized`` if the session is over; `URLError` of the network; `TokenKeepError`;
-    ///   `CancellationError` if the task is cancelled; the error of `deliver`.
+    /// - Throws: ``APIError`` for a status, ``APIError/authenticationRequired`` if nobody is signed in or the session
+    ///   ends during the call, ``APIError/unauthorized`` if the session has ended before; `URLError` after a network
+    ///   failure; `TokenKeepError`; `CancellationError` if the task is cancelled; the error of `deliver`.
     @discardableResult
     public func send(
         _ deliver: @Sendable (_ request: Request, _ outcome: Outcome) async throws -> Void
@@ -28,15 +30,15 @@ extension OfflineQueue {
             guard let queued = try await queued(entry) else { continue }
             guard let outcome = try await outcome(of: entry, queued) else { continue }
             try await deliver(Request(entry, queued.stored), outcome)
-            // The request was answered: a cancelled task removes it all the same.
+            // The request was answered, so it is removed even if the task was cancelled.
             try await Task { try await self.remove(entry) }.value
             count += 1
         }
         return count
     }
 
-    /// Waits for the right to send, by asking again and again: another process may have the right, and a lock of this
-    /// program cannot wait for another process.
+    /// Polls until this object has the right to send. Polling is needed, because another process may have the right and
+    /// no lock here waits for another process.
     private func sendingRight() async throws -> QueueStorage.SendingRight {
         var pause = Duration.milliseconds(10)
         while true {
@@ -60,13 +62,13 @@ extension OfflineQueue {
     private func outcome(of entry: QueueEntry, _ queued: QueuedRequest) async throws -> Outcome? {
         guard clock().timeIntervalSince1970 < TimeInterval(entry.end) else { return .expired }
         let request = try queued.urlRequest()
-        // No attempt is sent after a cancellation, after a logout, or with the token of a later sign-in.
+        // This check prevents an attempt after a cancellation, after a logout, or with the token of a later sign-in.
         let check: @Sendable () async throws -> Void = { [self] in
             guard try await entries().contains(entry) else { throw CancellationError() }
         }
         let task = running.withLock { running in
-            // The task is made within the lock. So a cancellation either finds the task, or `check` sees that the request
-            // has left the queue.
+            // The task is made under the lock, so a cancellation either finds the task, or `check` sees that the
+            // request has left the queue.
             let task = Task {
                 try await client.send(request, isWhole: true, before: check) {
                     Answer(data: try await $0.body(), response: $0.response, hadToken: $0.hadToken)
@@ -90,7 +92,7 @@ extension OfflineQueue {
         }
     }
 
-    /// The outcome of an answer.
+    /// The outcome that an answer means.
     ///
     /// - Throws: ``APIError`` for a status after which another attempt may succeed.
     private static func outcome(of answer: Answer) throws -> Outcome {
@@ -102,7 +104,7 @@ extension OfflineQueue {
         }
     }
 
-    /// A response with its body, and whether the request had the session's token.
+    /// A response with its body, and whether the request was sent with the session's token.
     struct Answer: Sendable {
         let data: Data
         let response: HTTPURLResponse

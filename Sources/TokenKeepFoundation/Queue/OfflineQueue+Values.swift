@@ -2,23 +2,23 @@ public import Foundation
 public import FoundationNetworking
 
 extension OfflineQueue {
-    /// A request that waits in a queue, without its headers and body.
+    /// A queued request, without its headers and body.
     public struct Request: Sendable, Identifiable, Equatable {
         /// The ID of the request in its queue.
         public let id: String
-        /// The address.
+        /// The address of the request.
         public let url: URL
-        /// The method.
+        /// The method of the request, for example `POST`.
         public let method: String
         /// The value of the header `Idempotency-Key`, the same each time the request is sent.
         public let idempotencyKey: String
         /// The time at which the request was added.
         public let addedAt: Date
-        /// The time at which the request leaves the queue unsent.
+        /// The time at which the request expires: it then leaves the queue without being sent.
         public let endsAt: Date
-        /// The bytes that the request takes in the queue.
+        /// The number of bytes that the request uses in the queue.
         public let byteCount: Int
-        /// Whether a logout leaves the request in the queue.
+        /// Whether the request stays in the queue after a logout.
         public let outlivesLogout: Bool
 
         init(_ entry: QueueEntry, _ stored: StoredRequest) {
@@ -37,19 +37,19 @@ extension OfflineQueue {
     public enum Outcome: Sendable {
         /// The server accepted the request: a status from 200 to 299.
         case accepted(Data, HTTPURLResponse)
-        /// The server refused the request for good, for example with 409. The application decides what to do.
+        /// The server refused the request permanently, for example with 409. The application decides what follows.
         case refused(Data, HTTPURLResponse)
-        /// The request's time was over. The server may have got the request in an earlier attempt whose answer was lost.
+        /// The request's lifetime ended. The server may have received it in an earlier attempt whose response was lost.
         case expired
     }
 
     /// The state of a queue after a change by this object.
     public struct Progress: Sendable, Equatable {
-        /// The number of requests that wait.
+        /// The number of queued requests.
         public let waiting: Int
-        /// The bytes that the waiting requests take.
+        /// The number of bytes that the queued requests use.
         public let byteCount: Int
-        /// The number of requests that this object has sent or found expired since the object was made.
+        /// The number of requests that this object has sent or found expired since it was made.
         public let left: Int
     }
 
@@ -57,7 +57,7 @@ extension OfflineQueue {
     public enum LimitError: Error, Sendable, Equatable {
         /// The queue already has 1 000 requests.
         case tooManyRequests
-        /// The queue would have more than 64 MiB.
+        /// The queue would exceed 64 MiB.
         case tooManyBytes
         /// The request's lifetime is not from 1 second to 31 days.
         case lifetime
@@ -65,7 +65,7 @@ extension OfflineQueue {
 }
 
 extension OfflineQueue.LimitError: LocalizedError {
-    /// The message for people.
+    /// The message for the user.
     public var errorDescription: String? {
         switch self {
         case .tooManyRequests: "Too many requests are waiting for a connection"

@@ -2,7 +2,7 @@ import Foundation
 public import FoundationNetworking
 public import TokenKeep
 
-/// Keeps requests of one account while there is no connection, and sends them in order.
+/// Stores requests of one account while there is no connection, and sends them in order.
 ///
 /// ```swift
 /// let queue = OfflineQueue(client: client)
@@ -12,17 +12,19 @@ public import TokenKeep
 /// }
 /// ```
 ///
-/// A request that ``add(_:lifetime:outlivesLogout:)`` has returned survives a kill and a loss of power: the request is an
-/// item of the vault, sealed at the queue's level. Headers are kept without the token, cookies and the guest's device.
-/// Every request has an `Idempotency-Key` and an end. A request is removed after its answer. If the program ends between
-/// answer and removal, the request is sent again with the same key: a server that knows keys executes the request once.
+/// Once ``add(_:lifetime:outlivesLogout:)`` returns, the request survives a kill and a loss of power. It is an item of
+/// the vault, sealed at the queue's level. Headers are stored without the token, cookies and the guest's device id.
 ///
-/// A waiting request is only in guarded memory and in the vault. A request that is being sent is a `URLRequest`: its
-/// headers are Strings, URLSession copies its body, and neither is wiped.
+/// Every request has an `Idempotency-Key` and a lifetime, and is removed after its response. If the program ends
+/// between response and removal, the request is sent again with the same key, and a server that supports keys executes
+/// it once.
+///
+/// A queued request is stored only in guarded memory and in the vault. A request that is being sent is a `URLRequest`:
+/// its headers are Strings, URLSession copies its body, and neither is wiped.
 ///
 /// A queue has at most 1 000 requests and 64 MiB. Several processes and objects may use the queue of an account at the
-/// same time; one of them sends. A logout empties the queue: at once if this program logs out, with the queue's next call
-/// if another program does.
+/// same time; one of them sends. A logout empties the queue: at once if this program logs out, otherwise at the queue's
+/// next call.
 public final class OfflineQueue: Sendable {
     /// The client that sends the requests.
     public let client: SessionClient
@@ -36,7 +38,7 @@ public final class OfflineQueue: Sendable {
     /// Makes a queue for the account of a client's session. Reads nothing.
     ///
     /// - Parameters:
-    ///   - client: sends the requests. Its origins decide which requests get the token.
+    ///   - client: the client that sends the requests. Requests to its allowed origins are sent with the token.
     ///   - level: the level of the requests' items; not `memoryOnly`.
     public convenience init(client: SessionClient, level: TokenItem.Accessibility = .afterFirstUnlock) {
         self.init(client: client, level: level, onStep: {})
@@ -50,7 +52,7 @@ public final class OfflineQueue: Sendable {
         self.level = level
         self.clock = clock
         storage = QueueStorage(level: level.rawValue, onStep: onStep)
-        // A strong reference would be a cycle: the session keeps the closure.
+        // The session owns the closure, so a strong reference would be a cycle.
         client.session.onEnd("queue", order: 20) { [storage, weak engine = client.session.engine] _, _ in
             guard let engine else { return }
             // The listing removes the requests of the session that has ended.
@@ -61,15 +63,16 @@ public final class OfflineQueue: Sendable {
     /// Adds a request at the end of the queue. When the call returns, the request survives a kill and a loss of power.
     ///
     /// - Parameters:
-    ///   - request: the request, with its body as data. A request without `Idempotency-Key` gets a random one.
-    ///   - lifetime: the time after which the request leaves the queue unsent, 1 second to 31 days. Servers forget keys,
-    ///     many after a day. If a request waits longer than its server remembers the key, the server may execute the
-    ///     request twice.
-    ///   - outlivesLogout: whether a logout leaves the request in the queue, for the next sign-in of the same account.
-    /// - Returns: the waiting request.
-    /// - Throws: ``LimitError`` if the queue is full; ``APIError/authenticationRequired`` if nobody is signed in,
-    ///   ``APIError/invalidURL``; `TokenKeepError`, `invalid` for a body that is a stream, `locked` if the vault is
-    ///   locked, and others; `CancellationError` if the task is cancelled: the request may have been added then.
+    ///   - request: the request, with its body as data. If it has no `Idempotency-Key`, it gets a random key.
+    ///   - lifetime: the time after which the request leaves the queue unsent, 1 second to 31 days. Servers forget
+    ///     keys, many of them after a day. If the lifetime is longer, the server may execute the request twice.
+    ///   - outlivesLogout: whether the request stays in the queue after a logout, for the next sign-in of the same
+    ///     account.
+    /// - Returns: the queued request.
+    /// - Throws: ``LimitError`` if the queue is full or the lifetime is out of range;
+    ///   ``APIError/authenticationRequired`` if nobody is signed in; ``APIError/invalidURL``; `TokenKeepError` with
+    ///   `invalid` if the body is a stream, `locked` if the vault is locked, or another status; `CancellationError` if
+    ///   the task is cancelled, although the request may have been added.
     @discardableResult
     public func add(
         _ request: URLRequest, lifetime: Duration = .seconds(86_400), outlivesLogout: Bool = false
@@ -81,7 +84,7 @@ public final class OfflineQueue: Sendable {
             throw TokenKeepError(.invalid, "a queue keeps no body that is a stream, and nothing in memory alone")
         }
         guard request.httpBody?.count ?? 0 <= QueueLimits.bytes else { throw LimitError.tooManyBytes }
-        // A session that another program without TokenKeep stored has no note yet: reading the state makes the note.
+        // Reading the state creates the note of a session that was stored without TokenKeep. The queue needs this note.
         guard try await client.session.state != .signedOut else { throw APIError.authenticationRequired }
         let stored = StoredRequest(request, url, added: now, end: now + seconds)
         let items = try stored.items(request)
@@ -100,9 +103,9 @@ public final class OfflineQueue: Sendable {
         }
     }
 
-    /// The requests that wait, in the order in which they will be sent.
+    /// The queued requests, in the order in which they will be sent.
     ///
-    /// - Throws: `TokenKeepError`: `locked`, `corrupt` for a request that cannot be read, and others.
+    /// - Throws: `TokenKeepError` with `locked`, `corrupt` if a request cannot be read, or another status.
     public var requests: [Request] {
         get async throws {
             var requests: [Request] = []
@@ -114,23 +117,23 @@ public final class OfflineQueue: Sendable {
         }
     }
 
-    /// Removes a request. If this object is sending the request, the sending is cancelled; the server may have got the
-    /// request.
+    /// Removes a request. If this object is sending the request, the attempt is cancelled, but the server may have
+    /// received the request.
     ///
     /// - Returns: whether the request was in the queue.
-    /// - Throws: `TokenKeepError`: `locked`, `busy` and others; the request is still in the queue.
+    /// - Throws: `TokenKeepError` with `locked`, `busy` or another status. The request is then still in the queue.
     @discardableResult public func cancel(_ id: String) async throws -> Bool {
         try await remove { $0.id == id } > 0
     }
 
-    /// Removes all requests. If this object is sending a request, the sending is cancelled; the server may have got the
-    /// request.
+    /// Removes all requests. If this object is sending a request, the attempt is cancelled, but the server may have
+    /// received the request.
     ///
     /// - Returns: the number of removed requests.
-    /// - Throws: `TokenKeepError`: `locked`, `busy` and others; requests may still be in the queue.
+    /// - Throws: `TokenKeepError` with `locked`, `busy` or another status. Requests may then still be in the queue.
     @discardableResult public func cancelAll() async throws -> Int { try await remove { _ in true } }
 
-    /// The progress after each change by this object from now on. A slow reader gets the newest 256.
+    /// A stream of the queue's progress after each later change by this object. A slow reader gets the latest 256.
     public var progress: AsyncStream<Progress> { broadcast.stream() }
 
     private func remove(_ isMeant: @escaping @Sendable (QueueEntry) -> Bool) async throws -> Int {
@@ -149,7 +152,7 @@ public final class OfflineQueue: Sendable {
         try await client.session.perform { [storage] engine throws(CoreError) in try storage.entries(engine) }
     }
 
-    /// The request of an entry with its headers and body; nil if the request has left the queue.
+    /// Reads an entry's request with its headers and body; nil if the request has left the queue.
     func queued(_ entry: QueueEntry) async throws -> QueuedRequest? {
         let items = try await client.session.perform { [storage] engine throws(CoreError) in
             try storage.content(of: entry, engine)

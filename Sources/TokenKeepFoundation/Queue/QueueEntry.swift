@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// A request of the queue, read from the attributes of its head item. The item's account is the request's ID.
+/// A queued request, read from the attributes of its head item. The item's account is the request's ID.
 struct QueueEntry: Sendable, Equatable {
     private enum Name {
         static let session = "session"
@@ -16,14 +16,14 @@ struct QueueEntry: Sendable, Equatable {
     let id: String
     /// The position of the request in the order of sending.
     let sequence: UInt64
-    /// The number of bytes of the head and all parts.
+    /// The total length of the head and all parts, in bytes.
     let bytes: Int
     /// The number of items besides the head.
     let parts: Int
-    /// The request's end in Unix seconds.
+    /// The time at which the request expires, in Unix seconds.
     let end: Int64
     /// The mark of the account's last logout before the request was added. If the account's present mark differs, the
-    /// request belongs to a session that has ended.
+    /// request belongs to an ended session.
     let logoutMark: UInt32
     let outlivesLogout: Bool
 
@@ -42,14 +42,14 @@ struct QueueEntry: Sendable, Equatable {
         try ItemAttributes([(Name.session, session), (Name.head, id)])
     }
 
-    /// The ID of the request to which an item belongs as a part; nil if the item is no part.
+    /// The ID of the request to which a part belongs; nil if the item is not a part.
     static func head(ofPart details: ItemDetails, session: String) -> String? {
         details.attributes[Name.session] == session ? details.attributes[Name.head] : nil
     }
 }
 
 extension QueueEntry {
-    /// Reads the request of a head item; nil if the item is no head, or of another session.
+    /// Reads a request from its head item; nil if the item is not a head, or belongs to another session.
     init?(_ details: ItemDetails, session: String) {
         let attributes = details.attributes
         func number<Number: FixedWidthInteger>(_ name: String) -> Number? { attributes[name].flatMap { Number($0) } }
@@ -68,10 +68,10 @@ extension QueueEntry {
 /// The limits of a queue.
 enum QueueLimits {
     static let requests = 1_000
-    /// The highest position in the order.
+    /// The maximum position in the order.
     static let sequence = UInt64.max - 1
     static let bytes = 64 << 20
-    /// The longest body in the head item, in bytes. A longer body is kept in items of its own.
+    /// The maximum length of a body in the head item, in bytes. A longer body is stored in items of its own.
     static let longestInline = 64 << 10
     /// The size of a part, in bytes.
     static let part = Limits.secret

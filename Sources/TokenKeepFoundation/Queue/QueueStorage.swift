@@ -5,10 +5,10 @@ import TokenKeepKeys
 import TokenKeepRecords
 import TokenKeepSession
 
-/// The items of one account's queue in the records of the vault: a head for each request, and parts for a long body.
+/// The items of one account's queue in the vault: a head for each request, and parts for a long body.
 ///
-/// The head is written last and cleared first: a request is in the queue if and only if its head exists. Each function
-/// blocks, and runs under the queue's lock, which excludes other threads and processes.
+/// The head is written last and cleared first, so a request is in the queue if and only if its head exists. Each
+/// function blocks and holds the queue's lock, which excludes other threads and processes.
 final class QueueStorage: Sendable {
     typealias Engine = SessionEngine
 
@@ -17,15 +17,15 @@ final class QueueStorage: Sendable {
     /// The result of ``add(_:_:)``.
     enum Added {
         case entry(QueueEntry)
-        /// The queue has too many requests.
+        /// The queue already has the maximum number of requests.
         case tooMany
-        /// The queue's requests would have too many bytes.
+        /// The queue's requests would exceed the maximum number of bytes.
         case tooLong
         /// Nobody is signed in.
         case signedOut
     }
 
-    /// A request that is to be added.
+    /// The contents of a request to add.
     struct Addition: Sendable {
         let head: SecretBytes
         let parts: [SecretBytes]
@@ -36,10 +36,10 @@ final class QueueStorage: Sendable {
     }
 
     private let level: AccessLevel
-    /// Called between any two steps. Tests end the process there.
+    /// Called between any two steps, so that tests can end the process there.
     private let onStep: @Sendable () -> Void
-    /// The requests that were read last, and the queue's change mark at that time. While the mark has this value, the
-    /// requests are up to date.
+    /// The last read requests, with the queue's change mark at that time. They are up to date while the mark is
+    /// unchanged.
     private let known = MutexGuarded<(changeMark: UInt64, entries: [QueueEntry])?>(nil)
 
     init(level: UInt32, onStep: @escaping @Sendable () -> Void) {
@@ -72,17 +72,18 @@ final class QueueStorage: Sendable {
         }
     }
 
-    /// The requests in their order, without those of sessions that have ended.
+    /// The queued requests in order, without those of ended sessions.
     func entries(_ engine: Engine) throws(TokenKeepError) -> [QueueEntry] {
         try locked(engine) { queue throws(TokenKeepError) in try present(queue) }
     }
 
-    /// The items of a request: the head, then the parts; nil if the request has left the queue.
+    /// The secrets of a request's items, the head first; nil if the request has left the queue.
     func content(of entry: QueueEntry, _ engine: Engine) throws(TokenKeepError) -> [SecretBytes]? {
         try locked(engine) { queue throws(TokenKeepError) in
             guard try present(queue).contains(entry) else { return nil }
             guard let head = try load(entry.id, queue) else {
-                // Another program has cleared the item without a change of the queue's mark.
+                // Another program cleared the head without a change of the queue's mark, so the stored list is
+                // outdated.
                 known.withLock { $0 = nil }
                 guard try !present(queue).contains(entry) else { throw incomplete(entry) }
                 return nil
@@ -96,9 +97,9 @@ final class QueueStorage: Sendable {
         }
     }
 
-    /// Removes the requests that `isMeant` chooses.
+    /// Removes the requests for which `isMeant` returns true.
     ///
-    /// - Returns: the number of removed requests, and the requests that are left.
+    /// - Returns: the number of removed requests, and the remaining requests.
     func remove(
         _ engine: Engine, where isMeant: (QueueEntry) -> Bool
     ) throws(TokenKeepError) -> (removed: Int, left: [QueueEntry]) {
@@ -109,10 +110,10 @@ final class QueueStorage: Sendable {
         }
     }
 
-    /// Tells tests that an answer has arrived.
+    /// Notifies tests that a response has arrived.
     func didAnswer() { onStep() }
 
-    /// The right to send the requests; nil if another process or object has the right. Does not wait.
+    /// Takes the right to send the requests; nil if another process or object has it. Does not wait.
     func sendingRight(_ engine: Engine) throws(TokenKeepError) -> SendingRight? {
         let call = try engine.begin()
         let limited = CallContext(deadline: call.deadline.within(milliseconds: 0))
@@ -121,7 +122,7 @@ final class QueueStorage: Sendable {
         return SendingRight(lock)
     }
 
-    /// The right of one object to send the requests of a queue. Ends with the last reference, or with the process.
+    /// The right of one object to send a queue's requests. It ends with its last reference, or with the process.
     final class SendingRight: Sendable {
         private let lock: SessionLock
 
@@ -130,12 +131,12 @@ final class QueueStorage: Sendable {
 }
 
 extension QueueStorage {
-    /// The queue during one call.
+    /// The data of the queue that one call needs.
     private struct Queue {
         let engine: Engine
         let call: CallContext
         let vault: VaultModule
-        /// The ID of the session's name, an attribute of the items.
+        /// The ID of the session's name, which is an attribute of the items.
         let session: String
         /// The name of the locks and of the change mark.
         let place: ItemName
@@ -169,7 +170,7 @@ extension QueueStorage {
         return value
     }
 
-    /// The requests in their order. Clears requests that a logout has ended, and parts that a killed process has left.
+    /// The queued requests in order. Clears requests of ended sessions, and parts that a killed process left behind.
     private func present(_ queue: Queue) throws(TokenKeepError) -> [QueueEntry] {
         let changeMark = queue.engine.store.changeMarks.value(of: queue.placeID)
         let listed: [QueueEntry]
@@ -183,7 +184,7 @@ extension QueueStorage {
         return try clear(among: listed, queue) { !$0.outlivesLogout && $0.logoutMark != mark }
     }
 
-    /// Clears the requests that `isMeant` chooses, and returns all other requests. If none is chosen, nothing changes.
+    /// Clears the requests that `isMeant` selects, and returns all other requests. Writes nothing if none is selected.
     private func clear(
         among entries: [QueueEntry], _ queue: Queue, where isMeant: (QueueEntry) -> Bool
     ) throws(TokenKeepError) -> [QueueEntry] {
@@ -202,7 +203,7 @@ extension QueueStorage {
         // A damaged record may belong to any item of the vault, so it does not stop the queue.
         if let problem = listing.problems.first(where: { $0.status != .corrupt }) { throw problem }
         let entries = listing.items.compactMap { QueueEntry($0, session: queue.session) }
-        // If an item cannot be read, it may be the head of a part that seems to have none.
+        // An unreadable item may be the head of a part that seems to have none, so parts are kept then.
         if listing.problem == nil { try clearOrphans(among: listing.items, of: entries, queue) }
         return entries.sorted { ($0.sequence, $0.id) < ($1.sequence, $1.id) }
     }
@@ -220,7 +221,7 @@ extension QueueStorage {
         }
     }
 
-    /// Makes other processes list the requests again, even if this process is killed before ``endChange(_:_:)``.
+    /// Changes the mark, so that other processes list the requests again even if this process is killed in between.
     private func beginChange(_ queue: Queue) {
         known.withLock { $0 = nil }
         queue.engine.store.changeMarks.change(queue.placeID)
@@ -242,7 +243,7 @@ extension QueueStorage {
         onStep()
     }
 
-    /// The secret of an item; nil if the item does not exist.
+    /// Loads the secret of an item; nil if the item does not exist.
     private func load(_ account: String, _ queue: Queue) throws(TokenKeepError) -> SecretBytes? {
         do throws(TokenKeepError) {
             return try queue.vault.load(name(account, queue), queue.call).secret

@@ -3,12 +3,12 @@ import FoundationNetworking
 import TokenKeep
 import TokenKeepCore
 
-/// A request that was read from the queue. Its headers and body stay in guarded memory until the request is sent.
+/// A request read from the queue. Its headers and body stay in guarded memory until the request is sent.
 struct QueuedRequest: Sendable {
     let stored: StoredRequest
     /// The secrets of the request's items: the head, then the parts of a long body.
     private let items: [SecretBytes]
-    /// The position of the JSON object in the head.
+    /// The byte range of the JSON object in the head.
     private let object: Range<Int>
     private let id: String
 
@@ -16,7 +16,8 @@ struct QueuedRequest: Sendable {
 
     /// Reads a request from the secrets of its items.
     ///
-    /// - Throws: `TokenKeepError` with `corrupt`, or with `unsupported` for a request of a later version.
+    /// - Throws: `TokenKeepError` with `corrupt` if the request is damaged, or `unsupported` if a later version wrote
+    ///   it.
     init(_ items: [SecretBytes], id: String) throws {
         guard let head = items.first, head.count >= 4 else { throw Self.damaged(id) }
         let length = head.withUnsafeBytes { UInt32(littleEndian: $0.loadUnaligned(as: UInt32.self)) }
@@ -33,10 +34,11 @@ struct QueuedRequest: Sendable {
         self.stored = stored
     }
 
-    /// The URLRequest to be sent. The body is guarded memory, which is wiped when the last copy of the request goes.
+    /// Makes the URLRequest to send. Its body is guarded memory, which is wiped when the request's last copy is
+    /// released.
     ///
-    /// The headers are Strings, made here and shared with URLSession. They are not wiped: Swift cannot overwrite a String
-    /// that has other references.
+    /// The headers are Strings that URLSession shares. They are not wiped, because Swift cannot overwrite a String with
+    /// other references.
     func urlRequest() throws -> URLRequest {
         guard let head = items.first,
             let headers = try? JSONDecoder().decode(StoredHeaders.self, from: head.data(object)).headers

@@ -5,10 +5,10 @@ import TokenKeepCore
 
 /// The stored form of a request, without its headers and body.
 ///
-/// The head item has three parts: the length of a JSON object (4 bytes, little-endian), the object with the headers, and
-/// the body if it is short.
+/// The secret of the head item consists of the length of a JSON object (4 bytes, little-endian), the object with the
+/// headers, and the body if it is short.
 struct StoredRequest: Codable, Sendable {
-    /// The version of the format, 1. Requests of a later version are left alone.
+    /// The version of the format, 1. A request of a later version is not changed.
     private(set) var version = 1
     let url: URL
     let method: String
@@ -16,7 +16,7 @@ struct StoredRequest: Codable, Sendable {
     let added: Int64
     let end: Int64
     let timeout: Double
-    /// Whether the request has a body. The body may be empty.
+    /// Whether the request has a body, which may be empty.
     let hasBody: Bool
 
     static let keyHeader = "Idempotency-Key"
@@ -31,7 +31,7 @@ struct StoredRequest: Codable, Sendable {
         hasBody = request.httpBody != nil
     }
 
-    /// The secrets of the request's items: the head, and the parts of a long body.
+    /// Makes the secrets of the request's items: the head, and the parts of a long body.
     func items(_ request: URLRequest) throws -> (head: SecretBytes, parts: [SecretBytes]) {
         let body = request.httpBody ?? Data()
         let isInline = body.count <= QueueLimits.longestInline
@@ -79,7 +79,7 @@ struct StoredHeaders: Codable, Sendable {
 
     let headers: [Header]
 
-    /// The headers that are not stored: the client adds them when it sends the request, or they belong to one connection.
+    /// The headers that are not stored: the client adds them when it sends, or they concern one connection.
     private static let unstored: Set<String> = [
         "authorization", "proxy-authorization", "cookie", "content-length", SessionClient.deviceHeader.lowercased(),
         StoredRequest.keyHeader.lowercased(),

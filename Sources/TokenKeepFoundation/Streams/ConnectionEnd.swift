@@ -1,9 +1,9 @@
-/// An end of a connection that a ``ReconnectingStream`` does not treat as a failure of the network. The closure throws it.
+/// The reason with which a closure ends a connection without a network failure. The closure throws it.
 public enum ConnectionEnd: Error, Sendable {
-    /// The server refused the token: status 401 to the upgrade, or a close code that means so, as 4401 does at some servers. The
-    /// next connection has another token.
+    /// The server refused the token, by status 401 or by a close code such as 4401. The next connection uses another
+    /// token.
     case refused
-    /// The stream is done. No connection follows.
+    /// The stream ends without an error. No connection follows.
     case finished
     /// No connection follows, and the stream throws this error.
     case failed(any Error)

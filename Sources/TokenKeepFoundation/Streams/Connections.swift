@@ -4,7 +4,7 @@ import TokenKeep
 struct Connections: Sendable {
     typealias Connect = @Sendable (TokenSession.Token) async throws -> Void
 
-    /// The end of a connection.
+    /// The way in which a connection ended.
     private enum End: Sendable {
         case reconnect(ReconnectionOptions.Cause)
         case finished
@@ -25,19 +25,19 @@ struct Connections: Sendable {
         }
     }
 
-    /// The time between two requests for a token in place of one that ends soon.
+    /// The interval between two requests for a token that replaces an expiring token.
     private static let glance = Duration.seconds(30)
 
     let session: TokenSession
     let options: ReconnectionOptions
 
-    /// Runs connections until one is the last.
+    /// Runs connections one after another until one of them ends the stream.
     ///
     /// - Throws: the error of a request for a token unless `isPassing`, the error of ``ConnectionEnd/failed(_:)``,
     ///   `CancellationError`.
     func run(_ connect: @escaping Connect) async throws {
         var pauses = Pauses(options)
-        /// The token that the server refused, until there is another one.
+        /// The last token if the server refused it; nil otherwise.
         var refused: TokenSession.Token?
         while true {
             let end: End
@@ -63,7 +63,7 @@ struct Connections: Sendable {
         }
     }
 
-    /// Runs a connection, and measures its time.
+    /// Runs a connection, and measures its duration.
     private func timed(
         _ clock: some Clock<Duration>, _ connection: () async -> End
     ) async -> (end: End, time: Duration) {
@@ -77,7 +77,7 @@ struct Connections: Sendable {
         return try await session.token()
     }
 
-    /// Runs one connection, until it ends by itself or must make way.
+    /// Runs one connection until it ends or must be replaced.
     private func end(of token: TokenSession.Token, _ connect: @escaping Connect) async -> End {
         await withTaskGroup(of: End?.self) { group in
             group.addTask {
@@ -96,8 +96,7 @@ struct Connections: Sendable {
         }
     }
 
-    /// Waits for a change of the session, by any process, that the connection must make way for; nil if the session cannot be
-    /// watched.
+    /// Waits until a change of the session requires a new connection; nil if the session cannot be watched.
     private func change(after token: TokenSession.Token) async -> End? {
         do {
             for try await _ in session.states {
@@ -107,7 +106,7 @@ struct Connections: Sendable {
                 } catch let error as TokenKeepError where error.isEndOfSession {
                     return .failed(error)
                 } catch {
-                    // A place that is locked, or a server that is away, says nothing about the connection.
+                    // A locked module or an unreachable server does not end the connection.
                 }
             }
         } catch {
@@ -116,10 +115,10 @@ struct Connections: Sendable {
         return nil
     }
 
-    /// Waits for the token's end, and for a successor; nil if the end is unknown.
+    /// Waits until the token is about to end and a successor exists; nil if the end is unknown.
     private func successor(of token: TokenSession.Token, _ time: Duration) async -> End? {
         guard let left = token.timeLeft else { return nil }
-        // Of a token that lasts less, the first half is used.
+        // A short-lived token is used for at least half of its remaining time.
         let time = min(time, left / 2)
         do {
             try await options.clock.sleep(for: left - time)
@@ -161,6 +160,6 @@ extension TokenKeepError {
     /// Whether the session has ended.
     fileprivate var isEndOfSession: Bool { [.notFound, .needsLogin, .expired].contains(status) }
 
-    /// Whether a later request for a token may succeed.
+    /// Whether the failure is temporary, so that a later request for a token may succeed.
     fileprivate var isPassing: Bool { [.unavailable, .timedOut, .busy, .locked].contains(status) }
 }

@@ -1,11 +1,11 @@
 extension ReconnectingStream {
-    /// The way of a connection's messages to the stream's reader.
+    /// Passes the messages of a connection to the stream's reader.
     public struct Messages: Sendable {
         let stream: AsyncThrowingStream<Delivery<Message>, any Error>.Continuation
 
-        /// Sends a message, and waits until the reader has taken it: a slow reader slows the connection down.
+        /// Sends a message, and waits until the reader has taken it, so that a slow reader slows the connection down.
         ///
-        /// - Throws: `CancellationError` if the connection is to end.
+        /// - Throws: `CancellationError` if the connection must end.
         public func send(_ message: Message) async throws {
             let delivery = Delivery(message)
             guard case .enqueued = stream.yield(delivery) else { throw CancellationError() }
@@ -14,7 +14,7 @@ extension ReconnectingStream {
         }
     }
 
-    /// The iterator of a ``ReconnectingStream``, with a connection of its own from the first element on.
+    /// The iterator of a ``ReconnectingStream``. It opens its own connection when its first element is requested.
     public struct Iterator: AsyncIteratorProtocol {
         /// See ``ReconnectingStream/Failure``.
         public typealias Failure = any Error
@@ -24,15 +24,15 @@ extension ReconnectingStream {
 
         init(_ stream: ReconnectingStream) { self.stream = stream }
 
-        /// The next message; nil when the stream is done, or the task is cancelled.
+        /// The next message; nil when the stream has ended, or the task is cancelled.
         ///
-        /// - Throws: the error of ``ConnectionEnd/failed(_:)``, or a `TokenKeepError` of a request for a token: every one but
+        /// - Throws: the error of ``ConnectionEnd/failed(_:)``, or the `TokenKeepError` of a request for a token, except
         ///   `unavailable`, `timedOut`, `busy` and `locked`, after which the stream connects again.
         public mutating func next() async throws -> Message? { try await next(isolation: nil) }
 
-        /// The next message; nil when the stream is done, or the task is cancelled.
+        /// The next message; nil when the stream has ended, or the task is cancelled.
         ///
-        /// - Throws: the error of ``ConnectionEnd/failed(_:)``, or a `TokenKeepError` of a request for a token: every one but
+        /// - Throws: the error of ``ConnectionEnd/failed(_:)``, or the `TokenKeepError` of a request for a token, except
         ///   `unavailable`, `timedOut`, `busy` and `locked`, after which the stream connects again.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Message? {
             var iterator = deliveries ?? stream.deliveries().makeAsyncIterator()
@@ -41,10 +41,10 @@ extension ReconnectingStream {
         }
     }
 
-    /// Makes an iterator, which connects when its first element is asked for.
+    /// Makes an iterator, which connects when its first element is requested.
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
-    /// Runs connections until their stream is released.
+    /// Starts a task that runs connections until the returned stream is released.
     private func deliveries() -> AsyncThrowingStream<Delivery<Message>, any Error> {
         let (deliveries, continuation) = AsyncThrowingStream.makeStream(of: Delivery<Message>.self)
         let task = Task { [connections, connect] in
@@ -60,7 +60,7 @@ extension ReconnectingStream {
     }
 }
 
-/// A message on its way, whose sender waits for the reader.
+/// A message whose sender waits until the reader has taken it.
 final class Delivery<Message: Sendable>: Sendable {
     private struct State {
         var isOver = false
@@ -72,13 +72,13 @@ final class Delivery<Message: Sendable>: Sendable {
 
     init(_ message: Message) { self.message = message }
 
-    /// Takes the message, and lets the sender go on.
+    /// Returns the message, and resumes the sender.
     func take() -> Message {
         letSenderGo()
         return message
     }
 
-    /// Waits until the message is taken, or the sender's task is cancelled.
+    /// Waits until the reader has taken the message, or the sender's task is cancelled.
     func wait() async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { sender in

@@ -1,6 +1,6 @@
 public import TokenKeep
 
-/// Keeps up a connection that a session's token opens, as a WebSocket's. It knows no transport: a closure connects.
+/// Maintains a connection, such as a WebSocket, that is opened with a session's token. A closure makes the connection.
 ///
 /// ```swift
 /// let news = ReconnectingStream<String>(session) { token, messages in
@@ -11,17 +11,20 @@ public import TokenKeep
 /// for try await text in news { … }
 /// ```
 ///
-/// The closure gets a token, connects, and returns or throws when the connection has ended. It must end when its task is
-/// cancelled. Then the stream connects again:
+/// The closure receives a token, connects, and returns or throws when the connection has ended. It must end when its
+/// task is cancelled. After its end, the stream connects again:
 ///
-/// - with a newer token at once, when ``ReconnectionOptions/renewal`` says so: the closure's task is cancelled;
-/// - after ``ConnectionEnd/refused`` with another token: at once, and after a pause if that one is refused, too;
-/// - after any other end, and if no token can be had for now (`unavailable`, `timedOut`, `busy`, `locked`), after a pause.
+/// - at once with a newer token, if ``ReconnectionOptions/renewal`` requires it; the stream then cancels the closure's
+///   task;
+/// - after ``ConnectionEnd/refused`` with another token: at once, but after a pause if the server refuses that token,
+///   too;
+/// - after a pause in all other cases, also if no token is available for now (`unavailable`, `timedOut`, `busy`,
+///   `locked`).
 ///
 /// The end of the session, by any process, ends the connection and the stream with the session's error: `notFound`,
-/// `needsLogin` or `expired`. Any other error of a request for a token ends the stream too, for example `denied`, if the
-/// server refuses the client, and `corrupt`. A stream ends at once when its task is cancelled. Each iterator has a
-/// connection of its own.
+/// `needsLogin` or `expired`. Any other error of a request for a token ends the stream, too, for example `denied` if
+/// the server refuses the client, or `corrupt`. A stream ends at once when its task is cancelled. Each iterator has its
+/// own connection.
 public struct ReconnectingStream<Message: Sendable>: AsyncSequence, Sendable {
     /// A message.
     public typealias Element = Message
@@ -31,12 +34,12 @@ public struct ReconnectingStream<Message: Sendable>: AsyncSequence, Sendable {
     let connections: Connections
     let connect: @Sendable (TokenSession.Token, Messages) async throws -> Void
 
-    /// Makes a stream. Nothing is connected before its first message is asked for.
+    /// Makes a stream. It connects when its first message is requested.
     ///
     /// - Parameters:
     ///   - session: the session whose tokens are used.
-    ///   - options: when a connection makes way, and the pauses.
-    ///   - connect: runs one connection to its end, and sends its messages to the stream's reader.
+    ///   - options: the rules for renewing connections, and the pauses.
+    ///   - connect: runs one connection until it ends, and sends its messages to the stream's reader.
     public init(
         _ session: TokenSession, options: ReconnectionOptions = ReconnectionOptions(),
         _ connect: @escaping @Sendable (_ token: TokenSession.Token, _ messages: Messages) async throws -> Void
@@ -47,7 +50,7 @@ public struct ReconnectingStream<Message: Sendable>: AsyncSequence, Sendable {
 }
 
 extension ReconnectingStream where Message == Never {
-    /// Makes a stream without messages: the closure does with the connection what is to be done. ``run()`` connects.
+    /// Makes a stream without messages: the closure itself handles the connection. ``run()`` connects.
     public init(
         _ session: TokenSession, options: ReconnectionOptions = ReconnectionOptions(),
         _ connect: @escaping @Sendable (_ token: TokenSession.Token) async throws -> Void
@@ -55,7 +58,7 @@ extension ReconnectingStream where Message == Never {
         self.init(session, options: options) { token, _ in try await connect(token) }
     }
 
-    /// Keeps the connection up until the closure throws ``ConnectionEnd/finished``.
+    /// Maintains the connection until the closure throws ``ConnectionEnd/finished``.
     ///
     /// - Throws: the error of ``ConnectionEnd/failed(_:)``; the `TokenKeepError` of a request for a token, except
     ///   `unavailable`, `timedOut`, `busy` and `locked`, after which the stream connects again; `CancellationError` if the

@@ -1,20 +1,21 @@
 /// The options of a ``ReconnectingStream``.
 public struct ReconnectionOptions: Sendable {
-    /// When a connection makes way for one with a newer token.
+    /// The time at which a connection is replaced by a connection with a newer token.
     public enum Renewal: Sendable, Equatable {
-        /// When any process has renewed the token: for servers that end an older token with its successor.
+        /// After a renewal by any process, for servers that invalidate a token when they issue the next one.
         case afterRefresh
-        /// The connection makes way this long before its token ends, but not before half of the token's time: for servers
-        /// that cut a connection when its token ends. The token is renewed if no other process renews it. If the end of the
-        /// token is not known, the connection stays.
+        /// This long before its token ends, for servers that close a connection when its token ends.
+        ///
+        /// The connection is not replaced before half of the token's remaining time has passed. The token is renewed if
+        /// no other process renews it. If the end of the token is unknown, the connection stays.
         case beforeEnd(Duration)
-        /// When the server refuses the token: for servers that look at it once.
+        /// After the server has refused the token, for servers that check the token only when the connection opens.
         case whenRefused
     }
 
     /// The reason for a new connection.
     public enum Cause: Sendable {
-        /// There is a newer token.
+        /// A newer token exists.
         case renewed
         /// The server refused the token.
         case refused
@@ -24,16 +25,18 @@ public struct ReconnectionOptions: Sendable {
         case failed(any Error)
     }
 
-    /// When a connection makes way for one with a newer token.
+    /// The time at which a connection is replaced by a connection with a newer token.
     public var renewal = Renewal.afterRefresh
-    /// The longest pause before a new connection. The first one is a second, each is twice as long as the one before, and all
-    /// vary by 20 %. A connection that has lasted this time makes the pauses begin anew.
+    /// The longest pause before a new connection.
+    ///
+    /// The first pause is 1 second, each later pause is twice as long, and all vary by ± 20 %. After a connection that
+    /// lasted this long, the pauses begin again with the first.
     public var longestPause = Duration.seconds(60)
-    /// Called before each new connection, with its reason and the pause before it.
+    /// Called before each new connection, with the reason for it and the pause before it.
     public var willReconnect: (@Sendable (_ cause: Cause, _ pause: Duration) -> Void)?
-    /// Replaced in tests.
+    /// Measures and waits for time; replaced in tests.
     var clock: any Clock<Duration> = ContinuousClock()
 
-    /// A new connection after each refresh; pauses of up to a minute.
+    /// Makes options with a new connection after each renewal of the token, and pauses of up to a minute.
     public init() {}
 }

@@ -5,7 +5,7 @@ final class Broadcast<Element: Sendable>: Sendable {
         var next = 0
     }
 
-    /// The number of elements that a stream keeps for a slow reader. The newest elements are kept.
+    /// The maximum number of elements that a stream buffers for a slow reader. The latest elements are kept.
     private static var limit: Int { 256 }
     private let state = Guarded(State())
 
@@ -24,7 +24,8 @@ final class Broadcast<Element: Sendable>: Sendable {
         }
         continuation.onTermination = { [weak self] _ in
             guard let self else { return }
-            // The removed continuation, which may be the last reference to its stream, is released outside of the lock.
+            // The removed continuation is released outside of the lock, because it may be the last reference to its
+            // stream.
             _ = self.state.withLock { $0.continuations.removeValue(forKey: number) }
         }
         return stream

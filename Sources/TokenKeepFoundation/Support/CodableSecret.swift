@@ -1,7 +1,8 @@
 import Foundation
 import TokenKeep
 
-/// Converts values to JSON in guarded memory, and back. Wipes the Data between; Foundation's own copies are not wiped.
+/// Converts values to JSON in guarded memory, and back. The intermediate Data is wiped, Foundation's own copies are
+/// not.
 enum CodableSecret {
     static func encode(_ value: some Encodable, _ encoder: JSONEncoder = JSONEncoder()) throws -> TokenStore.Secret {
         var data = try encoder.encode(value)
@@ -9,9 +10,9 @@ enum CodableSecret {
         return try data.withUnsafeBytes { bytes throws(TokenKeepError) in try TokenStore.Secret(copying: bytes) }
     }
 
-    /// Decodes a value.
+    /// Decodes a value from JSON.
     ///
-    /// - Throws: ``TokenKeepError/Status/corrupt``. The message names the item, and has no part of the secret.
+    /// - Throws: ``TokenKeepError`` with `corrupt`. Its message names the item and contains no part of the secret.
     static func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, from secret: TokenStore.Secret, of item: String,
         _ decoder: JSONDecoder = JSONDecoder()

@@ -1,5 +1,6 @@
 import TokenKeepCore
 
-/// A value behind a mutex. Has a name of its own, so that other files need not import TokenKeepCore, whose types have the
-/// names of TokenKeep's.
+/// A value protected by a mutex.
+///
+/// The alias spares other files an import of TokenKeepCore, whose types have the same names as TokenKeep's.
 typealias Guarded<Value> = MutexGuarded<Value>

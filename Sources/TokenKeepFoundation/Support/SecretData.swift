@@ -3,7 +3,7 @@ import TokenKeep
 import TokenKeepCore
 
 extension SecretBytes {
-    /// A range of the secret's bytes as Data, without a copy. The Data keeps the secret alive and must not be changed in
+    /// A range of the secret's bytes as Data, without a copy. The Data retains the secret and must not be changed in
     /// place.
     func data(_ range: Range<Int>) -> Data {
         Data(
@@ -13,10 +13,11 @@ extension SecretBytes {
 }
 
 extension TokenStore.Secret {
-    /// The secret as Data, without a copy. The Data keeps the secret alive and must not be changed in place.
+    /// The secret as Data, without a copy. The Data retains the secret and must not be changed in place.
     var data: Data { core.data(0..<core.count) }
 
-    /// The value of the header Authorization with this token. This String is the only copy of the token, and is not wiped.
+    /// The value of the header Authorization with this token. The String is the only copy of the token, and is not
+    /// wiped.
     var bearer: String {
         let start = "Bearer ".utf8
         return withUnsafeBytes { token in

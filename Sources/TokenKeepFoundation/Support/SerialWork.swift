@@ -1,5 +1,5 @@
-/// Runs asynchronous functions one after another, in the order of the calls. If a caller is cancelled, its function runs
-/// to its end all the same.
+/// Runs asynchronous functions one after another, in the order of the calls. A function runs to its end even if its
+/// caller is cancelled.
 final class SerialWork: Sendable {
     private let last = Guarded<Task<Void, Never>?>(nil)
 

@@ -1,7 +1,8 @@
 import TokenKeep
 
-/// A store that the application gave, or that the first call opens. So objects that need a store have initializers that
-/// do not throw.
+/// A store that the application passed, or that the first call opens.
+///
+/// Because the store is opened later, the initializers of objects that need a store do not throw.
 struct StoreReference: Sendable {
     private let options: TokenStore.Options
     private let opened: Guarded<TokenStore?>
@@ -16,7 +17,7 @@ struct StoreReference: Sendable {
         opened = Guarded(nil)
     }
 
-    /// The store.
+    /// Returns the store, and opens it at the first call.
     ///
     /// - Throws: ``TokenKeepError/Status/invalid`` if the namespace or the configured stack is malformed.
     func store() throws(TokenKeepError) -> TokenStore {

@@ -25,7 +25,7 @@ public let errSecParam: OSStatus = -50
 public let errSecUnimplemented: OSStatus = -4
 
 extension TokenKeepError {
-    /// The Keychain's number for the status; nil if the Keychain has no such number, as for `timedOut`.
+    /// The Keychain's number for the status; nil if the Keychain has no such number, for example for `timedOut`.
     public var osStatus: OSStatus? {
         switch status {
         case .ok: errSecSuccess

@@ -1,20 +1,20 @@
 public import Foundation
 
-/// A token that may have a refresh token beside the access token.
+/// A token that may contain a refresh token besides the access token.
 public protocol RefreshableToken {
     /// The refresh token; empty if the server gave none.
     var refreshToken: String { get }
 }
 
-/// The tokens of an OAuth server, as many applications keep them.
+/// The tokens of an OAuth server, in a form that many applications store.
 ///
-/// The JSON is `{"accessToken", "refreshToken", "expiresAt"}`. A `TokenSession` takes over an item with this JSON.
+/// The JSON is `{"accessToken", "refreshToken", "expiresAt"}`. A `TokenSession` can take over an item with this JSON.
 public struct OAuthToken: Codable, Sendable, Equatable, RefreshableToken, CustomStringConvertible {
     /// The access token.
     public let accessToken: String
     /// The refresh token; empty if the server gave none.
     public let refreshToken: String
-    /// The end of the access token, in whole seconds since 1970.
+    /// The time at which the access token expires, in whole seconds since 1970.
     public let expiresAt: TimeInterval
 
     /// Makes a token. Rounds `expiresAt` down to whole seconds.

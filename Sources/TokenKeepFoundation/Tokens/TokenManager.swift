@@ -9,8 +9,8 @@ public import TokenKeep
 /// if try await manager.hasRefreshToken() { … }
 /// ```
 ///
-/// The manager only keeps the token; a `TokenSession` also renews tokens. Any task may use a manager. The Strings of the
-/// token are not wiped.
+/// The manager only stores the token; a `TokenSession` also renews tokens. Several tasks may use a manager at the same
+/// time. The Strings of the token are not wiped.
 public actor TokenManager<Token: Codable & Sendable> {
     private let reference: StoreReference
     private let service: String
@@ -23,7 +23,7 @@ public actor TokenManager<Token: Codable & Sendable> {
     ///   - service: the item's service.
     ///   - account: the item's account.
     ///   - namespace: the Linux form of a keychain access group, which several programs may share.
-    ///   - level: the level of a saved token.
+    ///   - level: the accessibility level with which a token is saved.
     public init(
         service: String, account: String, namespace: String = "", level: TokenItem.Accessibility = .afterFirstUnlock
     ) {
@@ -43,10 +43,10 @@ public actor TokenManager<Token: Codable & Sendable> {
         self.level = level
     }
 
-    /// The token; nil only if the store certainly has no token.
+    /// Loads the token; nil only if the store certainly has none.
     ///
-    /// - Throws: `TokenKeepError`: `locked`, `unavailable`, `corrupt` if the item is no JSON of `Token`, and others.
-    ///   `CancellationError` if the task is cancelled.
+    /// - Throws: `TokenKeepError` with `locked`, `unavailable`, `corrupt` if the item is not JSON of `Token`, or
+    ///   another status; `CancellationError` if the task is cancelled.
     public func loadToken() async throws -> Token? {
         do {
             let item = try await reference.store().load(service: service, account: account)
@@ -56,20 +56,20 @@ public actor TokenManager<Token: Codable & Sendable> {
         }
     }
 
-    /// Saves the token in the place of an earlier token. When the call returns, the token survives a loss of power.
+    /// Saves the token, and replaces an earlier token. When the call returns, the token survives a loss of power.
     ///
-    /// - Throws: `EncodingError`, or `TokenKeepError`: `locked`, `unavailable`, `policy` or `unsupported` by the level, and
-    ///   others; `CancellationError` if the task is cancelled.
+    /// - Throws: `EncodingError`, or `TokenKeepError` with `locked`, `unavailable`, `policy` or `unsupported` if the
+    ///   level is impossible here, or another status; `CancellationError` if the task is cancelled.
     public func saveToken(_ token: Token) async throws {
         let secret = try CodableSecret.encode(token)
         let options = TokenStore.SaveOptions(accessibility: level)
         try await reference.store().save(secret, service: service, account: account, options: options)
     }
 
-    /// Clears the token. Clearing a missing token is no error.
+    /// Clears the token. Clearing a missing token is not an error.
     ///
-    /// - Throws: `TokenKeepError`: `locked` or `unavailable` if a module cannot be asked and the removal cannot be noted as
-    ///   pending, and others; `CancellationError` if the task is cancelled.
+    /// - Throws: `TokenKeepError` with `locked` or `unavailable` if a module cannot be reached and the vault cannot
+    ///   store a pending removal, or another status; `CancellationError` if the task is cancelled.
     public func clearToken() async throws {
         try await reference.store().clear(service: service, account: account)
     }

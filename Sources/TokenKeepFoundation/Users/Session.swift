@@ -1,13 +1,13 @@
 public import Foundation
 
-/// One value of an application in a container. May be subclassed.
+/// A value of an application in a container. May be subclassed.
 ///
 /// ```swift
 /// let container = AnySessionContainer(StoreSessionContainer<Model>(service: "com.example.app"))
 /// let session = Session<Model>(container: container, storageIdentifier: "model")
 /// ```
 ///
-/// A subclass restates `@unchecked Sendable`, and protects its own state.
+/// A subclass must restate `@unchecked Sendable` and protect its own state.
 open class Session<Value: Codable & Sendable>: @unchecked Sendable {
     /// The type of the value.
     public typealias Item = Value
@@ -19,7 +19,7 @@ open class Session<Value: Codable & Sendable>: @unchecked Sendable {
     private let jsonDecoder: JSONDecoder
     private let jsonEncoder: JSONEncoder
 
-    /// Makes a session. Reads nothing.
+    /// Makes a session. Does not read the container.
     public init(
         container: AnySessionContainer<Value>, storageIdentifier: String, jsonDecoder: JSONDecoder = JSONDecoder(),
         jsonEncoder: JSONEncoder = JSONEncoder()
@@ -32,13 +32,13 @@ open class Session<Value: Codable & Sendable>: @unchecked Sendable {
 
     /// The value; nil if the container has no value.
     ///
-    /// - Throws: the container's error. Of a ``StoreSessionContainer`` it is `TokenKeepError`: `locked`, `unavailable`,
-    ///   `corrupt` and others.
+    /// - Throws: the container's error. A ``StoreSessionContainer`` throws `TokenKeepError` with `locked`,
+    ///   `unavailable`, `corrupt` or another status.
     public var item: Value? {
         get async throws { try await container.item(forIdentifier: storageIdentifier, jsonDecoder: jsonDecoder) }
     }
 
-    /// Stores the value in the place of an earlier one.
+    /// Stores the value, and replaces an earlier value.
     ///
     /// - Throws: the container's error.
     public func storeItem(_ item: Value) async throws {
@@ -51,10 +51,10 @@ open class Session<Value: Codable & Sendable>: @unchecked Sendable {
     public func deleteItem() async throws { try await container.removeItem(forIdentifier: storageIdentifier) }
 }
 
-/// An object that can be refreshed, as a session whose value ends.
+/// An object that can be refreshed, for example a session whose value expires.
 public protocol Refreshable {
     /// Refreshes the object.
     ///
-    /// - Throws: the reason why the object is as before.
+    /// - Throws: an error if the object could not be refreshed. The object is then unchanged.
     func refresh() async throws
 }

@@ -1,8 +1,8 @@
 public import Foundation
 
-/// The signed-in user of an application: a value in a container, and the events of its changes.
+/// The signed-in user of an application, stored in a container, with events of its changes.
 ///
-/// The value is the application's. Tokens that are renewed by several processes belong to a `TokenSession`.
+/// The application defines the value. Tokens that several processes renew belong in a `TokenSession`.
 public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refreshable, @unchecked Sendable {
     /// A change of the user.
     public enum Event: Sendable {
@@ -14,13 +14,13 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
         case updated
     }
 
-    /// When a refresh handler is called.
+    /// The condition for calling the refresh handler.
     public enum RefreshPolicy: Sendable {
-        /// At each call.
+        /// The handler is always called.
         case always
-        /// If the user's value needs it.
+        /// The handler is called if `needsRefresh` returns true for the user.
         case ifNeeded
-        /// Never.
+        /// The handler is never called.
         case never
     }
 
@@ -42,15 +42,15 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
     /// Runs changes one after another, so that a logout during a refresh leaves the user signed out.
     private let changes = SerialWork()
 
-    /// Makes a session. Reads nothing.
+    /// Makes a session. Does not read the container.
     ///
     /// - Parameters:
     ///   - container: the container of the user.
     ///   - storageIdentifier: the identifier of the user in the container.
     ///   - jsonDecoder: decodes the user.
     ///   - jsonEncoder: encodes the user.
-    ///   - refreshHandler: gets the present user and returns the new one, which is stored.
-    ///   - needsRefresh: whether a user must be refreshed for ``RefreshPolicy/ifNeeded``.
+    ///   - refreshHandler: receives the present user and returns the new user, which is stored.
+    ///   - needsRefresh: returns whether a user must be refreshed if the policy is ``RefreshPolicy/ifNeeded``.
     public init(
         container: AnySessionContainer<Value>, storageIdentifier: String, jsonDecoder: JSONDecoder = JSONDecoder(),
         jsonEncoder: JSONEncoder = JSONEncoder(), needsRefresh: @escaping @Sendable (Value) -> Bool = { _ in false },
@@ -65,21 +65,22 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
 
     /// The user; nil if nobody is signed in.
     ///
-    /// - Throws: the error of the container. Of a ``StoreSessionContainer`` it is `TokenKeepError`: `locked`,
-    ///   `unavailable`, `corrupt` if the item is no JSON of the user's type, and others.
+    /// - Throws: the container's error. A ``StoreSessionContainer`` throws `TokenKeepError` with `locked`,
+    ///   `unavailable`, `corrupt` if the item is not JSON of the user's type, or another status.
     public var currentUser: Value? { get async throws { try await item } }
 
     /// Whether a user is signed in.
     ///
-    /// - Throws: as ``currentUser``.
+    /// - Throws: the errors of ``currentUser``.
     public var isLoggedIn: Bool {
         get async throws { try await container.hasItem(forIdentifier: storageIdentifier) }
     }
 
-    /// The error that ended the last session, also of an earlier run of the application; nil if a user is signed in, or
-    /// signed out without an error.
+    /// The error that ended the last session, also in an earlier run of the application.
     ///
-    /// - Throws: as ``currentUser``.
+    /// nil if a user is signed in, or if the user signed out without an error.
+    ///
+    /// - Throws: the errors of ``currentUser``.
     public var logoutError: LogoutError? {
         get async throws {
             guard try await !isLoggedIn else { return nil }
@@ -87,26 +88,26 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
         }
     }
 
-    /// The changes by this object from now on. A slow reader gets the newest 256.
+    /// A stream of the changes by this object from now on. A slow reader gets the latest 256.
     public var events: AsyncStream<Event> { broadcast.stream() }
 
     /// Stores a user who has signed in.
     ///
-    /// - Throws: the error of the container. Of a ``StoreSessionContainer`` it is `EncodingError`, or `TokenKeepError`:
-    ///   `locked`, `unavailable`, `policy` and others.
+    /// - Throws: the container's error. A ``StoreSessionContainer`` throws `EncodingError`, or `TokenKeepError` with
+    ///   `locked`, `unavailable`, `policy` or another status.
     public func didLogIn(_ user: Value) async throws {
         try await changes.run { [self] in try await storeItem(user) }
         broadcast.send(.loggedIn)
     }
 
-    /// Deletes the user, and keeps the error that ended the session.
+    /// Deletes the user, and stores the error that ended the session.
     ///
-    /// - Throws: as ``didLogIn(_:)``.
+    /// - Throws: the errors of ``didLogIn(_:)``.
     public func didLogOut(_ error: (any Error)? = nil) async throws {
         running.withLock { $0 }?.cancel()
         let kept = error.map(LogoutError.init)
         try await changes.run { [self] in
-            // The error is stored first: `logoutError` ignores the error while the user is stored.
+            // The error is stored first, because `logoutError` ignores it while the user is still stored.
             try await container.setLogoutError(kept, forIdentifier: storageIdentifier)
             try await deleteItem()
         }
@@ -115,16 +116,16 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
 
     /// Stores a new value of the user.
     ///
-    /// - Throws: as ``didLogIn(_:)``.
+    /// - Throws: the errors of ``didLogIn(_:)``.
     public func didUpdate(_ user: Value) async throws {
         try await changes.run { [self] in try await storeItem(user) }
         broadcast.send(.updated)
     }
 
-    /// The user, refreshed before if the policy says so; nil if nobody is signed in.
+    /// Returns the user, refreshed first if the policy requires it; nil if nobody is signed in.
     ///
-    /// - Throws: the handler's error, and the stored user stays; ``RefreshError`` without a handler, or after a logout
-    ///   meanwhile. Otherwise as ``currentUser`` and ``didLogIn(_:)``.
+    /// - Throws: the handler's error, after which the stored user is unchanged; ``RefreshError`` if there is no handler
+    ///   or the user signed out during the refresh; otherwise the errors of ``currentUser`` and ``didLogIn(_:)``.
     public func currentUser(refreshing policy: RefreshPolicy) async throws -> Value? {
         guard let user = try await item else { return nil }
         switch policy {
@@ -134,15 +135,15 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
         }
     }
 
-    /// Refreshes the user. Calls at the same time share one refresh.
+    /// Refreshes the user. Simultaneous calls share one refresh.
     ///
-    /// - Throws: ``RefreshError`` if nobody is signed in or the session has no handler. Otherwise as
+    /// - Throws: ``RefreshError`` if nobody is signed in or the session has no handler; otherwise the errors of
     ///   ``currentUser(refreshing:)``.
     public func refresh() async throws { _ = try await refreshed() }
 
     private func refreshed() async throws -> Value { try await sharedRefresh().value }
 
-    /// The running refresh, or a new refresh.
+    /// Returns the running refresh, or starts a new one.
     func sharedRefresh() -> Task<Value, any Error> {
         running.withLock { running in
             if let running { return running }
@@ -159,7 +160,7 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
         let fresh = try await refreshHandler(user)
         try Task.checkCancellation()
         try await changes.run { [self] in
-            // A logout meanwhile wins.
+            // If the user signed out during the refresh, the new value is discarded.
             guard try await isLoggedIn else { throw RefreshError.noUser }
             try await storeItem(fresh)
         }

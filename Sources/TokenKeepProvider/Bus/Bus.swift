@@ -71,7 +71,7 @@ final class Bus {
         sd_bus_send(raw, message.raw, nil)
     }
 
-    /// The process of a connection; nil if the bus does not know it.
+    /// The process id of the owner of a bus name; nil if the bus does not know the process.
     func process(of sender: String) -> pid_t? {
         var creds: OpaquePointer?
         guard sd_bus_get_name_creds(raw, sender, UInt64(SD_BUS_CREDS_PID), &creds) >= 0 else { return nil }
@@ -80,7 +80,7 @@ final class Bus {
         return sd_bus_creds_get_pid(creds, &process) >= 0 ? process : nil
     }
 
-    /// Calls a method of the bus daemon that takes a name, and reads the names in its reply; nil on failure.
+    /// Calls a method of the bus daemon with a name, and returns the names in the reply; nil on failure.
     func names(_ member: String, of name: String) -> [String]? {
         var call: OpaquePointer?
         let daemon = "org.freedesktop.DBus"
@@ -101,7 +101,7 @@ extension Bus {
 }
 
 extension Bus {
-    /// Calls a method whose interface is the destination's name, and does not wait for the reply. Starts no program.
+    /// Sends a method call that expects no reply, on the interface that has the destination's name. Starts no program.
     func call(_ destination: String, _ path: String, _ member: String, _ body: (OutgoingMessage) -> Void) {
         var made: OpaquePointer?
         guard sd_bus_message_new_method_call(raw, &made, destination, path, destination, member) >= 0, let made
@@ -116,23 +116,23 @@ extension Bus {
 }
 
 extension Bus {
-    /// The limit of a call to the bus daemon, in milliseconds.
+    /// The timeout of a call to the bus daemon, in milliseconds.
     private static let limit: UInt32 = 2000
 
-    /// Sends a call, and waits for its answer until a deadline: the only maker of the bus's timeouts.
+    /// Sends a call, and waits for the reply until a deadline. No other function computes a timeout for sd-bus.
     ///
-    /// - Returns: a negative error number and nil, or the answer, which the caller releases.
+    /// - Returns: a result of 0 or more and the reply, which the caller releases; on failure a negative errno and nil.
     func ask(
         _ call: OpaquePointer?, until deadline: Deadline, _ error: UnsafeMutablePointer<sd_bus_error>? = nil
     ) -> (result: Int32, answer: OpaquePointer?) {
         var answer: OpaquePointer?
-        // 0 would be sd-bus's own limit.
+        // sd-bus takes 0 as its default timeout, so at least 1 is passed.
         let microseconds = max(1, UInt64(deadline.remainingMilliseconds) * 1000)
         let result = sd_bus_call(raw, call, microseconds, error, &answer)
         return (result, answer)
     }
 
-    /// Lets the bus read its activation files anew, and waits until it has.
+    /// Makes the bus daemon reload its activation files, and waits for its reply.
     func reloadConfiguration() {
         let daemon = "org.freedesktop.DBus"
         var call: OpaquePointer?
@@ -142,7 +142,7 @@ extension Bus {
         sd_bus_message_unref(call)
     }
 
-    /// Calls a method of the bus daemon without arguments, and reads the names in its reply; nil on failure.
+    /// Calls a method of the bus daemon without arguments, and returns the names in the reply; nil on failure.
     func list(_ member: String) -> [String]? {
         let daemon = "org.freedesktop.DBus"
         var call: OpaquePointer?

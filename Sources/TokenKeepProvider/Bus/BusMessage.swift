@@ -2,16 +2,16 @@ import CSystemdBus
 import Glibc
 import TokenKeepCore
 
-/// A message that arrived. Reads its arguments in their order, and checks each.
+/// A received message. Reads its arguments in order, and checks each of them.
 ///
 /// Used by the bus thread alone. The message's memory is cleared when it is freed.
 final class BusMessage {
     let raw: OpaquePointer
-    /// Counts the message among its client's until the message is answered.
+    /// The message's share of its client's count of unanswered bytes; released when the message is answered.
     var holding: Holding?
     /// The call's place in the order of its client's calls, until the call is answered.
     var turn: CallTurn?
-    /// The bytes that were read of the message, with a share for the message itself.
+    /// The number of bytes read from the message so far, plus 512 for the message itself.
     private(set) var size = 512
 
     /// Keeps a message of sd-bus, and marks its memory as sensitive.
@@ -66,7 +66,7 @@ final class BusMessage {
         return value
     }
 
-    /// A descriptor, which the message owns.
+    /// Reads a file descriptor, which the message owns and closes.
     func descriptor() throws(Refusal) -> Int32 {
         var value: Int32 = -1
         try check(sd_bus_message_read_basic(raw, BusMessage.type("h"), &value))
@@ -95,9 +95,9 @@ final class BusMessage {
         return found
     }
 
-    /// Reads `a{ss}`. The last of equal names counts.
+    /// Reads `a{ss}`. If a name occurs twice, its last value counts.
     ///
-    /// Two Unicode spellings of one name are refused: a dictionary would keep one of them and lose the other.
+    /// Throws if two names are Unicode spellings of one text, because a dictionary would keep only one of them.
     func strings() throws(Refusal) -> [String: String] {
         var found: [String: String] = [:]
         try array("{ss}") { () throws(Refusal) in
@@ -112,7 +112,7 @@ final class BusMessage {
         return found
     }
 
-    /// Reads `a{sv}`: calls `value` inside each variant, whose signature is the second argument. `value` must read it.
+    /// Reads `a{sv}`: calls `value` with each entry's name and signature. `value` must read the entry's value.
     func properties(_ value: (String, String) throws(Refusal) -> Void) throws(Refusal) {
         try array("{sv}") { () throws(Refusal) in
             try enter("e", "sv")
@@ -143,7 +143,7 @@ final class BusMessage {
 
     static func type(_ letter: Unicode.Scalar) -> CChar { CChar(truncatingIfNeeded: letter.value) }
 
-    /// Counts what was read, with a share for each element of a list.
+    /// Adds an argument's length in bytes to ``size``, plus 16 for its overhead, and throws beyond the limit.
     private func count(_ bytes: Int) throws(Refusal) {
         size += bytes + 16
         guard size <= Unanswered.limit else {

@@ -1,4 +1,4 @@
-/// An object of the service, as a path names it. Paths below an alias name the same objects.
+/// An object of the service, parsed from its D-Bus path. A path below an alias names the same object as the own path.
 enum ObjectPath: Equatable {
     case service
     /// A folder of objects: `collection`, `aliases`, `session` or `prompt`.
@@ -11,10 +11,10 @@ enum ObjectPath: Equatable {
     static let root = "/org/freedesktop/secrets"
     static let none = "/"
 
-    /// The aliases, and the collections for which they stand.
+    /// The identifiers of collections, by their aliases.
     static let aliases = ["default": "login", "login": "login", "session": "session"]
 
-    /// Parses a path; nil for a path outside the service.
+    /// Parses a path; nil if the path cannot belong to an object of the service.
     init?(_ path: String) {
         if path == ObjectPath.root {
             self = .service
@@ -37,7 +37,7 @@ enum ObjectPath: Equatable {
         }
     }
 
-    /// The object's own path.
+    /// The object's own path, without an alias.
     var text: String {
         switch self {
         case .service: ObjectPath.root
@@ -65,7 +65,7 @@ enum ObjectPath: Equatable {
     }
 }
 
-/// The names of the interfaces.
+/// The names of the D-Bus interfaces.
 enum Interfaces {
     static let service = "org.freedesktop.Secret.Service"
     static let collection = "org.freedesktop.Secret.Collection"

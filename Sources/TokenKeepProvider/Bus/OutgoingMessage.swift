@@ -3,13 +3,13 @@ import Glibc
 
 /// A reply or signal that is being written. Its memory is cleared when it is freed.
 ///
-/// A failure to append is kept, so that the caller learns of it once: ``isWhole``.
+/// A failed append sets ``isWhole`` to false, so that the caller checks for failures once, at the end.
 final class OutgoingMessage {
     let raw: OpaquePointer
-    /// Whether everything was appended.
+    /// Whether every append succeeded.
     private(set) var isWhole = true
 
-    /// Takes over a message of sd-bus.
+    /// Takes ownership of a message of sd-bus, and marks its memory as sensitive.
     init(_ raw: OpaquePointer) {
         self.raw = raw
         sd_bus_message_sensitive(raw)
@@ -63,7 +63,7 @@ final class OutgoingMessage {
     func variant(_ contents: String, _ body: () -> Void) { container("v", contents, body) }
     func structure(_ contents: String, _ body: () -> Void) { container("r", contents, body) }
 
-    /// An entry of `a{sv}`.
+    /// Appends an entry of `a{sv}`.
     func entry(_ name: String, _ contents: String, _ body: () -> Void) {
         container("e", "sv") {
             string(name)

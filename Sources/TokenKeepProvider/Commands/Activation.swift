@@ -6,11 +6,11 @@ import TokenKeepCore
 struct Activation {
     static let fileName = "org.freedesktop.secrets.service"
     static let unit = "tokenkeep-secret-service.service"
-    /// A line of our file. The file was written although another keyring is installed.
+    /// The line of our file that says that `enable --replace` wrote it although another keyring was installed.
     private static let replaces = "# It replaces another keyring: tokenkeep secret-service enable --replace"
     private static let limit = 65_536
 
-    /// The folder of the user's own files.
+    /// The folder of the user's own activation files.
     let folder: String
     var path: String { "\(folder)/\(Activation.fileName)" }
 
@@ -32,7 +32,7 @@ struct Activation {
         CallingProgram.read(path, atMost: limit).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Whether a file starts this program.
+    /// Whether the text of an activation file starts this program.
     static func isOurs(_ text: String) -> Bool {
         lines(of: text).contains { $0.hasPrefix("Exec=") && $0.hasSuffix("tokenkeep-secret-service") }
     }
@@ -41,16 +41,16 @@ struct Activation {
         text.split(separator: "\n").map { String($0.drop { $0 == " " }) }
     }
 
-    /// Whether our file is in place.
+    /// Whether the user's activation file exists and is ours.
     var isEnabled: Bool { Activation.text(of: path).map(Activation.isOurs) ?? false }
 
-    /// Whether our file is in place and was not written in place of another keyring's.
+    /// Whether our file exists and was written without `--replace`, so that it gives way to another keyring.
     var yields: Bool {
         guard let text = Activation.text(of: path), Activation.isOurs(text) else { return false }
         return !Activation.lines(of: text).contains(Activation.replaces)
     }
 
-    /// Writes our file by a rename.
+    /// Writes our file atomically, by a rename.
     func write(replacing isReplacing: Bool) throws(TokenKeepError) {
         var text = "# Written by tokenkeep secret-service enable; disable removes it.\n"
         if isReplacing { text += "\(Activation.replaces)\n" }
@@ -71,21 +71,21 @@ struct Activation {
         return String(decoding: path.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// The folders of data in whose `dbus-1/services` the bus looks for activation files, in its order.
+    /// The data folders whose `dbus-1/services` the bus searches for activation files, in the bus's order.
     static var folders: [String] {
         let own = [variable("XDG_RUNTIME_DIR"), variable("XDG_DATA_HOME") ?? home.map { "\($0)/.local/share" }]
         let system = getenv("XDG_DATA_DIRS").map { String(cString: $0) } ?? "/usr/local/share:/usr/share"
         return own.compactMap(\.self) + system.split(separator: ":").map(String.init)
     }
 
-    /// The program that an activation file starts, with its arguments.
+    /// The program that an activation file starts, with its arguments; nil if the file names no program.
     static func command(of text: String) -> [String]? {
         guard let line = lines(of: text).first(where: { $0.hasPrefix("Exec=") }) else { return nil }
         let words = line.dropFirst(5).split(separator: " ").map(String.init)
         return words.isEmpty ? nil : words
     }
 
-    /// The activation files of other keyrings, in the order in which the bus looks for them.
+    /// The paths of other keyrings' activation files, in the bus's search order.
     var others: [String] {
         let files = Activation.folders.map { "\($0)/dbus-1/services/\(Activation.fileName)" }
         var found: [String] = []
@@ -96,7 +96,7 @@ struct Activation {
     }
 }
 
-/// User units of systemd, and programs that the desktop starts.
+/// The user units of systemd, and the autostart entries of the desktop.
 enum Units {
     private static let folders = [
         "/etc/systemd/user", "/run/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user",
@@ -109,7 +109,7 @@ enum Units {
 
     static var hasOurs: Bool { all.contains { access("\($0)/\(Activation.unit)", F_OK) == 0 } }
 
-    /// Units of other keyrings, which own the service's name.
+    /// The paths of other keyrings' user units: their `BusName` is the service's name.
     static var others: [String] {
         all.flatMap { folder in
             names(in: folder).filter { $0.hasSuffix(".service") && $0 != Activation.unit }.map { "\(folder)/\($0)" }
@@ -118,7 +118,7 @@ enum Units {
         }
     }
 
-    /// Entries by which a desktop starts another keyring with the session.
+    /// The paths of the desktop's autostart entries that start gnome-keyring with the session.
     static var autostart: [String] {
         let own = Activation.variable("XDG_CONFIG_HOME") ?? Activation.home.map { "\($0)/.config" }
         let system = getenv("XDG_CONFIG_DIRS").map { String(cString: $0) } ?? "/etc/xdg"
@@ -126,7 +126,7 @@ enum Units {
         var found: [String] = []
         for path in folders.map({ "\($0)/autostart/gnome-keyring-secrets.desktop" }) {
             guard let text = Activation.text(of: path) else { continue }
-            // The first file of a name counts. A hidden one starts nothing.
+            // Only the first file with this name counts, and an entry with `Hidden=true` starts nothing.
             if !Activation.lines(of: text).contains("Hidden=true") { found.append(path) }
             break
         }

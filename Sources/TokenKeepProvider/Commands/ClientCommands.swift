@@ -2,9 +2,9 @@ import CSystemdBus
 import Glibc
 import TokenKeepCore
 
-/// `unlock-running` and `lock-running`: reach the provider that runs, for `tokenkeep unlock` and `tokenkeep lock`.
+/// `unlock-running` and `lock-running`: call the running provider, for `tokenkeep unlock` and `tokenkeep lock`.
 enum ClientCommands {
-    /// Unlocks the vault in the provider that runs, with the first line of standard input.
+    /// Unlocks the vault in the running provider with the password in the first line of standard input.
     static func unlock() throws(TokenKeepError) {
         try ask("Unlock") { call in
             var descriptor = STDIN_FILENO

@@ -2,16 +2,16 @@ import CSystemdBus
 import Glibc
 import TokenKeepCore
 
-/// A program that this program starts, and that ends with it.
+/// A child process that ends when this process ends.
 struct Companion {
     let process: pid_t
 
     /// Starts a program.
     ///
     /// - Parameters:
-    ///   - variables: variables of the environment that are set, in addition to the present ones.
+    ///   - variables: environment variables to set, in addition to the present ones.
     ///   - deathSignal: the signal that the program gets when this process ends, also by kill -9.
-    /// - Throws: ``Status/unavailable`` if the program cannot be started; the errno is in `failure`.
+    /// - Throws: a ``CompanionFailure`` with the errno if the program cannot be started.
     init(_ arguments: [String], _ variables: [String: String] = [:], deathSignal: Int32 = SIGKILL)
         throws(CompanionFailure)
     {
@@ -32,14 +32,14 @@ struct Companion {
         process = started
     }
 
-    /// Waits for the program's end. Returns its exit code, as a shell has it.
+    /// Waits until the program ends. Returns its exit code as a shell reports it: 128 + N after signal N.
     func wait() -> Int32 {
         var status: Int32 = 0
         while waitpid(process, &status, 0) < 0, errno == EINTR {}
         return tokenkeep_exit_code(status)
     }
 
-    /// Ends the program and waits for its end.
+    /// Sends SIGTERM to the program, and waits until the program has ended.
     func end() {
         kill(process, SIGTERM)
         _ = wait()

@@ -5,9 +5,9 @@ import TokenKeepTerminal
 
 /// `enable`, `disable` and `status`.
 enum EnableCommands {
-    /// Lets the bus start this program for `org.freedesktop.secrets`.
+    /// Makes the message bus start this program for `org.freedesktop.secrets`.
     ///
-    /// - Throws: ``Status/policy`` if another keyring is there, unless `isReplacing`.
+    /// - Throws: ``Status/policy`` if another keyring is installed or running, unless `isReplacing`.
     static func enable(replacing isReplacing: Bool) throws(TokenKeepError) {
         let activation = try Activation()
         let others =
@@ -39,14 +39,14 @@ enum EnableCommands {
     static func disable() throws(TokenKeepError) {
         let activation = try Activation()
         guard activation.isEnabled else { return print("it was not enabled") }
-        // The activation file goes last: a disable that fails can be repeated.
+        // The activation file is removed last, so that a failed `disable` can be repeated.
         try PortalFiles()?.remove()
         try activation.remove()
         (try? Bus())?.reloadConfiguration()
         print("disabled: a provider that runs stays until the session ends")
     }
 
-    /// The present owner of the name, if another program owns it.
+    /// Describes the program that owns the name; empty if the name has no owner or the provider owns it.
     private static func owner() -> [String] {
         guard let bus = try? Bus(), let process = bus.process(of: Provider.name),
             process != bus.process(of: Provider.ownName)
@@ -54,7 +54,7 @@ enum EnableCommands {
         return ["the program \(CallingProgram.name(of: process)) (pid \(process))"]
     }
 
-    /// Shows who serves the name. Exit code 4 if the provider does not.
+    /// Prints which program owns the name. Exits with code 4 if the provider is neither enabled nor running.
     static func status(json: Bool) throws(TokenKeepError) {
         let activation = try Activation()
         let bus = try? Bus()
@@ -78,7 +78,7 @@ enum EnableCommands {
         guard isOurs || activation.isEnabled else { exit(Status.unavailable.exitCode) }
     }
 
-    /// A printable name as JSON.
+    /// Quotes a printable name as a JSON string.
     private static func quoted(_ name: String) -> String {
         let escaped = name.flatMap { $0 == "\"" || $0 == "\\" ? ["\\", $0] : [$0] }
         return "\"\(String(escaped))\""

@@ -1,9 +1,9 @@
 import Glibc
 import TokenKeepCore
 
-/// Writes small text files of the user by a rename. A folder that is missing is made.
+/// Writes small text files of the user atomically, by a rename. Creates missing folders.
 enum FileReplacement {
-    /// Replaces a file, whose mode stays; a link stays a link.
+    /// Replaces a file and keeps its mode. If the path is a symbolic link, the link's target is replaced.
     static func write(_ text: String, to given: String) throws(TokenKeepError) {
         let path = target(of: given)
         try OwnedPlace.check(path)

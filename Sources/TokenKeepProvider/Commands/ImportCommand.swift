@@ -4,17 +4,18 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepKeys
 
-/// `import`: takes over the items of the keyring that owns `org.freedesktop.secrets`.
+/// `import`: imports the items of the keyring that owns `org.freedesktop.secrets`.
 enum ImportCommand {
-    /// Imports, and prints what was done.
+    /// Imports the items, and prints how many were imported, kept and refused.
     ///
-    /// - Throws: ``Status/corrupt`` if an item cannot be read or exceeds the vault's limits; all others are imported then.
+    /// - Throws: ``Status/corrupt`` if an item cannot be read or exceeds the vault's limits. All other items are still
+    ///   imported.
     static func run(_ options: ProviderOptions) throws(TokenKeepError) {
         guard tokenkeep_gcrypt_start() == 0 else { throw TokenKeepError(.internal, "libgcrypt cannot be used") }
         let store = try Store(StoreConfiguration(stackText: "any required vault"))
         try StartUnlock.unlock(store, options)
         let bus = try Bus()
-        // The first call may have started this program's own provider.
+        // The first call may have made the bus start our own provider, so its vault is compared only afterwards.
         let keyring = try ForeignKeyring(bus)
         try refuseOwnVault(bus, keyring, store)
         var run = try KeyringImport(keyring, store, isDryRun: options.isDryRun, isReplacing: options.replaces)
@@ -30,12 +31,13 @@ enum ImportCommand {
         guard refused == 0 else { throw TokenKeepError(.corrupt, "some items were not imported") }
     }
 
-    /// Throws if the keyring serves this vault, or if neither has a vault yet.
+    /// Throws ``Status/policy`` if the keyring is a provider of this vault, or if neither side has a vault yet.
     private static func refuseOwnVault(
         _ bus: Bus, _ keyring: ForeignKeyring, _ store: Store
     ) throws(TokenKeepError) {
         guard let owner = bus.process(of: keyring.owner), owner == bus.process(of: Provider.ownName) else { return }
-        // The provider may make its vault just now: then the first two answers differ.
+        // The provider may be creating its vault between the two reads, so a difference counts only if it is seen
+        // twice.
         if try !servesOurs(bus, store) {
             guard try servesOurs(bus, store) else { return }
         }
@@ -45,14 +47,14 @@ enum ImportCommand {
     }
 
     private static func servesOurs(_ bus: Bus, _ store: Store) throws(TokenKeepError) -> Bool {
-        // Ours is read after the answer: a provider that tells a vault has made it.
+        // Our identifier is read after the provider's, because a vault exists by the time a provider reports it.
         let theirs = bus.vaultID()
         return try theirs == Hexadecimal.text(store.records.opener.vaultID() ?? [])
     }
 }
 
 extension Bus {
-    /// The identifier of the vault behind the other provider on this bus; nil if there is no answer.
+    /// The identifier of the vault that the running provider serves; nil if no provider answers.
     func vaultID() -> String? {
         var answer: OpaquePointer?
         guard

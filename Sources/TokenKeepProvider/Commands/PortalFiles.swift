@@ -4,7 +4,8 @@ import TokenKeepCore
 
 /// The files by which xdg-desktop-portal finds the provider: a `.portal` file and a line of the user's `portals.conf`.
 ///
-/// Before 1.18 xdg-desktop-portal asks every backend that it finds, and reads no `portals.conf`: it gets no file.
+/// xdg-desktop-portal before 1.18 ignores `portals.conf` and uses any backend, so no file is written for older
+/// versions.
 struct PortalFiles {
     private static let name = "tokenkeep"
     private static let interface = "org.freedesktop.impl.portal.Secret"
@@ -15,7 +16,7 @@ struct PortalFiles {
     private let data: String
     private let settings: String
 
-    /// nil without a home.
+    /// nil if the user has no home directory.
     init?() {
         let home = Activation.home
         guard let data = Activation.variable("XDG_DATA_HOME") ?? home.map({ "\($0)/.local/share" }),
@@ -28,14 +29,14 @@ struct PortalFiles {
     private var portal: String { "\(data)/\(PortalFiles.name).portal" }
     private var line: String { "\(PortalFiles.interface)=\(PortalFiles.name)" }
 
-    /// The user's file that xdg-desktop-portal reads, if there is one: a second file would hide the desktop's settings.
+    /// The path of the user's `portals.conf`; nil if there is none: a new file would hide the desktop's settings.
     private var configuration: String? {
         let desktops = (getenv("XDG_CURRENT_DESKTOP").map { String(cString: $0) } ?? "").split(separator: ":")
         let names = desktops.map { "\($0.lowercased())-portals.conf" } + ["portals.conf"]
         return names.map { "\(settings)/\($0)" }.first { access($0, F_OK) == 0 }
     }
 
-    /// Writes both files. Returns a line for the user; nil if nothing is to be said.
+    /// Writes both files. Returns a line to print for the user; nil if there is nothing to report.
     func write() throws(TokenKeepError) -> String? {
         guard let version = PortalFiles.version(), version >= (1, 18) else { return nil }
         guard let path = configuration else {
@@ -53,8 +54,8 @@ struct PortalFiles {
         return "sandboxed programs: \(path) names the provider"
     }
 
-    /// Removes what ``write()`` wrote, for whichever desktop. The file that names the backend goes last: a removal that
-    /// fails can be repeated.
+    /// Removes what ``write()`` wrote, from the settings of every desktop. The `.portal` file is removed last, so that
+    /// a failed removal can be repeated.
     func remove() throws(TokenKeepError) {
         guard access(portal, F_OK) == 0 else { return }
         for name in Units.names(in: settings) where name == "portals.conf" || name.hasSuffix("-portals.conf") {
@@ -67,13 +68,13 @@ struct PortalFiles {
         guard unlink(portal) == 0 || errno == ENOENT else { throw FileReplacement.failure(portal) }
     }
 
-    /// The whole text of a file; nil if the file is too long or no UTF-8, and so cannot be rewritten.
+    /// The whole text of a file; nil if the file is too long or not UTF-8, and therefore cannot be rewritten.
     private static func text(of path: String) -> String? {
         guard let bytes = CallingProgram.read(path, atMost: limit + 1), bytes.count <= limit else { return nil }
         return String(validating: bytes, as: UTF8.self)
     }
 
-    /// The backend for secrets that a line names; nil if the line names none. Spaces around key and value do not count.
+    /// The backend for secrets that a line names; nil if the line names none. Spaces around key and value are ignored.
     private static func backend(in line: String) -> String? {
         let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, trimmed(parts[0]) == interface else { return nil }
@@ -85,7 +86,7 @@ struct PortalFiles {
         return String(head.reversed().drop(while: \.isWhitespace).reversed())
     }
 
-    /// The settings with our line below `[preferred]`; nil if they name a backend for secrets already.
+    /// The settings with our line below `[preferred]`; nil if the settings name another backend for secrets.
     private func withLine(_ text: String) -> String? {
         var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
         if let backend = lines.compactMap(PortalFiles.backend).first {

@@ -5,7 +5,7 @@ import Glibc
 enum ProgramOutput {
     private static let length = 4096
 
-    /// Runs a program; nil if the program cannot be run, or prints nothing within `limit` milliseconds.
+    /// Runs a program and returns the start of its output; nil if there is none within `limit` milliseconds.
     static func read(_ words: [String], limit: UInt32) -> String? {
         var ends: [Int32] = [-1, -1]
         guard let program = words.first, pipe(&ends) == 0 else { return nil }

@@ -5,14 +5,14 @@ import Glibc
 import TokenKeepCore
 import TokenKeepKeys
 
-/// `run -- COMMAND…`: runs a command with a message bus of its own, on which the provider alone serves.
+/// `run -- COMMAND…`: runs a command on a message bus of its own, on which the provider is the only service.
 enum RunCommand {
     private static let notFound: Int32 = 127
     private static let cannotRun: Int32 = 126
 
-    /// The bus: without directories of services, so that no portal and no other keyring starts there.
+    /// The bus's configuration. It names no service directory, so the bus starts no portal and no other keyring.
     ///
-    /// An abstract socket leaves no file behind, however the programs end. The bus admits its own user alone.
+    /// The bus listens on an abstract socket, which leaves no file behind. It accepts only processes of its own user.
     private static func configuration(_ name: String) -> String {
         """
         <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -25,7 +25,7 @@ enum RunCommand {
 
     /// Runs the command, and returns its exit code.
     ///
-    /// - Parameter options: the provider's own options.
+    /// - Parameter options: the options that the provider is started with.
     static func run(_ command: [String], _ options: [String], passwordDescriptor: Int32?) throws(TokenKeepError)
         -> Int32
     {
@@ -34,7 +34,7 @@ enum RunCommand {
         }
         guard tokenkeep_gcrypt_start() == 0 else { throw TokenKeepError(.internal, "libgcrypt cannot be used") }
         let signals = tokenkeep_signals_open()
-        // The provider alone inherits the password.
+        // Only the provider inherits the descriptor of the password: the bus and the command do not.
         if let passwordDescriptor { tokenkeep_inherit(passwordDescriptor, 0) }
         let bus = try startBus()
         defer { bus.companion.end() }
@@ -101,20 +101,22 @@ enum RunCommand {
         }
         var byte: UInt8 = 0
         guard read(ends[0], &byte, 1) == 1 else {
-            // The provider has said why.
+            // The provider has printed the reason itself.
             throw TokenKeepError(.unavailable, "the provider ended with \(provider.wait())")
         }
         return provider
     }
 
-    /// This program, by its own path: the kernel names a process after the path's last part.
+    /// The path of this program. It is preferred to /proc/self/exe, because the kernel names a process after its file
+    /// name.
     private static var program: String {
         guard let path = try? Activation.program(), access(path, X_OK) == 0 else { return "/proc/self/exe" }
         return path
     }
 
-    /// Waits until a descriptor can be read, or its writer has closed it; false if a signal comes first: the provider may
-    /// wait for its password.
+    /// Waits until a descriptor is readable or its writer has closed it; false if a signal comes first.
+    ///
+    /// There is no time limit, because the provider may be waiting for its password.
     private static func waitForInput(of descriptor: Int32, unless signals: Int32) -> Bool {
         var files = [
             pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
@@ -124,7 +126,7 @@ enum RunCommand {
         return files[0].revents != 0
     }
 
-    /// Waits for the command, and passes signals on to it.
+    /// Waits until the command ends, and forwards signals to the command. Returns its exit code.
     private static func wait(for command: Companion, _ signals: Int32) -> Int32 {
         let ended = tokenkeep_program_descriptor(command.process)
         defer { if ended >= 0 { close(ended) } }
@@ -136,7 +138,7 @@ enum RunCommand {
             guard poll(&files, 2, -1) > 0 else { continue }
             if files[0].revents != 0 { break }
             let number = tokenkeep_next_signal(signals)
-            // A terminal gives SIGINT to the command, too: once is enough.
+            // A terminal sends SIGINT to the command, too, so the signal is not forwarded.
             if number > 0, number != SIGINT { kill(command.process, number) }
         }
         return command.wait()

@@ -2,9 +2,9 @@ import CSystemdBus
 import Glibc
 import TokenKeepCore
 
-/// A keyring that was installed after `enable`: its activation file lies behind ours. It is started instead.
+/// Gives way to a keyring that was installed after `enable` and whose activation file ours would hide.
 enum Yielding {
-    /// Becomes the other keyring, and removes our activation file. Returns if there is none.
+    /// Removes our activation file and executes the other keyring. Returns if there is none or it cannot be run.
     static func yieldIfReplaced() {
         guard let activation = try? Activation(), activation.yields,
             let other = activation.others.first, let text = Activation.text(of: other),

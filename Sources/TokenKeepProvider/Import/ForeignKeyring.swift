@@ -19,17 +19,18 @@ struct ForeignItem {
     let modified: UInt64
 }
 
-/// The keyring that owns `org.freedesktop.secrets`, as a client sees it. Used by one thread.
+/// A client of the keyring that owns `org.freedesktop.secrets`. Used by one thread.
 final class ForeignKeyring {
     private let bus: Bus
     private let session: SecretSession
     private let sessionPath: String
-    /// The unique name of the keyring's connection: another program that takes the name later is not asked.
+    /// The keyring's unique bus name. Calls go to it alone, so that a later owner of `org.freedesktop.secrets` gets
+    /// none.
     let owner: String
-    /// The longest time of one call, in milliseconds.
+    /// The timeout of one call, in milliseconds.
     private static let limit: UInt32 = 30_000
 
-    /// Opens a session, encrypted if the keyring can.
+    /// Opens a session, with encryption if the keyring supports it.
     init(_ bus: Bus) throws(TokenKeepError) {
         self.bus = bus
         (session, sessionPath, owner) = try ForeignKeyring.open(bus)
@@ -49,8 +50,8 @@ final class ForeignKeyring {
         }
     }
 
-    /// Opens a session. Returns the keyring's public key, which is empty in a plain session, the session's path, and the
-    /// keyring's unique name.
+    /// Opens a session. Returns the keyring's public key (empty if the session is plain), the session's path and the
+    /// keyring's unique bus name.
     private static func open(
         _ bus: Bus, _ algorithm: String, _ argument: (OutgoingMessage) -> Void
     ) throws(TokenKeepError) -> ([UInt8], String, String) {
@@ -68,14 +69,14 @@ final class ForeignKeyring {
         }
     }
 
-    /// The path of the collection behind an alias; nil if there is none.
+    /// The path of the collection behind an alias; nil if the alias names no collection.
     func collection(behind alias: String) throws(TokenKeepError) -> String? {
         let answer = try call(ObjectPath.root, Interfaces.service, "ReadAlias") { $0.string(alias) }
         let path = try ForeignKeyring.reading { () throws(Refusal) in try answer.objectPath() }
         return path == ObjectPath.none ? nil : path
     }
 
-    /// Every collection.
+    /// Reads every collection of the keyring.
     func collections() throws(TokenKeepError) -> [ForeignCollection] {
         var paths: [String] = []
         try properties(of: ObjectPath.root, Interfaces.service) { (name, signature, answer) throws(Refusal) in
@@ -116,7 +117,7 @@ final class ForeignKeyring {
             path: path, label: label, attributes: attributes, isLocked: isLocked, created: created, modified: modified)
     }
 
-    /// The secret of an item, with its content type.
+    /// Reads the secret of an item, with its content type.
     func secret(of path: String) throws(TokenKeepError) -> (secret: SecretBytes, contentType: String) {
         let answer = try call(path, Interfaces.item, "GetSecret") { $0.path(self.sessionPath) }
         return try ForeignKeyring.reading { () throws(Refusal) in
@@ -177,7 +178,8 @@ final class ForeignKeyring {
         return TokenKeepError(status, "the keyring refused \(member): \(reason)", module: "secret-service")
     }
 
-    /// Whether an error says that the keyring or the bus is gone or does not answer. sd-bus names errors of the system.
+    /// Whether an error means that the keyring or the bus is gone or does not answer. sd-bus reports errno values as
+    /// `System.Error.…`.
     private static func isLoss(_ name: String) -> Bool {
         let words = ["ServiceUnknown", "NameHasNoOwner", "NoReply", "Timeout", "TimedOut", "Disconnected", "NoServer"]
         return name.isEmpty || name.hasPrefix("System.Error.")
@@ -195,6 +197,6 @@ final class ForeignKeyring {
 }
 
 extension TokenKeepError {
-    /// Whether a keyring failed with one object alone: it answers, and is not locked.
+    /// Whether the error concerns one object only: the keyring answers and is not locked.
     var isOfForeignObject: Bool { module == "secret-service" && (status == .io || status == .corrupt) }
 }

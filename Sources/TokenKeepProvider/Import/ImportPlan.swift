@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The items of another keyring, and the places that they get. Nothing is saved.
+/// The items of another keyring, each with the place where the import stores it. Saves nothing.
 struct ImportPlan {
     /// An item and its place.
     struct Entry {
@@ -9,37 +9,37 @@ struct ImportPlan {
         let place: Place
     }
 
-    /// A place of the vault.
+    /// A place in the vault where an item is stored.
     enum Place {
-        /// The record that other programs of ours know, too.
+        /// The record that `tokenkeep` and the library use for this item, too.
         case shared(ItemName)
         /// An item of a collection, by the collection's identifier.
         case own(String)
-        /// The secret of a sandboxed program, by its id.
+        /// The secret of a sandboxed program, by the program's application id.
         case portal(String)
     }
 
-    /// The oldest first: what is stored last is found first.
+    /// The items to import, the oldest first, because a search returns the item that was stored last first.
     private(set) var entries: [Entry] = []
-    /// The labels of the collections that are made, by their identifiers.
+    /// The labels of the collections to create, by the collections' identifiers.
     private(set) var collections: [String: String] = [:]
-    /// Items that only `--verbatim` imports.
+    /// The number of items that only `--verbatim` imports.
     private(set) var leftOut = 0
-    /// Items that the keyring cannot show.
+    /// The number of items that the keyring cannot return.
     private(set) var refused = 0
 
     private static let portalSchemas: Set<String> = [
         "org.freedesktop.portal.Secret", "org.freedesktop.impl.portal.Secret",
     ]
-    /// The names of attributes of a gnome-keyring that was locked since its start.
+    /// The prefix of hashed attribute names: gnome-keyring returns them if it was locked when it started.
     private static let hashed = "gkr:compat:hashed:"
 
-    /// Reads the keyring.
+    /// Reads the keyring, and plans which items are imported and where.
     ///
     /// - Parameters:
-    ///   - known: the vault's own collections.
-    ///   - isVerbatim: whether items that have more than a service and a username are imported.
-    /// - Throws: ``Status/locked`` if any collection or item is locked: a part of a keyring would look like all of it.
+    ///   - known: the vault's own collections, by identifier.
+    ///   - isVerbatim: whether items with attributes beyond service and username are imported, too.
+    /// - Throws: ``Status/locked`` if any collection or item is locked, because a partial import would look complete.
     init(
         _ keyring: ForeignKeyring, known: [String: IndexedCollection], isVerbatim: Bool
     ) throws(TokenKeepError) {
@@ -48,7 +48,7 @@ struct ImportPlan {
         var found: [Entry] = []
         for collection in try keyring.collections() where collection.path != volatile {
             guard !collection.isLocked else { throw ImportPlan.locked("the collection \(collection.label) is locked") }
-            // Chromium looks into the default collection alone, which is `login` here.
+            // Chromium searches the default collection alone, which is `login` in the vault.
             let isLogin = fixed.contains(collection.path)
             let id = isLogin ? IndexedCollection.login : ImportPlan.identifier(for: collection, known)
             for path in collection.items {
@@ -62,7 +62,7 @@ struct ImportPlan {
                 }
             }
         }
-        // The sort keeps the keyring's order among items of one second.
+        // The sort keeps the keyring's order among items that were modified in the same second.
         entries = found.enumerated().sorted {
             ($0.element.item.modified, $0.offset) < ($1.element.item.modified, $1.offset)
         }.map(\.element)
@@ -95,9 +95,10 @@ struct ImportPlan {
             hint: "unlock the keyring, then import again: nothing was imported")
     }
 
-    /// The identifier of a collection, which follows from its path: each has its own, and a second import finds it.
+    /// The identifier that a collection gets in the vault. It is derived from the path, so that a second import finds
+    /// it.
     ///
-    /// It is the path's last element, unless another collection of the vault or a fixed one has it.
+    /// It is the path's last element, unless a fixed collection or another collection of the vault has this identifier.
     private static func identifier(
         for collection: ForeignCollection, _ known: [String: IndexedCollection]
     ) -> String {
@@ -109,7 +110,7 @@ struct ImportPlan {
         return "\(last.prefix(40))_\(Hexadecimal.text(path))"
     }
 
-    /// Identifiers with a meaning of their own.
+    /// Identifiers that are reserved for fixed collections.
     private static let taken: Set<String> = [IndexedCollection.login, IndexedCollection.session, "default"]
 
     private static func place(of item: ForeignItem, in collection: String) -> Place {

@@ -3,14 +3,14 @@ import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Saves the items of another keyring in the vault. Each is saved, read back and only then counted.
+/// Saves the items of another keyring in the vault, and reads each saved item back.
 struct KeyringImport {
     private let keyring: ForeignKeyring
     private let records: Records
     private let writer: VaultWriter
     private let isDryRun: Bool
     private let isReplacing: Bool
-    /// The vault's items. An item that an entry was matched with is taken out: twins stay twins.
+    /// The vault's items that no entry was matched with yet, so that two equal entries become two items.
     private var index: ItemIndex
 
     private(set) var imported = 0
@@ -18,6 +18,8 @@ struct KeyringImport {
     private(set) var kept = 0
     private(set) var refused = 0
 
+    /// Prepares an import into a store's vault.
+    ///
     /// - Throws: ``Status/locked`` if the vault is locked.
     init(_ keyring: ForeignKeyring, _ store: Store, isDryRun: Bool, isReplacing: Bool) throws(TokenKeepError) {
         (self.keyring, self.isDryRun, self.isReplacing) = (keyring, isDryRun, isReplacing)
@@ -97,7 +99,7 @@ struct KeyringImport {
         _ = try writer.save(name, secret, label: label, lookup: lookup, dates: (item.created, item.modified))
     }
 
-    /// The record for an entry, and the secret that the record has now.
+    /// Finds or chooses the record for an entry. Returns its name, and its present secret or nil.
     private mutating func target(
         of entry: ImportPlan.Entry, _ secret: SecretBytes
     ) throws(TokenKeepError) -> (name: ItemName, before: SecretBytes?) {
@@ -146,6 +148,6 @@ struct KeyringImport {
         Log.line("\(describe(item)) is not imported: \(reason)")
     }
 
-    /// The item for messages, without attributes.
+    /// Describes an item for messages by label and path, without attributes.
     private func describe(_ item: ForeignItem) -> String { "\"\(item.label)\" (\(item.path))" }
 }

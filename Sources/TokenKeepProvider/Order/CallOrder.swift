@@ -1,16 +1,20 @@
-/// Keeps the order of each client's calls on one object: a call begins once the earlier calls that it conflicts with are
-/// answered. Calls on other objects go ahead of those that wait.
+/// Keeps the order of each client's calls on one object.
 ///
-/// Used by the bus thread alone. A step takes a time that does not grow with the number of calls.
+/// A call begins once the client's earlier calls that it conflicts with are answered. Calls on other objects overtake
+/// the calls that wait.
+///
+/// Used by the bus thread alone. The time of each step does not grow with the number of calls.
 final class CallOrder {
     private var lines: [String: [OrderedObject: CallLine]] = [:]
     private var places: UInt64 = 0
     private let resume: (String, @escaping () -> Void) -> Void
 
-    /// - Parameter resume: takes the client and the body of a call that waited and may begin.
+    /// Makes an order without calls.
+    ///
+    /// - Parameter resume: called with the client and the body of a call that waited and may begin now.
     init(resume: @escaping (String, @escaping () -> Void) -> Void) { self.resume = resume }
 
-    /// Gives a call its turn behind all earlier calls of its client.
+    /// Queues a call behind all earlier calls of its client, and returns the call's turn.
     func enter(_ client: String, _ scope: CallScope) -> CallTurn {
         places += 1
         let place = CallPlace(places, client, scope)
@@ -20,7 +24,7 @@ final class CallOrder {
         return CallTurn(place, self)
     }
 
-    /// Takes an answered call away, and lets those begin that waited for it.
+    /// Removes an answered call, and resumes the calls that waited for it alone.
     fileprivate func end(_ place: CallPlace) {
         place.isAnswered = true
         for (object, use) in place.scope.uses {
@@ -36,7 +40,8 @@ final class CallOrder {
     }
 }
 
-/// A call's turn among its client's calls. It ends with the last reference to it: when the call is answered.
+/// A call's turn among its client's calls. The turn ends when its last reference is released, once the call is
+/// answered.
 final class CallTurn {
     private let place: CallPlace
     private let order: CallOrder
@@ -46,7 +51,7 @@ final class CallTurn {
         self.order = order
     }
 
-    /// Runs `body`, now or once the conflicting calls that came before are answered.
+    /// Runs `body` at once, or as soon as the earlier conflicting calls are answered.
     func begin(_ body: @escaping () -> Void) {
         guard place.obstacles > 0 else { return body() }
         place.body = body
@@ -55,13 +60,13 @@ final class CallTurn {
     deinit { order.end(place) }
 }
 
-/// A call's place in the lines of the objects that it uses.
+/// A call's place in the queues of the objects that it uses.
 private final class CallPlace {
     let number: UInt64
     let client: String
     let scope: CallScope
     var isAnswered = false
-    /// The number of objects at which the call waits.
+    /// The number of objects on which an earlier conflicting call is not answered yet.
     var obstacles = 0
     var body: (() -> Void)?
 
@@ -72,11 +77,11 @@ private final class CallPlace {
     }
 }
 
-/// The calls of one client that use one object, and are not answered.
+/// The unanswered calls of one client on one object.
 private struct CallLine {
-    /// The calls with one use, in the order in which they arrived.
+    /// The calls with the same use, in the order in which they arrived.
     private struct Row {
-        /// Begins with a call that is not answered. Answered calls may stand behind it.
+        /// The calls, the first of which is unanswered. Answered calls may follow it.
         var calls: ArraySlice<CallPlace> = []
         var answered = 0
         var waiting: ArraySlice<CallPlace> = []
@@ -104,7 +109,7 @@ private struct CallLine {
         rows[use, default: Row()].waiting.append(place)
     }
 
-    /// Forgets the answered calls of a use, and calls `free` with each call that waits no more.
+    /// Removes the answered calls of a use, and calls `free` with each call that no longer has to wait.
     mutating func remove(_ use: ObjectUse, _ free: (CallPlace) -> Void) {
         rows[use]?.removeAnswered()
         if rows[use]?.calls.isEmpty == true { rows[use] = nil }
@@ -117,7 +122,7 @@ private struct CallLine {
         }
     }
 
-    /// The number of the last place that has no conflicting call before it.
+    /// The number of the first unanswered call that conflicts with `use`: calls up to this number need not wait.
     private func lastFree(_ use: ObjectUse) -> UInt64 {
         use.conflicts.compactMap { rows[$0]?.calls.first?.number }.min() ?? .max
     }

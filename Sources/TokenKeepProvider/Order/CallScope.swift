@@ -1,4 +1,4 @@
-/// An object whose calls keep their order.
+/// An object for which the order of a client's calls is kept.
 enum OrderedObject: Hashable {
     /// The whole service.
     case service
@@ -6,7 +6,7 @@ enum OrderedObject: Hashable {
     case collections
     case collection(String)
     case item(collection: String, id: String)
-    /// The item that a `CreateItem` makes, by the digest of its attributes.
+    /// An item that `CreateItem` makes, by the digest of the item's attributes.
     case newItem(String)
 }
 
@@ -18,9 +18,9 @@ enum ObjectUse: Int, CaseIterable {
     case change
     /// Adds an element, or replaces the element with equal attributes.
     case create
-    /// Gives an element other attributes, by which `create` finds elements.
+    /// Changes an element's attributes, by which `create` finds elements to replace.
     case move
-    /// Reads a property of all elements together: a list, a search.
+    /// Reads all elements together, as for a list or a search.
     case search
     /// Changes the object itself.
     case whole
@@ -47,10 +47,10 @@ struct CallScope {
         uses[object] = use
     }
 
-    /// A call that reads one property of an object.
+    /// The scope of a call that reads one property of an object.
     static func reading(_ path: ObjectPath) -> CallScope { path == .service ? listing : reading([path]) }
 
-    /// A call that reads all of an object.
+    /// The scope of a call that reads all properties of an object.
     static func describing(_ path: ObjectPath) -> CallScope {
         switch path {
         case .service, .folder: listing
@@ -59,7 +59,7 @@ struct CallScope {
         }
     }
 
-    /// A call that reads items, or collections' own properties.
+    /// The scope of a call that reads items, or properties of collections.
     static func reading(_ paths: [ObjectPath]) -> CallScope {
         var scope = CallScope()
         scope.add(.service, .look)
@@ -77,16 +77,16 @@ struct CallScope {
         }
     }
 
-    /// A call that reads the items of a collection; nil for those of all collections.
+    /// The scope of a call that reads the items of a collection, or of all collections if `collection` is nil.
     static func searching(_ collection: String?) -> CallScope {
         guard let collection else { return CallScope(uses: [.service: .search]) }
         return CallScope(uses: [.service: .look, .collection(collection): .search])
     }
 
-    /// A call that reads the list of collections.
+    /// The scope of a call that reads the list of collections.
     private static let listing = CallScope(uses: [.service: .look, .collections: .search])
 
-    /// A call that changes an item, or a collection's own properties.
+    /// The scope of a call that changes an item, or a collection's own properties.
     static func changing(_ path: ObjectPath) -> CallScope {
         switch path {
         case .item(let collection, let id):
@@ -98,21 +98,21 @@ struct CallScope {
         }
     }
 
-    /// A call that gives an item other attributes, and so perhaps the name of the item `other`.
+    /// The scope of a call that changes an item's attributes, and may thereby replace the item `other`.
     static func moving(_ path: ObjectPath, to other: String?) -> CallScope {
         var scope = changing(path)
         guard case .item(let collection, _) = path else { return scope }
         scope.add(.collection(collection), .move)
-        // Two moves to one name follow each other.
+        // Two moves to the same name run one after the other.
         if let other { scope.add(.item(collection: collection, id: other), .whole) }
         return scope
     }
 
-    /// A call that makes an item.
+    /// The scope of a call that makes an item.
     ///
     /// - Parameters:
     ///   - key: the digest of the item's attributes.
-    ///   - ids: the items that the call may replace, and the item that it makes if that one's identifier is known.
+    ///   - ids: the identifiers of the items that the call may replace, and of the new item if it is known.
     static func creating(in collection: String, _ key: String, _ ids: [String]) -> CallScope {
         var scope = CallScope(uses: [
             .service: .change, .collection(collection): .create, .newItem(key): .whole,
@@ -121,11 +121,11 @@ struct CallScope {
         return scope
     }
 
-    /// A call that makes or deletes a collection.
+    /// The scope of a call that makes or deletes a collection.
     static func changing(collection: String) -> CallScope {
         CallScope(uses: [.service: .change, .collections: .change, .collection(collection): .whole])
     }
 
-    /// A call that changes the locks of everything.
+    /// The scope of a call that locks or unlocks the whole vault.
     static let everything = CallScope(uses: [.service: .whole])
 }

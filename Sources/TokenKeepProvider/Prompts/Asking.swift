@@ -2,10 +2,10 @@ import Glibc
 import TokenKeepCore
 
 extension Provider {
-    /// Asks the user for the vault's password, if there is a way to ask.
+    /// Asks the user for the vault's password, if the user can be asked.
     ///
-    /// One question at a time: its answer serves every prompt. If there is no answer, the next prompt's user is asked. A worker
-    /// looks for the user, among all processes if need be.
+    /// Only one question is shown at a time, and its answer completes every prompt. Without an answer, the user of the
+    /// next prompt is asked. A worker looks for the user's terminal or display, if necessary among all processes.
     func ask(_ path: String, _ prompt: UnlockPrompt) {
         prompts[path]?.isLookedAt = true
         guard options.mayPrompt, let process = bus.process(of: prompt.owner) else { return ask(path, prompt, nil) }
@@ -18,7 +18,7 @@ extension Provider {
     private func ask(_ path: String, _ prompt: UnlockPrompt, _ caller: CallingProgram?) {
         prompts[path]?.isLookedAt = false
         let name = self.caller(of: prompt.owner)
-        // A prompt whose user cannot be asked keeps no other from its turn.
+        // If this prompt's user cannot be asked, the next prompt gets its turn.
         guard let caller, caller.hasDisplay || caller.terminal != nil else {
             dismissSoon(path, name)
             return askNext()
@@ -51,15 +51,14 @@ extension Provider {
         askNext()
     }
 
-    /// Asks for the prompt that waits longest for another prompt's question. That question had no answer.
+    /// Shows the question of the longest-waiting prompt, after another prompt's question had no answer.
     private func askNext() {
         let waiting = prompts.filter { $0.value.isRunning && !$0.value.wasAsked && !$0.value.isLookedAt }
         guard !isAsking, let next = waiting.min(by: { ($0.value.turn ?? 0) < ($1.value.turn ?? 0) }) else { return }
         ask(next.key, next.value)
     }
 
-    /// Keeps the prompt of a program with a display open: Chromium deletes its cookies after one dismissal, and waits
-    /// patiently.
+    /// Keeps the prompt of a program with a display open, because Chromium deletes its cookies after one dismissal.
     private func leaveOpen(_ path: String, _ name: String, hasDisplay: Bool) {
         guard hasDisplay else { return dismissSoon(path, name) }
         prompts[path]?.wasAsked = true
@@ -80,14 +79,14 @@ extension Provider {
         timers.after(UnlockPrompt.limit) { [self] in complete(path, isDismissed: isLocked) }
     }
 
-    /// The program that asks; nil if there is none.
+    /// The path of the program that asks for the password; nil if none is installed.
     private func pinentry() -> String? {
         let candidates =
             options.pinentry.map { [$0] } ?? ["/usr/local/bin/pinentry", "/usr/bin/pinentry", "/bin/pinentry"]
         return candidates.first { access($0, X_OK) == 0 }
     }
 
-    /// Shows a notification on the desktop, if there is a program that shows notifications.
+    /// Shows a notification on the desktop, if a notification service is running.
     private func notify(_ text: String) {
         bus.call("org.freedesktop.Notifications", "/org/freedesktop/Notifications", "Notify") { message in
             message.string("TokenKeep")

@@ -2,53 +2,56 @@ import CSystemdBus
 import Glibc
 import TokenKeepCore
 
-/// A client's process, as the kernel describes it: where its user can be asked.
+/// A client's process, with the terminal or display on which its user can be asked.
 struct CallingProgram: Sendable {
     let process: pid_t
     let start: UInt64
-    /// The path of the terminal that the program controls; nil for none that can be used.
+    /// The path of the terminal in whose foreground the program runs; nil if it has none that can be opened.
     let terminal: String?
-    /// The variables of the program's environment that a question needs.
+    /// The program's environment variables that a question to the user needs.
     let environment: [String: String]
 
-    /// Whether the program overwrote its environment and no process near it has a display: it may have one.
+    /// Whether the program's display is unknown.
+    ///
+    /// This is so if the program overwrote its environment and no related process names a display.
     var hidesDisplay: Bool { environment["DISPLAY"] == "" }
     var hasDisplay: Bool { environment["DISPLAY"] != nil || environment["WAYLAND_DISPLAY"] != nil }
 
-    /// The variables that a question to the user needs. The service's own are those of another session.
+    /// The names of the variables that a question to the user needs. The service's own values may be another session's.
     private static let needed: Set<String> = [
         "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "TERM", "LANG",
         "LC_ALL",
         "LC_CTYPE",
     ]
 
-    /// Reads what the kernel says about a process; nil if the process is gone or another user's.
+    /// Reads a process's state from /proc; nil if the process is gone or another user's.
     init?(_ process: pid_t) {
         var owner = stat()
         guard let before = ProcessState(process), stat("/proc/\(process)", &owner) == 0, owner.st_uid == geteuid()
         else { return nil }
         environment = CallingProgram.environment(of: process)
         terminal = before.isInForeground ? CallingProgram.terminal(before, process) : nil
-        // The number may have become another program's meanwhile.
+        // A different start time means that the process id was reused while /proc was read.
         guard let after = ProcessState(process), after.start == before.start else { return nil }
         self.process = process
         start = before.start
     }
 
-    /// Whether the program is still there, and in the foreground of its terminal.
+    /// Whether the process still runs and, if it has a terminal, is in that terminal's foreground.
     var isWaiting: Bool {
         guard let state = ProcessState(process), state.start == start else { return false }
         return terminal == nil || state.isInForeground
     }
 
-    /// The name of a process's program, printable; "a program" if the process has ended.
+    /// The printable name of a process's program; "a program" if the process has ended.
     static func name(of process: pid_t) -> String {
         guard let bytes = read("/proc/\(process)/comm", atMost: 64) else { return "a program" }
         let printable = bytes.filter { $0 > 0x20 && $0 < 0x7f }
         return printable.isEmpty ? "a program" : String(decoding: printable, as: UTF8.self)
     }
 
-    /// The Flatpak application in which a process runs; nil for none. The file is the sandbox's own: for the log alone.
+    /// The id of the Flatpak application that a process belongs to, or nil. For the log alone: the sandbox can forge
+    /// the file.
     static func sandbox(of process: pid_t) -> String? {
         guard let bytes = read("/proc/\(process)/root/.flatpak-info", atMost: 4096),
             let line = bytes.split(separator: UInt8(ascii: "\n")).first(where: { $0.starts(with: "name=".utf8) })
@@ -59,7 +62,7 @@ struct CallingProgram: Sendable {
 
     private static func environment(of process: pid_t) -> [String: String] {
         guard let bytes = read("/proc/\(process)/environ", atMost: 1 << 18) else { return [:] }
-        // Chromium's title overwrites its environment with zeros.
+        // Chromium overwrites its environment with zeros when it sets its process title.
         guard bytes.isEmpty || bytes.contains(where: { $0 != 0 }) else { return environmentOfOthers(than: process) }
         return environment(in: bytes)
     }
@@ -75,7 +78,7 @@ struct CallingProgram: Sendable {
         return found
     }
 
-    /// The terminal's path, if the program sees the same device under this path: a container has devices of its own.
+    /// The terminal's path; nil if the program sees another device under that path, as in a container.
     private static func terminal(_ state: ProcessState, _ process: pid_t) -> String? {
         guard let number = state.pseudoTerminal else { return nil }
         let path = "/dev/pts/\(number)"
@@ -106,11 +109,11 @@ struct ProcessState {
     let start: UInt64
     let parent: pid_t
     let isInForeground: Bool
-    /// The number of the controlling pseudo-terminal; nil for none, or for a terminal of another kind.
+    /// The number of the controlling pseudo-terminal; nil if the process has no terminal or one of another kind.
     let pseudoTerminal: Int?
 
     init?(_ process: pid_t) {
-        // The program's name, which may hold anything, ends with the last parenthesis.
+        // The last parenthesis ends the program's name, because the name itself may contain parentheses.
         guard let bytes = CallingProgram.read("/proc/\(process)/stat", atMost: 4096),
             let end = bytes.lastIndex(of: UInt8(ascii: ")"))
         else { return nil }

@@ -4,13 +4,13 @@ import TokenKeepCore
 
 /// The display of a program that overwrote its environment, as Chromium does for its title.
 extension CallingProgram {
-    /// The processes that are looked at.
+    /// The maximum number of processes that are examined.
     private static let limit = 4096
 
-    /// The environment of a program's crash handler, else of a child of the program, if it names a display.
+    /// Finds the environment of a program's crash handler, or of a child of the program, that names a display.
     ///
-    /// The crash handler has the same environment as the program; a child has the environment that the program gave it. The
-    /// parent is not asked: a shell on another display can start the program by `DISPLAY=:1 chromium`.
+    /// The crash handler inherits the program's environment; a child's environment is set by the program. The parent is
+    /// not used, because a shell on another display can start the program by `DISPLAY=:1 chromium`.
     static func environmentOfOthers(than process: pid_t) -> [String: String] {
         let hidden = ["DISPLAY": ""]
         let handlers = crashHandlers(of: process).compactMap(ownEnvironment)
@@ -24,7 +24,7 @@ extension CallingProgram {
         one["DISPLAY"] == other["DISPLAY"] && one["WAYLAND_DISPLAY"] == other["WAYLAND_DISPLAY"]
     }
 
-    /// The environment of a process of this user, if it has a display; nil also if the number became another program's meanwhile.
+    /// The environment of a process of this user; nil if it names no display or if the process id was reused meanwhile.
     private static func ownEnvironment(of process: pid_t) -> [String: String]? {
         guard let before = ProcessState(process), isOwn(process),
             let bytes = read("/proc/\(process)/environ", atMost: 1 << 18),
@@ -44,7 +44,7 @@ extension CallingProgram {
         return children.split(separator: UInt8(ascii: " ")).compactMap { pid_t(String(decoding: $0, as: UTF8.self)) }
     }
 
-    /// The ancestors below process 1, the parent first.
+    /// The ancestors of a process except process 1, the parent first.
     private static func ancestors(of process: pid_t) -> [pid_t] {
         var found: [pid_t] = []
         var next = ProcessState(process)?.parent ?? 0
@@ -55,8 +55,8 @@ extension CallingProgram {
         return found
     }
 
-    /// The crash handlers that a Chromium or Electron program may have started, the nearest in time first. Each keeps its
-    /// environment, and has left the program for process 1 or a subreaper, which is an ancestor of both.
+    /// The crash handlers that a Chromium or Electron program may have started, the earliest started first. A crash
+    /// handler keeps its environment, and its parent is process 1 or a subreaper, which is also the program's ancestor.
     private static func crashHandlers(of process: pid_t) -> [pid_t] {
         guard let folder = folder(of: process), let start = ProcessState(process)?.start else { return [] }
         let parents = Set(ancestors(of: process) + [1, process])
@@ -65,7 +65,7 @@ extension CallingProgram {
                 guard read("/proc/\(other)/comm", atMost: 64)?.starts(with: "chrome_crashpad".utf8) == true,
                     let state = ProcessState(other), state.start >= start, parents.contains(state.parent),
                     let itsFolder = Self.folder(of: other),
-                    // Containers have folders of the same name.
+                    // The files are compared, because a container can have a different folder with the same path.
                     tokenkeep_is_same_file("/proc/\(process)/root\(folder)", "/proc/\(other)/root\(itsFolder)") != 0
                 else { return nil }
                 return (other, state.start)
@@ -73,7 +73,7 @@ extension CallingProgram {
         return found.sorted { $0.1 < $1.1 }.map(\.0)
     }
 
-    /// The folder of a process's program; nil if the program is another user's, or gone.
+    /// The folder of a process's executable; nil if the process is another user's or gone.
     private static func folder(of process: pid_t) -> String? {
         var bytes = [UInt8](repeating: 0, count: 4096)
         let length = bytes.withUnsafeMutableBytes { buffer in

@@ -4,9 +4,9 @@ import Glibc
 import TokenKeepCore
 import TokenKeepEngine
 
-/// A question to the user for the vault's password, which pinentry asks.
+/// Asks the user for the vault's password by means of pinentry.
 ///
-/// The question ends with the client, when the client leaves the foreground of its terminal, and with ``end()``.
+/// The question ends when the client ends or leaves the foreground of its terminal, and at ``end()``.
 final class PasswordQuestion: Sendable {
     enum Outcome: Sendable {
         case unlocked
@@ -25,6 +25,8 @@ final class PasswordQuestion: Sendable {
     private let text: String
     private static let attempts = 3
 
+    /// Makes a question. ``ask(_:)`` shows it.
+    ///
     /// - Parameters:
     ///   - program: the path of pinentry.
     ///   - text: the question, one line.
@@ -34,7 +36,7 @@ final class PasswordQuestion: Sendable {
         self.text = text
     }
 
-    /// Ends the question. pinentry restores the terminal.
+    /// Ends the question by SIGINT to pinentry, which restores the terminal.
     func end() {
         state.withLock { state in
             state.isEnded = true
@@ -42,7 +44,7 @@ final class PasswordQuestion: Sendable {
         }
     }
 
-    /// Asks, and unlocks the vault with the answer. Blocks the calling thread, which must not end before.
+    /// Asks the user, and unlocks the vault with the answer. Blocks the calling thread until the question has ended.
     func ask(_ store: Store) -> Outcome {
         do throws(TokenKeepError) {
             let dialog = try start()
@@ -69,8 +71,8 @@ final class PasswordQuestion: Sendable {
     }
 
     private func stop(_ dialog: PinentryDialog) {
-        // The number of an ended program must not be signalled: from here on this thread alone signals the program. The
-        // lock is not held meanwhile, since the bus thread takes it.
+        // The id of an ended process must not be signalled. Therefore only this thread signals pinentry from here on.
+        // The lock is not held during `close()`, because the bus thread takes the lock.
         state.withLock { $0.process = nil }
         dialog.close()
     }
@@ -98,7 +100,7 @@ final class PasswordQuestion: Sendable {
         return .dismissed
     }
 
-    /// pinentry's options: where it asks. The text on a terminal needs a UTF-8 locale.
+    /// pinentry's options, with the terminal on which it asks. Text on a terminal needs a UTF-8 locale.
     private var options: [String] {
         var options = ["no-grab"]
         guard let terminal = caller.terminal else { return options }

@@ -2,16 +2,16 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// The conversation with pinentry: lines of the Assuan protocol over pipes. Used by one thread.
+/// A connection to pinentry that speaks the Assuan protocol over pipes. Used by one thread.
 final class PinentryDialog {
     private let process: pid_t
     private let input: Int32
     private let output: Int32
     private static let lineLimit = 4096
-    /// How long pinentry may take to end, and then to die, in milliseconds.
+    /// The maximum times, in milliseconds, for pinentry's end after SIGINT and then after SIGKILL.
     private static let ending: UInt32 = 1900
     private static let dying: UInt32 = 100
-    /// How often the client is looked at, in milliseconds.
+    /// The interval, in milliseconds, at which `isOver` is checked while pinentry has no output.
     private static let pause: Int32 = 50
 
     init(process: pid_t, input: Int32, output: Int32) {
@@ -20,7 +20,7 @@ final class PinentryDialog {
         self.output = output
     }
 
-    /// Ends pinentry and waits for its end. A pinentry that ignores SIGINT is killed.
+    /// Sends SIGINT to pinentry and waits until it ends. Kills pinentry if it ignores SIGINT.
     func close() {
         kill(process, SIGINT)
         Glibc.close(input)
@@ -36,18 +36,18 @@ final class PinentryDialog {
         guard try line(isOver).withUnsafeBytes({ $0.starts(with: "OK".utf8) }) else { throw PinentryDialog.strange }
     }
 
-    /// Sends a line and reads its answer.
+    /// Sends a command and reads pinentry's reply.
     ///
-    /// - Parameter isOptional: whether a refusal of the line is ignored.
+    /// - Parameter isOptional: whether a refusal of the command is ignored.
     func set(_ text: String, _ isOver: () -> Bool, isOptional: Bool = false) throws(TokenKeepError) {
         try send(text)
         let isDone = try answer(isOver)
         guard isDone || isOptional else { throw PinentryDialog.strange }
     }
 
-    /// Asks for the password.
+    /// Asks the user for the password.
     ///
-    /// - Throws: ``Status/cancelled`` if the user dismisses the question, or if it is over.
+    /// - Throws: ``Status/cancelled`` if the user dismisses the question or `isOver` returns true.
     func password(_ isOver: () -> Bool) throws(TokenKeepError) -> SecretBytes {
         try send("GETPIN")
         var found: SecretBytes?
@@ -62,13 +62,13 @@ final class PinentryDialog {
         return found
     }
 
-    /// The numbers of libgpg-error for "cancelled", "fully cancelled" and "timeout".
+    /// libgpg-error's codes for "cancelled", "fully cancelled" and "timeout".
     private static let dismissals: Set<UInt32> = [99, 198, 62]
 
-    /// The error of a line "ERR NUMBER …": the user's refusal, or a reason why pinentry cannot ask.
+    /// Converts a reply "ERR NUMBER …": either the user dismissed the question, or pinentry cannot ask.
     private static func refusal(_ line: SecretBytes) -> TokenKeepError {
         let digits = line.withUnsafeBytes { $0.dropFirst(4).prefix { (48...57).contains($0) }.map { UInt32($0 - 48) } }
-        // The upper half says which program refuses.
+        // The upper 16 bits name the program that reports the error, so only the lower 16 are compared.
         let number = digits.prefix(10).reduce(0) { ($0 &* 10) &+ $1 } & 0xffff
         guard !dismissals.contains(number) else { return dismissed }
         return TokenKeepError(.unavailable, "pinentry cannot ask: error \(number)")
@@ -79,7 +79,7 @@ final class PinentryDialog {
         TokenKeepError(.unavailable, "pinentry answered in another way than pinentry")
     }
 
-    /// Reads lines up to "OK" (true) or "ERR" (false).
+    /// Reads lines until "OK", which returns true, or "ERR", which returns false.
     private func answer(_ isOver: () -> Bool) throws(TokenKeepError) -> Bool {
         while true {
             let line = try line(isOver)
@@ -96,7 +96,7 @@ final class PinentryDialog {
         }
     }
 
-    /// Reads one line, byte by byte into guarded memory: it may be the password.
+    /// Reads one line byte by byte into guarded memory, because the line may be the password.
     private func line(_ isOver: () -> Bool) throws(TokenKeepError) -> SecretBytes {
         try SecretBytes(capacity: PinentryDialog.lineLimit) { bytes throws(TokenKeepError) in
             var length = 0
@@ -120,7 +120,7 @@ final class PinentryDialog {
         }
     }
 
-    /// The data of a line "D …": "%" and two digits stand for a byte.
+    /// The data of a line "D …", in which "%" and two hexadecimal digits encode a byte.
     private static func unescape(_ line: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         try SecretBytes(capacity: line.count) { bytes throws(TokenKeepError) in
             line.withUnsafeBytes { line in

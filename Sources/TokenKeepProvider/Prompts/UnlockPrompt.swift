@@ -1,24 +1,26 @@
 import TokenKeepCore
 
-/// A prompt that a client got from `Unlock`.
+/// The state of a prompt object that `Unlock` returned to a client.
 struct UnlockPrompt {
-    /// The time after which a prompt ends, in milliseconds.
+    /// The maximum time, in milliseconds, that a prompt stays open.
     static let limit: UInt32 = 120_000
-    /// The time before a prompt ends that nobody can answer: a client may watch for `Completed` only after its call.
+    /// The minimum time, in milliseconds, between `Prompt` and `Completed`.
+    ///
+    /// A client may subscribe to `Completed` only after its call of `Prompt`, and would miss an earlier signal.
     static let holdBack: UInt32 = 100
 
     let owner: String
     /// The paths to unlock, as the client gave them.
     let paths: [String]
-    /// The place among the prompts that were shown; nil before `Prompt`.
+    /// The prompt's number in the order in which prompts were shown; nil before the client calls `Prompt`.
     var turn: UInt64?
-    /// Before this moment the client may not watch for `Completed` yet.
+    /// The moment before which `Completed` is not sent, because the client may not be subscribed yet.
     var earliestEnd: Deadline?
-    /// Whether the user was asked for this prompt.
+    /// Whether this prompt's question was already shown to the user, or cannot be shown.
     var wasAsked = false
-    /// Whether a worker looks for the user.
+    /// Whether a worker is looking for the user's terminal or display.
     var isLookedAt = false
-    /// Ends the question to the user; nil while none is asked.
+    /// The question that the user is being asked for this prompt; nil while there is none.
     var question: PasswordQuestion?
 
     var isRunning: Bool { turn != nil }
@@ -55,13 +57,13 @@ extension Provider {
         }
     }
 
-    /// Ends a prompt once its client has had the time to watch for `Completed`.
+    /// Ends a prompt, but not before its ``UnlockPrompt/earliestEnd``.
     func completeSoon(_ path: String, isDismissed: Bool) {
         guard let earliest = prompts[path]?.earliestEnd else { return complete(path, isDismissed: isDismissed) }
         timers.after(earliest.remainingMilliseconds) { [self] in complete(path, isDismissed: isDismissed && isLocked) }
     }
 
-    /// Ends a prompt: the client learns of it, and the prompt's object is gone.
+    /// Ends a prompt: removes the object, ends its question, and sends `Completed` to its client.
     func complete(_ path: String, isDismissed: Bool) {
         guard let prompt = prompts.removeValue(forKey: path) else { return }
         prompt.question?.end()
@@ -72,12 +74,12 @@ extension Provider {
         }
     }
 
-    /// Completes the prompts that are shown, as the vault is open now.
+    /// Completes all shown prompts. Called when the vault has been unlocked.
     func completeOpenPrompts() {
         for (path, prompt) in prompts where prompt.isRunning { complete(path, isDismissed: false) }
     }
 
-    /// Ends the prompts of a client that left the bus.
+    /// Removes the prompts of a client that left the bus, and ends their questions.
     func dropPrompts(of client: String) {
         for (path, prompt) in prompts where prompt.owner == client {
             prompts[path] = nil

@@ -1,18 +1,18 @@
 import TokenKeepCore
 
-/// The programs on the bus that hold something of the service: sessions, and calls that are not answered.
+/// The clients' sessions and unanswered calls, with their limits.
 struct Clients {
     static let sessionLimit = 64
     static let promptLimit = 64
 
     private(set) var sessions: [String: SecretSession] = [:]
-    /// The sessions of each client, also those that are being agreed on.
+    /// The number of each client's sessions, with those whose key is still being agreed on.
     private var counts: [String: Int] = [:]
     let unanswered = Unanswered()
 
     func session(_ path: String) -> SecretSession? { sessions[path] }
 
-    /// Counts a session that a client begins.
+    /// Counts a session that a client is opening.
     ///
     /// - Throws: `LimitsExceeded` if the client has too many.
     mutating func reserve(for client: String) throws(Refusal) {
@@ -22,13 +22,13 @@ struct Clients {
         counts[client, default: 0] += 1
     }
 
-    /// Gives back what ``reserve(for:)`` counted.
+    /// Subtracts a session that ``reserve(for:)`` counted.
     mutating func release(for client: String) {
         guard let count = counts[client] else { return }
         counts[client] = count > 1 ? count - 1 : nil
     }
 
-    /// Adds a session that was counted. A client that has left the bus gets none.
+    /// Adds a session counted by ``reserve(for:)``, unless its client has left the bus.
     mutating func add(_ session: SecretSession, at path: String) {
         if counts[session.owner] != nil { sessions[path] = session }
     }
@@ -37,21 +37,21 @@ struct Clients {
         if let session = sessions.removeValue(forKey: path) { release(for: session.owner) }
     }
 
-    /// Forgets a client that left the bus.
+    /// Removes a client that left the bus, with its sessions.
     mutating func remove(_ client: String) {
         guard counts.removeValue(forKey: client) != nil else { return }
         sessions = sessions.filter { $0.value.owner != client }
     }
 }
 
-/// Counts the bytes of each client's calls that are not answered yet.
+/// Counts the bytes of each client's unanswered calls.
 final class Unanswered {
     static let limit = 8 << 20
     private var bytes: [String: Int] = [:]
 
-    /// Counts a call until the result is released.
+    /// Adds a call's bytes to its client's count, until the result is released.
     ///
-    /// - Throws: `LimitsExceeded` if the client has too many bytes.
+    /// - Throws: `LimitsExceeded` if the client's unanswered calls would exceed ``limit`` bytes.
     func hold(_ count: Int, of client: String) throws(Refusal) -> Holding {
         let present = bytes[client] ?? 0
         guard present + count <= Unanswered.limit else {
@@ -67,7 +67,7 @@ final class Unanswered {
     }
 }
 
-/// The count of one call among those that are not answered.
+/// One call's share of its client's count. It is subtracted when this object is released.
 final class Holding {
     private let ledger: Unanswered
     private let count: Int

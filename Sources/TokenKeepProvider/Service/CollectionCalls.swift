@@ -48,7 +48,7 @@ extension Provider {
         }
     }
 
-    /// An item that a client wants to store.
+    /// The arguments of a `CreateItem` call.
     private struct NewItem {
         var label = ""
         var attributes: [String: String] = [:]
@@ -105,7 +105,7 @@ extension Provider {
         }
     }
 
-    /// The limits of the collection `session`: its secrets stand in locked memory.
+    /// The maximum numbers of items and of secret bytes in the collection `session`, which is in locked memory.
     private static let sessionItems = 10_000
     private static let sessionBytes = 16 << 20
 
@@ -116,7 +116,7 @@ extension Provider {
         else { throw .limit("the collection session is full") }
     }
 
-    /// Throws if a label or a content type is longer than the vault's: the collection `session` has the same limits.
+    /// Throws if a label or content type exceeds the vault's limits, which the collection `session` has, too.
     static func checkLength(ofLabel label: String = "", contentType: String = "") throws(Refusal) {
         do throws(TokenKeepError) {
             _ = try LookupFields(attributes: [:], contentType: contentType, label: label)
@@ -164,13 +164,13 @@ extension Provider {
 
     private typealias Target = (id: String, name: Result<ItemName, TokenKeepError>)
 
-    /// The record of a new item: that of the item with equal attributes, or that which other programs of ours know.
+    /// The record for a new item: the record of an item with equal attributes, a shared record, or a new one.
     private func name(for new: NewItem, in collection: String) -> Target {
         if new.replaces, let before = index.item(withExactly: new.attributes, in: collection), let name = before.name {
             return (before.id, .success(name))
         }
         if collection == IndexedCollection.login, let name = ItemMapping.sharedName(of: new.attributes) {
-            // Calls that all make the record of one pair have one key, too.
+            // Calls that make the record for the same service and account get the same key, so they run in order.
             return (index.item(named: name)?.id ?? ItemMapping.id(of: name), .success(name))
         }
         let key = Provider.creationKey(new.attributes, collection)
@@ -210,7 +210,8 @@ extension Provider {
                 let newID = name.namespace.isEmpty ? newID() : nil
                 return .success(try writer.save(name, secret, label: label, lookup: lookup, newID: newID))
             } catch {
-                // An item that needs the password at each use does not exist for the bus: the client gets one of its own.
+                // Clients cannot use an item that needs the password at each use, so the new item gets a record of its
+                // own.
                 guard error.status == .policy, name.namespace.isEmpty else { throw error }
                 let own = try reservedName(collection, newID()).get()
                 return .success(try writer.save(own, secret, label: label, lookup: lookup))

@@ -1,7 +1,8 @@
 import TokenKeepCore
 
 extension Provider {
-    /// Saves a collection's record, and calls `completion`: with false if the call failed and is answered.
+    /// Saves a collection's record. Calls `completion` with true, or with false after the call was answered with an
+    /// error.
     func saveCollection(
         _ name: ItemName, _ label: String, _ message: BusMessage, _ completion: @escaping (Bool) -> Void
     ) {

@@ -1,9 +1,9 @@
 import CSystemdBus
 import TokenKeepCore
 
-/// Leads each call to its object.
+/// The dispatch of each call to the object that it names.
 extension Provider {
-    /// Answers a call below `/org/freedesktop/secrets`, now or later.
+    /// Handles a call to an object below `/org/freedesktop/secrets`. The reply may be sent later.
     func handle(_ message: BusMessage) {
         do throws(Refusal) {
             guard let path = ObjectPath(message.path) else {
@@ -30,7 +30,7 @@ extension Provider {
         case .item where [Interfaces.item, ""].contains(called): try callItem(path, message)
         case .session where [Interfaces.session, ""].contains(called): try callSession(message)
         case .prompt where [Interfaces.prompt, ""].contains(called): try callPrompt(message)
-        // Programs ask for methods of gnome-keyring's own interface, and expect this error where it is missing.
+        // Programs try gnome-keyring's own interface, and fall back if they get this error.
         default: throw .unknownMethod("there is no interface \(called) at \(message.path)")
         }
     }
@@ -43,12 +43,12 @@ extension Provider {
         bus.reply(to: message)
     }
 
-    /// Writes a failure to the log, with the program that met it.
+    /// Logs a failure, with the program whose call failed.
     func report(_ error: TokenKeepError, _ message: BusMessage) {
         Log.line("\(error.message), for \(caller(of: message.sender))")
     }
 
-    /// The program and process of a client, for the log.
+    /// Describes a client's program and process for the log.
     func caller(of sender: String) -> String {
         guard let process = bus.process(of: sender) else { return "a program that has ended" }
         let sandbox = CallingProgram.sandbox(of: process).map { ", Flatpak \($0)" } ?? ""

@@ -1,4 +1,4 @@
-/// The descriptions of the objects for `org.freedesktop.DBus.Introspectable`.
+/// The replies to `org.freedesktop.DBus.Introspectable`.
 extension Provider {
     func introspect(_ path: ObjectPath, _ message: BusMessage) throws(Refusal) {
         try message.expect("")
@@ -32,7 +32,7 @@ extension Provider {
     }
 }
 
-/// The XML of the interfaces.
+/// The XML descriptions of the interfaces.
 enum Introspection {
     static let head = """
         <!DOCTYPE node PUBLIC "-//freedesktop//DTD D-BUS Object Introspection 1.0//EN"

@@ -11,7 +11,7 @@ extension Provider {
         }
     }
 
-    /// The item of a path.
+    /// The item at a path. Throws `IsLocked` if the item may exist but was never read, otherwise `NoSuchObject`.
     func item(at path: ObjectPath) throws(Refusal) -> IndexedItem {
         guard case .item(let collection, let id) = path, let item = index[collection, id] else {
             guard !isLocked || freshness.isIndexed else { throw .isLocked }
@@ -20,14 +20,14 @@ extension Provider {
         return item
     }
 
-    /// The item of a path, if it is not locked.
+    /// The item at a path. Throws `IsLocked` if the item is locked.
     func openItem(at path: ObjectPath) throws(Refusal) -> IndexedItem {
         let item = try item(at: path)
         guard !isLocked(item) else { throw .isLocked("the item is locked: run tokenkeep unlock") }
         return item
     }
 
-    /// The session of a path, which must be the caller's.
+    /// The session at a path. Throws if the session is not the caller's.
     func session(_ path: String, of message: BusMessage) throws(Refusal) -> SecretSession {
         guard let session = clients.session(path) else { throw .noSession }
         guard session.owner == message.sender else { throw .denied("the session is another program's") }
@@ -138,7 +138,7 @@ extension Provider {
         }
     }
 
-    /// Sets the attributes of an item, which keeps its path.
+    /// Sets the attributes of an item. The item keeps its path.
     func setAttributes(_ attributes: [String: String], of path: ObjectPath, _ message: BusMessage) throws(Refusal) {
         let item = try openItem(at: path)
         let fields: LookupFields
@@ -154,13 +154,13 @@ extension Provider {
         let move = Provider.move(item, name, to: attributes)
         let target = try? move.get()
         if let target {
-            // The slower of two moves would replace the other's item unseen.
+            // Otherwise the slower of two moves would silently replace the other move's item.
             guard moving[target] == nil || moving[target] == name else {
                 throw .alreadyExists("another item is getting these attributes")
             }
             moving[target] = name
         }
-        // The record of the item's own, if policy forbids the other.
+        // If policy forbids the record `target`, the item gets this record of its own.
         let own = try? Provider.reservedName(item.collection, item.id).get()
         if let own { moving[own] = name }
         run(
@@ -177,7 +177,8 @@ extension Provider {
             do throws(TokenKeepError) {
                 return .success(try writer.move(name, to: move.get(), fields, id: item.id))
             } catch {
-                // An item that needs the password at each use does not exist for the bus.
+                // Clients cannot use an item that needs the password at each use, so the moved item gets a record of
+                // its own.
                 guard error.status == .policy else { throw error }
                 let own = try reservedName(item.collection, item.id).get()
                 return .success(try writer.move(name, to: own, fields, id: item.id))
@@ -192,7 +193,8 @@ extension Provider {
     ) {
         switch result {
         case .success(let details):
-            // First the new record, whose item has the same path: the item changed, and is never gone.
+            // The new record is put into the index first. Its item has the same path, so clients see a change and no
+            // deletion.
             moving[details.name] = name
             wrote(details.name, details)
             for target in targets + [details.name] { moving[target] = nil }
@@ -206,14 +208,17 @@ extension Provider {
         }
     }
 
-    /// Puts an item into the index again whose move ended between its two records.
+    /// Puts an item back into the index if its move failed after the index lost its record.
     private func readAgain(_ name: ItemName) {
         run(on: ItemMapping.id(of: name), { [writer] in try? writer.load(name).details }) { [self] details in
             if let details { wrote(name, details) }
         }
     }
 
-    /// The record of an item that gets other attributes: service and username are the name that other programs know.
+    /// Chooses the record for an item's new attributes.
+    ///
+    /// In `login` it is the record that `tokenkeep` finds by these attributes, if there can be one; otherwise the
+    /// item's own.
     private static func move(
         _ item: IndexedItem, _ name: ItemName, to attributes: [String: String]
     ) -> Result<ItemName, TokenKeepError> {
@@ -229,7 +234,7 @@ extension Provider {
 }
 
 extension IndexedItem {
-    /// A copy of an item in memory after a change.
+    /// A changed copy of an item of the collection `session`, with the present time and a new version.
     func changed(
         label: String? = nil, attributes: [String: String]? = nil, contentType: String? = nil
     ) -> IndexedItem {

@@ -1,7 +1,7 @@
 import TokenKeepCore
 
 extension Provider {
-    /// Whether the vault is locked: the items of every collection but `session`.
+    /// Whether the items of every collection but `session` are locked.
     var isLocked: Bool { Provider.isLocked(vault, isHeldLocked) }
 
     static func isLocked(_ vault: VaultState, _ isHeldLocked: Bool) -> Bool {
@@ -17,7 +17,7 @@ extension Provider {
 
     func isLocked(collection: String) -> Bool { collection != IndexedCollection.session && isLocked }
 
-    /// Whether the object of a path is locked; nil if there is no such object.
+    /// Whether the collection or item at a path is locked; nil if there is none.
     func isLocked(_ path: ObjectPath) -> Bool? {
         switch path {
         case .collection(let id): index.collections[id].map { isLocked(collection: $0.id) }
@@ -26,7 +26,7 @@ extension Provider {
         }
     }
 
-    /// Takes the locks of the vault as they are now, signals what changed, and completes prompts that wait for an unlock.
+    /// Stores the vault's present locks, signals changes, and completes prompts if the vault was unlocked.
     func become(_ state: VaultState, isHeldLocked held: Bool? = nil) {
         let before = (vault, isHeldLocked)
         let now = (state, (held ?? isHeldLocked) && !state.hasPassword)

@@ -2,16 +2,16 @@ import CSystemdBus
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The names that the program owns, and the other keyrings of the user.
+/// The bus names that the program owns, and the detection of other keyrings.
 extension Provider {
-    /// Names that keyrings own. gnome-keyring asks for the service's name right after its own, and never takes it.
+    /// The bus names of other keyrings. gnome-keyring queues for the service's name right after it owns its own name.
     private static let keyrings: Set<String> = [
         "org.gnome.keyring", "org.kde.kwalletd5", "org.kde.kwalletd6", "org.kde.secretservicecompat",
     ]
-    /// The time between a keyring's own name and its request for the service's name, in milliseconds.
+    /// The delay, in milliseconds, between a keyring's own name and its request for the service's name.
     private static let queueing: UInt32 = 50
 
-    /// Notes that a name on the bus has another owner.
+    /// Handles a new owner of a bus name: ends the program if its name was taken, and looks for other keyrings.
     func nameChanged(_ name: String, _ owner: String) {
         guard !owner.isEmpty, owner != bus.uniqueName else { return }
         if name == Provider.name || name == Provider.ownName {
@@ -23,7 +23,7 @@ extension Provider {
         }
     }
 
-    /// Looks for other keyrings after the present message.
+    /// Looks for other keyrings after the present message was handled.
     func lookForOthersSoon() {
         guard !looksForOthers else { return }
         looksForOthers = true
@@ -33,7 +33,7 @@ extension Provider {
         }
     }
 
-    /// Gives the name back if another program waits for it.
+    /// Releases the names if another program is queued for the service's name.
     private func lookForOthers() {
         guard !isLeaving, let queue = bus.names("ListQueuedOwners", of: Provider.name),
             let other = queue.first(where: { $0 != bus.uniqueName })
@@ -41,9 +41,9 @@ extension Provider {
         leave("\(caller(of: other)) waits for \(Provider.name)")
     }
 
-    /// Gives the names back. The program ends after the calls in flight.
+    /// Releases the names. The program ends after the calls in flight.
     ///
-    /// - Parameter reason: written to the log, if not empty.
+    /// - Parameter reason: the reason for the log; "" logs nothing.
     func leave(_ reason: String) {
         guard !isLeaving else { return }
         if !reason.isEmpty { Log.line("\(reason): the name is given back") }
@@ -53,11 +53,11 @@ extension Provider {
         for name in [Provider.name, Provider.ownName] { sd_bus_release_name(bus.raw, name) }
     }
 
-    /// Owns the name by which stores recognise their own vault, also while this program does not answer.
+    /// Requests the bus name by which stores recognise their own vault, even if this program does not answer them.
     func claimName(ofVault identifier: [UInt8]) {
         let name = ProviderName.ofVault(Hexadecimal.text(identifier))
         guard name != vaultName else { return }
-        // Without a callback, sd-bus closes the connection if the name is not to be had.
+        // A callback is passed, because sd-bus otherwise closes the connection if the request fails.
         if let vaultName { sd_bus_release_name_async(bus.raw, nil, vaultName, { _, _, _ in 1 }, nil) }
         if let name { sd_bus_request_name_async(bus.raw, nil, name, 0, { _, _, _ in 1 }, nil) }
         vaultName = name

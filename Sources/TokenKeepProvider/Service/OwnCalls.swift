@@ -4,7 +4,7 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepKeys
 
-/// The interface `org.tokenkeep.SecretService1`, by which the program `tokenkeep` reaches the keys of this process.
+/// The interface `org.tokenkeep.SecretService1`, by which `tokenkeep` unlocks and locks the vault in this process.
 extension Provider {
     static let ownName = ProviderName.own
     static let ownPath = "/org/tokenkeep/SecretService1"
@@ -46,7 +46,7 @@ extension Provider {
         }
     }
 
-    /// The vault's identifier as 32 hexadecimal digits; "" without a vault.
+    /// Calls `body` with the vault's identifier as 32 hexadecimal digits, or with "" if there is no vault.
     private func vaultID(for client: String, _ body: @escaping (String) -> Void) {
         run(on: nil, for: client, { [store] () -> [UInt8] in (try? store.records.opener.vaultID()) ?? [] }) {
             body(Hexadecimal.text($0))
@@ -64,7 +64,7 @@ extension Provider {
         guard descriptor >= 0 else { throw .failed("the descriptor cannot be used") }
         let input = PasswordInput(descriptor, of: client)
         inputs[ObjectIdentifier(input)] = input
-        // The reading takes a client's time: no worker and no other's turn waits for it.
+        // The client decides how long the read takes, so the read runs on its own thread and delays no other call.
         runAlone({ input.read() }) { [self] result in
             switch result {
             case .success(let password): unlock(with: password, input, message)
@@ -89,11 +89,11 @@ extension Provider {
     }
 
     private func finish(_ input: PasswordInput, _ message: BusMessage, _ problem: TokenKeepError?) {
-        // A client that left is answered no more.
+        // A client that left the bus gets no answer: `dropInputs` has removed its input.
         if inputs.removeValue(forKey: ObjectIdentifier(input)) != nil { answer(message, problem) }
     }
 
-    /// Ends the attempts of a client that left the bus.
+    /// Ends the unlock attempts of a client that left the bus.
     func dropInputs(of client: String) {
         for (key, input) in inputs where input.client == client {
             inputs[key] = nil
@@ -116,7 +116,7 @@ extension Provider {
         ) { [self] problem in answer(message, problem) }
     }
 
-    /// Answers with a status, once the index shows the vault as it is now.
+    /// Replies with a status, once the index is up to date.
     private func answer(_ message: BusMessage, _ problem: TokenKeepError?) {
         whenFresh(message, nil) { [self] () throws(Refusal) in
             if let problem { report(problem, message) }

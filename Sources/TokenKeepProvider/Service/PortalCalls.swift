@@ -2,13 +2,13 @@ import Glibc
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The backend of the Secret portal, which gives each sandboxed program 64 bytes of its own.
+/// The backend of the Secret portal, which gives each sandboxed program its own secret of 64 bytes.
 ///
-/// gnome-keyring's `.portal` file names `org.freedesktop.secrets`: whoever owns the name is asked.
+/// gnome-keyring's `.portal` file names `org.freedesktop.secrets`, so the portal calls any owner of this name.
 extension Provider {
     static let portalPath = "/org/freedesktop/portal/desktop"
     private static let secretLength = 64
-    /// The portal's answer "it ended in some other way".
+    /// The portal's response code for "ended in some other way".
     private static let failed: UInt32 = 2
 
     func handlePortal(_ message: BusMessage) {
@@ -34,9 +34,9 @@ extension Provider {
         }
     }
 
-    /// The record of a sandboxed program's secret.
+    /// The name of the record that holds a sandboxed program's secret.
     static func portalName(of program: String) throws(TokenKeepError) -> ItemName {
-        // An empty account is a collection's record: host programs, whose id is "", share the name "-".
+        // An empty account would name a collection's record, so programs outside sandboxes, whose id is "", share "-".
         try ItemName(
             namespace: ReservedNamespace.name, service: ReservedNamespace.portal,
             account: program.isEmpty ? "-" : program)
@@ -68,7 +68,7 @@ extension Provider {
         }
     }
 
-    /// Writes the secret to a pipe of the caller's, which must have room.
+    /// Writes the secret to the caller's descriptor; false if it has no room within a second or the write fails.
     private static func write(_ secret: SecretBytes, to file: OwnedDescriptor) -> Bool {
         var ready = pollfd(fd: file.number, events: Int16(POLLOUT), revents: 0)
         let limit = Deadline(milliseconds: 1000)

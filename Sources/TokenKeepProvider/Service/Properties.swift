@@ -103,7 +103,7 @@ extension Provider {
             entries = ItemProperty.allCases.map { property in
                 (property.rawValue, property.signature, { [self] in write(property, of: item, to: $0) })
             }
-        // Sessions and prompts have no properties. Libraries ask for them all the same.
+        // Sessions and prompts have no properties, but libraries query them, so the reply is an empty list.
         case .session where [Interfaces.session, ""].contains(interface):
             guard clients.session(path.text) != nil else { throw .noSession }
         case .prompt where [Interfaces.prompt, ""].contains(interface):

@@ -18,7 +18,7 @@ extension Provider {
         }
     }
 
-    /// A path that no object had before, also not in an earlier process.
+    /// A random path that no object has ever had, not even in an earlier process.
     static func freshPath(_ folder: String) -> String {
         "\(ObjectPath.root)/\(folder)/\(Hexadecimal.text(randomBytes(16)))"
     }
@@ -69,7 +69,7 @@ extension Provider {
         let attributes = try message.strings()
         whenFresh(message, .searching(nil)) { [self] () throws(Refusal) in
             let found = index.search(attributes)
-            // Two empty lists would say that there is no such item: programs delete what belongs to it.
+            // Two empty lists would mean that no item matches, and programs then delete data that belongs to the item.
             guard !found.isEmpty || !isLocked else { throw .isLocked }
             bus.reply(to: message) { reply in
                 reply.paths(found.filter { !isLocked($0) }.map(\.path.text))
@@ -118,12 +118,13 @@ extension Provider {
 
     private typealias LoadedSecret = (path: String, secret: SecretBytes, contentType: String)
 
-    /// The longest secrets of one answer together, in bytes. A bus cuts off who sends a message of more than 32 MiB.
+    /// The maximum total length of the secrets in one reply, in bytes. The bus disconnects the sender of a message of
+    /// more than 32 MiB.
     private static let secretsLimit = 16 << 20
 
-    /// Loads secrets. Items that were cleared or locked meanwhile are left out.
+    /// Loads the secrets of items. Omits items that were removed or locked meanwhile.
     ///
-    /// - Returns: nil if the secrets are too long for one answer.
+    /// - Returns: the secrets; nil if they are too long for one reply.
     private static func load(
         _ asked: [(path: String, item: IndexedItem)], _ memory: [String: SecretBytes], _ writer: VaultWriter
     ) throws(TokenKeepError) -> [LoadedSecret]? {
@@ -170,7 +171,8 @@ extension Provider {
                 wanted = id
             }
             guard wanted == present else {
-                // Programs that know the path of login would go on storing there: one user, two places.
+                // Programs that know the path of `login` would go on storing there, so one user's items would be in two
+                // collections.
                 Log.line(
                     "the alias \(alias) stays with \(present): \(caller(of: message.sender)) wanted another collection")
                 throw .notSupported("the aliases default, login and session stay with their collections")
@@ -209,7 +211,7 @@ extension Provider {
             return wanted
         }
         let suffix = "_" + Hexadecimal.text(Provider.randomBytes(4))
-        // A longer name would be none of a collection.
+        // The prefix is shortened, because a longer name would not be accepted as a collection's identifier.
         return "\(wanted.prefix(ItemMapping.objectNameLength - suffix.count))\(suffix)"
     }
 

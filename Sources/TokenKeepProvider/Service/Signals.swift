@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The changes of the index, each with its signals. Nothing is signalled while the index is read for the first time.
+/// The changes of the index, each with its D-Bus signals. No signal is sent while the index is read for the first time.
 extension Provider {
     func put(_ item: IndexedItem) {
         let before = index[item.collection, item.id]
@@ -67,7 +67,8 @@ extension Provider {
         }
     }
 
-    /// Longer lists are named as changed, without their value: clients that need them ask.
+    /// The maximum number of paths in a signal. Of longer lists the signal names only the property, and clients read
+    /// its value.
     private static let sentItems = 200
 
     private func signalItems(of collection: String) {
@@ -92,7 +93,7 @@ extension Provider {
         }
     }
 
-    /// Signals that `Locked` changed: of all collections but `session`, and of these items.
+    /// Signals that `Locked` changed for the given items and, if `collections`, for all collections but `session`.
     func signalLocks(collections: Bool, items: [IndexedItem]) {
         if collections {
             for id in index.collections.keys.sorted() where id != IndexedCollection.session {

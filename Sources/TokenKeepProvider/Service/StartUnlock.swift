@@ -2,17 +2,17 @@ import Glibc
 import TokenKeepCore
 import TokenKeepEngine
 
-/// The password that the command line or systemd gives.
+/// Unlocks the vault at the start with a password from the command line or systemd.
 enum StartUnlock {
-    /// Unlocks the vault with the given password: before the name is owned, or before an import.
+    /// Unlocks the vault with the given password, if there is one.
     ///
-    /// A wrong password ends the program: its clients would take a locked vault for an empty one.
+    /// A wrong password ends the program, because clients would mistake a locked vault for an empty one.
     static func unlock(_ store: Store, _ options: ProviderOptions) throws(TokenKeepError) {
         guard let password = try givenPassword(options) else { return }
         do throws(TokenKeepError) {
             try store.unlock(password, until: store.longDeadline)
         } catch {
-            // A vault without a password needs none.
+            // A vault without a password needs no unlock, so this error is ignored.
             guard error.status == .unsupported else { throw error }
         }
     }

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// `Lock` and `Unlock` of the service, and the prompts that wait for an unlock.
+/// The methods `Lock` and `Unlock` of the service, and the prompts that `Unlock` returns.
 extension Provider {
     func lock(_ message: BusMessage) throws(Refusal) {
         try message.expect("ao")
@@ -24,7 +24,7 @@ extension Provider {
         }
     }
 
-    /// Locks the vault for every program. A vault without a password is locked for the clients of the bus alone.
+    /// Locks the vault for every program. A vault without a password is locked only for the clients of the bus.
     func lockVault(_ message: BusMessage, then completion: @escaping () -> Void) {
         guard vault.hasPassword else {
             become(vault, isHeldLocked: true)
@@ -35,7 +35,7 @@ extension Provider {
         }
     }
 
-    /// Each path once, as it was given.
+    /// Removes repeated paths and keeps the order.
     static func once(_ paths: [String]) -> [String] {
         var seen: Set<String> = []
         return paths.filter { seen.insert($0).inserted }
@@ -60,7 +60,7 @@ extension Provider {
 
     func isOpen(_ path: String) -> Bool { ObjectPath(path).flatMap(isLocked) == false }
 
-    /// Whether a path may be an item's that is not read yet, as the vault was locked since the start.
+    /// Whether a path may name an item that was not read yet because the vault has been locked since the start.
     private func namesUnreadItem(_ path: String) -> Bool {
         guard isLocked, !freshness.isIndexed, case .item = ObjectPath(path) else { return false }
         return true

@@ -2,14 +2,14 @@ import CGcrypt
 import Glibc
 import TokenKeepCore
 
-/// A secret on its way over the bus, as the specification's structure (oayays) has it.
+/// A secret received over the bus in the specification's structure (oayays), decoded.
 struct ArrivedSecret {
     let session: String
     let secret: SecretBytes
     let contentType: String
 }
 
-/// A client's session: how secrets are encoded for the client.
+/// A client's session, which determines how secrets for this client are encrypted.
 struct SecretSession: Sendable {
     static let algorithm = "dh-ietf1024-sha256-aes128-cbc-pkcs7"
 
@@ -19,14 +19,14 @@ struct SecretSession: Sendable {
 
     /// Agrees on a key with a client. Takes some milliseconds.
     ///
-    /// - Returns: the session's key and our public key; nil for a client's key outside the group.
+    /// - Returns: the session's key and our public key; nil if the client's public key is outside the group.
     static func agree(with peer: [UInt8]) -> (key: SecretBytes, ours: [UInt8])? {
         guard let (secret, ours) = try? KeyAgreement.begin(), let key = try? KeyAgreement.finish(secret, with: peer)
         else { return nil }
         return (key, ours)
     }
 
-    /// Decodes a secret of the client.
+    /// Decodes a secret that the client sent.
     func decode(_ value: UnsafeRawBufferPointer, parameters: UnsafeRawBufferPointer) throws(Refusal) -> SecretBytes {
         guard let key else {
             guard parameters.isEmpty else { throw .invalid("a secret of a plain session has parameters") }
@@ -48,7 +48,7 @@ struct SecretSession: Sendable {
         }
     }
 
-    /// The length of a secret without its padding (PKCS #7).
+    /// The length of a decrypted secret without its padding (PKCS #7).
     private static func unpaddedLength(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> Int {
         let count = Int(bytes.last ?? 0)
         guard (1...16).contains(count), count <= bytes.count, bytes.suffix(count).allSatisfy({ Int($0) == count })
@@ -56,7 +56,7 @@ struct SecretSession: Sendable {
         return bytes.count - count
     }
 
-    /// Writes a secret as the structure (oayays).
+    /// Appends a secret to a message as the structure (oayays). Returns false if the secret cannot be encrypted.
     func write(_ secret: SecretBytes, contentType: String, session path: String, to message: OutgoingMessage) -> Bool {
         var parameters: [UInt8] = []
         var encoded = secret
@@ -105,7 +105,7 @@ struct SecretSession: Sendable {
 
 /// The key agreement of the algorithm ``SecretSession/algorithm``.
 enum KeyAgreement {
-    /// Makes a secret and its public key.
+    /// Makes a random private value and its public key.
     static func begin() throws(TokenKeepError) -> (secret: SecretBytes, ours: [UInt8]) {
         var ours = [UInt8](repeating: 0, count: Int(TOKENKEEP_DH_LENGTH))
         let secret = try SecretBytes(count: Int(TOKENKEEP_DH_SECRET)) { bytes throws(TokenKeepError) in
@@ -116,9 +116,9 @@ enum KeyAgreement {
         return (secret, ours)
     }
 
-    /// Makes the session's key of our secret and the other's public key.
+    /// Derives the session's key from our private value and the peer's public key.
     ///
-    /// - Throws: ``Status/invalid`` for a public key outside the group.
+    /// - Throws: ``Status/invalid`` if the public key is outside the group.
     static func finish(_ secret: SecretBytes, with peer: [UInt8]) throws(TokenKeepError) -> SecretBytes {
         try SecretBytes(count: Int(TOKENKEEP_AES_LENGTH)) { bytes throws(TokenKeepError) in
             let result = secret.withUnsafeBytes { secret in

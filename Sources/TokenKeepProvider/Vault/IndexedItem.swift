@@ -1,19 +1,20 @@
 import TokenKeepCore
 import TokenKeepKeys
 
-/// The namespace of items that only clients of the Secret Service know.
+/// The namespace of items that are visible only to clients of the Secret Service.
 ///
-/// The service is the collection's identifier, the account the item's; an empty account is the collection itself.
+/// The service is the collection's identifier, and the account is the item's. An empty account is the collection's own
+/// record.
 enum ReservedNamespace {
     static let name = "org.freedesktop.secrets"
-    /// The service of the portal's secrets, whose accounts are app ids. No collection has such an identifier.
+    /// The service of the portal's secrets, whose accounts are application ids. No collection can have this identifier.
     static let portal = "portal:"
 }
 
 /// An item as clients of the bus see it, without its secret.
 struct IndexedItem: Sendable, Equatable {
     let collection: String
-    /// 32 hexadecimal digits.
+    /// The item's identifier: 32 hexadecimal digits.
     let id: String
     /// The name of the vault's record; nil for an item in memory.
     let name: ItemName?
@@ -23,12 +24,12 @@ struct IndexedItem: Sendable, Equatable {
     let created: UInt64
     let modified: UInt64
     let level: AccessLevel
-    /// Changes with the secret.
+    /// A number that changes whenever the secret changes.
     let version: UInt64
 
     var path: ObjectPath { .item(collection: collection, id: id) }
 
-    /// Compares texts by bytes: another Unicode spelling is a change.
+    /// Compares texts byte by byte, so that a different Unicode spelling counts as a change.
     static func == (left: IndexedItem, right: IndexedItem) -> Bool {
         left.collection == right.collection && left.id == right.id && left.name == right.name
             && left.label.hasBytes(of: right.label) && left.hasAttributes(of: right)
@@ -48,10 +49,10 @@ struct IndexedItem: Sendable, Equatable {
 }
 
 extension IndexedItem {
-    /// Whether the item's identifier follows from its name.
+    /// Whether the item's identifier is the one derived from its name.
     var isAtOwnPath: Bool { name.map { $0.namespace.isEmpty && id == ItemMapping.id(of: $0) } ?? false }
 
-    /// The item with another identifier.
+    /// A copy of the item with another identifier.
     func at(_ id: String) -> IndexedItem {
         IndexedItem(
             collection: collection, id: id, name: name, label: label, attributes: attributes, contentType: contentType,
@@ -73,20 +74,20 @@ struct IndexedCollection: Sendable, Equatable {
     ]
 }
 
-/// A record of the vault, seen as an object of the bus.
+/// The object of the bus that a record of the vault represents.
 enum StoredObject: Sendable {
     case item(IndexedItem)
     case collection(IndexedCollection)
 }
 
-/// Translates records to objects of the bus, and attributes to the names of records.
+/// Maps records to objects of the bus, and attributes to names of records.
 enum ItemMapping {
     private static let genericSchema = "org.freedesktop.Secret.Generic"
     private static let schema = "xdg:schema"
-    /// The content type of an item that no client of the bus stored.
+    /// The content type of an item that was not stored by a client of the bus.
     static let usualContentType = "text/plain"
 
-    /// The object of a record; nil for a record that clients of the bus do not see.
+    /// The bus object of a record; nil if the record is hidden from clients of the bus.
     static func object(of details: ItemDetails) -> StoredObject? {
         guard !details.flags.contains(.userPresence), details.accessLevel != .memoryOnly else { return nil }
         let name = details.name
@@ -107,7 +108,8 @@ enum ItemMapping {
 
     private static func item(_ details: ItemDetails, collection: String, id: String) -> IndexedItem {
         let given = details.lookup?.attributes ?? [:]
-        // An item that a program of ours saved may have a client's label or content type, without attributes.
+        // An item saved by `tokenkeep` or the library may have a client's label or content type, but has no lookup
+        // attributes.
         let isOwn = details.name.namespace.isEmpty && given.isEmpty
         return IndexedItem(
             collection: collection, id: id, name: details.name, label: details.lookup?.label ?? details.label,
@@ -116,7 +118,8 @@ enum ItemMapping {
             modified: seconds(details.modifiedAt), level: details.accessLevel, version: details.version)
     }
 
-    /// The attributes of an item that a program of ours saved: as the module `secret-service` gives them to a service.
+    /// The attributes of an item saved by `tokenkeep` or the library: those that the module `secret-service` would
+    /// store.
     private static func ownAttributes(of details: ItemDetails) -> [String: String] {
         var attributes = [
             schema: "org.tokenkeep.Item", "service": details.name.service, "username": details.name.account,
@@ -128,9 +131,9 @@ enum ItemMapping {
         return attributes
     }
 
-    /// The name of the item that other programs of ours know by these attributes; nil if there is none.
+    /// The name of the item that `tokenkeep` and the library find by these attributes; nil if there is none.
     ///
-    /// Exactly service and username, with or without application, target and the generic schema.
+    /// The attributes must be exactly service and username, and optionally application, target and the generic schema.
     static func sharedName(of attributes: [String: String]) -> ItemName? {
         guard let service = attributes["service"], let account = attributes["username"],
             attributes.keys.allSatisfy({ ["service", "username", "application", "target", schema].contains($0) }),
@@ -139,9 +142,9 @@ enum ItemMapping {
         return try? ItemName(service: service, account: account)
     }
 
-    /// The identifier of a shared item, which follows from its name.
+    /// The identifier of a shared item, derived from its name.
     ///
-    /// - Parameter alternate: 0 for the usual identifier; 1 and more if other items have those before.
+    /// - Parameter alternate: 0 for the usual identifier; 1 or more if other items have the lower alternates.
     static func id(of name: ItemName, alternate: Int = 0) -> String {
         var message = LengthPrefixedBytes()
         message.append(ReservedNamespace.name.utf8)
@@ -167,7 +170,7 @@ enum ItemMapping {
             }
     }
 
-    /// Makes an element of an object path of a label: each other byte becomes `_` and two digits.
+    /// Converts a label to an element of an object path. Bytes other than letters and digits become `_` and two digits.
     static func objectName(of label: String) -> String {
         var name = ""
         for byte in label.utf8.prefix(40) {

@@ -23,7 +23,7 @@ struct ItemIndex {
 
     private struct Entry {
         let item: IndexedItem
-        /// Grows with each change: of items that changed in the same second, the later is the newer.
+        /// A counter that grows with each change and orders items that were modified in the same second.
         let order: UInt64
     }
 
@@ -40,7 +40,7 @@ struct ItemIndex {
 
     subscript(collection: String, id: String) -> IndexedItem? { entries[ItemIndex.key(collection, id)]?.item }
 
-    /// The item of a record.
+    /// The item with this record name; nil if there is none.
     func item(named name: ItemName) -> IndexedItem? { byName[name].flatMap { entries[$0]?.item } }
 
     var items: [IndexedItem] { entries.values.map(\.item) }
@@ -52,7 +52,7 @@ struct ItemIndex {
 
     func count(of collection: String) -> Int { byCollection[collection]?.count ?? 0 }
 
-    /// Puts an item into the index, in place of the item with the same identifier.
+    /// Puts an item into the index, and replaces the item with the same identifier.
     mutating func put(_ item: IndexedItem) {
         let key = ItemIndex.key(item.collection, item.id)
         if let before = entries[key]?.item { unlink(before, key) }
@@ -81,14 +81,14 @@ struct ItemIndex {
 
     mutating func put(_ collection: IndexedCollection) { collections[collection.id] = collection }
 
-    /// Removes a collection; `login` and `session` become as they are without a record.
+    /// Removes a collection. `login` and `session` stay, with their default labels.
     mutating func remove(collection id: String) {
         collections[id] = IndexedCollection.fixed.first { $0.id == id }
     }
 
     /// The items that have all these attributes, the newest first.
     ///
-    /// - Parameter collection: searches one collection alone; nil for all.
+    /// - Parameter collection: the only collection to search; nil to search all.
     func search(_ attributes: [String: String], in collection: String? = nil) -> [IndexedItem] {
         var sets: [Set<String>] = []
         if let collection { sets.append(byCollection[collection] ?? []) }

@@ -3,30 +3,30 @@ import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The locks of the vault, as they were found.
+/// The state of the vault's locks, as last read.
 struct VaultState: Sendable, Equatable {
     var hasPassword = false
     /// Whether the names of items are readable.
     var isOpen = true
-    /// The levels whose keys are there.
+    /// The levels whose class keys are available.
     var openLevels: Set<AccessLevel> = Set(AccessLevel.allCases)
     var vaultID: [UInt8] = []
 }
 
-/// The result of a look at the vault.
+/// The result of one read of the vault.
 struct VaultLook: Sendable {
     var state = VaultState()
     /// Every record; nil if only ``changes`` were read.
     var whole: [ItemDetails]?
-    /// Records that changed, by their names; nil for a record that is gone.
+    /// The records that changed; nil details mean that the record is gone.
     var changes: [(name: ItemName, details: ItemDetails?)] = []
-    /// Records that cannot be read.
+    /// The errors of records that cannot be read.
     var damages: [TokenKeepError] = []
-    /// The reason why the vault cannot be read.
+    /// The error if the vault as a whole cannot be read.
     var problem: TokenKeepError?
 }
 
-/// Follows the vault's records by the log of changes. Used by one worker at a time.
+/// Reads the vault's changed records, which it learns from the log of changes. Used by one worker at a time.
 final class VaultReader: Sendable {
     private struct Known {
         var names: [[UInt8]: ItemName] = [:]
@@ -39,13 +39,13 @@ final class VaultReader: Sendable {
     let watch: VaultWatch
     private let known = MutexGuarded(Known())
 
-    /// Begins to watch the vault.
+    /// Starts a watch of the vault.
     init(_ records: Records) throws(TokenKeepError) {
         self.records = records
         watch = try VaultWatch(records)
     }
 
-    /// Reads what has changed since the last look: after this call, the caller knows each change that was announced before it.
+    /// Reads the changes since the last call. The result contains every change that was announced before this call.
     func look() -> VaultLook {
         known.withLock { known in
             var look = VaultLook()
@@ -72,9 +72,9 @@ final class VaultReader: Sendable {
         }
     }
 
-    /// Opens the vault. Makes it once, so that it has an identifier, by which programs recognise it behind the bus.
+    /// Opens the vault. Creates a missing vault once, because programs recognise a vault on the bus by its identifier.
     ///
-    /// - Throws: ``Status/unavailable`` if the vault is gone: programs take an empty answer for "signed out".
+    /// - Throws: ``Status/unavailable`` if the vault was deleted: programs take an empty answer for "signed out".
     private static func vault(_ records: Records, _ known: inout Known) throws(TokenKeepError) -> OpenVault? {
         if let vault = try records.open() {
             known.hasMade = true
@@ -106,7 +106,7 @@ final class VaultReader: Sendable {
         known.isComplete = true
     }
 
-    /// The items in the order in which their records were written: items' dates have seconds alone.
+    /// Sorts items by the times at which their records were written, because the items' own dates have only seconds.
     private func inOrder(_ items: [ItemDetails]) -> [ItemDetails] {
         guard let vault = try? records.open() else { return items }
         let timed = items.map { details in

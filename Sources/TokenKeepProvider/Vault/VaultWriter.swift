@@ -2,9 +2,9 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// Changes items of the vault for the clients of the bus. Each change is durable on return.
+/// Changes items of the vault for clients of the bus. Each change is durable when the call returns.
 ///
-/// Any thread. Pending writes for other modules stay pending.
+/// Used by any thread. Pending writes of an item for other modules stay pending.
 struct VaultWriter: Sendable {
     let records: Records
     private static let limit: UInt32 = 30_000
@@ -19,11 +19,11 @@ struct VaultWriter: Sendable {
         return item
     }
 
-    /// Saves an item. Level, flags and own attributes of an existing item stay.
+    /// Saves an item. An existing item keeps its level, its flags and its own attributes.
     ///
     /// - Parameters:
-    ///   - newID: the identifier on the bus of an item that is new; nil for the one that follows from its name.
-    ///   - dates: when the item was created and modified elsewhere, in seconds since 1970; nil for now.
+    ///   - newID: the identifier on the bus if the item is new; nil for the identifier derived from its name.
+    ///   - dates: the times of creation and modification in another keyring, in seconds since 1970; nil for now.
     /// - Throws: ``Status/policy`` if the item needs a protection that the bus cannot give.
     func save(
         _ name: ItemName, _ secret: SecretBytes, label: String, lookup: LookupFields, newID: String? = nil,
@@ -47,7 +47,7 @@ struct VaultWriter: Sendable {
         }
     }
 
-    /// Saves an item that has no lookup attributes, in place of what it holds.
+    /// Saves an item without lookup attributes, and replaces the item that exists.
     func replaceOrMake(_ name: ItemName, _ secret: SecretBytes, label: String) throws(TokenKeepError) {
         _ = try change(name) { (present, _) throws(TokenKeepError) in
             let request = try SaveRequest(name: name, secret: secret, label: label)
@@ -71,7 +71,7 @@ struct VaultWriter: Sendable {
         }
     }
 
-    /// Replaces an item's label, or the fields of a Secret Service.
+    /// Replaces an item's label, its lookup fields, or both.
     func describe(
         _ name: ItemName, label: String? = nil, lookup: LookupFields? = nil
     ) throws(TokenKeepError) -> ItemDetails {
@@ -96,7 +96,7 @@ struct VaultWriter: Sendable {
         }
     }
 
-    /// Gives an item an identifier on the bus that does not follow from its name.
+    /// Writes an identifier into an item's record, in place of the identifier derived from its name.
     func pin(_ name: ItemName, _ id: String) throws(TokenKeepError) -> ItemDetails {
         try change(name) { (present, secret) throws(TokenKeepError) in
             guard var details = present, let secret = try secret() else { throw VaultWriter.gone }
@@ -108,13 +108,13 @@ struct VaultWriter: Sendable {
         }
     }
 
-    /// Clears an item; false if there was none.
+    /// Removes an item. Returns false if there was none.
     func remove(_ name: ItemName) throws(TokenKeepError) -> Bool {
         var item = try records.begin(name, call)
         return try item.clear()
     }
 
-    /// Gives an item's secret, and makes the item if there is none.
+    /// Returns an item's secret, and makes the item if there is none.
     func secret(_ name: ItemName, label: String, orMake make: () throws(TokenKeepError) -> SecretBytes)
         throws(TokenKeepError) -> SecretBytes
     {
@@ -136,7 +136,7 @@ struct VaultWriter: Sendable {
 
     private static var gone: TokenKeepError { TokenKeepError(.notFound, "the item is gone", module: "vault") }
 
-    /// Gives an item's record the value that `edit` makes of the present one, under the item's lock.
+    /// Replaces a record by the value that `edit` returns for the present one, under the item's lock.
     private func change(
         _ name: ItemName,
         _ edit: (ItemDetails?, () throws(TokenKeepError) -> SecretBytes?) throws(TokenKeepError) -> TokenItem
@@ -152,7 +152,7 @@ struct VaultWriter: Sendable {
         return details
     }
 
-    /// The longest metadata that a record holds, in bytes.
+    /// The maximum length of a record's metadata, in bytes.
     private static let metadataLimit = 65_536
 
     private static func checkLength(_ details: ItemDetails) throws(TokenKeepError) {
@@ -167,7 +167,7 @@ struct VaultWriter: Sendable {
         }
     }
 
-    /// The fields with the label, if the record's own label differs: a record with a longer label could not be read.
+    /// Adds the label to the lookup fields if the record itself cannot hold the label.
     private static func labelled(
         _ lookup: LookupFields, _ label: String, shown: String
     ) throws(TokenKeepError) -> LookupFields {
@@ -176,7 +176,7 @@ struct VaultWriter: Sendable {
             label: shown.hasBytes(of: label) ? nil : label, itemID: lookup.itemID)
     }
 
-    /// The label that a record can hold.
+    /// The label for the record: `label` if a record can hold it, otherwise a default.
     private static func shown(_ label: String, for name: ItemName) -> String {
         do throws(TokenKeepError) {
             try Limits.check(label, field: "label", atMost: Limits.label)
@@ -188,12 +188,12 @@ struct VaultWriter: Sendable {
 }
 
 extension VaultWriter {
-    /// Gives an item other fields, and its record another name if need be. The item keeps its identifier on the bus, its
-    /// level, flags, own attributes and dates.
+    /// Changes an item's lookup fields, and its record's name if it differs.
     ///
-    /// The new record is durable before the old one is cleared.
+    /// The item keeps its identifier on the bus, its level, flags, own attributes and date of creation. The new record
+    /// is durable before the old record is removed.
     ///
-    /// - Throws: ``Status/policy`` if the item that has the name needs a protection that the moved item has not.
+    /// - Throws: ``Status/policy`` if a present item with the new name needs a protection that the moved item lacks.
     func move(
         _ name: ItemName, to other: ItemName, _ fields: LookupFields, id: String
     ) throws(TokenKeepError) -> ItemDetails {

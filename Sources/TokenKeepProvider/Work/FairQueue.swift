@@ -1,9 +1,9 @@
-/// Elements of several clients, taken in turn: many elements of one client do not keep another client waiting.
+/// A queue that serves its clients in turn, so that many elements of one client do not delay another client.
 ///
-/// Elements of the client "" are the program's own, and come first.
+/// Elements of the client "" are the program's own, and are served first.
 struct FairQueue<Element> {
     private var queues: [String: ArraySlice<Element>] = [:]
-    /// The clients that have elements, the next one first.
+    /// The clients that have elements, in the order in which they are served.
     private var turns: [String] = []
 
     var isEmpty: Bool { turns.isEmpty }
@@ -13,7 +13,7 @@ struct FairQueue<Element> {
         queues[client, default: []].append(element)
     }
 
-    /// Takes the first element that is ready, of the first client that is served; nil if there is none.
+    /// Removes and returns the first ready element of the first client that may be served; nil if there is none.
     mutating func popFirst(
         of isServed: (String) -> Bool = { _ in true }, where isReady: (Element) -> Bool = { _ in true }
     ) -> Element? {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The log: lines on standard error, which systemd keeps.
+/// The log: lines on standard error, which systemd's journal collects.
 enum Log {
     /// Writes one line. Control characters become "?".
     static func line(_ text: String) {

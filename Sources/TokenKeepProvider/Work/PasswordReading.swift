@@ -3,12 +3,13 @@ import Glibc
 import TokenKeepCore
 import TokenKeepKeys
 
-/// Reads a password from a file or a descriptor: its first line, without the line's end.
+/// Reads a password from the first line of a file or descriptor, without the line feed.
 enum PasswordReading {
     private static let limit = 4096
 
     static func file(_ path: String) throws(TokenKeepError) -> SecretBytes {
-        // A named pipe without a writer is waited for by poll, which has a limit.
+        // O_NONBLOCK, because `open` would wait for the writer of a named pipe without a limit. `poll` waits with a
+        // limit.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
         guard descriptor >= 0 else {
             throw TokenKeepError(.io, "cannot read \(path): \(Bus.describe(errno))")
@@ -18,7 +19,7 @@ enum PasswordReading {
         return try line(of: descriptor, path)
     }
 
-    /// Refuses a file that another user may have written or may read. Files of root may be readable by all.
+    /// Throws if another user may have written the file or can read it. Files of root may be readable by all.
     private static func checkOwnerAndMode(of descriptor: Int32, _ name: String) throws(TokenKeepError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else {
@@ -38,9 +39,9 @@ enum PasswordReading {
 
     /// Reads the first line of a descriptor, for two minutes at most.
     ///
-    /// - Parameter isOver: asked ten times a second; the reading ends once the result is true.
-    /// - Throws: ``Status/invalid`` for an empty or overlong line; ``Status/cancelled`` if `isOver` ended the reading;
-    ///   ``Status/timedOut``.
+    /// - Parameter isOver: called about ten times a second; the read ends once it returns true.
+    /// - Throws: ``Status/invalid`` if the line is empty or too long; ``Status/cancelled`` if `isOver` ended the read;
+    ///   ``Status/timedOut`` after two minutes.
     static func line(
         of descriptor: Int32, _ source: String, until isOver: () -> Bool = { false }
     ) throws(TokenKeepError) -> SecretBytes {
@@ -64,7 +65,7 @@ enum PasswordReading {
         return text
     }
 
-    /// Waits until a descriptor can be read. Its writer may keep it open and write nothing.
+    /// Waits until a descriptor is readable. The wait has a limit, because a writer may keep it open and write nothing.
     private static func waitForInput(
         _ descriptor: Int32, _ source: String, _ deadline: Deadline, _ isOver: () -> Bool
     ) throws(TokenKeepError) {
@@ -79,9 +80,9 @@ enum PasswordReading {
     }
 }
 
-/// A password that a client hands over by a descriptor. The descriptor is closed with this object.
+/// A password that a client passes by a descriptor. The descriptor is closed when this object is released.
 final class PasswordInput: Sendable {
-    /// How many a client, and how many all clients, may have unanswered.
+    /// The maximum numbers of unanswered `Unlock` calls, of one client and of all clients.
     static let clientLimit = 16
     static let limit = 64
     static let ended = TokenKeepError(.cancelled, "the descriptor is no longer needed")
@@ -95,8 +96,10 @@ final class PasswordInput: Sendable {
         self.client = client
     }
 
-    /// Opens a pipe or a terminal once more, for reads that do not block: the client has the same open file, may read what
-    /// `poll` has announced, and may not find it changed.
+    /// Opens a pipe or terminal again, for reads that do not block.
+    ///
+    /// The client shares the passed open file: it may read the bytes first, so that a blocking read would hang, and its
+    /// flags must not be changed.
     private static func withoutBlocking(_ file: OwnedDescriptor) -> OwnedDescriptor {
         var status = stat()
         guard fstat(file.number, &status) == 0, [S_IFIFO, S_IFCHR].contains(status.st_mode & S_IFMT) else {
@@ -108,10 +111,11 @@ final class PasswordInput: Sendable {
 
     var isEnded: Bool { isOver.withLock { $0 } }
 
-    /// Ends the reading, and lets no attempt begin: the client has left.
+    /// Ends the read, and prevents a later unlock attempt, because the client has left.
     func end() { isOver.withLock { $0 = true } }
 
-    /// Reads the password. Blocks the calling thread until a line's end, the input's end, or ``end()``.
+    /// Reads the password. Blocks the calling thread until the line ends, the input ends or ``end()`` is called, for
+    /// two minutes at most.
     func read() -> Result<SecretBytes, TokenKeepError> {
         do throws(TokenKeepError) {
             return .success(try PasswordReading.line(of: file.number, "the descriptor") { isEnded })

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// Closures that the bus thread runs later.
+/// Closures that the bus thread runs after a delay.
 struct Timers {
     private var pending: [(deadline: Deadline, body: () -> Void)] = []
 
@@ -8,10 +8,10 @@ struct Timers {
         pending.append((Deadline(milliseconds: milliseconds), body))
     }
 
-    /// The milliseconds until the next closure is due; nil without one.
+    /// The time, in milliseconds, until the next closure is due; nil if there is none.
     var next: UInt32? { pending.map(\.deadline.remainingMilliseconds).min() }
 
-    /// Takes the closures that are due.
+    /// Removes and returns the closures that are due.
     mutating func takeDue() -> [() -> Void] {
         let now = pending
         pending = []

@@ -2,7 +2,7 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// Threads that do the work which the bus thread must not wait for: calls of the vault, derivations.
+/// Threads for work that would block the bus thread, such as calls of the vault and key derivations.
 ///
 /// Tasks with the same key run one after another, in the order in which they were submitted.
 final class Workers: @unchecked Sendable {
@@ -13,11 +13,11 @@ final class Workers: @unchecked Sendable {
     }
 
     private static let limit = 6
-    /// One client's tasks leave threads to the others, also if the disk is slow.
+    /// The maximum number of threads for one client's tasks, so that other clients are served even if the disk is slow.
     private static let clientLimit = 3
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    // Guarded by the mutex:
+    // The mutex guards the following properties.
     private var tasks = FairQueue<Task>()
     private var busyKeys: Set<String> = []
     private var busyThreads: [String: Int] = [:]
@@ -63,7 +63,7 @@ final class Workers: @unchecked Sendable {
         }
     }
 
-    /// Takes the first task whose key is free, of the client whose turn it is; nil if there is none.
+    /// Removes and returns the first task whose key is not in use, in the clients' turn; nil if there is none.
     private func take() -> Task? {
         let found = tasks.popFirst(
             of: { client in client.isEmpty || busyThreads[client, default: 0] < Workers.clientLimit },
@@ -78,14 +78,15 @@ final class Workers: @unchecked Sendable {
         if let key = task.key { busyKeys.remove(key) }
         let left = busyThreads[task.client, default: 1] - 1
         busyThreads[task.client] = left > 0 ? left : nil
-        // This thread takes one task. The key and the client's place may be what two tasks waited for.
+        // This thread takes the next task itself. Another thread is woken, because the released key and the client's
+        // free place may allow two tasks.
         if !tasks.isEmpty { pthread_cond_signal(changed) }
     }
 }
 
-/// The results of workers, on their way to the bus thread.
+/// The results of workers that the bus thread has not received yet.
 final class Results: Sendable {
-    /// Readable (poll(2)) while there are results.
+    /// An eventfd that is readable while there are results.
     let descriptor: Int32
     private let posted = MutexGuarded<[(ticket: UInt64, value: any Sendable)]>([])
 
