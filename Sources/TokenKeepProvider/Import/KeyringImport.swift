@@ -79,12 +79,14 @@ struct KeyringImport {
         } else if before != nil, !isReplacing {
             keep(entry.item, "it is there with another secret (to replace it: --replace)")
         } else {
-            imported += 1
-            guard !isDryRun else { return }
-            try write(secret, lookup, entry, to: name)
-            guard try writer.load(name).secret == secret else {
-                throw TokenKeepError(.corrupt, "\(describe(entry.item)) was saved, and read back with another secret")
+            if !isDryRun {
+                try write(secret, lookup, entry, to: name)
+                guard try writer.load(name).secret == secret else {
+                    throw TokenKeepError(
+                        .corrupt, "\(describe(entry.item)) was saved, and read back with another secret")
+                }
             }
+            imported += 1
         }
     }
 
