@@ -148,8 +148,8 @@ struct DeviceFlow {
 
     /// Whether a server's text is an address for the user's browser on any device, which this program never asks.
     private static func isAddress(_ text: String) -> Bool {
-        let start = text.prefix(8).lowercased()
-        return isShowable(text) && !text.utf8.contains(0x20) && (start.hasPrefix("http://") || start == "https://")
+        guard isShowable(text), !text.utf8.contains(0x20) else { return false }
+        return text.prefix(8).lowercased() == "https://" || (try? WebAddress(text)) != nil
     }
 
     /// Whether a server's text can be shown on a terminal: 1 to 2048 printable ASCII characters.
