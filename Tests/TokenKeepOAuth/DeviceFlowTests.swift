@@ -55,9 +55,9 @@ import TokenKeepOAuth
 
     /// The user opens the address, on any device: this program does not.
     @Test(arguments: [
-        "https://login.example.com/#/device", "http://login.intern.example/device", "HTTPS://login.example.com/device",
+        "https://login.example.com/#/device", "HTTPS://login.example.com/device", "http://127.0.0.1:8080/device",
     ])
-    func anyWebAddressIsShown(address: String) throws {
+    func aWebAddressIsShown(address: String) throws {
         let code = #"{"device_code":7,"user_code":8,"verification_uri":"\#(address)"}"#
         let played = PlayedServer(try PlayedServer.json(code), try PlayedServer.tokens())
         let shown = Mutex<String?>(nil)

@@ -35,7 +35,7 @@ struct DeviceFlow {
         guard !ServerRefusal.isRefusal(answer), let json = ServerRefusal.json(answer) else {
             throw ServerRefusal.error(answer, of: "the device's sign-in")
         }
-        guard let code = try json["device_code"]?.secret() ?? DeviceFlow.number(json["device_code"]),
+        guard let code = try DeviceFlow.code(json["device_code"]),
             let userCode = json["user_code"]?.text ?? json["user_code"]?.integer.map(String.init),
             let address = (json["verification_uri"] ?? json["verification_url"])?.text,
             DeviceFlow.isShowable(userCode), DeviceFlow.isAddress(address)
@@ -140,16 +140,16 @@ struct DeviceFlow {
         TokenKeepError(.timedOut, "the code was not approved in time", hint: "sign in again")
     }
 
-    /// The digits of a code that is a number.
-    private static func number(_ code: JSONValue?) throws(TokenKeepError) -> SecretBytes? {
-        guard let number = code?.integer else { return nil }
+    /// The device's code, which may be a number; nil if there is none.
+    private static func code(_ member: JSONValue?) throws(TokenKeepError) -> SecretBytes? {
+        guard let number = member?.integer else { return try member?.secret() }
         return try SecretBytes(String(number))
     }
 
     /// Whether a server's text is an address for the user's browser on any device, which this program never asks.
     private static func isAddress(_ text: String) -> Bool {
-        let start = text.prefix(8).lowercased()
-        return isShowable(text) && !text.utf8.contains(0x20) && (start.hasPrefix("http://") || start == "https://")
+        guard isShowable(text), !text.utf8.contains(0x20) else { return false }
+        return text.prefix(8).lowercased() == "https://" || (try? WebAddress(text)) != nil
     }
 
     /// Whether a server's text can be shown on a terminal: 1 to 2048 printable ASCII characters.
