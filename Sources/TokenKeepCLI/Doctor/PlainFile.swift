@@ -54,13 +54,14 @@ extension PlainFile {
     /// The entry stays: programs that read the file would not find the item.
     private static let fromNetrc = "tokenkeep import --from netrc 'FILE'"
     private static let gitOfNetrc = "tokenkeep setup git --yes && tokenkeep save git:https://HOST NAME"
+    private static let inGit = ["https:", "http:", "ssh:", "ftp:", "ftps:", "smtp:", "smtps:", "imap:", "imaps:"]
     private static let inDocker = ["auth:", "identitytoken:", "registrytoken:", "password:"]
 
     /// The files of the programs that developers use most, by program.
     static let known: [PlainFile] =
         [
-            PlainFile("~/.git-credentials", ["https:", "http:"], moves: fromGit, kept: "git:"),
-            PlainFile("CONFIG/git/credentials", ["https:", "http:"], moves: fromGit, kept: "git:"),
+            PlainFile("~/.git-credentials", inGit, moves: fromGit, kept: "git:"),
+            PlainFile("CONFIG/git/credentials", inGit, moves: fromGit, kept: "git:"),
             PlainFile("~/.netrc", orAt: "NETRC", moves: gitOfNetrc, comesFirst: true),
             PlainFile("~/.authinfo", moves: fromNetrc),
             PlainFile("~/.docker/config.json", orIn: "DOCKER_CONFIG", inDocker, moves: fromDocker, kept: "docker:"),
@@ -89,7 +90,9 @@ extension PlainFile {
                 "DATA/python_keyring/keyring_pass.cfg", moves: "tokenkeep import --from python-keyring 'FILE' --remove"),
             PlainFile("CONFIG/gh/hosts.yml", orIn: "GH_CONFIG_DIR", ["oauth_token:"], moves: "gh auth refresh"),
             PlainFile("CONFIG/hub", ["oauth_token:"], moves: "tokenkeep save git:https://github.com NAME"),
-            PlainFile("CONFIG/glab-cli/config.yml", ["token:"], moves: "glab auth login --use-keyring"),
+            PlainFile(
+                "CONFIG/glab-cli/config.yml", ["token:", "oauth2_refresh_token:", "job_token:"],
+                moves: "glab auth login --use-keyring"),
         ] + clouds + others
 
     private static let npm = "tokenkeep run --env NPM_TOKEN=tokenkeep://npm/NAME -- npm publish"
@@ -152,7 +155,8 @@ extension PlainFile {
     private static let others: [PlainFile] = [
         PlainFile("~/.vscode/cli/token.json", moves: "code tunnel user logout"),
         PlainFile(
-            "~/.claude/.credentials.json", orIn: "CLAUDE_CONFIG_DIR", ["accessToken:", "refreshToken:"],
+            "~/.claude/.credentials.json", orIn: "CLAUDE_CONFIG_DIR",
+            ["accessToken:", "refreshToken:", "access_token:", "refresh_token:", "clientSecret:"],
             moves: "tokenkeep helper-link ~/.local/bin/claude-key tokenkeep://anthropic/NAME"),
         PlainFile(
             "~/.codex/auth.json", orIn: "CODEX_HOME", ["access_token:", "refresh_token:", "OPENAI_API_KEY:"],
