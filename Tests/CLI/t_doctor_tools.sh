@@ -37,6 +37,21 @@ git config --global credential.helper "$WORK/\$(touch\${IFS}ran)/tokenkeep-crede
 doctor helpers
 git config --global --unset credential.helper
 
+title "git, by the other spellings of its store"
+for store in /usr/lib/git-core/git-credential-store '!git credential-store' '!f() { git credential-store "$@"; }; f' 'store --file x'; do
+    git config --global credential.helper "$store"
+    doctor helpers
+done
+git config --global --unset credential.helper
+
+title "git, by settings with secrets, which are not shown"
+git config --global credential.helper '!f() { echo username=x; echo "password=sesame"; }; f'
+git config --global 'credential.https://ann:sesame@a.example.helper' 'other --token=sesame'
+git config --global 'credential.https://b.example.helper' '!TOKEN=sesame other'
+doctor helpers
+PATH="$WORK/bin" "$TOKENKEEP" doctor --json --system-root "$WORK/root" | grep -c sesame
+rm "$HOME/.gitconfig"
+
 title "git, in a strange repository: none of its commands runs"
 git init -q strange
 printf '#!/bin/sh\ntouch "%s/ran"\n' "$WORK" >strange/git-credential-tokenkeep
@@ -99,6 +114,9 @@ ln -s "$helper" tools/cargo-credential-tokenkeep
 printf '#!/bin/sh\nPATH=%s:tools exec %s "$@"\n' "$WORK/bin" "$TOKENKEEP" >tmp/relative
 chmod 755 tmp/relative
 (TOKENKEEP=$WORK/tmp/relative && doctor helpers)
+title "docker, by helpers for a path, which it never asks, and by an address with a password"
+docker '{"credHelpers": {"a.example/org": "tokenkeep", "https://index.docker.io/v1/": "x", "ann:sesame@b.example": "x"}}'
+doctor helpers
 title "docker, by a file that it refuses"
 docker '{"credsStore": "tokenkeep", "credsStore": "pass"}'
 doctor helpers
@@ -218,7 +236,7 @@ plain .claude/.credentials.json '{"claudeAiOauth": {"accessToken": "sesame"}}'
 plain .codex/auth.json '{"tokens": {"access_token": "sesame"}}'
 plain .codex/.credentials.json '{"a": "sesame"}'
 plain .gemini/oauth_creds.json '{"access_token": "sesame"}'
-plain .copilot/config.json '{"copilot_tokens": "sesame"}'
+plain .copilot/config.json '{"copilot_tokens": {"https://github.com:ann": "sesame"}}'
 plain .databricks/token-cache.json '{"tokens": {"a": {"access_token": "sesame"}}}'
 plain .local/share/uv/credentials/credentials.toml '[[credential]]\npassword = "sesame"\n'
 plain .msmtprc 'account default\n\tpassword   sesame\n'
@@ -253,6 +271,43 @@ KUBECONFIG="$WORK/first.yaml:$WORK/second.yaml:$WORK/long.yaml" doctor plaintext
 title "a password that docker no longer writes, and still reads"
 plain .docker/config.json '{"auths": {"registry.example": {"username": "ann", "password": "sesame"}}}'
 doctor plaintext | grep -A 2 '^problem.*docker/'
+
+# each FILE TEXT...: what doctor finds, if FILE has the text alone.
+each() {
+    local file=$1 text
+    shift
+    find "$HOME" "$WORK/config" ! -path "$WORK/config/tokenkeep/*" -type f -delete
+    for text in "$@"; do
+        case $file in config/*) mkdir -p "$(dirname "$file")" && printf "$text" >"$file" ;; *) plain "$file" "$text" ;; esac
+        doctor plaintext | sed -E -n 's/^problem plaintext: ([^ ]*).*/found in \1/p; s/^ok plaintext.*/none in '"${file##*/}"'/p'
+    done
+}
+title "tokens in other forms"
+each .copilot/config.json '{"copilotTokens": {\n  "https://github.com:ann": "sesame"\n}}' '{"copilot_tokens":{}}'
+each config/pypoetry/auth.toml '[pypi-token]\npypi = "sesame"\n' '[pypi-token]\n\n[http-basic.a]\nusername = "ann"\n'
+each config/rclone/rclone.conf '[b]\ntype = b2\nkey = sesame\n' '[a]\nsas_url = https://x?sig=sesame\n' '[c]\npassword2 = sesame\n'
+each .kube/config 'users:\n- user:\n    auth-provider:\n      config:\n        id-token: sesame\n' '        refresh-token: sesame\n'
+each .gemini/.env 'export GEMINI_API_KEY="sesame"\n' 'reexport GEMINI_API_KEY=\n'
+title "what looks like tokens, and is none"
+each .npmrc '; //r/:_authToken=old\n'
+each .azure/service_principal_entries.json '[]\n'
+each .codex/.credentials.json '{ }'
+each .vscode/cli/token.json '{}' 'null'
+each .codex/auth.json '{"OPENAI_API_KEY":null,"tokens":null}' '{"OPENAI_API_KEY": null\n}'
+title "files that variables name"
+mkdir other
+for text in 'auth.json={"OPENAI_API_KEY":"sesame"}' '.credentials.json={"a":"sesame"}' 'hosts.yml=oauth_token: sesame' \
+    'aws=aws_secret_access_key = sesame' 'rclone=pass = sesame' 'npmrc=_auth=sesame' 'auths={"auths":{"a":{"auth":"sesame"}}}' \
+    'netrc=machine a login b password sesame'; do
+    echo "${text#*=}" >"other/${text%%=*}"
+done
+(
+    cd other
+    export CODEX_HOME=$PWD GH_CONFIG_DIR=$PWD AWS_SHARED_CREDENTIALS_FILE=$PWD/aws RCLONE_CONFIG=$PWD/rclone NETRC=$PWD/netrc
+    export REGISTRY_AUTH_FILE=$PWD/auths
+    NPM_CONFIG_USERCONFIG=$PWD/npmrc doctor plaintext
+    npm_config_userconfig=$PWD/npmrc doctor plaintext | grep npmrc
+)
 
 title "files without tokens"
 find "$HOME" config/gh config/glab-cli config/containers config/helm config/pypoetry config/gcloud config/rclone -type f -delete

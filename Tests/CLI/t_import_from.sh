@@ -80,6 +80,13 @@ from netrc next --remove
 cat next
 empty
 
+title "the entries of Emacs, which have ports: they stay, because the item has none"
+printf 'machine a.example login u port 587 password sesame\nmachine b.example port imap login v password port\n' >authinfo
+from netrc authinfo
+from netrc authinfo --remove
+cat authinfo
+empty
+
 title "docker"
 mkdir -p home/.docker
 cat >home/.docker/config.json <<END

@@ -231,8 +231,8 @@ def a_helper_link_prints_its_token(world):
     has(world.run("tokenkeep", "helper-link", world.path("third"), "x", code=2).err,
         "the argument is no reference to an item")
     assert not os.path.exists(world.path("third"))
-    has(world.run("tokenkeep", "helper-link", world.path("no/such/folder"), "tokenkeep://x/y", code=2).err,
-        "cannot be written")
+    has(world.run("tokenkeep", "helper-link", world.path("no/such/program"), "tokenkeep://x/y", code=2).err,
+        f"cannot be written: there is no folder {world.path('no/such')}\nhint: mkdir -p {world.path('no/such')}\n")
 
 
 terraform_itself_signs_out.needs = ["terraform"]

@@ -11,11 +11,12 @@ TOKEN = "s3cret-token"
 EXPECTED = {
     "podman, skopeo, buildah": "ann\n", "terraform, OpenTofu": "", "aws": "custom-process", "restic": "",
     "pnpm and Claude Code": f"{TOKEN}\n", "Bazel, and what else speaks its protocol": f'"Bearer {TOKEN}"',
-    "kubectl": 'User "prod" set.', "docker": "docker: ", "git": "git: ", "cargo": "cargo: ", "borg": "", "rclone": "",
+    "kubectl": 'User "prod" set.', "A token in kubectl's file": f"\n0\n{TOKEN}", "docker": "docker: ", "git": "git: ", "cargo": "cargo: ", "borg": "", "rclone": "",
     "ansible": "a: 1\n", "msmtp": "", "Everyday tools": "", "pip and uv": "python: ", "npm and yarn": "https://registry.npmjs.org/", "gh": f"{TOKEN}\n",
 }
 PROGRAMS = {
-    "podman, skopeo, buildah": "skopeo", "terraform, OpenTofu": "terraform", "kubectl": "kubectl", "aws": "aws",
+    "podman, skopeo, buildah": "skopeo", "terraform, OpenTofu": "terraform", "kubectl": "kubectl",
+    "A token in kubectl's file": "kubectl", "aws": "aws",
     "restic": "restic", "borg": "borg", "rclone": "rclone", "ansible": "ansible-vault", "msmtp": "msmtp", "cargo": "cargo",
     "pip and uv": "keyring", "npm and yarn": "npm", "gh": "gh",
 }

@@ -1,5 +1,6 @@
 """`tokenkeep setup`: what it writes, that the tools then use it, and that --undo restores every byte."""
 import configparser
+import fcntl
 import json
 import os
 import shutil
@@ -157,14 +158,123 @@ def git_uses_what_setup_wrote(world):
 
 def helpers_of_single_addresses_are_named(world):
     world.write("home/.gitconfig", '[credential "https://github.com"]\n\thelper =\n\thelper = !gh auth git-credential\n')
-    has(setup(world, "git", "--yes").out, "https://github.com keeps the helper !gh auth git-credential of its own")
+    has(setup(world, "git", "--yes").out, "https://github.com keeps the helper a command for the shell (gh …) of its own")
     world.write("home/.docker/config.json", json.dumps({
-        "auths": {"r.example.com": {"auth": "YTpi"}, "empty.example.com": {}}, "credHelpers": {"gcr.io": "gcloud"}}))
+        "auths": {"r.example.com": {"auth": "YTpi"}, "empty.example.com": {}}, "credHelpers": {"gcr.io": "gcloud", "p.example.com/org": "x"}}))
     told = setup(world, "docker", "--yes").out
-    has(told, "gcr.io keeps the helper gcloud of its own", "r.example.com stays in plain text in the file")
+    has(told, "gcr.io keeps the helper gcloud of its own", "r.example.com stays in plain text in the file",
+        "p.example.com/org has the helper x, which docker passes over: it asks by host alone")
     assert "empty.example.com" not in told and "YTpi" not in told
-    world.write("home/.cargo/credentials.toml", "")
-    has(setup(world, "cargo", "--yes").out, "credentials.toml keeps its plain tokens")
+    world.write("home/.cargo/credentials.toml", '[registry]\ntoken = "OLD"\n[registries.one]\ntoken = "OLD"\n[registries.two]\n')
+    told = setup(world, "cargo", "--yes").out
+    variable = "CARGO_REGISTRY_GLOBAL_CREDENTIAL_PROVIDERS=cargo:token"
+    has(told, f"of crates.io, which cargo logout alone does not remove. In this order: cargo login && {variable} cargo logout\n",
+        f": cargo login --registry one && {variable} cargo logout --registry one\n")
+    assert "OLD" not in told and "two" not in told, told
+
+
+def no_secret_of_a_setting_is_shown(world):
+    helper = '!f() { echo "password=ghp_SECRET"; }; f'
+    world.run("git", "config", "--global", "credential.helper", helper)
+    world.run("git", "config", "--global", "credential.https://ann:SECRET@h.example/x@y?SECRET.helper", helper)
+    world.run("git", "config", "--global", "credential.https://g.example.helper", "other --token=SECRET")
+    world.write(DOCKER[0], '{"auths": {"ann:SECRET@r.example": {"auth": "YTpi"}}, "credHelpers": {"ann:SECRET@s.example": "x"}}')
+    told = ""
+    for words in (["doctor"], ["doctor", "--json"], ["setup", "git", "docker", "--yes"], ["setup", "git", "docker", "--undo", "--yes"]):
+        told += world.run("tokenkeep", *words, code=None).out
+    assert "SECRET" not in told, told
+    has(told, "git uses a command for the shell (file:", "displaces the helper a command for the shell\n",
+        "https://g.example keeps the helper other … of its own", "git uses other … for https://g.example",
+        "hint: git config --global --edit\n", "r.example stays in plain text", "docker uses x for s.example")
+
+
+def a_helper_beside_its_header_or_a_byte_order_mark_is_named(world):
+    for text in ("[credential] helper = store\n", "\ufeff[credential]\n\thelper = store\n",
+                 "[user] name = x\n[credential \"https://a]b\"]\thelper = x\n[credential]helper=\"store\"\n"):
+        world.write(GIT[0], text)
+        has(setup(world, "git", "--yes").out, "displaces the helper store\n")
+
+
+def a_file_that_git_cannot_read_is_refused(world):
+    for text in ("[credential\n", "[user]\n\tname = \"x\n"):
+        world.write(GIT[0], text)
+        has(setup(world, "git", "--yes", code=2).err, f"git itself cannot read {world.path(GIT[0])}\nhint: git config --file ")
+        same(world.read(GIT[0]), text)
+
+
+def podman_and_skopeo_find_what_their_file_had(world):
+    """By the commands that doctor advises."""
+    auths = world.write("home/.config/containers/auth.json", json.dumps({"auths": {"r.example.com": {"auth": "YW5uOnB3"}}}))
+    told = world.run("tokenkeep", "doctor", code=1).out
+    command = f"tokenkeep setup podman --yes && tokenkeep import --from docker {auths} --remove"
+    has(told, f"hint: {command}\n")
+    world.run("sh", "-c", command)
+    assert "YW5uOnB3" not in world.read("home/.config/containers/auth.json")
+    bare = {"XDG_RUNTIME_DIR": world.folder}
+    same(world.run("skopeo", "login", "--get-login", "r.example.com", env=bare).out, "ann\n")
+    same(setup(world, "podman", "--yes").out, "podman: is set up already\n")
+    setup(world, "podman", "--undo", "--yes")
+    same(os.listdir(world.path("home/.config/containers/registries.conf.d")), [])
+
+
+def what_podmans_file_has_already_is_left_alone(world):
+    path = "home/.config/containers/registries.conf.d/tokenkeep.conf"
+    world.write(path, 'credential-helpers = ["pass"]\n')
+    has(setup(world, "podman", "--yes", code=6).err, f"{world.path(path)} names helpers already")
+    same(world.read(path), 'credential-helpers = ["pass"]\n')
+
+
+def cargos_old_token_goes_by_the_advised_commands(world):
+    world.write(CARGO[0], '[registries.example]\nindex = "sparse+http://127.0.0.1:9/index/"\n')
+    world.write("home/.cargo/credentials.toml", '[registries.example]\ntoken = "OLD"\n[registry]\ntoken = "OLD"\n')
+    has(world.run("tokenkeep", "doctor", code=1).out, "hint: tokenkeep setup cargo --yes && cargo login --registry example && CARGO_")
+    notes = [line for line in setup(world, "cargo", "--yes").out.splitlines() if "In this order: " in line]
+    environment = {"RUSTUP_HOME": os.environ.get("RUSTUP_HOME", f"{os.environ['HOME']}/.rustup")}
+    for note in notes:
+        # The registry cannot be asked here: of the two commands, the second.
+        world.run("sh", "-c", note.partition("In this order: ")[2].partition(" && ")[2], env=environment)
+    assert "OLD" not in world.read("home/.cargo/credentials.toml")
+
+
+def kubectl_sends_the_token_that_its_file_had(world):
+    """By the command that doctor advises."""
+    for name, fields in (("prod", {"token": "SECRET"}), ("cert", {"client-certificate-data": "Y2VydAo=", "client-key-data": "U0VDUkVUCg=="})):
+        world.write("home/.kube/config", json.dumps({
+            "apiVersion": "v1", "kind": "Config", "users": [{"name": name, "user": fields}]}))
+        told = world.run("tokenkeep", "doctor", code=1).out
+        command = [line.strip()[6:] for line in told.splitlines() if "hint: " in line and "kubectl config" in line]
+        same(len(command), 1)
+        world.run("bash", "-euo", "pipefail", "-c", command[0].replace("NAME", name))
+        text = world.read("home/.kube/config")
+        assert "SECRET" not in text and "U0VDUkVUCg" not in text, text
+        has(text, "kubectl-tokenkeep", "client.authentication.k8s.io/v1", "interactiveMode: IfAvailable")
+    same(world.load("kubernetes:prod", ""), "SECRET")
+    same(world.load("kubernetes:cert", ""), "cert\nSECRET\n")
+
+
+def a_setup_that_runs_keeps_its_file(world):
+    for tool, path in (DOCKER[::-1], GIT[::-1]):
+        folder, _, name = path.rpartition("/")
+        with open(world.write(f"{folder}/.{name}.tokenkeep", "its"), "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            has(setup(world, tool, "--yes", code=6).err, f"another setup writes {world.path(path)}")
+        same(world.read(f"{folder}/.{name}.tokenkeep"), "its")
+
+
+def what_a_killed_setup_left_goes_with_the_next(world):
+    world.write(DOCKER[0], '{"auths":{"r":{"auth":"YTpi"}}}', 0o644)
+    for word in ("write", "fchmod", "fsync", "rename"):
+        ended = world.run("strace", "-f", "-qq", "-o", "/dev/null", "-P", world.path("home/.docker/.config.json.tokenkeep"),
+                          "-e", f"trace={word}", "-e", f"inject={word}:signal=SIGKILL:when=1",
+                          "tokenkeep", "setup", "docker", "--yes", code=None)
+        same(ended.returncode, -9)
+        left = os.listdir(world.path("home/.docker"))
+        same(sorted(left), [".config.json.tokenkeep", "config.json"])
+    setup(world, "docker", "--undo", "--yes")
+    same(os.listdir(world.path("home/.docker")), ["config.json"])
+    setup(world, "docker", "--yes")
+    same(os.listdir(world.path("home/.docker")), ["config.json"])
+    same(stat.S_IMODE(os.stat(world.path(DOCKER[0])).st_mode), 0o644)
 
 
 def docker_is_configured_for_its_helper(world):
@@ -300,6 +410,8 @@ def a_helper_beside_the_program_is_named_by_its_path(world):
         has(told.err, "git-credential-tokenkeep is not installed beside this program")
     told = world.run(f"{world.bin}/tokenkeep", "setup", "docker", "--yes", code=4, env={"PATH": "/usr/bin:/bin"})
     has(told.err, "docker-credential-tokenkeep is not on the PATH, where docker looks for it")
+    told = world.run(f"{world.bin}/tokenkeep", "setup", "podman", "--yes", code=4, env={"PATH": "/usr/bin:/bin"})
+    has(told.err, "docker-credential-tokenkeep is not on the PATH, where podman looks for it")
 
 
 def a_path_that_settings_cannot_name_is_refused(world):
@@ -339,4 +451,8 @@ def a_killed_setup_leaves_whole_files(world):
 a_file_of_another_user_is_refused.as_root = True
 nothing_is_made_in_the_home_of_another_user.as_root = True
 a_killed_setup_leaves_whole_files.needs = ["strace"]
+what_a_killed_setup_left_goes_with_the_next.needs = ["strace"]
+podman_and_skopeo_find_what_their_file_had.needs = ["skopeo"]
+cargos_old_token_goes_by_the_advised_commands.needs = ["cargo"]
+kubectl_sends_the_token_that_its_file_had.needs = ["kubectl"]
 CASES = cases(globals(), setup, files, git_asks_us_alone, has, same)

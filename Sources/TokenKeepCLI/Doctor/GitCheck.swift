@@ -2,9 +2,6 @@ import TokenKeepCore
 
 /// Checks git's credential helpers, with the settings that git itself reads.
 struct GitCheck {
-    /// Helpers that store passwords in a file without encryption.
-    private static let plain: Set = ["store"]
-
     /// The exit code of git if it does not know an option.
     private static let usage: Int32 = 129
 
@@ -53,11 +50,11 @@ struct GitCheck {
                 "helpers", "git has no helper", because: "It asks for a password at every fetch and push.",
                 hint: "tokenkeep setup git")
         }
-        let list = helpers.map { "\($0.helper) (\($0.origin))" }.joined(separator: ", then ")
-        if let store = helpers.first(where: { GitCheck.plain.contains($0.word) }) {
+        let list = helpers.map { "\($0.shownHelper) (\($0.origin))" }.joined(separator: ", then ")
+        if helpers.contains(where: \.isStore) {
             return .problem(
-                "helpers", "git uses \(list)",
-                because: "\(store.helper) writes every password into a plain file.", hint: "tokenkeep setup git")
+                "helpers", "git uses \(list)", because: "store writes every password into a plain file.",
+                hint: "tokenkeep setup git")
         }
         guard first.isOurs else {
             return .note(
@@ -90,14 +87,14 @@ struct GitCheck {
 
     private func ofAddresses(_ settings: [GitSetting]) -> [Finding] {
         settings.filter { $0.address != nil && !$0.helper.isEmpty && !$0.isOurs }.map { setting in
-            let address = setting.address ?? ""
-            let message = "git uses \(setting.helper) for \(address) (\(setting.origin))"
-            guard GitCheck.plain.contains(setting.word) else {
+            let address = ShownSetting.address(setting.address ?? "")
+            let message = "git uses \(setting.shownHelper) for \(address) (\(setting.origin))"
+            guard setting.isStore else {
                 return .note(
                     "helpers", message, because: "For this address git asks this helper, too.", hint: setting.removal)
             }
             return .problem(
-                "helpers", message, because: "\(setting.helper) writes every password into a plain file.",
+                "helpers", message, because: "store writes every password into a plain file.",
                 hint: setting.removal)
         }
     }

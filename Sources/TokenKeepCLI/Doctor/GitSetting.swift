@@ -30,7 +30,7 @@ struct GitSetting {
     private var isCommand: Bool { helper.hasPrefix("!") }
 
     /// The first word of the helper, without `!`.
-    var word: String { words.first ?? "" }
+    private var word: String { words.first ?? "" }
 
     private var words: [String] {
         helper.drop { $0 == "!" }.split(whereSeparator: \.isWhitespace).map(String.init)
@@ -43,6 +43,17 @@ struct GitSetting {
         guard isCommand || word.hasPrefix("/") else { return word == "tokenkeep" }
         return word.split(separator: "/" as Character).last.map { programs.contains(String($0)) } ?? false
     }
+
+    /// Whether the helper keeps passwords in a file without encryption: git's `store`, by its name, its path or a command.
+    var isStore: Bool {
+        guard isCommand || word.hasPrefix("/") else { return word == "store" }
+        return helper.split { !$0.isLetter && $0 != "-" }.contains {
+            ["git-credential-store", "credential-store"].contains($0)
+        }
+    }
+
+    /// The helper for messages. Only our own helper has arguments that are known to hold no secret.
+    var shownHelper: String { isOurs && command != nil ? helper : ShownSetting.helper(helper) }
 
     /// The program and its arguments, as git runs them; nil if only a shell can interpret the helper.
     ///
@@ -58,6 +69,8 @@ struct GitSetting {
     /// The command that removes the setting.
     var removal: String {
         guard scope != "command" else { return "env | grep GIT_CONFIG" }
+        // The name of the setting holds the whole address.
+        if let address, ShownSetting.address(address) != address { return "git config --\(scope) --edit" }
         let name = ShellWord.quoted("credential.\(address.map { $0 + "." } ?? "")helper")
         return "git config --unset-all --\(scope) \(name)"
     }

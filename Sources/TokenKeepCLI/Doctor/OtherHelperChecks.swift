@@ -41,6 +41,15 @@ enum OtherHelperChecks {
     private static func docker(
         registry: String, helper: String, _ path: String, _ answer: AskedProgram.Answer?
     ) -> Finding {
+        let isAsked = DockerSettingsFile.isAsked(for: registry)
+        let registry = ShownSetting.address(registry)
+        guard isAsked else {
+            return .problem(
+                "helpers", "docker has a helper for \(registry) (\(path)), and asks by host alone",
+                because:
+                    "docker login passes this helper over, and may write the password into that file, in plain text.",
+                hint: "grep -n credHelpers \(ShellWord.quoted(path))")
+        }
         guard !helper.isEmpty else {
             return .problem(
                 "helpers", "docker has an empty helper for \(registry) (\(path))",

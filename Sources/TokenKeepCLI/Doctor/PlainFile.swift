@@ -6,12 +6,14 @@ struct PlainFile: Sendable {
     let path: String
     /// An environment variable whose value replaces the path's directory; nil for none.
     let variable: String?
+    /// A variable of the environment that names another such file, beside the path's.
+    let fileVariable: String?
     /// The names of settings, each with the sign that follows the name. If one of them has a value, the file contains a
     /// token.
     ///
     /// The list is empty if the file always contains a token.
     let settings: [String]
-    /// The command that moves the tokens or revokes them. `FILE` is a placeholder for the path.
+    /// The command that moves the tokens or ends them. `'FILE'` stands for the path, `'FOLDER'` for its folder.
     let command: String
     /// The prefix of the services that such items have in the vault; nil if no helper of ours keeps such items.
     let services: String?
@@ -19,11 +21,12 @@ struct PlainFile: Sendable {
     let comesFirst: Bool
 
     init(
-        _ path: String, orIn variable: String? = nil, _ settings: [String] = [], moves command: String,
-        kept services: String? = nil, comesFirst: Bool = false
+        _ path: String, orIn variable: String? = nil, orAt fileVariable: String? = nil, _ settings: [String] = [],
+        moves command: String, kept services: String? = nil, comesFirst: Bool = false
     ) {
         self.path = path
         self.variable = variable
+        self.fileVariable = fileVariable
         self.settings = settings
         self.command = command
         self.services = services
@@ -32,7 +35,10 @@ struct PlainFile: Sendable {
 
     /// Whether the content of the file includes a token.
     func holdsToken(_ bytes: [UInt8]) -> Bool {
-        guard !settings.isEmpty else { return !bytes.isEmpty }
+        guard !settings.isEmpty else {
+            let text = bytes.filter { !" \t\r\n".utf8.contains($0) }
+            return !["", "{}", "[]", "null"].contains { text.elementsEqual($0.utf8) }
+        }
         guard !bytes.starts(with: "# Encrypted rclone".utf8) else { return false }
         let scan = TokenScan(bytes)
         return settings.contains(where: scan.hasValue)
@@ -40,93 +46,148 @@ struct PlainFile: Sendable {
 }
 
 extension PlainFile {
-    private static let fromDocker = "tokenkeep import --from docker 'FILE' --remove"
-    private static let fromGit = "tokenkeep import --from git-credentials 'FILE' --remove"
-    private static let fromNetrc = "tokenkeep import --from netrc 'FILE' --remove"
+    // The helper comes first: without it the program would find nothing any more.
+    private static let fromAuths = "tokenkeep import --from docker 'FILE' --remove"
+    private static let fromDocker = "tokenkeep setup docker --yes && \(fromAuths)"
+    private static let fromPodman = "tokenkeep setup podman --yes && \(fromAuths)"
+    private static let fromHelm = "DOCKER_CONFIG='FOLDER' tokenkeep setup docker --yes && \(fromAuths)"
+    private static let fromGit =
+        "tokenkeep setup git --yes && tokenkeep import --from git-credentials 'FILE' --remove"
+    /// The entry stays: programs that read the file would not find the item.
+    private static let fromNetrc = "tokenkeep import --from netrc 'FILE'"
+    private static let gitOfNetrc = "tokenkeep setup git --yes && tokenkeep save git:https://HOST NAME"
+    private static let inGit = ["https:", "http:", "ssh:", "ftp:", "ftps:", "smtp:", "smtps:", "imap:", "imaps:"]
     private static let inDocker = ["auth:", "identitytoken:", "registrytoken:", "password:"]
 
     /// The token files of widely used developer programs, grouped by program.
     static let known: [PlainFile] =
         [
-            PlainFile("~/.git-credentials", ["https:", "http:"], moves: fromGit, kept: "git:"),
-            PlainFile("CONFIG/git/credentials", ["https:", "http:"], moves: fromGit, kept: "git:"),
-            PlainFile("~/.netrc", moves: fromNetrc, comesFirst: true), PlainFile("~/.authinfo", moves: fromNetrc),
+            PlainFile("~/.git-credentials", inGit, moves: fromGit, kept: "git:"),
+            PlainFile("CONFIG/git/credentials", inGit, moves: fromGit, kept: "git:"),
+            PlainFile("~/.netrc", orAt: "NETRC", moves: gitOfNetrc, comesFirst: true),
+            PlainFile("~/.authinfo", moves: fromNetrc),
             PlainFile("~/.docker/config.json", orIn: "DOCKER_CONFIG", inDocker, moves: fromDocker, kept: "docker:"),
-            PlainFile("RUNTIME/containers/auth.json", inDocker, moves: fromDocker, kept: "docker:"),
-            PlainFile("CONFIG/containers/auth.json", inDocker, moves: fromDocker, kept: "docker:"),
-            PlainFile("CONFIG/helm/registry/config.json", inDocker, moves: fromDocker, kept: "docker:"),
             PlainFile(
-                "~/.cargo/credentials.toml", orIn: "CARGO_HOME", ["token="], moves: "cargo login", kept: "cargo:"),
-            PlainFile("~/.cargo/credentials", orIn: "CARGO_HOME", ["token="], moves: "cargo login", kept: "cargo:"),
-            PlainFile("~/.npmrc", ["_authToken=", "_password=", "_auth="], moves: npm),
+                "RUNTIME/containers/auth.json", orAt: "REGISTRY_AUTH_FILE", inDocker, moves: fromPodman,
+                kept: "docker:"),
+            PlainFile("CONFIG/containers/auth.json", inDocker, moves: fromPodman, kept: "docker:"),
+            PlainFile(
+                "CONFIG/helm/registry/config.json", inDocker, moves: fromHelm,
+                kept: "docker:"),
+            PlainFile(
+                "~/.cargo/credentials.toml", orIn: "CARGO_HOME", ["token=", "secret-key="], moves: cargo, kept: "cargo:"
+            ),
+            PlainFile(
+                "~/.cargo/credentials", orIn: "CARGO_HOME", ["token=", "secret-key="], moves: cargo, kept: "cargo:"),
+            PlainFile("~/.npmrc", orAt: "NPM_CONFIG_USERCONFIG", ["_authToken=", "_password=", "_auth="], moves: npm),
             PlainFile("~/.yarnrc.yml", ["npmAuthToken:", "npmAuthIdent:"], moves: npm),
             PlainFile(
                 "~/.pypirc", ["password=", "password:"], moves: "keyring set https://upload.pypi.org/legacy/ __token__"),
             PlainFile(
-                "CONFIG/pypoetry/auth.toml", ["password=", "token="], moves: "poetry config keyring.enabled true"),
+                "CONFIG/pypoetry/auth.toml", orIn: "POETRY_CONFIG_DIR", ["password=", "token=", "[pypi-token]"],
+                moves: "poetry config keyring.enabled true"),
             PlainFile(
                 "DATA/uv/credentials/credentials.toml", ["password=", "token="], moves: "uv auth logout SERVICE"),
             PlainFile(
                 "DATA/python_keyring/keyring_pass.cfg", moves: "tokenkeep import --from python-keyring 'FILE' --remove"),
-            PlainFile("CONFIG/gh/hosts.yml", ["oauth_token:"], moves: "gh auth refresh"),
+            PlainFile("CONFIG/gh/hosts.yml", orIn: "GH_CONFIG_DIR", ["oauth_token:"], moves: "gh auth refresh"),
             PlainFile("CONFIG/hub", ["oauth_token:"], moves: "tokenkeep save git:https://github.com NAME"),
-            PlainFile("CONFIG/glab-cli/config.yml", ["token:"], moves: "glab auth login --use-keyring"),
+            PlainFile(
+                "CONFIG/glab-cli/config.yml", ["token:", "oauth2_refresh_token:", "job_token:"],
+                moves: "glab auth login --use-keyring"),
         ] + clouds + others
 
     private static let npm = "tokenkeep run --env NPM_TOKEN=tokenkeep://npm/NAME -- npm publish"
 
+    private static let cargo = "tokenkeep setup cargo --yes && 'LOGIN'"
+
     private static let clouds: [PlainFile] = [
         PlainFile(
-            "~/.aws/credentials", ["aws_secret_access_key=", "aws_session_token="],
+            "~/.aws/credentials", orAt: "AWS_SHARED_CREDENTIALS_FILE",
+            ["aws_secret_access_key=", "aws_session_token="],
             moves: "tokenkeep save aws:PROFILE KEY-ID", kept: "aws:"),
         PlainFile("~/.aws/sso/cache/*", ["accessToken:", "refreshToken:", "clientSecret:"], moves: "aws sso logout"),
         PlainFile("~/.aws/cli/cache/*", ["SecretAccessKey:", "SessionToken:"], moves: "rm -r ~/.aws/cli/cache"),
         PlainFile(
             "~/.aws/login/cache/*", orIn: "AWS_LOGIN_CACHE_DIRECTORY", ["refreshToken:", "secretAccessKey:"],
             moves: "export AWS_LOGIN_CACHE_DIRECTORY=$XDG_RUNTIME_DIR/aws-login"),
-        PlainFile("~/.azure/msal_token_cache.json", ["secret:"], moves: "az config set core.encrypt_token_cache=true"),
-        PlainFile("~/.azure/service_principal_entries.json", moves: "az logout"),
-        PlainFile("CONFIG/gcloud/credentials.db", moves: "gcloud auth revoke --all"),
-        PlainFile("CONFIG/gcloud/access_tokens.db", moves: "gcloud auth revoke --all"),
         PlainFile(
-            "CONFIG/gcloud/application_default_credentials.json", ["refresh_token:", "private_key:"],
+            "~/.azure/msal_token_cache.json", orIn: "AZURE_CONFIG_DIR", ["secret:"],
+            moves: "az config set core.encrypt_token_cache=true"),
+        PlainFile("~/.azure/service_principal_entries.json", orIn: "AZURE_CONFIG_DIR", moves: "az logout"),
+        PlainFile("CONFIG/gcloud/credentials.db", orIn: "CLOUDSDK_CONFIG", moves: "gcloud auth revoke --all"),
+        PlainFile("CONFIG/gcloud/access_tokens.db", orIn: "CLOUDSDK_CONFIG", moves: "gcloud auth revoke --all"),
+        PlainFile(
+            "CONFIG/gcloud/application_default_credentials.json", orIn: "CLOUDSDK_CONFIG",
+            ["refresh_token:", "private_key:"],
             moves: "gcloud auth application-default revoke"),
         PlainFile(
-            "~/.kube/config", orIn: "KUBECONFIG", ["token:", "client-key-data:", "password:"],
-            moves: "kubectl config set-credentials NAME --exec-command=kubectl-tokenkeep --exec-arg=NAME",
+            "~/.kube/config", orIn: "KUBECONFIG",
+            ["token:", "password:", "id-token:", "refresh-token:", "access-token:", "client-secret:"],
+            moves: "\(kubeField("token")) | \(intoKube("--token= "))", kept: "kubernetes:"),
+        PlainFile(
+            "~/.kube/config", orIn: "KUBECONFIG", ["client-key-data:"],
+            moves: "{ \(kubeField(certificate)) | base64 -d; \(kubeField(key)) | base64 -d; } | \(intoKube(""))"
+                + " && kubectl config unset users.NAME.\(certificate) && kubectl config unset users.NAME.\(key)",
             kept: "kubernetes:"),
         PlainFile("~/.kube/cache/oidc-login/*", ["id_token:", "refresh_token:"], moves: "kubectl oidc-login clean"),
         PlainFile(
             "~/.terraform.d/credentials.tfrc.json", ["token:"], moves: "terraform logout HOST", kept: "terraform:"),
         PlainFile(
             "~/.databricks/token-cache.json", ["access_token:", "refresh_token:"], moves: "databricks auth logout"),
-        PlainFile("~/.databrickscfg", ["token="], moves: "databricks auth login"),
+        PlainFile("~/.databrickscfg", orAt: "DATABRICKS_CONFIG_FILE", ["token="], moves: "databricks auth login"),
         PlainFile("~/.vault-token", moves: "vault token revoke -self"),
         PlainFile("~/.s3cfg", ["secret_key="], moves: "tokenkeep save s3cmd NAME"),
     ]
 
+    private static let (certificate, key) = ("client-certificate-data", "client-key-data")
+
+    /// Prints a field of the user NAME in kubectl's settings.
+    private static func kubeField(_ field: String) -> String {
+        "kubectl config view --raw -o 'jsonpath={.users[?(@.name==\"NAME\")].user.\(field)}'"
+    }
+
+    /// Saves what a pipe has, and makes kubectl ask for it. Nothing is changed if the pipe has nothing.
+    private static func intoKube(_ options: String) -> String {
+        "tokenkeep save kubernetes:NAME '' && kubectl config set-credentials NAME \(options)"
+            + "--exec-api-version=client.authentication.k8s.io/v1 --exec-command=kubectl-tokenkeep "
+            + "--exec-arg=NAME --exec-interactive-mode=IfAvailable"
+    }
+
     private static let others: [PlainFile] = [
         PlainFile("~/.vscode/cli/token.json", moves: "code tunnel user logout"),
         PlainFile(
-            "~/.claude/.credentials.json", ["accessToken:", "refreshToken:"],
+            "~/.claude/.credentials.json", orIn: "CLAUDE_CONFIG_DIR",
+            ["accessToken:", "refreshToken:", "access_token:", "refresh_token:", "clientSecret:"],
             moves: "tokenkeep helper-link ~/.local/bin/claude-key tokenkeep://anthropic/NAME"),
         PlainFile(
-            "~/.codex/auth.json", ["access_token:", "refresh_token:", "OPENAI_API_KEY:"],
+            "~/.codex/auth.json", orIn: "CODEX_HOME", ["access_token:", "refresh_token:", "OPENAI_API_KEY:"],
             moves: "codex -c cli_auth_credentials_store=keyring login"),
-        PlainFile("~/.codex/.credentials.json", moves: "codex -c mcp_oauth_credentials_store=keyring mcp login NAME"),
+        PlainFile(
+            "~/.codex/.credentials.json", orIn: "CODEX_HOME",
+            moves: "codex -c mcp_oauth_credentials_store=keyring mcp login NAME"),
         PlainFile("~/.gemini/oauth_creds.json", ["access_token:", "refresh_token:"], moves: "rm 'FILE'"),
         PlainFile("~/.gemini/mcp-oauth-tokens.json", moves: "rm 'FILE'"),
         PlainFile("~/.gemini/.env", ["GEMINI_API_KEY=", "GOOGLE_API_KEY="], moves: gemini),
-        PlainFile("~/.copilot/config.json", ["copilot_tokens:", "token:"], moves: "tokenkeep secret-service enable"),
+        PlainFile(
+            "~/.copilot/config.json", ["copilot_tokens:{", "copilotTokens:{", "token:"],
+            moves: "tokenkeep secret-service enable"),
         PlainFile("CONFIG/github-copilot/hosts.json", ["oauth_token:"], moves: "tokenkeep secret-service enable"),
         PlainFile("CONFIG/github-copilot/apps.json", ["oauth_token:"], moves: "tokenkeep secret-service enable"),
         PlainFile(
-            "CONFIG/rclone/rclone.conf", orIn: nil,
-            ["pass=", "token=", "secret_access_key=", "client_secret=", "password="],
+            "CONFIG/rclone/rclone.conf", orAt: "RCLONE_CONFIG",
+            [
+                "pass=", "token=", "secret_access_key=", "client_secret=", "password=", "password2=", "key=",
+                "sas_url=",
+                "bearer_token=", "access_token=", "refresh_token=", "session_token=", "api_key=", "access_grant=",
+                "passphrase=", "key_pem=", "key_file_pass=", "file_password=", "service_account_credentials=",
+            ],
             moves: "rclone config encryption set"),
         PlainFile("~/.gem/credentials", ["rubygems_api_key:"], moves: "gem signout"),
         PlainFile("~/.m2/settings.xml", ["<password>"], moves: "mvn --encrypt-password"),
-        PlainFile("~/.pgpass", moves: "tokenkeep run --env PGPASSWORD=tokenkeep://postgresql/NAME -- psql"),
+        PlainFile(
+            "~/.pgpass", orAt: "PGPASSFILE", moves: "tokenkeep run --env PGPASSWORD=tokenkeep://postgresql/NAME -- psql"
+        ),
         PlainFile("~/.my.cnf", ["password="], moves: "tokenkeep run --env MYSQL_PWD=tokenkeep://mysql/NAME -- mysql"),
         PlainFile("~/.msmtprc", ["password "], moves: "tokenkeep save smtp NAME"),
     ]

@@ -27,11 +27,13 @@ struct PlainFileCheck {
     }
 
     func findings() -> [Finding] {
+        // Two variables may name one file, and a file has an entry for each kind of token that another command moves.
+        var seen: Set<[String?]> = []
         let found = PlainFile.known.flatMap { file in
-            paths(of: file).compactMap { finding(file, $0) }
+            paths(of: file).compactMap { finding(file, $0) }.filter { seen.insert([$0.message, $0.hint]).inserted }
         }
         guard found.isEmpty else { return found }
-        return [.ok("plaintext", "none of \(PlainFile.known.count) known files holds a token")]
+        return [.ok("plaintext", "none of \(Set(PlainFile.known.map(\.path)).count) known files holds a token")]
     }
 
     private func finding(_ file: PlainFile, _ path: String) -> Finding? {
@@ -48,8 +50,8 @@ struct PlainFileCheck {
         return .problem(
             "plaintext", "\(path) (mode \(mode), \(PlainFileCheck.age(written)))\(comparison(file, written))",
             because: "\(readers) that can read the file, and each backup of it, has the tokens."
-                + (file.comesFirst ? " git, curl, pip and uv read it before they ask a helper." : ""),
-            hint: PlainFileCheck.command(file.command, path))
+                + (file.comesFirst ? PlainFileCheck.netrc : ""),
+            hint: PlainFileCheck.command(file.command, path, bytes ?? []))
     }
 
     private static func cut(_ path: String) -> Finding {
@@ -59,9 +61,22 @@ struct PlainFileCheck {
             hint: "grep -c -i -e token -e password \(ShellWord.quoted(path))")
     }
 
-    /// The command with the quoted path in place of `'FILE'`.
-    private static func command(_ command: String, _ path: String) -> String {
-        command.replacing("'FILE'", with: ShellWord.quoted(path))
+    private static let netrc =
+        " git, curl, pip and uv read it before they ask a helper. Take the lines of git's hosts out when they are saved; "
+        + "curl asks no helper, and needs its own."
+
+    /// The command with the path in the place of FILE, as a word of the shell, and that of its folder.
+    private static func command(_ command: String, _ path: String, _ bytes: [UInt8]) -> String {
+        let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        return command.replacing("'FILE'", with: ShellWord.quoted(path))
+            .replacing("'FOLDER'", with: ShellWord.quoted(folder.isEmpty ? "/" : folder))
+            .replacing("'LOGIN'", with: login(bytes))
+    }
+
+    /// The commands for the registries that a file of cargo's has tokens of.
+    private static func login(_ bytes: [UInt8]) -> String {
+        let registries = CargoPlainTokens.registries(in: String(decoding: bytes, as: UTF8.self))
+        return (registries.isEmpty ? [nil] : registries).map(CargoPlainTokens.commands).joined(separator: " && ")
     }
 
     /// Says whether the file or the vault's items are newer; empty if the vault has no items of this kind.
@@ -82,8 +97,10 @@ struct PlainFileCheck {
         if file.variable == "KUBECONFIG", let list = ToolPlaces.variable("KUBECONFIG") {
             return list.split(separator: ":" as Character).prefix(PlainFileCheck.most).map(String.init)
         }
-        guard let path = PlainFileCheck.expanded(file) else { return [] }
-        guard path.hasSuffix("/*") else { return [path] }
+        // npm reads its variables in small letters, too.
+        let other = file.fileVariable.flatMap { ToolPlaces.variable($0) ?? ToolPlaces.variable($0.lowercased()) }
+        guard let path = PlainFileCheck.expanded(file) else { return other.map { [$0] } ?? [] }
+        guard path.hasSuffix("/*") else { return [path] + (other.map { [$0] } ?? []) }
         let folder = String(path.dropLast(2))
         return names(in: folder).prefix(PlainFileCheck.most).map { "\(folder)/\($0)" }
     }

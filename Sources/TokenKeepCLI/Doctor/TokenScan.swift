@@ -36,7 +36,7 @@ struct TokenScan {
             var start = 0
             while let found = TokenScan.first(setting, in: text, from: start) {
                 let end = found + setting.utf8.count
-                if TokenScan.isWhole(text, found), TokenScan.isValue(text, end) { return true }
+                if TokenScan.isWhole(text, found), TokenScan.isValue(text, end, of: setting) { return true }
                 start = end
             }
             return false
@@ -58,8 +58,8 @@ struct TokenScan {
     /// Whether a name begins at this offset, in a line that is not a comment.
     private static func isWhole(_ text: UnsafeRawBufferPointer, _ place: Int) -> Bool {
         let line = text[..<place].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
-        guard text[line] != UInt8(ascii: "#") else { return false }
-        guard place > line else { return true }
+        guard text[line] != UInt8(ascii: "#"), text[line] != UInt8(ascii: ";") else { return false }
+        guard place > line, !text[line..<place].elementsEqual("export".utf8) else { return true }
         let before = text[place - 1]
         let isLetter = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(before | 0x20) || before >= 0x80
         let isDigit = (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(before)
@@ -68,8 +68,13 @@ struct TokenScan {
 
     /// Whether a token may begin at this offset. An empty value, or a placeholder that begins with a bracket or `$`, is
     /// no token.
-    private static func isValue(_ text: UnsafeRawBufferPointer, _ place: Int) -> Bool {
-        guard place < text.count else { return false }
-        return !",}{$<>[\n".utf8.contains(text[place])
+    private static func isValue(_ text: UnsafeRawBufferPointer, _ place: Int, of setting: String) -> Bool {
+        // The first token of a map or of a table may stand in the next line.
+        let isTable = setting.hasSuffix("{") || setting.hasSuffix("]")
+        let rest = isTable ? text[place...].drop { $0 == UInt8(ascii: "\n") } : text[place...]
+        guard let first = rest.first, !",}{$<>[\n".utf8.contains(first) else { return false }
+        // Nothing, in JSON and YAML.
+        let word = rest.prefix { !",}]\n".utf8.contains($0) }
+        return !word.elementsEqual("null".utf8) && !word.elementsEqual("~".utf8)
     }
 }

@@ -106,6 +106,9 @@ struct NetrcReader {
                 secret = try NetrcReader.unquoted(value)
             } else if field.means("account") {
                 rest = "the account"
+            } else if field.means("port") {
+                // Emacs writes one into each entry of ~/.authinfo, often the name of a protocol. The item is the host's.
+                rest = "the port"
             } else {
                 throw TokenKeepError(.corrupt, "a word is unknown")
             }
@@ -129,7 +132,7 @@ struct NetrcReader {
 
     /// Whether the word after this one is its value.
     private static func hasValue(_ word: Word) -> Bool {
-        ["machine", "login", "password", "account"].contains { (name: StaticString) in word.means(name) }
+        ["machine", "login", "password", "account", "port"].contains { (name: StaticString) in word.means(name) }
     }
 
     private func lineEnd(_ position: Int) -> Int {

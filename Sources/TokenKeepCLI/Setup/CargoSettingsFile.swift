@@ -10,7 +10,7 @@ struct CargoSettingsFile: ToolSettings {
 
     func setUp() throws(TokenKeepError) -> SettingsChange? {
         let folder = try CargoSettingsFile.folder()
-        let file = try SettingsFile(CargoSettingsFile.path(folder))
+        let file = try SettingsFile.forChange(CargoSettingsFile.path(folder))
         let provider = "cargo-credential-tokenkeep"
         let names = { (line: String) in line.split(separator: "\"" as Character).contains { $0.hasSuffix(provider) } }
         guard try SettingsBlock.removed(from: file, where: { isOurs($0) && $0.contains(where: names) }) == nil else {
@@ -26,17 +26,24 @@ struct CargoSettingsFile: ToolSettings {
             let lines = ["[registry]", setting]
             change = SettingsChange(file: file, text: SettingsBlock(lines: lines).appended(to: file.text), lines: lines)
         }
-        let plain = "\(folder)/credentials.toml"
-        if ToolPlaces.exists(plain) {
-            change.notes = ["\(plain) keeps its plain tokens until cargo login and cargo logout replace them"]
+        for path in ["\(folder)/credentials.toml", "\(folder)/credentials"] {
+            let registries = SmallFile.text(path).map(CargoPlainTokens.registries) ?? []
+            change.notes += registries.map { registry in
+                "\(path) keeps the plain token of \(registry ?? "crates.io"), which cargo logout alone does not remove. "
+                    + "In this order: \(CargoPlainTokens.commands(for: registry))"
+            }
         }
         return change
     }
 
     func undo() throws(TokenKeepError) -> SettingsChange? {
-        let file = try SettingsFile(CargoSettingsFile.path(CargoSettingsFile.folder()))
+        let file = try SettingsFile.forChange(CargoSettingsFile.path(CargoSettingsFile.folder()))
         let removed = try SettingsBlock.removed(from: file, where: isOurs)
-        return removed.map { SettingsChange(file: file, text: $0.text, lines: $0.lines) }
+        return removed.map { text, lines in
+            // Somebody may have added a provider with a password among its arguments.
+            let shown = lines.map { $0.hasPrefix(CargoSettingsFile.key) ? "\(CargoSettingsFile.key) = […]" : $0 }
+            return SettingsChange(file: file, text: text, lines: shown)
+        }
     }
 
     private func isOurs(_ lines: [String]) -> Bool {

@@ -1,5 +1,6 @@
 import TokenKeepCore
 import TokenKeepSession
+import TokenKeepTerminal
 
 /// The setting of docker's credential helper. docker's configuration is JSON, which has no comments, so setup writes a
 /// note of its own for an undo.
@@ -15,7 +16,7 @@ struct DockerSettingsFile: ToolSettings {
             throw TokenKeepError(
                 .unsupported, "docker-credential-tokenkeep is not on the PATH, where docker looks for it")
         }
-        let file = try SettingsFile(DockerSettingsFile.path())
+        let file = try SettingsFile.forChange(DockerSettingsFile.path())
         let text = file.text ?? "{\n}\n"
         let settings = try DockerSettingsFile.settings(text, file.path)
         let present = try settings.string(DockerSettingsFile.member)
@@ -32,7 +33,7 @@ struct DockerSettingsFile: ToolSettings {
     }
 
     func undo() throws(TokenKeepError) -> SettingsChange? {
-        let file = try SettingsFile(DockerSettingsFile.path())
+        let file = try SettingsFile.forChange(DockerSettingsFile.path())
         let note = try DockerSettingsFile.note()
         guard let text = file.text, let kept = note.text else { return nil }
         let settings = try DockerSettingsFile.settings(text, file.path)
@@ -57,11 +58,14 @@ struct DockerSettingsFile: ToolSettings {
         return try ToolPlaces.home() + "/.docker/config.json"
     }
 
-    /// Setup's note of the helper that docker had before.
+    /// Setup's own note of what was there before, for each folder of `DOCKER_CONFIG`.
     private static func note() throws(TokenKeepError) -> SettingsFile {
         let home = try ToolPlaces.home()
         let state = ToolPlaces.variable("XDG_STATE_HOME") ?? "\(home)/.local/state"
-        return try SettingsFile("\(state)/tokenkeep/setup-docker")
+        let folder = ToolPlaces.variable("DOCKER_CONFIG") ?? "\(home)/.docker"
+        let isUsual = folder == "\(home)/.docker"
+        let name = isUsual ? "" : "-" + folder.suffix(50).map { $0.isLetter || $0.isNumber ? String($0) : "-" }.joined()
+        return try SettingsFile.forChange("\(state)/tokenkeep/setup-docker\(name)")
     }
 
     static func settings(_ text: String, _ path: String) throws(TokenKeepError) -> JSONValue {
@@ -89,11 +93,23 @@ struct DockerSettingsFile: ToolSettings {
         var notes: [String] = []
         if let displaced, !displaced.isEmpty { notes.append("displaces the helper \(displaced)") }
         for name in settings["credHelpers"]?.names ?? [] {
-            notes.append("\(name) keeps the helper \(settings["credHelpers"]?[name]?.text ?? "") of its own")
+            let helper = settings["credHelpers"]?[name]?.text ?? ""
+            notes.append(
+                isAsked(for: name)
+                    ? "\(ShownSetting.address(name)) keeps the helper \(helper) of its own"
+                    : "\(ShownSetting.address(name)) has the helper \(helper), which docker passes over: it asks by host alone"
+            )
         }
         let plain = (settings["auths"]?.names ?? []).filter { settings["auths"]?[$0]?["auth"]?.isBlank == false }
-        for name in plain { notes.append("\(name) stays in plain text in the file: docker login \(name)") }
+        for name in plain.map(ShownSetting.address) {
+            notes.append("\(name) stays in plain text in the file: docker login \(ShellWord.quoted(name))")
+        }
         return notes
+    }
+
+    /// Whether docker looks for a registry's helper under this name: a host alone, or the address of Docker Hub.
+    static func isAsked(for registry: String) -> Bool {
+        !registry.contains("/") || registry == "https://index.docker.io/v1/"
     }
 }
 

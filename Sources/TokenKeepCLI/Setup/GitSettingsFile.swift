@@ -1,4 +1,5 @@
 import TokenKeepCore
+import TokenKeepTerminal
 
 /// The setting of git's credential helper in the user's configuration. Earlier helpers stay in the file, but an empty
 /// line `helper =` makes git ignore them.
@@ -8,7 +9,8 @@ struct GitSettingsFile: ToolSettings {
     var isUsed: Bool { ToolPlaces.isOnPath("git") }
 
     func setUp() throws(TokenKeepError) -> SettingsChange? {
-        let file = try SettingsFile(GitSettingsFile.path())
+        let file = try SettingsFile.forChange(GitSettingsFile.path())
+        try GitSettingsFile.requireReadable(file)
         // git config may have added helpers within the block or after it, which would get every password, too.
         var rest = file.text
         if try SettingsBlock.removed(from: file, where: { _ in true }) != nil {
@@ -23,21 +25,39 @@ struct GitSettingsFile: ToolSettings {
     }
 
     func undo() throws(TokenKeepError) -> SettingsChange? {
-        let file = try SettingsFile(GitSettingsFile.path())
+        let file = try SettingsFile.forChange(GitSettingsFile.path())
         let removed = try SettingsBlock.removed(from: file, where: GitSettingsFile.isOurs)
         return removed.map { SettingsChange(file: file, text: $0.text, lines: $0.lines) }
     }
 
     private static func isOurs(_ lines: [String]) -> Bool {
-        lines.count == 3 && lines.starts(with: ["[credential]", "\thelper ="]) && lines[2].hasPrefix("\thelper = ")
+        let start = "\thelper = "
+        return lines.count == 3 && lines.starts(with: ["[credential]", "\thelper ="]) && lines[2].hasPrefix(start)
+            && isOurs(helper: lines[2].dropFirst(start.count))
+    }
+
+    private static func isOurs(helper: Substring) -> Bool {
+        let program = helper.prefix { !$0.isWhitespace }.split(separator: "/" as Character).last ?? ""
+        return ["tokenkeep", "git-credential-tokenkeep"].contains(program)
+    }
+
+    /// Throws ``Status/invalid`` if git cannot read the file: git would not find the lines of setup either.
+    private static func requireReadable(_ file: SettingsFile) throws(TokenKeepError) {
+        guard file.text != nil else { return }
+        let path = file.path.hasPrefix("/") ? file.path : "./\(file.path)"
+        let answer = AskedProgram.run(
+            "git", ["config", "--file", path, "--no-includes", "--name-only", "--list"], until: AskedProgram.deadline)
+        guard case .ended(let code, _) = answer, code != 0 else { return }
+        throw TokenKeepError(
+            .invalid, "git itself cannot read \(file.path)",
+            hint: "git config --file \(ShellWord.quoted(path)) --list")
     }
 
     /// Whether our helper is the only helper in this text that git runs for every address.
     private static func isOursAlone(_ text: String) -> Bool {
         let all = helpers(text).filter(\.address.isEmpty).map(\.helper)
         guard let last = all.last, all.lastIndex(where: \.isEmpty) == all.count - 2 else { return false }
-        let name = last.split(separator: "/" as Character).last ?? ""
-        return ["tokenkeep", "git-credential-tokenkeep"].contains(name)
+        return isOurs(helper: last)
     }
 
     /// The file that `git config --global` writes.
@@ -52,7 +72,10 @@ struct GitSettingsFile: ToolSettings {
     /// Notes about the helpers in a configuration: each is displaced, or kept for its address.
     private static func notes(_ text: String) -> [String] {
         helpers(text).filter { !$0.helper.isEmpty }.map { address, helper in
-            address.isEmpty ? "displaces the helper \(helper)" : "\(address) keeps the helper \(helper) of its own"
+            let helper = ShownSetting.helper(helper.filter { $0 != "\"" })
+            let address = ShownSetting.address(address)
+            return address.isEmpty
+                ? "displaces the helper \(helper)" : "\(address) keeps the helper \(helper) of its own"
         }
     }
 
@@ -60,17 +83,49 @@ struct GitSettingsFile: ToolSettings {
     private static func helpers(_ text: String) -> [(address: String, helper: Substring)] {
         var found: [(address: String, helper: Substring)] = []
         var place: String?
-        for line in SettingsFile.lines(of: text) {
-            let line = trimmed(line)
+        // git passes a byte order mark over.
+        let isMarked = text.unicodeScalars.first == "\u{FEFF}"
+        for line in SettingsFile.lines(of: isMarked ? String(text.unicodeScalars.dropFirst()) : text) {
+            var line = trimmed(line)
             if line.hasPrefix("[") {
-                place = line.lowercased().hasPrefix("[credential") ? String(line.dropFirst("[credential".count)) : nil
-            } else if let place, let equals = line.firstIndex(of: "="),
+                // A setting may follow in the same line.
+                let end = headerEnd(of: line)
+                place = address(ofHeader: line[..<end])
+                line = trimmed(line[end...])
+            }
+            if let place, let equals = line.firstIndex(of: "="),
                 trimmed(line[..<equals]).lowercased() == "helper"
             {
-                found.append((place.filter { !"[]\" \t".contains($0) }, trimmed(line[line.index(after: equals)...])))
+                found.append((place, trimmed(line[line.index(after: equals)...])))
             }
         }
         return found
+    }
+
+    /// The address in a header of `credential`, empty for the header of all addresses; nil for another header.
+    private static func address(ofHeader header: Substring) -> String? {
+        let section = "[credential"
+        guard header.lowercased().hasPrefix(section) else { return nil }
+        let rest = header.dropFirst(section.count)
+        guard let next = rest.first, "]. \t\"".contains(next) else { return nil }
+        return rest.drop { $0 == "." }.filter { !"[]\" \t".contains($0) }
+    }
+
+    /// The index after a header's closing bracket; brackets in quotation marks do not count.
+    private static func headerEnd(of line: Substring) -> String.Index {
+        var (isQuoted, isEscaped) = (false, false)
+        for index in line.indices {
+            if isEscaped {
+                isEscaped = false
+            } else if line[index] == "\\" {
+                isEscaped = true
+            } else if line[index] == "\"" {
+                isQuoted.toggle()
+            } else if line[index] == "]", !isQuoted {
+                return line.index(after: index)
+            }
+        }
+        return line.endIndex
     }
 
     private static func trimmed(_ text: Substring) -> Substring {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import TokenKeepCore
+import TokenKeepTerminal
 
 /// `tokenkeep helper-link PATH REFERENCE`.
 struct HelperLinkCommand: ParsableCommand {
@@ -37,7 +38,13 @@ struct HelperLinkCommand: ParsableCommand {
             if errno == EEXIST {
                 throw TokenKeepError(.duplicate, "\(path) exists already", hint: "remove it first, or choose another")
             }
-            throw SettingsFile.failure("written", path)
+            guard errno == ENOENT, let slash = path.lastIndex(of: "/") else {
+                throw SettingsFile.failure("written", path)
+            }
+            let folder = String(path[..<slash])
+            throw TokenKeepError(
+                .invalid, "\(path) cannot be written: there is no folder \(folder)",
+                hint: "mkdir -p \(ShellWord.quoted(folder))")
         }
         defer { close(descriptor) }
         var text = script

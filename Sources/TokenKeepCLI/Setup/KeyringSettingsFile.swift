@@ -22,7 +22,7 @@ struct KeyringSettingsFile: ToolSettings {
     }
 
     func setUp() throws(TokenKeepError) -> SettingsChange? {
-        let file = try SettingsFile(path())
+        let file = try SettingsFile.forChange(path())
         guard try SettingsBlock.removed(from: file, where: isOurs) == nil else { return nil }
         guard ToolPlaces.isOnPath("keyring") else {
             throw TokenKeepError(
@@ -48,7 +48,7 @@ struct KeyringSettingsFile: ToolSettings {
     }
 
     func undo() throws(TokenKeepError) -> SettingsChange? {
-        let file = try SettingsFile(path())
+        let file = try SettingsFile.forChange(path())
         let removed = try SettingsBlock.removed(from: file, where: isOurs)
         return removed.map { SettingsChange(file: file, text: $0.text, lines: $0.lines) }
     }

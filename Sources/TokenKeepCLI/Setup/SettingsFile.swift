@@ -22,6 +22,18 @@ struct SettingsFile {
         text = try SettingsFile.read(path)
     }
 
+    /// Reads the file of a tool that is being set up, and removes what a killed setup left beside the file.
+    static func forChange(_ path: String) throws(TokenKeepError) -> SettingsFile {
+        let temporary = temporary(of: resolved(path))
+        let descriptor = open(temporary, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        if descriptor >= 0 {
+            // Not the file of a setup that runs: that has its lock.
+            if lock(descriptor), isAt(temporary, descriptor) { unlink(temporary) }
+            close(descriptor)
+        }
+        return try SettingsFile(path)
+    }
+
     /// Splits a text into its lines, without their line feeds. A carriage return before a line feed stays.
     ///
     /// The function splits bytes, because in Swift CR LF is a single Character, which differs from LF.
@@ -96,13 +108,39 @@ struct SettingsFile {
         }
     }
 
+    /// The new text's file until it takes the target's place: one fixed name, so that the next setup finds what a killed one left.
+    private static func temporary(of target: String) -> String {
+        let name = target.split(separator: "/" as Character).last.map(String.init) ?? ""
+        return "\(target.dropLast(name.count)).\(name).tokenkeep"
+    }
+
+    /// Locks an open file; false if another process has the lock. A file system without locks does not count.
+    private static func lock(_ descriptor: Int32) -> Bool {
+        flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK
+    }
+
+    private static func busy(_ path: String) -> TokenKeepError {
+        TokenKeepError(.conflict, "another setup writes \(path)", hint: "run it again")
+    }
+
+    /// Whether the path still names the open file.
+    private static func isAt(_ path: String, _ descriptor: Int32) -> Bool {
+        var (named, opened) = (stat(), stat())
+        return lstat(path, &named) == 0 && fstat(descriptor, &opened) == 0 && named.st_ino == opened.st_ino
+            && named.st_dev == opened.st_dev
+    }
+
     private static func write(_ text: String, to target: String, named path: String) throws(TokenKeepError) {
         var status = stat()
         let mode = stat(target, &status) == 0 ? status.st_mode & 0o777 : 0o600
-        let temporary = "\(target).tokenkeep-\(getpid())"
+        let temporary = temporary(of: target)
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw failure("written", path) }
+        guard descriptor >= 0 else {
+            throw errno == EEXIST ? busy(path) : failure("written", path)
+        }
         defer { close(descriptor) }
+        // The lock tells the setups that begin meanwhile that the file is no leftover.
+        guard lock(descriptor), isAt(temporary, descriptor) else { throw busy(path) }
         var text = text
         let error = text.withUTF8 { Terminal.writeAll(UnsafeRawBufferPointer($0), to: descriptor) }
         guard error == 0, fchmod(descriptor, mode) == 0, fsync(descriptor) == 0, rename(temporary, target) == 0 else {

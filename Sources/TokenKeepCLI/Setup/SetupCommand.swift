@@ -6,7 +6,7 @@ import TokenKeepCore
 struct SetupCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "setup",
-        abstract: "Let git, docker, cargo, pip and uv keep their credentials here.",
+        abstract: "Let git, docker, podman, cargo, pip and uv keep their credentials here.",
         discussion: """
             Shows what would be written into which file, and which helper it displaces, and writes it after a yes. Without \
             names, the tools that are installed are set up. --undo takes back what was written, and nothing else.
@@ -18,13 +18,13 @@ struct SetupCommand: ParsableCommand {
 
     private static var tools: [any ToolSettings] {
         [
-            GitSettingsFile(), DockerSettingsFile(), CargoSettingsFile(), KeyringSettingsFile.python,
-            KeyringSettingsFile.uv,
+            GitSettingsFile(), DockerSettingsFile(), PodmanSettingsFile(), CargoSettingsFile(),
+            KeyringSettingsFile.python, KeyringSettingsFile.uv,
         ]
     }
 
     @Argument(
-        help: ArgumentHelp("Which tools: git, docker, cargo, python (pip), uv.", valueName: "tool"),
+        help: ArgumentHelp("Which tools: git, docker, podman, cargo, python (pip), uv.", valueName: "tool"),
         completion: .list(tools.map(\.name)))
     var names: [String] = []
 
@@ -55,7 +55,7 @@ struct SetupCommand: ParsableCommand {
         for name in names {
             guard let tool = SetupCommand.tools.first(where: { $0.name == name }) else {
                 throw TokenKeepError(
-                    .invalid, "setup does not know the tool \(name)", hint: "git, docker, cargo, python, uv")
+                    .invalid, "setup does not know the tool \(name)", hint: "git, docker, podman, cargo, python, uv")
             }
             chosen.append(tool)
         }

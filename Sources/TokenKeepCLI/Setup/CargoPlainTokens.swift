@@ -1,0 +1,30 @@
+import TokenKeepTerminal
+
+/// The tokens in cargo's own file, `credentials.toml`.
+enum CargoPlainTokens {
+    /// The registries that have a token in the file, in its order; nil stands for crates.io.
+    static func registries(in text: String) -> [String?] {
+        var found: [String?] = []
+        var registry: String?
+        for line in SettingsFile.lines(of: text) {
+            let words = line.filter { !$0.isWhitespace && $0 != "\"" && $0 != "'" }
+            if words.hasPrefix("[") {
+                registry =
+                    words.hasPrefix("[registries.")
+                    ? String(words.dropFirst("[registries.".count).prefix { $0 != "]" }) : nil
+            } else if words.hasPrefix("token="), words != "token=", !found.contains(registry) {
+                found.append(registry)
+            }
+        }
+        return found
+    }
+
+    /// The commands that move a registry's token: `cargo login` gives it to the provider that the settings name.
+    ///
+    /// `cargo logout` ends with the first provider that had a token, which is then ours. The variable puts cargo's own
+    /// provider in front.
+    static func commands(for registry: String?) -> String {
+        let option = registry.map { " --registry \(ShellWord.quoted($0))" } ?? ""
+        return "cargo login\(option) && CARGO_REGISTRY_GLOBAL_CREDENTIAL_PROVIDERS=cargo:token cargo logout\(option)"
+    }
+}

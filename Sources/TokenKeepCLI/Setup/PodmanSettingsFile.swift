@@ -1,0 +1,39 @@
+import TokenKeepCore
+
+/// The helper of podman, skopeo and buildah, in a file of its own beside their `registries.conf`. Their own file of plain
+/// logins comes behind the helper.
+struct PodmanSettingsFile: ToolSettings {
+    let name = "podman"
+    private static let lines = ["credential-helpers = [\"tokenkeep\", \"containers-auth.json\"]"]
+
+    var isUsed: Bool { ["podman", "skopeo", "buildah"].contains(where: ToolPlaces.isOnPath) }
+
+    func setUp() throws(TokenKeepError) -> SettingsChange? {
+        guard ToolPlaces.isOnPath("docker-credential-tokenkeep") else {
+            throw TokenKeepError(
+                .unsupported, "docker-credential-tokenkeep is not on the PATH, where podman looks for it")
+        }
+        let file = try SettingsFile.forChange(PodmanSettingsFile.path())
+        guard try SettingsBlock.removed(from: file, where: PodmanSettingsFile.isOurs) == nil else { return nil }
+        guard file.text?.contains("credential-helpers") != true else {
+            throw TokenKeepError(
+                .conflict, "\(file.path) names helpers already", hint: "add \"tokenkeep\" in front of them yourself")
+        }
+        let lines = PodmanSettingsFile.lines
+        let text = SettingsBlock(lines: lines).appended(to: file.text)
+        return SettingsChange(file: file, text: text, lines: lines)
+    }
+
+    func undo() throws(TokenKeepError) -> SettingsChange? {
+        let file = try SettingsFile.forChange(PodmanSettingsFile.path())
+        let removed = try SettingsBlock.removed(from: file, where: PodmanSettingsFile.isOurs)
+        return removed.map { SettingsChange(file: file, text: $0.text, lines: $0.lines) }
+    }
+
+    private static func isOurs(_ lines: [String]) -> Bool { lines == self.lines }
+
+    /// These programs look below the home, whatever `XDG_CONFIG_HOME` says.
+    private static func path() throws(TokenKeepError) -> String {
+        try ToolPlaces.home() + "/.config/containers/registries.conf.d/tokenkeep.conf"
+    }
+}
