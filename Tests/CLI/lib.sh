@@ -1,5 +1,8 @@
 # Shared by all scenarios. WORK is the scenario's own directory, TOKENKEEP the program.
 
+# A test that waits in vain ends after so many seconds: patience.py says why.
+PATIENCE=$(sed -n 's/^PATIENCE = //p' "$HERE/../Support/patience.py")
+
 # Says what the following lines are about.
 title() { printf '\n## %s\n' "$*"; }
 
@@ -120,17 +123,16 @@ PYTHON
     read -r _ <held
 }
 
-# Runs the program like run, with a timeout of 60 s, which passes once the program waits for the vault's lock: what it does before,
-# such as the derivation of a key, has the time that it needs.
+# Runs the program like run, with a timeout of 60 s, which passes once the program waits for the vault's lock, or that of LOCK_FILE:
+# what it does before, such as the derivation of a key, has the time that it needs.
 run_held() {
-    local call inode
-    inode=$(stat -c %i "$TOKENKEEP_VAULT/lock")
+    local call file
+    file=$(python3 "$HERE/../Support/locks.py" "${LOCK_FILE:-$TOKENKEEP_VAULT/lock}")
     exec 3<&0
     run "$@" --timeout 60s <&3 3<&- &
     call=$!
     exec 3<&-
-    # As in "1: -> OFDLCK ADVISORY WRITE -1 00:2a:1234 0 EOF".
-    until grep -q -e "-> .*:$inode " /proc/locks || ! kill -0 "$call" 2>/dev/null; do :; done
+    until grep -q -e "-> .* $file " /proc/locks || ! kill -0 "$call" 2>/dev/null; do :; done
     test-clock advance 60
     wait "$call"
 }

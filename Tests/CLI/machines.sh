@@ -2,7 +2,7 @@
 program=$TOKENKEEP
 tools=()
 trap 'kill -CONT "${tools[@]}" 2>/dev/null; kill "${tools[@]}" 2>/dev/null' EXIT
-until_exists() { timeout 300 bash -c 'until [ -e "$1" ]; do sleep 0.01; done' - "$1"; }
+until_exists() { timeout "$PATIENCE" bash -c 'until [ -e "$1" ]; do sleep 0.01; done' - "$1"; }
 
 # Takes the vault's keys out of the kernel, as a start of the machine does.
 forget() { [ ! -e "$TOKENKEEP_VAULT" ] || python3 "$HERE/keys.py" forget "$TOKENKEEP_VAULT" >/dev/null; }

@@ -43,7 +43,7 @@ run lock
 kill -STOP "$swtpm"
 run unlock --stdin <<<horse &
 unlocking=$!
-timeout 300 bash -c 'until pkill -9 -P "$1"; do sleep 0.01; done' - "$helper"
+timeout "$PATIENCE" bash -c 'until pkill -9 -P "$1"; do sleep 0.01; done' - "$helper"
 kill -CONT "$swtpm"
 wait "$unlocking"
 run load example.com two

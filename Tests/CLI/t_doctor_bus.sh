@@ -110,7 +110,7 @@ dbus-daemon --config-file=bus.conf --print-pid --fork >bus.pid
     export DBUS_SESSION_BUS_ADDRESS=unix:path=$WORK/bus XDG_RUNTIME_DIR=$WORK/run XDG_DATA_HOME=$WORK/empty
     mkdir -m 700 run empty
     gnome-keyring-daemon --components=secrets --foreground >/dev/null 2>&1 &
-    gdbus wait --session --timeout 120 org.freedesktop.secrets
+    gdbus wait --session --timeout "$PATIENCE" org.freedesktop.secrets
     doctor secret-service default-collection
 )
 kill "$(cat bus.pid)"
