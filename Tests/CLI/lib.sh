@@ -54,6 +54,13 @@ show() {
 # From then on the secret service counts as used on this machine: its absence is an outage.
 use_service() { python3 "$HERE/silent_bus.py" "$TOKENKEEP" load nobody nobody --stack "$1"; }
 
+# Ends the bus whose process is in bus.pid. At its end it removes its socket, be that of the next bus at the same place.
+end_bus() {
+    kill "$(cat bus.pid)"
+    tail -f /dev/null -s 0.02 --pid="$(cat bus.pid)"
+    rm bus.pid
+}
+
 # Sets the clock to one moment after the other for which a process waits in vain, until it has ended.
 pass_limits() { while test-clock pass "$1" 25 2>/dev/null; do :; done; }
 

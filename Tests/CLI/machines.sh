@@ -33,8 +33,9 @@ on_machine() {
     TOKENKEEP="$WORK/tmp/on-$1"
 }
 
-# another_user: from then on the program runs as another user, with a copy of the vault.
+# What the program does as another user, with a copy of the vault.
 another_user() {
+    title "another user with a copy of the vault, and its password"
     mkdir -m 755 "$WORK/stranger"
     cp -a "$program" "$WORK/stranger/tokenkeep"
     cp -a vault "$WORK/stranger/vault"
@@ -44,6 +45,12 @@ another_user() {
         "$WORK" "$WORK" "$WORK" >"$WORK/tmp/stranger"
     chmod 755 "$WORK/tmp/stranger"
     TOKENKEEP="$WORK/tmp/stranger"
+    run unlock --stdin <<<horse
+    run load example.com two
+    run load example.com four
+    run device show
+    run lock
+    TOKENKEEP=$program
 }
 
 this=this-device-only
