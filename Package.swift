@@ -150,7 +150,8 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["TokenKeepCore", "CSodium", "CTestClock"], path: "Tests/Support",
             exclude: [
-                "Clock", "Stores", "credentials.py", "exchange.py", "forget_keys.py", "listening.py", "locks.py", "memory.py",
+                "Clock", "Stores", "credentials.py", "exchange.py", "forget_keys.py", "listening.py", "locks.py",
+                "memory.py",
                 "patience.py", "stall.py", "tests_clock.py",
             ],
             sources: [

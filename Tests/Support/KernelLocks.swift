@@ -23,10 +23,13 @@ public enum KernelLocks {
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         defer { close(descriptor) }
         let facts = lines(of: "/proc/self/fdinfo/\(descriptor)")
-        guard let mount = facts.first(where: { $0.hasPrefix("mnt_id:") })?.split(separator: "\t").last else { return nil }
+        guard let mount = facts.first(where: { $0.hasPrefix("mnt_id:") })?.split(separator: "\t").last else {
+            return nil
+        }
         let mounts = lines(of: "/proc/self/mountinfo").lazy.map { $0.split(separator: " ") }
         guard let numbers = mounts.first(where: { $0.first == mount })?[2].split(separator: ":") else { return nil }
-        return numbers.compactMap { Int($0) }.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined(separator: ":")
+        let words = numbers.compactMap { Int($0) }.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
+        return words.joined(separator: ":")
     }
 
     private static func lines(of path: String) -> [Substring] {

@@ -52,7 +52,8 @@ static int abandon(void) {
     tokenkeep_derivation longer = derivation;
     int looks = 0;
     longer.passes = 32;
-    return tokenkeep_derive(&longer, CHECK_PATIENCE_MS, is_cancelled_while_it_runs, &looks, derived) != ETIMEDOUT;
+    return tokenkeep_derive(&longer, CHECK_PATIENCE_MS, is_cancelled_while_it_runs, &looks, derived) !=
+           ETIMEDOUT;
 }
 
 static int in_child(void) {
