@@ -150,8 +150,9 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["TokenKeepCore", "CSodium", "CTestClock"], path: "Tests/Support",
             exclude: [
-                "Clock", "Stores", "credentials.py", "exchange.py", "forget_keys.py", "listening.py", "patience.py",
-                "stall.py", "tests_clock.py",
+                "Clock", "Stores", "credentials.py", "exchange.py", "forget_keys.py", "listening.py", "locks.py",
+                "memory.py",
+                "patience.py", "stall.py", "tests_clock.py",
             ],
             sources: [
                 "TemporaryDirectory.swift", "LockHolder.swift", "ChildProcess.swift", "PrivateBus.swift",

@@ -23,13 +23,14 @@ SKIP = re.compile(r"skip(?:ped)?\b|\W*(?:Test|Suite) .* skipped\b|.*\.\.\. skipp
 FAILURE = re.compile(
     r"✘|FAIL|not ok|.*FAILED|.*: (?:fatal )?error:|.*\*\*\* \[|.*Fatal error|.*Sanitizer: |.*LeakSanitizer|.*Terminated")
 LINES_OF_A_FAILURE, LAST_LINES = 14, 6
-# Kernel keys of removed vaults are left by no goal to the next, nor by an earlier run to this one.
-FORGET_KEYS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Tests", "Support", "forget_keys.py")
+# Kernel keys of removed vaults are left by no goal to the next, nor by an earlier run to this one. Nor are files in memory.
+SUPPORT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Tests", "Support")
 printing = threading.Lock()
 
 
-def forget_keys(*options):
-    subprocess.run([sys.executable, FORGET_KEYS, "--quiet", *options], check=False)
+def clean(*options):
+    subprocess.run([sys.executable, f"{SUPPORT}/memory.py"], check=False)
+    subprocess.run([sys.executable, f"{SUPPORT}/forget_keys.py", "--quiet", *options], check=False)
 
 
 class Goal:
@@ -50,7 +51,7 @@ class Goal:
         process.returncode = os.waitstatus_to_exitcode(status)
         # The pipe's end is not waited for: a program that a test left behind may hold it open.
         reader.join(timeout=10)
-        forget_keys()
+        clean()
         self.seconds, self.processor = time.monotonic() - start, used.ru_utime + used.ru_stime
         self.passed = process.returncode == 0 and not (self.skips and os.environ.get("CI") == "true")
 
@@ -113,7 +114,7 @@ def summary(goals, seconds):
 
 def main():
     start, goals = time.monotonic(), []
-    forget_keys("--before-tests")
+    clean("--before-tests")
     for step in sys.argv[1:]:
         goals += make_step(step)
         if any(goal.name in BUILDS and not goal.passed for goal in goals):

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <time.h>
 
-enum { threads = 4, longest_ms = 60000 };
+enum { threads = 4, longest_ms = CHECK_PATIENCE_MS };
 
 static tokenkeep_store *store;
 static tokenkeep_status statuses[threads];

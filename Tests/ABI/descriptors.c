@@ -95,7 +95,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 static tokenkeep_store *open_service(void) {
     tokenkeep_store *service = NULL;
     tokenkeep_open_options options = TOKENKEEP_OPEN_OPTIONS_INIT;
-    options.stack_text = "any required secret-service timeout=20s";
+    options.stack_text = "any required secret-service timeout=300s";
     CHECK_NUMBER(TOKENKEEP_OK, tokenkeep_open(&options, &service, NULL));
     return service;
 }
@@ -114,7 +114,7 @@ static int call_twice(void) {
     struct rlimit limit = {64, 64};
     tokenkeep_error *first = NULL, *second = NULL;
     tokenkeep_item *item = NULL;
-    alarm(60);
+    alarm(CHECK_PATIENCE_S);
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
         return 2;
     tokenkeep_store *service = open_service();
@@ -157,7 +157,7 @@ static int call_at_the_limit(void) {
     struct rlimit limit = {64, 64};
     tokenkeep_error *error = NULL;
     tokenkeep_item *item = NULL;
-    alarm(60);
+    alarm(CHECK_PATIENCE_S);
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
         return 2;
     tokenkeep_store *service = open_service();
@@ -219,7 +219,7 @@ static int use_and_fork(void) {
     (void)!tokenkeep_load(service, "descriptors", "a", &item, NULL);
     pid_t child = fork();
     if (child == 0) {
-        alarm(60);
+        alarm(CHECK_PATIENCE_S);
         (void)!tokenkeep_load(open_service(), "descriptors", "a", &item, &error);
         _exit(says(error, "the Secret Service was used before fork; exec first") ? 0 : 1);
     }

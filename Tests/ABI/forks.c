@@ -44,7 +44,7 @@ static tokenkeep_status use_a_session(tokenkeep_store *store, const char *accoun
     tokenkeep_session_options options = TOKENKEEP_SESSION_OPTIONS_INIT;
     tokenkeep_session *session = NULL;
     options.http = answer_request;
-    options.timeout_ms = 60000;
+    options.timeout_ms = CHECK_PATIENCE_MS;
     tokenkeep_status status = tokenkeep_session_open(store, "forks", account, &options, &session, error);
     if (status == TOKENKEEP_OK)
         status = begin_renew_and_end(session, error);
@@ -111,7 +111,7 @@ static int child(int number) {
     char account[32];
     choose_vault(number);
     options.stack_text = stack_under_test();
-    options.timeout_ms = 60000; /* eight threads hold the locks of the vault most of the time */
+    options.timeout_ms = CHECK_PATIENCE_MS; /* eight threads hold the locks of the vault most of the time */
     alarm(CHECK_PATIENCE_S);
     tokenkeep_status status = tokenkeep_open(&options, &store, &error);
     if (status == TOKENKEEP_FORKED) {

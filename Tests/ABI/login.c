@@ -64,7 +64,7 @@ static tokenkeep_login_options options_of(uint32_t flow) {
     tokenkeep_login_options options = TOKENKEEP_LOGIN_OPTIONS_INIT;
     options.provider = "example";
     options.flow = flow;
-    options.timeout_ms = 60000;
+    options.timeout_ms = CHECK_PATIENCE_MS;
     options.show = show;
     options.data = &shown;
     return options;

@@ -327,7 +327,7 @@ static int in_a_child(void (*body)(void)) {
     pid_t child = fork();
     if (child == 0) {
         int before = check_failures_here;
-        alarm(60);
+        alarm(CHECK_PATIENCE_S);
         body();
         fflush(stdout);
         _exit(check_failures_here == before ? 0 : 1);

@@ -22,17 +22,28 @@ static inline int hold_lock(void) {
     return descriptor;
 }
 
+/* The file of a lock that this descriptor holds, as the kernel lists it: MAJOR:MINOR:INODE. */
+static inline int locked_file(int descriptor, char file[64]) {
+    char line[256], path[64];
+    int found = 0;
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", descriptor);
+    FILE *facts = fopen(path, "r");
+    while (facts != NULL && !found && fgets(line, sizeof line, facts) != NULL)
+        found = sscanf(line, "lock: %*s %*s %*s %*s %*s %63s", file) == 1;
+    if (facts != NULL)
+        fclose(facts);
+    return found;
+}
+
 /* The number of those that wait for the lock, which the kernel lists; -1 if that cannot be read. */
 static inline int waiting(int descriptor) {
-    char line[256], inode[64];
+    char line[256], file[64];
     int count = 0;
-    struct stat status;
     FILE *locks = fopen("/proc/locks", "r");
-    if (!CHECK(locks != NULL && fstat(descriptor, &status) == 0))
+    if (!CHECK(locks != NULL && locked_file(descriptor, file)))
         return -1;
-    snprintf(inode, sizeof inode, ":%llu ", (unsigned long long)status.st_ino);
     while (fgets(line, sizeof line, locks) != NULL)
-        count += strstr(line, "->") != NULL && strstr(line, inode) != NULL;
+        count += strstr(line, "->") != NULL && strstr(line, file) != NULL;
     fclose(locks);
     return count;
 }

@@ -16,6 +16,7 @@ import tempfile
 import traceback
 
 import chromium
+from chromium import PATIENCE
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ACCOUNT = "ann.with.a.rather.long.name+" + "x" * 60 + "@example.com"
@@ -85,7 +86,7 @@ class SignIn:
     def end(self, title="The answer has arrived"):
         """Waits for the last page, and returns the program's exit code."""
         self.browser.wait_for(f'document.title == "{title}"')
-        self.errors = self.program.communicate(timeout=60)[1]
+        self.errors = self.program.communicate(timeout=PATIENCE)[1]
         return self.program.returncode
 
     @property

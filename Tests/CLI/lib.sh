@@ -1,5 +1,8 @@
 # Shared by all scenarios. WORK is the scenario's own directory, TOKENKEEP the program.
 
+# A test that waits in vain ends after so many seconds: patience.py says why.
+PATIENCE=$(sed -n 's/^PATIENCE = //p' "$HERE/../Support/patience.py")
+
 # Says what the following lines are about.
 title() { printf '\n## %s\n' "$*"; }
 
@@ -50,6 +53,13 @@ show() {
 
 # From then on the secret service counts as used on this machine: its absence is an outage.
 use_service() { python3 "$HERE/silent_bus.py" "$TOKENKEEP" load nobody nobody --stack "$1"; }
+
+# Ends the bus whose process is in bus.pid. At its end it removes its socket, be that of the next bus at the same place.
+end_bus() {
+    kill "$(cat bus.pid)"
+    tail -f /dev/null -s 0.02 --pid="$(cat bus.pid)"
+    rm bus.pid
+}
 
 # Sets the clock to one moment after the other for which a process waits in vain, until it has ended.
 pass_limits() { while test-clock pass "$1" 25 2>/dev/null; do :; done; }
@@ -120,17 +130,16 @@ PYTHON
     read -r _ <held
 }
 
-# Runs the program like run, with a timeout of 60 s, which passes once the program waits for the vault's lock: what it does before,
-# such as the derivation of a key, has the time that it needs.
+# Runs the program like run, with a timeout of 60 s, which passes once the program waits for the vault's lock, or that of LOCK_FILE:
+# what it does before, such as the derivation of a key, has the time that it needs.
 run_held() {
-    local call inode
-    inode=$(stat -c %i "$TOKENKEEP_VAULT/lock")
+    local call file
+    file=$(python3 "$HERE/../Support/locks.py" "${LOCK_FILE:-$TOKENKEEP_VAULT/lock}")
     exec 3<&0
     run "$@" --timeout 60s <&3 3<&- &
     call=$!
     exec 3<&-
-    # As in "1: -> OFDLCK ADVISORY WRITE -1 00:2a:1234 0 EOF".
-    until grep -q -e "-> .*:$inode " /proc/locks || ! kill -0 "$call" 2>/dev/null; do :; done
+    until grep -q -e "-> .* $file " /proc/locks || ! kill -0 "$call" 2>/dev/null; do :; done
     test-clock advance 60
     wait "$call"
 }

@@ -2,7 +2,7 @@
 program=$TOKENKEEP
 tools=()
 trap 'kill -CONT "${tools[@]}" 2>/dev/null; kill "${tools[@]}" 2>/dev/null' EXIT
-until_exists() { timeout 300 bash -c 'until [ -e "$1" ]; do sleep 0.01; done' - "$1"; }
+until_exists() { timeout "$PATIENCE" bash -c 'until [ -e "$1" ]; do sleep 0.01; done' - "$1"; }
 
 # Takes the vault's keys out of the kernel, as a start of the machine does.
 forget() { [ ! -e "$TOKENKEEP_VAULT" ] || python3 "$HERE/keys.py" forget "$TOKENKEEP_VAULT" >/dev/null; }
@@ -33,8 +33,9 @@ on_machine() {
     TOKENKEEP="$WORK/tmp/on-$1"
 }
 
-# another_user: from then on the program runs as another user, with a copy of the vault.
+# What the program does as another user, with a copy of the vault.
 another_user() {
+    title "another user with a copy of the vault, and its password"
     mkdir -m 755 "$WORK/stranger"
     cp -a "$program" "$WORK/stranger/tokenkeep"
     cp -a vault "$WORK/stranger/vault"
@@ -44,6 +45,12 @@ another_user() {
         "$WORK" "$WORK" "$WORK" >"$WORK/tmp/stranger"
     chmod 755 "$WORK/tmp/stranger"
     TOKENKEEP="$WORK/tmp/stranger"
+    run unlock --stdin <<<horse
+    run load example.com two
+    run load example.com four
+    run device show
+    run lock
+    TOKENKEEP=$program
 }
 
 this=this-device-only

@@ -100,15 +100,8 @@ stop_service
 sort -u "$WORK/squatted/keys/calls"
 TOKENKEEP_SYSTEMD_SOCKET=$WORK/credentials
 
-title "another user with a copy of the vault, and its password"
 start_service keys-a
 another_user
-run unlock --stdin <<<horse
-run load example.com two
-run load example.com four
-run device show
-run lock
-TOKENKEEP=$program
 
 machine a "the password and the recovery code"
 change_passwords

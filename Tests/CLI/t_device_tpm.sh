@@ -28,14 +28,7 @@ run unlock --stdin <<<horse
 run load example.com five
 run device show
 
-title "another user with a copy of the vault, and its password"
 another_user
-run unlock --stdin <<<horse
-run load example.com two
-run load example.com four
-run device show
-run lock
-TOKENKEEP=$program
 sed 's/uid [0-9]*/uid UID/' "$WORK/helper/log"
 
 title "the helper is killed in mid-request; the next request works"
@@ -43,7 +36,7 @@ run lock
 kill -STOP "$swtpm"
 run unlock --stdin <<<horse &
 unlocking=$!
-timeout 300 bash -c 'until pkill -9 -P "$1"; do sleep 0.01; done' - "$helper"
+timeout "$PATIENCE" bash -c 'until pkill -9 -P "$1"; do sleep 0.01; done' - "$helper"
 kill -CONT "$swtpm"
 wait "$unlocking"
 run load example.com two

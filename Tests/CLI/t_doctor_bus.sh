@@ -22,12 +22,13 @@ bus.listen()
 open("listens", "w").write("yes\n")
 first = bus.accept()[0]
 first.recv(4096)
+open("hung", "w").write("yes\n")
 second = bus.accept()
 third = bus.accept()
 PYTHON
 silent=$!
 read -r _ <listens
-DBUS_SESSION_BUS_ADDRESS=unix:path=$WORK/silent doctor bus
+DBUS_SESSION_BUS_ADDRESS=unix:path=$WORK/silent doctor_hung 1 doctor bus
 kill "$silent" && wait "$silent" 2>/dev/null
 
 cat >scenario.sh <<'SCENARIO'
@@ -59,13 +60,6 @@ second=$!
 read -r _ <waits
 doctor secret-service
 kill "$second" && wait "$second" 2>/dev/null
-
-title "a keyring that is stopped"
-kill -STOP "$owner"
-doctor bus secret-service default-collection
-own git '#!/bin/sh\nexec /bin/sleep infinity\n'
-python3 "$HERE/within.py" 5 env PATH="$WORK/bin" "$TOKENKEEP" doctor
-kill -CONT "$owner"
 
 title "a keyring that is gone, and has items of this machine"
 kill "$owner"
@@ -110,23 +104,34 @@ dbus-daemon --config-file=bus.conf --print-pid --fork >bus.pid
     export DBUS_SESSION_BUS_ADDRESS=unix:path=$WORK/bus XDG_RUNTIME_DIR=$WORK/run XDG_DATA_HOME=$WORK/empty
     mkdir -m 700 run empty
     gnome-keyring-daemon --components=secrets --foreground >/dev/null 2>&1 &
-    gdbus wait --session --timeout 120 org.freedesktop.secrets
+    gdbus wait --session --timeout "$PATIENCE" org.freedesktop.secrets
     doctor secret-service default-collection
 )
-kill "$(cat bus.pid)"
-rm -r bus.pid run
+end_bus
+rm -r run
+
+dbus-daemon --config-file=bus.conf --print-pid --fork >bus.pid
+mkdir run && ln -s ../bus run/bus
+# keyring KIND COMMAND...: a command beside a keyring of this kind.
+keyring() {
+    local serving
+    DBUS_SESSION_BUS_ADDRESS=unix:path=$WORK/bus /usr/bin/python3 "$HERE/vague_keyring.py" "$1" >listens &
+    serving=$!
+    read -r _ <listens
+    XDG_RUNTIME_DIR=$WORK/run "${@:2}"
+    kill "$serving" && wait "$serving" 2>/dev/null
+}
+title "a keyring that does not answer"
+keyring silent doctor_hung 1 doctor bus secret-service default-collection
+hang git
+keyring silent doctor_hung 2 python3 "$HERE/within.py" 5 env PATH="$WORK/bin" "$TOKENKEEP" doctor
+borrow git
 
 title "a keyring that fails, and one that does not tell its state"
-dbus-daemon --config-file=bus.conf --print-pid --fork >bus.pid
-for kind in failing vague; do
-    DBUS_SESSION_BUS_ADDRESS=unix:path=$WORK/bus /usr/bin/python3 "$HERE/vague_keyring.py" $kind >listens &
-    read -r _ <listens
-    mkdir -p run && ln -sf ../bus run/bus
-    XDG_RUNTIME_DIR=$WORK/run doctor bus secret-service default-collection
-    kill $! && wait $! 2>/dev/null
-done
-kill "$(cat bus.pid)"
-rm -r bus.pid run
+keyring failing doctor bus secret-service default-collection
+keyring vague doctor bus secret-service default-collection
+end_bus
+rm -r run
 
 title "a bus that can start a keyring"
 mkdir -p data/dbus-1/services
@@ -137,4 +142,4 @@ cat >bus.conf <<CONF
 CONF
 dbus-daemon --config-file=bus.conf --print-pid --fork >bus.pid
 DBUS_SESSION_BUS_ADDRESS=unix:path=$WORK/bus XDG_DATA_HOME="$WORK/data" doctor bus secret-service default-collection
-kill "$(cat bus.pid)"
+end_bus

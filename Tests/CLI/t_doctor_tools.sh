@@ -199,17 +199,17 @@ find python archive -name __pycache__
 rm bin/python3
 
 title "programs that hang are ended, and the rest is said"
-own git '#!/bin/sh\nexec /bin/sleep infinity\n'
-doctor helpers clock
+hang git
+doctor_hung 1 doctor helpers clock
 rm bin/git
 
 title "helpers that hang together are ended together"
 borrow git
 git config --global credential.helper tokenkeep
 docker '{"credsStore": "tokenkeep"}'
-for tool in git-credential-tokenkeep docker-credential-tokenkeep python3; do own $tool '#!/bin/sh\nexec /bin/sleep infinity\n'; done
-doctor helpers
-python3 "$HERE/within.py" 5 env PATH="$WORK/bin" "$TOKENKEEP" doctor
+hang git-credential-tokenkeep docker-credential-tokenkeep python3
+doctor_hung 3 doctor helpers
+doctor_hung 3 python3 "$HERE/within.py" 5 env PATH="$WORK/bin" "$TOKENKEEP" doctor
 rm -r bin/*-tokenkeep bin/python3 bin/git "$HOME/.gitconfig" "$HOME/.docker"
 
 title "files of plain tokens"

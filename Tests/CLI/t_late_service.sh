@@ -128,4 +128,4 @@ hung() {
     ls run/tokenkeep
 }
 with pending "$(theirs 5000 theirs '"hangs": true, ')" hung
-kill "$(cat bus.pid)"
+end_bus

@@ -4,7 +4,7 @@ run list --json
 run list example.com
 
 title "a table"
-printf x | "$TOKENKEEP" save example.com ann --label 'Ann' --expires 2030-12-31T18:00:00Z
+printf x | "$TOKENKEEP" save example.com ann --label 'Ann' --expires 2999-12-31T18:00:00Z
 printf x | "$TOKENKEEP" save example.com bob --level when-unlocked --expires 2020-01-01
 printf x | "$TOKENKEEP" save example.com '' --label ''
 printf x | "$TOKENKEEP" save a.example ann

@@ -18,15 +18,15 @@ find vault open ! -type l -perm /077
 
 title "a crash shows nothing of the memory"
 for signal in QUIT SEGV ABRT TRAP; do
-    python3 - "$signal" "$TOKENKEEP" save example.com ann <<'PYTHON'
+    python3 - "$signal" "$PATIENCE" "$TOKENKEEP" save example.com ann <<'PYTHON'
 import os, signal, subprocess, sys, time
 number = getattr(signal, "SIG" + sys.argv[1])
 process = subprocess.Popen(
-    sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    sys.argv[3:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     env=dict(os.environ, SWIFT_BACKTRACE="enable=yes"))
 # It has started to read once the pipe, which is filled first, takes more.
 os.set_blocking(process.stdin.fileno(), False)
-sent, deadline = 0, time.monotonic() + 300
+sent, deadline = 0, time.monotonic() + int(sys.argv[2])
 while sent < 200_000 and time.monotonic() < deadline:
     try:
         sent += os.write(process.stdin.fileno(), b"tell-nobody-4711" * 256)

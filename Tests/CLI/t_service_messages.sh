@@ -71,7 +71,7 @@ behaves '{"override": {"SearchItems": {"do": "hang"}, "Get": {"do": "hang"}}}' t
 
 title "no service, and one that does not start"
 load
-kill "$(cat bus.pid)"
+end_bus
 mkdir services && printf '[D-BUS Service]\nName=org.freedesktop.secrets\nExec=/bin/false\n' >services/org.freedesktop.secrets.service
 sed -i "s|<listen>.*</listen>|<listen>unix:path=$WORK/other</listen><servicedir>$WORK/services</servicedir>|" bus.conf
 dbus-daemon --config-file=bus.conf --print-pid --fork >bus.pid
@@ -81,4 +81,4 @@ load
 title "a service that asks before it deletes"
 clear_and_sync() { run clear example.com ann; run sync; }
 behaves "{\"deletePrompts\": true, $token}" clear_and_sync
-kill "$(cat bus.pid)"
+end_bus

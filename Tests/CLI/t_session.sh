@@ -112,7 +112,7 @@ sleep 600 &
 echo "$!" >left
 SCRIPT
 chmod +x behind
-timeout 300 "$TOKENKEEP" session token behind --exec ./behind; echo "[exit $?]"
+timeout "$PATIENCE" "$TOKENKEEP" session token behind --exec ./behind; echo "[exit $?]"
 kill "$(cat left)"
 
 title "a caller that ignores SIGCHLD"

@@ -44,8 +44,9 @@ with open(sys.argv[1], "r+b") as file:
     open("release").read()
 PYTHON
 read -r _ <held
-begin ann 3600 --timeout 300ms
-run session device --timeout 300ms
+LOCK_FILE=$TOKENKEEP_VAULT/sessions/lock
+printf '{"access_token":"first","expires_in":3600}' | run_held session begin api ann
+run_held session device
 : >release
 wait
 

@@ -43,4 +43,5 @@ PATH="$WORK/bin:$PATH" sh -c "$login --timeout 20s" 2>&1 | sed -E "s/ after [0-9
 echo "[exit ${PIPESTATUS[0]}]"
 printf '{"access_token":"b","expires_in":3600}' | PATH="$WORK/bin:$PATH" sh -c "$begin"
 run session token web eve
-kill "$monitor" "$(cat bus.pid)"
+kill "$monitor"
+end_bus

@@ -49,7 +49,7 @@ on_terminal 'expect:: ' 'send:\x04' -- "$TOKENKEEP" save $'ex\u202emoc' ann
 
 title "a table fits the terminal; a pipe gets it whole"
 printf x | "$TOKENKEEP" save a-service-with-a-long-name.example.com somebody@example.com --namespace wide --label 'A label of many words' \
-    --expires 2030-12-31T18:00:00Z
+    --expires 2999-12-31T18:00:00Z
 printf x | "$TOKENKEEP" save short.example ann --namespace wide --level when-unlocked
 for width in 200 80 40 10; do
     on_terminal -- bash -c 'stty cols "$1"; "$0" list --namespace wide' "$TOKENKEEP" "$width"

@@ -112,7 +112,7 @@ files
 title "a vault that another process uses"
 printf token | "$TOKENKEEP" save example.com ann
 hold_lock
-run vault delete --yes --timeout 100ms
+run_held vault delete --yes
 release_lock
 run load example.com ann
 run vault delete --yes
@@ -133,7 +133,7 @@ hold "$TOKENKEEP_VAULT/era-2/making"
 run vault delete --yes
 release_lock
 hold "$TOKENKEEP_VAULT/sessions/lock"
-run vault delete --yes --timeout 100ms
+LOCK_FILE="$TOKENKEEP_VAULT/sessions/lock" run_held vault delete --yes
 release_lock
 run session token example.com ann
 run vault delete --yes

@@ -2,6 +2,7 @@
  *
  *     pinentry_host PROGRAM KIND CAPACITY [ignore-children]     KIND: TOKENKEEP_PROMPT_... as a number
  */
+#include "../Support/check.h"
 #include "pinentry.h"
 
 #include <signal.h>
@@ -17,7 +18,7 @@ int main(int count, char **arguments) {
     if (count > 4)
         signal(SIGCHLD, SIG_IGN);
     pinentry.program = arguments[1];
-    pinentry.timeout_ms = 60000;
+    pinentry.timeout_ms = CHECK_PATIENCE_MS;
     prompt.kind = (uint32_t)atoi(arguments[2]);
     capacity = (size_t)atoi(arguments[3]);
     char *answer = calloc(1, capacity + 1);

@@ -12,7 +12,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 
 import passwords
 
@@ -294,7 +293,7 @@ class Keyring:
         daemon = self.start("gnome-keyring-daemon", "--unlock", "--components=secrets", "--foreground", stdin=subprocess.PIPE)
         daemon.stdin.write("keyring password")
         daemon.stdin.close()
-        wait = ["gdbus", "wait", "--session", "--timeout", "300", "org.freedesktop.secrets"]
+        wait = ["gdbus", "wait", "--session", "--timeout", str(passwords.PATIENCE), "org.freedesktop.secrets"]
         subprocess.run(wait, env=self.environment, check=True)
         self.world.environment |= self.environment
         self.world.stack = "any sufficient secret-service\nany required vault"
@@ -390,8 +389,7 @@ def each_file_and_each_pair_of_older_ones(world, right):
 
 def play(function, state):
     """Why it failed; None if it did not."""
-    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="tokenkeep-attacker-", dir=shared) as work:
+    with passwords.memory.directory() as work:
         world = World(work)
         try:
             right = world.attacker.seize()

@@ -179,7 +179,7 @@ def a_file_that_is_no_mark_is_ignored():
 
 def is_heeded(machine):
     """Whether a program goes on without the service, which stands still, before its time is over."""
-    with Server(machine.vault, timeout_ms=60_000) as server:
+    with Server(machine.vault, timeout_ms=PATIENCE * 1000) as server:
         has_called = machine.next_call()
         server.ask("load", "a")
         status = server.answer_in_vain(has_called)[0]

@@ -16,7 +16,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 
 from share import SHARE, share
@@ -24,7 +23,9 @@ from tracing import fault, kill, strace
 
 SUPPORT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Support")
 sys.path.insert(0, SUPPORT)
-import tests_clock  # noqa: E402: its folder must be on the path first
+import memory  # noqa: E402: its folder must be on the path first
+import tests_clock  # noqa: E402
+from patience import PATIENCE  # noqa: E402
 
 PROGRAM = os.path.abspath(sys.argv[1])
 CALLS = [
@@ -51,7 +52,7 @@ class Machine:
         stack = () if arguments[0] == "login" else ("--stack", self.stack)
         return subprocess.run(
             [*wrapper, PROGRAM, *arguments, *stack], env=self.environment, input=input, text=True,
-            capture_output=True, timeout=300)
+            capture_output=True, timeout=PATIENCE)
 
     def expect(self, *arguments, input=""):
         done = self.run(*arguments, input=input)
@@ -175,7 +176,7 @@ class Reader:
         """Waits until a round is over that began after this call."""
         with self.turn:
             last = self.rounds + 2
-            assert self.turn.wait_for(lambda: self.rounds >= last, timeout=300), "the reader stands still"
+            assert self.turn.wait_for(lambda: self.rounds >= last, timeout=PATIENCE), "the reader stands still"
 
     def __enter__(self):
         self.thread.start()
@@ -310,7 +311,7 @@ def main():
     ]
     changes = [change for change in changes if sys.argv[2:] in ([], [" ".join(change[0][:-1])])]
     for arguments, input, before, after in changes:
-        work = tempfile.mkdtemp(prefix="tokenkeep-passwords-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+        work = memory.make_directory()
         name = " ".join(arguments[:-1])
         try:
             machine = Machine(work)

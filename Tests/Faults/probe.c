@@ -13,6 +13,7 @@
  * Prints what a load found, with " until EXPIRES" where it expires; then the status's name. Exits 0 for OK.
  * The stack is the vault alone, or what the environment's PROBE_STACK names ("" for the default).
  */
+#include "../Support/check.h"
 #include "serve.h"
 #include "sessions.h"
 #include <tokenkeep.h>
@@ -129,7 +130,7 @@ int main(int argc, char **argv) {
     if (argc > 2 && strcmp(command, "serve") == 0)
         options.timeout_ms = (uint32_t)atoi(argv[2]);
     if (strcmp(command, "crowd") == 0 || strcmp(command, "cancel") == 0)
-        options.timeout_ms = 60000;
+        options.timeout_ms = CHECK_PATIENCE_MS;
     const char *stack = getenv("PROBE_STACK");
     if (stack == NULL)
         options.stack_text = "any required vault";

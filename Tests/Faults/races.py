@@ -14,7 +14,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
@@ -183,7 +182,7 @@ def main():
     given = options()
     passwords.tests_clock.require()
     has_device = enter_machine()
-    work = tempfile.mkdtemp(prefix="tokenkeep-races-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+    work = passwords.memory.make_directory()
     found = places(work)
     played = list(pairs(found, [given.call] if given.call else CALLS, [given.change] if given.change else CHANGES, has_device))
     problems, rounds = play_rounds(played, given.rounds, given.minutes * 60)

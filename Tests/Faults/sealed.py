@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 
 import passwords
 from faults import PREFIX
@@ -72,7 +71,7 @@ def main():
     ]
     failed = 0
     for arguments, input, before, after in changes:
-        work = tempfile.mkdtemp(prefix="tokenkeep-sealed-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+        work = passwords.memory.make_directory()
         name = " ".join(arguments[:-1])
         with Keyring() as keyring:
             machine = Machine(work, **keyring.environment)

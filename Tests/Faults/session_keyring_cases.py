@@ -7,7 +7,9 @@ import subprocess
 import sys
 
 from faults import HERE, PATIENCE, PREFIX, WORK, Vault, case, tests_clock
+from gates import state
 from keyring_cases import Keyring
+from patience import wait_until
 from session_cases import lines, with_server
 
 LOCK = (
@@ -96,6 +98,8 @@ def a_keyring_that_is_stopped_while_the_server_answers():
     with Keyring() as keyring:
         vault = signed_in(keyring, ALONE)
         renewing = meanwhile(vault, f"kill -STOP {keyring.daemon.pid}").start("token", "ann")
+        # Before, it waits for a keyring and a server that answer.
+        wait_until(lambda: state(keyring.daemon) == "T" or renewing.poll() is not None, "a keyring that stands still")
         tests_clock.pass_limits(renewing)
         assert renewing.communicate(timeout=PATIENCE)[0] == "access-2\nOK\n"
         keyring.daemon.send_signal(signal.SIGCONT)

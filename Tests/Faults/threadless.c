@@ -9,6 +9,8 @@
  * prints each call with its status and milliseconds, then "threads N", the number of calls of pthread_create.
  * Exits 1 if its own thread no longer runs.
  */
+#include "../Support/check.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -103,7 +105,7 @@ int main(int argc, char **argv) {
     if (argc != 3 || pthread_create(&own, NULL, tick, NULL) != 0)
         return 2;
     options.stack_text = getenv("HOST_STACK");
-    options.timeout_ms = 60000;
+    options.timeout_ms = CHECK_PATIENCE_MS;
     tokenkeep_error *error = NULL;
     if (tokenkeep_open(&options, &store, &error) != TOKENKEEP_OK) {
         fprintf(stderr, "no store: %s\n", tokenkeep_error_message(error));

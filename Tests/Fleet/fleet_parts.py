@@ -22,6 +22,8 @@ from listening import free_ports  # noqa: E402
 from patience import PATIENCE, wait_until  # noqa: E402
 
 STACK = ["--stack", "any required vault"]
+# What such a command starts ends with the thread that started it, also if the tests are killed.
+ENDING = ["setpriv", "--pdeathsig", "KILL"]
 
 
 def openssl(*arguments):
@@ -78,7 +80,7 @@ class Etcd:
     def launch(self):
         """Starts the member, and does not wait for it."""
         command = [
-            "etcd", "--data-dir", f"{self.directory}/data", "--listen-client-urls", self.url,
+            *ENDING, "etcd", "--data-dir", f"{self.directory}/data", "--listen-client-urls", self.url,
             "--advertise-client-urls", self.url, "--listen-peer-urls", f"http://127.0.0.1:{self.peer_port}",
             "--initial-advertise-peer-urls", f"http://127.0.0.1:{self.peer_port}",
             "--initial-cluster", f"default=http://127.0.0.1:{self.peer_port}", "--logger", "zap", *self.options]
@@ -368,7 +370,7 @@ class Device:
         """Runs the fleet until `stop`."""
         self.log = open(f"{self.home}/run.log", "ab")
         self.runner = subprocess.Popen(
-            [self.program, "fleet", "run", *STACK], env=self.environment, stdout=self.log, stderr=self.log)
+            [*ENDING, self.program, "fleet", "run", *STACK], env=self.environment, stdout=self.log, stderr=self.log)
         return self
 
     def stop(self, number=signal.SIGTERM):

@@ -17,7 +17,8 @@ import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "Support")]
-import tests_clock  # noqa: E402: its folder must be on the path first
+import memory  # noqa: E402: its folder must be on the path first
+import tests_clock  # noqa: E402
 from fleet_parts import Place  # noqa: E402: its folder must be on the path first
 from rotating_server import RotatingServer  # noqa: E402
 
@@ -37,10 +38,9 @@ def main():
     version = subprocess.run(["etcd", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
     print(version, flush=True)
     failed = count = 0
-    # etcd answers when its disk has. In memory it does so within the commands' deadlines, however busy the disk is.
-    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="fleet.") as directory, RotatingServer(3600) as server, \
-            tempfile.TemporaryDirectory(prefix="fleet.", dir=memory) as registry:
+            memory.directory() as registry:
+        # etcd answers when its disk has. In memory it does so within the commands' deadlines, however busy the disk is.
         for name, test in tests("slow_" if "--slow" in sys.argv else "test_", names):
             count += 1
             try:

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import threading
 
-from fleet_parts import STACK, Authority, wait_until
+from fleet_parts import PATIENCE, STACK, Authority, wait_until
 from t_sign_out import three
 
 KEY = "/tokenkeep/home/1/users/"
@@ -350,7 +350,7 @@ def test_a_wrong_clock_misses_no_order_and_repeats_none(place, server):
         def skewed(*arguments):
             return subprocess.run(
                 ["faketime", "-f", years.replace(" years", "y"), laptop.program, *arguments, *STACK],
-                env=laptop.environment, capture_output=True, text=True, timeout=100)
+                env=laptop.environment, capture_output=True, text=True, timeout=PATIENCE)
         family, response = server.sign_in()
         subprocess.run(
             ["faketime", "-f", years.replace(" years", "y"), laptop.program, "session", "begin", "api.example.com", "skewed",

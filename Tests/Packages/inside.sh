@@ -108,7 +108,7 @@ while read -r test needs; do
     export AUTOPKGTEST_TMP="/tmp/$test"
     mkdir "$AUTOPKGTEST_TMP"
     chmod 755 "$AUTOPKGTEST_TMP"
-    quietly "debian/tests/$test" timeout 120 "/tests/$test" </dev/null
+    quietly "debian/tests/$test" timeout 300 "/tests/$test" </dev/null
 done </tmp/tests
 . /tests/container.sh
 exit $result

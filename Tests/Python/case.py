@@ -7,9 +7,11 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, "Tests", "Support"))
+from patience import PATIENCE  # noqa: E402: its folder must be on the path first
+
 PROGRAM = os.environ["TOKENKEEP_PROGRAM_UNDER_TEST"]
 STACK = "any required vault"
-LIMIT = 60  # seconds, for what must succeed on a busy machine
 PASSWORD = "correct horse"
 
 # Another process that holds the vault's lock until its standard input ends.
@@ -40,14 +42,14 @@ class StoreCase(unittest.TestCase):
 
     def open(self, stack=STACK, **options):
         import tokenkeep
-        store = tokenkeep.Store(stack, timeout=options.pop("timeout", LIMIT), **options)
+        store = tokenkeep.Store(stack, timeout=options.pop("timeout", PATIENCE), **options)
         self.addCleanup(store.close)
         return store
 
     def run_program(self, *arguments, **options):
         """Runs the program tokenkeep on the test's vault."""
         return subprocess.run(
-            [PROGRAM, *arguments], check=True, capture_output=True, text=True, timeout=300, **options).stdout
+            [PROGRAM, *arguments], check=True, capture_output=True, text=True, timeout=PATIENCE, **options).stdout
 
     def set_password(self):
         """Gives the vault a password, and leaves it unlocked."""

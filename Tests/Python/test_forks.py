@@ -2,7 +2,7 @@
 import threading
 
 import tokenkeep
-from case import PASSWORD, StoreCase, in_child
+from case import PASSWORD, PATIENCE, StoreCase, in_child
 
 
 class ForkTests(StoreCase):
@@ -21,7 +21,7 @@ class ForkTests(StoreCase):
 
         def work():
             store.close()
-            with tokenkeep.Store("any required vault", timeout=60) as own:
+            with tokenkeep.Store("any required vault", timeout=PATIENCE) as own:
                 own.save("example.com", "ann", "child")
                 return own.load("example.com", "ann").secret.decode()
 

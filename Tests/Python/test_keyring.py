@@ -9,7 +9,7 @@ import unittest
 import keyring
 import keyring.backend
 import keyring.errors
-from case import PASSWORD, ROOT, StoreCase, in_child
+from case import PASSWORD, PATIENCE, ROOT, StoreCase, in_child
 from tokenkeep.keyring import Keyring, escaped, unescaped
 
 sys.path.insert(0, os.path.join(ROOT, "Tests", "Benchmarks"))
@@ -45,7 +45,7 @@ class NameTests(unittest.TestCase):
 class BackendTests(StoreCase):
     def setUp(self):
         super().setUp()
-        self.ring = Keyring().with_properties(stack="any required vault", timeout=60)
+        self.ring = Keyring().with_properties(stack="any required vault", timeout=PATIENCE)
 
     def test_passwords_are_set_read_and_deleted(self):
         self.assertIsNone(self.ring.get_password("example.com", "ann"))
@@ -161,7 +161,7 @@ class SecretServiceTests(StoreCase):
         super().setUp()
         self.set_variable("DBUS_SESSION_BUS_ADDRESS", self.service.environment["DBUS_SESSION_BUS_ADDRESS"])
         from keyring.backends.SecretService import Keyring as Other
-        self.other, self.ring = Other(), Keyring().with_properties(stack="any required secret-service", timeout=60)
+        self.other, self.ring = Other(), Keyring().with_properties(stack="any required secret-service", timeout=PATIENCE)
 
     def test_what_the_other_backend_stored_is_read_and_replaced_and_deleted(self):
         self.other.set_password("theirs.example", "ann", "one")

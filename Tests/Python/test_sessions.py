@@ -3,7 +3,7 @@ import select
 import urllib.parse
 
 import tokenkeep
-from case import StoreCase
+from case import PATIENCE, StoreCase
 
 ANSWER = '{"access_token": "token %d", "token_type": "Bearer", "expires_in": %d, "refresh_token": "refresh %d", "scope": "a b"}'
 
@@ -27,7 +27,7 @@ class SessionTests(StoreCase):
 
     def session(self, account="ann", **options):
         session = self.store.session(
-            "example.com", account, refresh_url="https://example.com/token", client_id="tests", timeout=60,
+            "example.com", account, refresh_url="https://example.com/token", client_id="tests", timeout=PATIENCE,
             **{"http": self.server, **options})
         self.addCleanup(session.close)
         return session
@@ -94,7 +94,7 @@ class SessionTests(StoreCase):
         self.assertIsNone(session.next())
         with self.session() as other:
             other.begin(ANSWER % (0, 3600, 0))
-        self.assertTrue(select.select([session], [], [], 300)[0])
+        self.assertTrue(select.select([session], [], [], PATIENCE)[0])
         self.assertEqual(session.next().state, tokenkeep.State.USER)
         self.begun(account="bob")
         infos = self.store.sessions("example.com")

@@ -5,7 +5,7 @@ import select
 import time
 
 import tokenkeep
-from case import PASSWORD, StoreCase
+from case import PASSWORD, PATIENCE, StoreCase
 
 
 class ItemTests(StoreCase):
@@ -201,7 +201,7 @@ class WatchTests(StoreCase):
             descriptor = watch.fileno()
             self.assertIsNone(watch.next())
             self.run_program("save", "example.com", "ann", "--stack", "any required vault", input="x")
-            self.assertTrue(select.select([watch], [], [], 300)[0])
+            self.assertTrue(select.select([watch], [], [], PATIENCE)[0])
             self.assertEqual(
                 [tuple(event) for event in watch], [(tokenkeep.EventKind.SAVED, "", "example.com", "ann")])
             store.clear("example.com", "ann")

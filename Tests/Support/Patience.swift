@@ -3,9 +3,9 @@ import CTestClock
 /// How long tests wait on a machine however busy.
 public enum Patience {
     /// The end of a wait in vain, by the real clock, in seconds: the same as in Python, C and scripts.
-    public static let seconds: Int64 = 300
-    /// The deadline of calls that must succeed, in milliseconds by the tests' clock: four real minutes.
-    public static let milliseconds: UInt32 = 60_000
+    public static let seconds = Int64(TEST_PATIENCE_S)
+    /// The deadline of calls that must succeed, in milliseconds by the tests' clock.
+    public static let milliseconds = UInt32(TEST_PATIENCE_S) * 1000
     /// How far a test sets the clock to end such a call at once, in seconds.
     public static let beyond = Double(milliseconds) / 1000 + 1
 

@@ -6,18 +6,32 @@ public final class TemporaryDirectory: Sendable {
     /// Its path, without a slash at the end.
     public let path: String
 
+    /// Locked until the directory goes: memory.py removes a directory that is nobody's. -1 if it is not in memory.
+    private let lock: CInt
+
     /// Makes a directory of mode 0700 below `TMPDIR` or /tmp.
     ///
     /// - Parameter inMemory: below /dev/shm, where that can be written: for what syncs thousands of files.
     public init(inMemory: Bool = false) {
         let usual = getenv("TMPDIR").flatMap { String(validatingCString: $0) } ?? "/tmp"
-        let base = inMemory && access("/dev/shm", W_OK) == 0 ? "/dev/shm" : usual
-        var template = Array("\(base)/tokenkeep-test-XXXXXX".utf8CString)
-        guard let made = mkdtemp(&template) else { fatalError("mkdtemp: \(errno)") }
-        path = String(cString: made)
+        let isInMemory = inMemory && access("/dev/shm", W_OK) == 0
+        let name = isInMemory ? "/dev/shm/tokenkeep-memory" : "\(usual)/tokenkeep-test"
+        while true {
+            var template = Array("\(name)-XXXXXX".utf8CString)
+            guard let made = mkdtemp(&template) else { fatalError("mkdtemp: \(errno)") }
+            let lock = isInMemory ? open(made, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1
+            if !isInMemory || (flock(lock, LOCK_EX | LOCK_NB) == 0 && access(made, F_OK) == 0) {
+                (path, self.lock) = (String(cString: made), lock)
+                return
+            }
+            close(lock)
+        }
     }
 
-    deinit { try? FileManager.default.removeItem(atPath: path) }
+    deinit {
+        try? FileManager.default.removeItem(atPath: path)
+        close(lock)
+    }
 
     /// Writes a file below the directory; directories on the way are made.
     public func write(_ bytes: [UInt8], to name: String, mode: UInt32 = 0o600) {

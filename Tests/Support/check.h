@@ -7,13 +7,15 @@
 #ifndef TOKENKEEP_TESTS_CHECK_H
 #define TOKENKEEP_TESTS_CHECK_H
 
+#include "Clock/include/test_clock.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Seconds after which a test that waits for another process fails. No test measures a time with this limit.
- */
-enum { CHECK_PATIENCE_S = 300 };
+/* After so long a test fails that waits for another process, and a call that must succeed. No test measures a
+ * time with this limit. */
+enum { CHECK_PATIENCE_S = TEST_PATIENCE_S, CHECK_PATIENCE_MS = TEST_PATIENCE_S * 1000 };
 
 static int check_failures_here; /* of the test that runs */
 static int check_failed_tests;

@@ -1,7 +1,8 @@
 """How tests wait for what others do in their own time: until it is done, however busy the machine is."""
 import time
 
-# A test that waits in vain ends after so many seconds. No test measures anything by it.
+# A test that waits in vain ends after so many seconds. No test measures anything by it. It is TEST_PATIENCE_S of
+# Clock/include/test_clock.h: this file is copied to where that header is not.
 PATIENCE = 300
 
 

@@ -110,8 +110,8 @@ class TPMMachine(Machine):
 
     def places(self):
         """The requests that are counted, by the locks of the device."""
-        inode = self.must("stat", "-c", "%i", "/dev/tpmrm0").strip()
-        return sum(f":{inode} " in line for line in self.must("cat", "/proc/locks").splitlines())
+        major, minor, inode = self.must("stat", "-c", "%Hd %Ld %i", "/dev/tpmrm0").split()
+        return sum(f" {int(major):02x}:{int(minor):02x}:{inode} " in line for line in self.must("cat", "/proc/locks").splitlines())
 
     def property_of(self, unit, name):
         return self.must("systemctl", "show", "-P", name, unit).strip()

@@ -153,7 +153,7 @@ class Disturbing(Wire):
             for action in (cut, cut_after):
                 for step in self.each_message(ask):
                     self.hook(self.counted(step, action))
-                    self.assertIn(ask(budget=2000).word, ("absent", "altered", ""), name)
+                    self.assertIn(ask().word, ("absent", "altered", ""), name)
                 self.clear_indices()
         self.nothing_is_loaded_after_use()
 
@@ -185,7 +185,7 @@ class Disturbing(Wire):
 
         for step in self.each_message(self.requests()["unseal"]):
             self.hook(self.counted(step, twice))
-            reply = self.caller.unseal(self.key, self.blob, budget=2000)
+            reply = self.caller.unseal(self.key, self.blob)
             self.assertIn(reply.payload, (b"", self.key.secret))
         self.nothing_is_loaded_after_use()
 

@@ -17,7 +17,8 @@ import TokenKeepCore
     private var file: String { directory.path + "/export" }
 
     private func store(isLimited: Bool) throws -> Store {
-        var configuration = StoreConfiguration(stackText: "any required vault", timeoutMilliseconds: 60_000)
+        var configuration = StoreConfiguration(
+            stackText: "any required vault", timeoutMilliseconds: Patience.milliseconds)
         configuration.vaultPath = directory.path + "/vault"
         configuration.residentKeys = ClassKeyStore(obstacle: "a test")
         configuration.passwordCosts = PasswordCosts(passes: 4, memoryKiB: 131_072)

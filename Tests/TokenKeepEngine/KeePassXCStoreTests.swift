@@ -13,7 +13,7 @@ struct KeePassXCStoreTests {
     /// KeePassXC asks its user, for which the stores have time.
     private var stores: TestStore {
         let address = keePassXC.bus.address
-        let stack = "any sufficient secret-service timeout=60s\nany required vault"
+        let stack = "any sufficient secret-service timeout=\(Patience.seconds)s\nany required vault"
         return TestStore(in: directory, stack: stack) { configuration, _ in
             configuration.busAddress = address
             configuration.timeoutMilliseconds = Patience.milliseconds

@@ -55,7 +55,7 @@ import TokenKeep
         guard case .available(_, let date) = try await observed.value(of: .user, as: Person.self) else {
             throw Missing("the user is gone")
         }
-        #expect(abs(try #require(date).timeIntervalSinceNow) < 60)
+        #expect(abs(try #require(date).timeIntervalSinceNow) < Double(Patience.seconds))
         #expect(await world.authority.validated == ["access-1"])
     }
 

@@ -59,7 +59,7 @@ import TokenKeepRecords
         let path = BuiltModule.root + "/examples/plugin/pass.py"
         let (module, capabilities) = try ModuleCatalog.module(
             path, arguments: ["env=PASSWORD_STORE_DIR", "env=GNUPGHOME"],
-            configuration: StoreConfiguration(timeoutMilliseconds: 120_000))
+            configuration: StoreConfiguration(timeoutMilliseconds: Patience.milliseconds))
         #expect(capabilities?.contains([.keepsMetadata, .saves, .lists]) == true)
         #expect(check(module) == [])
     }

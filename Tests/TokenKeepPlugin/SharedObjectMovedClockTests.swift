@@ -115,7 +115,7 @@ import TokenKeepCore
         mkfifo(pipe, 0o600)
         let path = try SharedObjectTests.good.get().path
         directory.write(
-            Array("any sufficient \(path) timeout=60s hang=\(pipe)\nany required vault\n".utf8),
+            Array("any sufficient \(path) timeout=\(Patience.seconds)s hang=\(pipe)\nany required vault\n".utf8),
             to: "stack.d/default.conf")
         var configuration = StoreConfiguration(timeoutMilliseconds: 10 * Patience.milliseconds)
         configuration.vaultPath = directory.path + "/vault"

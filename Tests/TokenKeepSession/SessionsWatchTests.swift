@@ -22,7 +22,7 @@ import TokenKeepSession
 
     private static func isReadable(_ descriptor: Int32) -> Bool {
         var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        return poll(&poller, 1, 10_000) == 1
+        return poll(&poller, 1, Int32(Patience.milliseconds)) == 1
     }
 
     @Test(arguments: Replacement.allCases, [false, true])

@@ -111,7 +111,7 @@ struct SignInTests {
     @Test func aWaitingTokenOfTheProviderIsSentBeforeTheNextSignIn() throws {
         let session = try queued()
         session.outbox.sendBeforeSignIn(
-            at: "example", within: Patience.milliseconds, until: Deadline(milliseconds: 300_000))
+            at: "example", within: Patience.milliseconds, until: .patient)
         #expect(world.server.revoked == ["family-1"])
         #expect(try waiting == 0)
     }
@@ -120,7 +120,7 @@ struct SignInTests {
         let session = try queued()
         world.server.become(.says(500, [:], ""))
         session.outbox.sendBeforeSignIn(
-            at: "example", within: Patience.milliseconds, until: Deadline(milliseconds: 300_000))
+            at: "example", within: Patience.milliseconds, until: .patient)
         world.server.become(.answers)
         world.move(seconds: 330)
         #expect(try session.outbox.flush().left == 1, "another process does not send it meanwhile")

@@ -30,9 +30,9 @@ def login_get_and_logout(world):
 
 
 def an_expiry_is_told(world):
-    world.save(f"cargo:{INDEX}", "", "t", "--expires", "@2000000000")
+    world.save(f"cargo:{INDEX}", "", "t", "--expires", "@32503680000")
     same(say(world, GET)[0]["Ok"]["cache"], "expires")
-    same(say(world, GET)[0]["Ok"]["expiration"], 2_000_000_000)
+    same(say(world, GET)[0]["Ok"]["expiration"], 32_503_680_000)
     world.save(f"cargo:{INDEX}", "", "t", "--expires", "@1000000000")
     has(say(world, GET)[0]["Err"]["message"], "expired at 2001-09-09T01:46:40Z; sign in again: cargo login")
 

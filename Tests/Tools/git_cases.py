@@ -51,9 +51,9 @@ def a_wrong_password_without_an_account_does_not_come_back(world):
 
 
 def expiry_and_refresh_token_are_kept_and_returned(world):
-    text = ANN + "password=p\npassword_expiry_utc=2000000000\noauth_refresh_token=r\n"
+    text = ANN + "password=p\npassword_expiry_utc=32503680000\noauth_refresh_token=r\n"
     tell(world, "store", text)
-    answer = "username=ann\npassword=p\npassword_expiry_utc=2000000000\noauth_refresh_token=r\n"
+    answer = "username=ann\npassword=p\npassword_expiry_utc=32503680000\noauth_refresh_token=r\n"
     same(ask(world, HOST).out, answer)
     # git before 2.41 stores less than it was given.
     before = world.version(SERVICE, "ann")

@@ -68,10 +68,10 @@ def types_are_kept_and_answered(machine):
 
 
 def expiry_and_refresh_token_come_back(machine):
-    stored = HOST + "username=ann\npassword=p\npassword_expiry_utc=2000000000\noauth_refresh_token=r\n"
+    stored = HOST + "username=ann\npassword=p\npassword_expiry_utc=32503680000\noauth_refresh_token=r\n"
     machine.git("credential", "approve", text=stored + "\n")
     filled = machine.git("credential", "fill", text=HOST + "\n")
-    has(filled, "password=p\n", "password_expiry_utc=2000000000\n", "oauth_refresh_token=r\n")
+    has(filled, "password=p\n", "password_expiry_utc=32503680000\n", "oauth_refresh_token=r\n")
     machine.git("credential", "reject", text=filled + "\n")
 
 

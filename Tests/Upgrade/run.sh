@@ -25,7 +25,7 @@ for release in "$here"/[0-9]*; do
     name=$(basename "$release")
     for fixture in "$release"/*.tar.xz; do
         kind=$(basename "$fixture" .tar.xz)
-        timeout 120 "$here/read.sh" "$prefix/bin/tokenkeep" "$fixture" >"$work/read" 2>&1
+        timeout 300 "$here/read.sh" "$prefix/bin/tokenkeep" "$fixture" >"$work/read" 2>&1
         same "$name: $kind" "$release/$kind.txt" "$work/read"
     done
     # Never rebuilt: the headers and the names of the release, the library of today.

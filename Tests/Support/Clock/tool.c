@@ -1,4 +1,5 @@
-/* test-clock run SLOWNESS COMMAND…: runs a command whose programs live by a test clock of their own.
+/* test-clock run SLOWNESS COMMAND…: runs a command whose programs live by a test clock of their own. What it
+ * leaves running ends with it, however it ends.
  * test-clock advance SECONDS: sets the clock of the environment forward.
  * test-clock wall SECONDS: sets the programs' wall clock so far ahead of the real one; negative: behind.
  * test-clock pass PID [ROUNDS]: waits until a thread of the process waits for a moment and has looked at the
@@ -7,6 +8,7 @@
 #define _GNU_SOURCE
 #include "include/test_clock.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
@@ -14,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -55,6 +58,31 @@ static int preload_library(const char *library) {
     return setenv("LD_PRELOAD", preload, 1) == 0;
 }
 
+/* Waits for the command. Others that end meanwhile were left to this process by parents that have ended. */
+static int wait_for(pid_t command, int *status) {
+    pid_t ended;
+    do
+        ended = wait(status);
+    while (ended != command && (ended > 0 || errno == EINTR));
+    return ended == command;
+}
+
+/* Kills what the command has left: servers of a test that was killed. A process that dies leaves its children
+ * here, so the list is read until it is empty; another user's process cannot be killed. */
+static void kill_the_rest(void) {
+    char path[64];
+    int status;
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    for (int killed = 1; killed > 0;) {
+        killed = 0;
+        FILE *children = fopen(path, "r");
+        for (int child; children != NULL && fscanf(children, "%d", &child) == 1;)
+            killed += kill(child, SIGKILL) == 0 && waitpid(child, &status, 0) == child;
+        if (children != NULL)
+            fclose(children);
+    }
+}
+
 static int run(uint32_t slowness, char **command) {
     char directory[] = "/tmp/tokenkeep-clock.XXXXXX", path[64], library[64];
     int status;
@@ -67,14 +95,19 @@ static int run(uint32_t slowness, char **command) {
         return fail(directory);
     test_clock_set_slowness(page, slowness);
     signal(SIGINT, SIG_IGN);
-    pid_t child = fork();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    pid_t parent = getpid(), child = fork();
     if (child == 0) {
         signal(SIGINT, SIG_DFL);
+        /* The command does not go on if this process is killed. */
+        if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent)
+            _exit(fail("prctl"));
         if (setenv(TEST_CLOCK_VARIABLE, path, 1) == 0 && preload_library(library))
             execvp(command[0], command);
         _exit(fail(command[0]));
     }
-    int has_ended = child > 0 && waitpid(child, &status, 0) == child;
+    int has_ended = child > 0 && wait_for(child, &status);
+    kill_the_rest();
     unlink(path);
     unlink(library);
     rmdir(directory);

@@ -6,6 +6,7 @@
  * Ends with 0 if the derivation came out as it should.
  */
 #define _GNU_SOURCE
+#include "../../Support/check.h"
 #include "CSystemShims.h"
 
 #include <dlfcn.h>
@@ -33,14 +34,11 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     return real(thread, attributes, body, argument);
 }
 
-/* Longer than any derivation lasts. */
-static const uint32_t patience_ms = 60000;
-
 static const tokenkeep_derivation derivation = {"password", 8, "salt of 16 bytes", 16, 1, 65536};
 static unsigned char derived[TOKENKEEP_DERIVED_LENGTH];
 
 static int derive(void) {
-    return tokenkeep_derive(&derivation, patience_ms, NULL, NULL, derived);
+    return tokenkeep_derive(&derivation, CHECK_PATIENCE_MS, NULL, NULL, derived);
 }
 
 /* The first look is before the derivation has begun, each other while it runs. */
@@ -54,7 +52,8 @@ static int abandon(void) {
     tokenkeep_derivation longer = derivation;
     int looks = 0;
     longer.passes = 32;
-    return tokenkeep_derive(&longer, patience_ms, is_cancelled_while_it_runs, &looks, derived) != ETIMEDOUT;
+    return tokenkeep_derive(&longer, CHECK_PATIENCE_MS, is_cancelled_while_it_runs, &looks, derived) !=
+           ETIMEDOUT;
 }
 
 static int in_child(void) {
@@ -66,7 +65,7 @@ static int in_child(void) {
         return 1;
     pid_t child = fork();
     if (child == 0) {
-        alarm(60);
+        alarm(CHECK_PATIENCE_S);
         _exit(derive() != 0 || tokenkeep_abandoned_derivations() != 0);
     }
     return waitpid(child, &status, 0) != child || status != 0;

@@ -6,6 +6,10 @@
 
 #include <stdint.h>
 
+/* The patience of the tests of all languages, in seconds: a test that waits in vain ends after so long by the
+ * real clock, and a call that must succeed has so long by the tests' clock. patience.py has it, too. */
+enum { TEST_PATIENCE_S = 300 };
+
 /* The variable that names the page's file. */
 #define TEST_CLOCK_VARIABLE "TOKENKEEP_TEST_CLOCK"
 
