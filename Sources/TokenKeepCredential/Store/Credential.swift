@@ -29,6 +29,12 @@ struct Credential {
         }
     }
 
+    /// Refuses a secret that a value of git's protocol does not carry. git keeps passwords with other control characters.
+    func checkGitValue() throws(TokenKeepError) {
+        let hasEnd = secret.withUnsafeBytes { bytes in bytes.contains { [0, 0x0A, 0x0D].contains($0) } }
+        if hasEnd { try checkOneLine() }
+    }
+
     /// Refuses a secret with a line break or another control character, which the protocol's lines and headers do not carry.
     func checkOneLine() throws(TokenKeepError) {
         guard !secret.hasControlByte else {
