@@ -10,13 +10,6 @@ enum ForeignText {
         try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes))
     }
 
-    /// The secret of bytes with escapes `%XX`.
-    ///
-    /// - Throws: ``Status/corrupt`` for a malformed escape.
-    static func percentDecoded(_ bytes: Slice<UnsafeRawBufferPointer>) throws(TokenKeepError) -> SecretBytes {
-        try escaped(bytes, by: UInt8(ascii: "%"))
-    }
-
     /// The secret of bytes in which an escape is `mark` and two hexadecimal digits.
     static func escaped(_ bytes: Slice<UnsafeRawBufferPointer>, by mark: UInt8) throws(TokenKeepError) -> SecretBytes {
         try SecretBytes(capacity: bytes.count) { buffer throws(TokenKeepError) in
