@@ -84,7 +84,7 @@ package enum SecretInput {
     }
 
     /// Waits until a descriptor has bytes or has reached its end. A pipe has no end before its first writer.
-    private static func wait(
+    package static func wait(
         for descriptor: Int32, named name: String, until deadline: Deadline
     ) throws(TokenKeepError) {
         var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)

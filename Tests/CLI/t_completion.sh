@@ -36,6 +36,12 @@ typed 'tokenkeep clear --namespace team wo<TAB><TAB>'
 typed 'tokenkeep load git:https://gi<TAB><TAB>'
 typed 'tokenkeep load git:ht<TAB>b<TAB>'
 printf x | "$TOKENKEEP" save 'two words' eve
+printf x | "$TOKENKEEP" save mail ann@mail.example
+printf x | "$TOKENKEEP" save https://u@h.example/p me
+typed 'tokenkeep load mail ann@<TAB>'
+typed 'tokenkeep load mail ann@ma<TAB>'
+typed 'tokenkeep load mail an<TAB>'
+typed 'tokenkeep load https://u@<TAB>m<TAB>'
 typed 'tokenkeep load --stack "any required vault" exam<TAB>a<TAB>'
 typed "tokenkeep load 'two words' e<TAB>"
 typed 'tokenkeep load two\ words e<TAB>'

@@ -28,6 +28,19 @@ find home/.password-store -name '*.gpg' | sort
 from pass --remove
 find home/.password-store -name '*.gpg' | sort
 
+title "gpg's reason is said, and nobody is asked for each entry"
+gpgconf --kill gpg-agent
+echo "pinentry-program $WORK/none/pinentry" >gnupg/gpg-agent.conf
+gpg --batch --quiet --pinentry-mode loopback --passphrase sesame --quick-generate-key locked@example.com default default never 2>/dev/null
+mkdir mixed
+mkdir -m 700 without-keys
+for name in one two; do echo sesame | gpg --batch --quiet --trust-model always -e -r locked@example.com >mixed/$name.gpg; done
+echo sesame5 | gpg --batch --quiet --trust-model always -e -r test@example.com >mixed/open.gpg
+gpgconf --kill gpg-agent
+from pass mixed
+(export GNUPGHOME=$WORK/without-keys; from pass mixed; gpgconf --kill gpg-agent)
+gpgconf --kill gpg-agent
+
 title "a folder that is not there, gpg that is not there, a file in the folder's place"
 from pass none
 mkdir empty
@@ -42,3 +55,9 @@ echo sesame >odd/$'\xff.gpg'
 ln -s ../home/.password-store/web/two.gpg odd/linked.gpg
 from pass odd
 run load linked ''
+
+title "a locked vault is found before an entry is decrypted"
+run password set --stdin <<<horse
+run lock
+strace -f -qq -e trace=execve -o trace "$TOKENKEEP" import --from pass odd 2>/dev/null
+echo "[exit $?] $(grep -c 'gpg"' trace) starts of gpg"

@@ -23,6 +23,10 @@ printf '# variables\n\nTOKEN=tokenkeep://example.com/ann\r\nQUOTED="tokenkeep://
 printf 'PLAIN=of the second file\n' >more
 run run --env-file variables --env-file more -- sh -c 'echo "[$TOKEN] [$QUOTED] [$PLAIN] [$SINGLE] [$NONE]"'
 run run --env-file variables --env TOKEN=tokenkeep://other@example.com/ann -- sh -c 'echo "[$TOKEN]"'
+printf '\357\273\277  A=a\nexport B=b\n\tC = c d\nexport\tD\t=\t"e"\nE= f\nexport=g\n \t\n  # h\n' >liberal
+run run --env-file liberal --env TOKEN=tokenkeep://example.com/ann -- sh -c 'echo "[$A] [$B] [$C] [$D] [$E] [$export]"'
+printf 'A B=1\n' >bad
+run run --env-file bad -- true
 printf 'A=1\nsesame\n' >bad
 run run --env-file bad --env TOKEN=tokenkeep://example.com/ann -- true
 printf 'A=tokenkeep://sesame\n' >bad

@@ -183,6 +183,13 @@ def a_secret_of_several_lines_does_not_become_lines(world):
     has(ask(world, HOST, code=7).err, f"the item {SERVICE} (ann) does not have git's lines")
 
 
+def a_password_with_a_control_character_is_got_and_erased(world):
+    tell(world, "store", ANN + "password=a\tb\x1bc\n")
+    has(ask(world, HOST).out, "password=a\tb\x1bc\n")
+    tell(world, "erase", ANN + "password=a\tb\x1bc\n")
+    same(ask(world, HOST).out, "")
+
+
 def a_locked_vault_answers_nothing_and_says_what_helps(world):
     tell(world, "store", ANN + "password=p\n")
     world.lock()

@@ -89,6 +89,17 @@ def kubernetes_gets_a_certificate_with_its_key(world):
     same(status["clientCertificateData"], "".join(PEM.splitlines(True)[:3] + PEM.splitlines(True)[6:]))
 
 
+def kubernetes_finds_the_blocks_among_other_text(world):
+    blocks = PEM.splitlines(True)
+    text = ["Certificate:\n", "    Version: 3\n", *blocks[:3], "the key\n", *blocks[3:6], *blocks[6:], "end"]
+    world.save("kubernetes:prod", "", "".join(text))
+    status = json.loads(run(world, "kubernetes", "prod").out)["status"]
+    same(status["clientKeyData"], "".join(blocks[3:6]))
+    same(status["clientCertificateData"], "".join(blocks[:3] + blocks[6:]))
+    world.save("kubernetes:prod", "", "".join(blocks[:3]).rstrip("\n") + "".join(blocks[3:6]))
+    has(run(world, "kubernetes", "prod", code=7).err, "begins in the line in which another ends", "put a line feed between")
+
+
 def kubernetes_is_told_what_is_missing(world):
     has(run(world, "kubernetes", code=2).err, "no cluster is named")
     has(run(world, "kubernetes", "prod", code=1).err, "no credential of kubernetes:prod is kept")

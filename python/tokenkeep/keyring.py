@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 ESCAPE = "%:"
 # The attribute by which git's helper, too, orders what was saved within one second.
 SAVED_AFTER = "saved-after"
+# The longest name of an item, in bytes.
+LONGEST = 255
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 # Older versions of keyring have no class for a credential without a username.
 ANONYMOUS = getattr(credentials, "AnonymousCredential", None)
@@ -45,6 +47,15 @@ def unescaped(name: str) -> str:
     except UnicodeDecodeError:
         return name
     return found if escaped(found) == name else name
+
+
+def _can_have_item(service: str, username: str = "") -> bool:
+    """Whether an item can have these names. Nothing was ever stored under names that are longer, or under no service."""
+    try:
+        lengths = len(escaped(service).encode()), len(escaped(username).encode())
+    except UnicodeEncodeError:
+        return False
+    return lengths[0] > 0 and max(lengths) <= LONGEST
 
 
 class _ClassProperty:
@@ -81,6 +92,8 @@ class Keyring(keyring.backend.KeyringBackend):
 
     def get_password(self, service: str, username: str) -> Optional[str]:
         """The password; None if there is none, or if the item has expired. `KeyringLocked` if a place is locked."""
+        if not _can_have_item(service, username or ""):
+            return None
         try:
             return _password(self._store().load(escaped(service), escaped(username or "")))
         except _errors.NotFound:
@@ -99,6 +112,8 @@ class Keyring(keyring.backend.KeyringBackend):
 
     def delete_password(self, service: str, username: str) -> None:
         """Deletes the password. `PasswordDeleteError` if there is none. Nothing is deleted while a place is locked."""
+        if not _can_have_item(service, username or ""):
+            raise errors.PasswordDeleteError("No such password!")
         names = escaped(service), escaped(username or "")
         try:
             store = self._store()
@@ -115,7 +130,7 @@ class Keyring(keyring.backend.KeyringBackend):
             if username is not None:
                 password = self.get_password(service, username)
                 return None if password is None else _credential(username, password)
-            return self._newest(escaped(service))
+            return self._newest(escaped(service)) if _can_have_item(service) else None
         except _errors.NotFound:
             return None
         except _errors.Error as error:

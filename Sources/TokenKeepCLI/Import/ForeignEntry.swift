@@ -17,6 +17,35 @@ struct ForeignEntry {
     /// A part of the entry that the item cannot contain, for example `notes`; the entry then stays in the source. nil
     /// for none.
     var rest: String?
+    /// What the user must know of the item, and what to do; nil for nothing.
+    var remark: (text: String, hint: String?)?
+
+    /// The entry of an item with this address, which may be another one than the entry's.
+    func kept(withAddress kept: String?) -> ForeignEntry {
+        guard let address, address != kept, rest == nil else { return self }
+        var entry = self
+        entry.rest = "the address"
+        return entry
+    }
+
+    /// The entry within the limits of items, without an address that no attribute can hold.
+    ///
+    /// - Throws: ``Status/invalid`` for a label or a secret that no item can hold.
+    fileprivate func checked() throws(TokenKeepError) -> ForeignEntry {
+        try Limits.checkSecret(count: secret.count)
+        try Limits.check(label ?? "", field: "label", atMost: Limits.label)
+        guard let address else { return self }
+        do throws(TokenKeepError) {
+            try Limits.check(address, field: "address", atMost: Limits.attributeValue)
+            return self
+        } catch {
+            var entry = self
+            entry.address = nil
+            entry.rest = rest ?? "the address"
+            entry.remark = remark ?? (text: "\(error.message), and is left out", hint: nil)
+            return entry
+        }
+    }
 }
 
 /// An entry that cannot be read.
@@ -24,6 +53,7 @@ struct MalformedEntry {
     /// The entry's position in the source. Messages never contain the entry's content.
     let place: String
     let reason: String
+    var hint: String?
 }
 
 /// The entries that were found in a source.
@@ -36,15 +66,15 @@ struct ForeignEntries {
     /// Adds the entry that `make` returns or, if `make` throws, a malformed entry.
     mutating func add(at place: String, _ make: () throws(TokenKeepError) -> ForeignEntry) {
         do throws(TokenKeepError) {
-            entries.append(try make())
+            entries.append(try make().checked())
         } catch {
-            malformed.append(MalformedEntry(place: place, reason: error.message))
+            malformed.append(MalformedEntry(place: place, reason: error.message, hint: error.hint))
         }
     }
 
     /// Adds a malformed entry.
-    mutating func refuse(_ place: String, _ reason: String) {
-        malformed.append(MalformedEntry(place: place, reason: reason))
+    mutating func refuse(_ place: String, _ reason: String, hint: String? = nil) {
+        malformed.append(MalformedEntry(place: place, reason: reason, hint: hint))
     }
 
     /// The ranges of bytes to delete in order to remove these entries, ascending and without overlaps.
@@ -81,15 +111,19 @@ enum ForeignFormat: String, CaseIterable {
     case keepassxc = "keepassxc-csv"
     case bitwarden = "bitwarden-json"
 
-    /// The usual path of the file, relative to the home; nil if the user must name the file.
-    var usualPath: String? {
+    /// The places where the program itself looks for the file, the usual one first; none if the user must name the file.
+    ///
+    /// - Parameter variable: the value of a variable of the environment; nil if it is not set, or empty.
+    func usualPaths(home: String, _ variable: (String) -> String?) -> [String] {
         switch self {
-        case .pass: ".password-store"
-        case .netrc: ".netrc"
-        case .gitCredentials: ".git-credentials"
-        case .docker: ".docker/config.json"
-        case .pythonKeyring: ".local/share/python_keyring/keyring_pass.cfg"
-        case .secretService, .keepassxc, .bitwarden: nil
+        case .pass: [variable("PASSWORD_STORE_DIR") ?? "\(home)/.password-store"]
+        case .netrc: ["\(home)/.netrc"]
+        case .gitCredentials:
+            ["\(home)/.git-credentials", "\(variable("XDG_CONFIG_HOME") ?? "\(home)/.config")/git/credentials"]
+        case .docker: ["\(variable("DOCKER_CONFIG") ?? "\(home)/.docker")/config.json"]
+        case .pythonKeyring:
+            ["\(variable("XDG_DATA_HOME") ?? "\(home)/.local/share")/python_keyring/keyring_pass.cfg"]
+        case .secretService, .keepassxc, .bitwarden: []
         }
     }
 

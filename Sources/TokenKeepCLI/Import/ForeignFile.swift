@@ -1,34 +1,52 @@
 import Glibc
 import TokenKeepCore
+import TokenKeepTerminal
 
-/// A file of another program, which is read whole and replaced in one step.
+/// A file of another program, which is read whole and replaced in one step; or a pipe, which is only read.
 struct ForeignFile {
     /// The maximum length of a file, in bytes.
     private static let longest = 16 << 20
+    /// The path that stands for standard input.
+    static let standardInput = "-"
 
     /// The path without symbolic links, so that the file itself is replaced and not a link to it.
     private let path: String
+    /// Whether the source is a pipe or a socket, from which nothing can be removed.
+    let isPipe: Bool
     private let status: stat
     let content: SecretBytes
 
-    /// Reads a file.
+    /// Reads a file, or a pipe to its end. The path `-` is standard input.
     ///
-    /// - Throws: ``Status/invalid`` if the file is missing or is not a regular file, ``Status/io`` if the system fails.
-    init(_ path: String) throws(TokenKeepError) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+    /// - Parameters:
+    ///   - isToBeCut: whether entries are removed from the file afterwards.
+    ///   - deadline: ends the wait for the writer of a pipe.
+    /// - Throws: ``Status/invalid`` if there is no such file, the path is no file, or a pipe is to be cut;
+    ///   ``Status/timedOut`` if nothing is written into the pipe; ``Status/io`` if the system fails.
+    init(_ path: String, isToBeCut: Bool, until deadline: Deadline) throws(TokenKeepError) {
+        let isInput = path == ForeignFile.standardInput
+        let path = isInput ? "standard input" : path
+        let descriptor = isInput ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : SecretInput.open(path)
         guard descriptor >= 0 else { throw ForeignFile.failure("opened", path) }
         defer { close(descriptor) }
         var status = stat()
-        guard fstat(descriptor, &status) == 0, let real = realpath(path, nil) else {
-            throw ForeignFile.failure("opened", path)
+        guard fstat(descriptor, &status) == 0 else { throw ForeignFile.failure("opened", path) }
+        self.status = status
+        isPipe = [S_IFIFO, S_IFSOCK].contains(status.st_mode & S_IFMT)
+        guard !isPipe else {
+            guard !isToBeCut else {
+                throw TokenKeepError(
+                    .invalid, "\(path) is a pipe, from which nothing can be removed", hint: "leave out --remove")
+            }
+            self.path = path
+            content = try ForeignFile.whole(descriptor, named: path, until: deadline)
+            return
         }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw TokenKeepError(.invalid, "\(path) is no file") }
+        guard let real = realpath(isInput ? "/dev/stdin" : path, nil) else { throw ForeignFile.failure("opened", path) }
         self.path = String(cString: real)
         free(real)
-        guard status.st_mode & S_IFMT == S_IFREG else { throw TokenKeepError(.invalid, "\(path) is no file") }
-        guard status.st_size <= ForeignFile.longest else {
-            throw TokenKeepError(.invalid, "\(path) is longer than 16 MiB")
-        }
-        self.status = status
+        guard status.st_size <= ForeignFile.longest else { throw ForeignFile.tooLong(path) }
         content = try SecretBytes(capacity: Int(status.st_size)) { buffer throws(TokenKeepError) in
             var count = 0
             while count < buffer.count {
@@ -39,6 +57,39 @@ struct ForeignFile {
             }
             return count
         }
+    }
+
+    /// The bytes of a pipe. What was read is copied into a buffer of twice the size when its buffer is full, and wiped.
+    private static func whole(
+        _ descriptor: Int32, named name: String, until deadline: Deadline
+    ) throws(TokenKeepError) -> SecretBytes {
+        var content = try SecretBytes(bytes: [])
+        var size = 1 << 16
+        while size <= 2 * longest {
+            var isAtEnd = false
+            let known = content
+            content = try SecretBytes(capacity: size) { buffer throws(TokenKeepError) in
+                var count = known.count
+                known.withUnsafeBytes { buffer.copyMemory(from: $0) }
+                while count < buffer.count {
+                    try SecretInput.wait(for: descriptor, named: name, until: deadline)
+                    let got = Glibc.read(descriptor, buffer.baseAddress?.advanced(by: count), buffer.count - count)
+                    guard got >= 0 || errno == EINTR || errno == EAGAIN else { throw failure("read", name) }
+                    isAtEnd = got == 0
+                    guard !isAtEnd else { break }
+                    count += max(0, got)
+                }
+                return count
+            }
+            guard content.count <= longest else { break }
+            if isAtEnd { return content }
+            size *= 2
+        }
+        throw tooLong(name)
+    }
+
+    private static func tooLong(_ path: String) -> TokenKeepError {
+        TokenKeepError(.invalid, "\(path) is longer than 16 MiB")
     }
 
     /// Replaces the file by a copy without these ranges of bytes. Mode and owner stay.

@@ -11,11 +11,16 @@ struct ForeignImport {
     private(set) var imported = 0
     private(set) var present = 0
     private(set) var kept = 0
+    /// The entries that the store refused.
+    private(set) var refused = 0
     /// The entries whose secrets were read back from the store unchanged.
     private(set) var verified: [ForeignEntry] = []
     private var seen: Set<ItemName> = []
-    /// The secrets that a dry run would have saved, by the names of their items.
-    private var planned: [ItemName: SecretBytes] = [:]
+    /// What a dry run would have saved.
+    private var planned: [ItemName: Kept] = [:]
+
+    /// What an item keeps of an entry.
+    private typealias Kept = (secret: SecretBytes, address: String?)
 
     init(store: Store, isReplacing: Bool, isDryRun: Bool) {
         self.store = store
@@ -25,15 +30,43 @@ struct ForeignImport {
 
     /// Imports one entry.
     ///
+    /// An entry that the store refuses for reasons of its own, such as a damaged record under its name, is named and
+    /// counted. A failure that meets every entry, such as a locked vault, ends the import.
+    ///
     /// - Throws: the failure of a save or a load. Entries that were imported before stay imported.
     mutating func run(_ entry: ForeignEntry) throws(TokenKeepError) {
+        do throws(TokenKeepError) {
+            try transfer(entry)
+        } catch {
+            let named = TokenKeepError(
+                error.status, "\(entry.place): \(error.message)", module: error.module, hint: error.hint)
+            guard ForeignImport.isOfOneEntry(error.status) else { throw named }
+            refused += 1
+            Terminal.warn(named)
+        }
+    }
+
+    /// Throws what keeps every entry from being imported, such as a locked vault, before the source's secrets are read.
+    func checkOpen(for name: ItemName) throws(TokenKeepError) {
+        do throws(TokenKeepError) {
+            _ = try kept(name)
+        } catch {
+            guard ForeignImport.isOfOneEntry(error.status) else { throw error }
+        }
+    }
+
+    private static func isOfOneEntry(_ status: Status) -> Bool {
+        [.invalid, .duplicate, .conflict, .corrupt, .denied, .policy].contains(status)
+    }
+
+    private mutating func transfer(_ entry: ForeignEntry) throws(TokenKeepError) {
         // If several entries have the same name, programs use the first entry.
         let isFirst = seen.insert(entry.name).inserted
         var present = planned[entry.name]
-        if present == nil { present = try secret(of: entry.name) }
-        if let present, present == entry.secret {
+        if present == nil { present = try kept(entry.name) }
+        if let present, present.secret == entry.secret {
             self.present += 1
-            verified.append(entry)
+            verified.append(entry.kept(withAddress: present.address))
         } else if present != nil, !isReplacing || !isFirst {
             kept += 1
             Terminal.warn(
@@ -41,7 +74,7 @@ struct ForeignImport {
                     .duplicate, "\(entry.place): \(entry.name) is there with another secret, and is kept",
                     hint: isFirst ? "to replace it: --replace" : "an earlier entry has the same name"))
         } else if isDryRun {
-            planned[entry.name] = entry.secret
+            planned[entry.name] = (entry.secret, entry.address)
             imported += 1
         } else {
             try save(entry, isNew: present == nil)
@@ -57,14 +90,15 @@ struct ForeignImport {
             name: entry.name, secret: entry.secret, label: entry.label, attributes: ItemAttributes(attributes),
             precondition: isNew ? .absent : .none)
         _ = try store.save(request)
-        guard try secret(of: entry.name) == entry.secret else {
+        guard try kept(entry.name)?.secret == entry.secret else {
             throw TokenKeepError(.corrupt, "\(entry.name) was saved, and read back with another secret")
         }
     }
 
-    private func secret(of name: ItemName) throws(TokenKeepError) -> SecretBytes? {
+    private func kept(_ name: ItemName) throws(TokenKeepError) -> Kept? {
         do throws(TokenKeepError) {
-            return try store.load(service: name.service, account: name.account).secret
+            let item = try store.load(service: name.service, account: name.account)
+            return (item.secret, item.details.attributes["url"])
         } catch {
             guard error.status == .notFound else { throw error }
             return nil

@@ -15,8 +15,11 @@ struct FormattedFile: ForeignSource {
     private let file: ForeignFile
     let found: ForeignEntries
 
-    init(_ path: String, _ format: ForeignFormat) throws(TokenKeepError) {
-        file = try ForeignFile(path)
+    /// Reads the entries of a file or a pipe. See ``ForeignFile``.
+    init(
+        _ path: String, _ format: ForeignFormat, isToBeCut: Bool, until deadline: Deadline
+    ) throws(TokenKeepError) {
+        file = try ForeignFile(path, isToBeCut: isToBeCut, until: deadline)
         found = try format.read(file.content)
     }
 

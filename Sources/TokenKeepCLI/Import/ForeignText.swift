@@ -10,13 +10,6 @@ enum ForeignText {
         try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes))
     }
 
-    /// Decodes the escapes `%XX` in bytes, into guarded memory.
-    ///
-    /// - Throws: ``Status/corrupt`` if an escape is malformed.
-    static func percentDecoded(_ bytes: Slice<UnsafeRawBufferPointer>) throws(TokenKeepError) -> SecretBytes {
-        try escaped(bytes, by: UInt8(ascii: "%"))
-    }
-
     /// Decodes escapes that consist of `mark` and two hexadecimal digits, into guarded memory.
     static func escaped(_ bytes: Slice<UnsafeRawBufferPointer>, by mark: UInt8) throws(TokenKeepError) -> SecretBytes {
         try SecretBytes(capacity: bytes.count) { buffer throws(TokenKeepError) in

@@ -34,10 +34,15 @@ struct ImportCommand: ParsableCommand {
               tokenkeep import --from secret-service --verbatim --dry-run
 
             Items get the names that the program's helper asks for: git:https://HOST and the username, docker:SERVER; else \
-            host, service or title, and the username. Without FILE the usual one in the home is read.
+            host, service or title, and the username. Without FILE the file is read where its program has it.
+
+              export-program | tokenkeep import --from bitwarden-json -
             """.withWholeExamples)
 
-    @Argument(help: "The file; for pass, the folder.", completion: .file())
+    /// The time for the writer of a pipe, in milliseconds, without `--timeout`.
+    private static let longestWait: UInt32 = 120_000
+
+    @Argument(help: "The file, or - for standard input; for pass, the folder.", completion: .file())
     var file: String?
 
     @Option(help: ArgumentHelp("The program whose file is read.", valueName: "format"))
@@ -110,19 +115,23 @@ struct ImportCommand: ParsableCommand {
 
     private func importForeign(_ format: ForeignFormat) throws {
         let path = try path(of: format)
-        let source: any ForeignSource =
-            if format == .pass { try PasswordStoreFolder(path) } else { try FormattedFile(path, format) }
-        let found = source.found
+        if path == ForeignFile.standardInput {
+            try storeOptions.passwordOptions.refuseStandardInput(because: "the entries are read from standard input")
+        }
         var transfer = ForeignImport(store: try storeOptions.open(), isReplacing: replace, isDryRun: dryRun)
+        let source: any ForeignSource =
+            if format == .pass {
+                try PasswordStoreFolder(path, before: transfer.checkOpen)
+            } else {
+                try FormattedFile(
+                    path, format, isToBeCut: remove && !dryRun,
+                    until: Deadline(milliseconds: storeOptions.limit() ?? ImportCommand.longestWait))
+            }
+        let found = source.found
         let bar = ProgressBar()
         try withBar(bar) { () throws(TokenKeepError) in
             for (index, entry) in found.entries.enumerated() {
-                do throws(TokenKeepError) {
-                    try transfer.run(entry)
-                } catch {
-                    throw TokenKeepError(
-                        error.status, "\(entry.place): \(error.message)", module: error.module, hint: error.hint)
-                }
+                try transfer.run(entry)
                 bar.show(done: index + 1, of: found.entries.count)
             }
         }
@@ -133,7 +142,12 @@ struct ImportCommand: ParsableCommand {
     private func finish(_ transfer: ForeignImport, _ source: any ForeignSource) throws {
         let malformed = source.found.malformed
         for entry in malformed {
-            Terminal.warn(TokenKeepError(.corrupt, "\(entry.place) cannot be imported: \(entry.reason)"))
+            Terminal.warn(
+                TokenKeepError(.corrupt, "\(entry.place) cannot be imported: \(entry.reason)", hint: entry.hint))
+        }
+        for entry in source.found.entries {
+            guard let remark = entry.remark else { continue }
+            Terminal.warn(TokenKeepError(.unsupported, "\(entry.place): \(remark.text)", hint: remark.hint))
         }
         var failure: TokenKeepError?
         var removed = 0
@@ -148,11 +162,12 @@ struct ImportCommand: ParsableCommand {
         }
         let words = [
             "\(dryRun ? "would import" : "imported") \(transfer.imported)", "already there \(transfer.present)",
-            "kept \(transfer.kept)", "not readable \(malformed.count)", isRemoving ? "removed \(removed)" : nil,
+            "kept \(transfer.kept)", "not readable \(malformed.count)",
+            transfer.refused > 0 ? "refused \(transfer.refused)" : nil, isRemoving ? "removed \(removed)" : nil,
         ]
         try Terminal.write(words.compactMap(\.self).joined(separator: ", ") + "\n")
         if let failure { throw failure }
-        if !malformed.isEmpty { throw ExitCode(Status.corrupt.exitCode) }
+        if !malformed.isEmpty || transfer.refused > 0 { throw ExitCode(Status.corrupt.exitCode) }
     }
 
     /// Removes the entries that their items contain completely, and counts the removed entries. Warns of the other entries.
@@ -170,18 +185,20 @@ struct ImportCommand: ParsableCommand {
 
     private func path(of format: ForeignFormat) throws(TokenKeepError) -> String {
         if let file { return file }
-        if format == .pass, !Privileges.areRaised, let folder = getenv("PASSWORD_STORE_DIR") {
-            return String(cString: folder)
+        // Other programs go by the variables.
+        let variable = { (name: String) in Privileges.areRaised ? nil : ToolPlaces.variable(name) }
+        guard let home = variable("HOME") ?? HomeDirectory.path() else {
+            throw TokenKeepError(.invalid, "the user has no home", hint: "name the file")
         }
-        guard let usual = format.usualPath else {
+        let usual = format.usualPaths(home: home, variable)
+        guard let first = usual.first else {
             throw TokenKeepError(
                 .invalid, "no file is named", hint: "tokenkeep import --from \(format.rawValue) FILE")
         }
-        // Like other programs, use the variable HOME before the passwd database.
-        let home = Privileges.areRaised ? nil : getenv("HOME").flatMap { String(validatingCString: $0) }
-        guard let home = home ?? HomeDirectory.path() else {
-            throw TokenKeepError(.invalid, "the user has no home", hint: "name the file")
+        let present = usual.filter(ToolPlaces.exists)
+        if present.count > 1 {
+            Terminal.explain("\(present[1]) is another such file: import it by its name")
         }
-        return "\(home)/\(usual)"
+        return present.first ?? first
     }
 }

@@ -5,58 +5,75 @@ enum DockerConfigurationReader {
     /// The username that docker uses with an identity token.
     private static let tokenUser = "<token>"
     /// The members that contain a secret. docker no longer writes the last member, but still reads it.
-    private static let secrets = ["auth", "identitytoken", "password"]
+    private static let secrets = ["auth", "identitytoken", "password", "registrytoken"]
 
     static func read(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> ForeignEntries {
-        guard let tree = JSONTree.parse(bytes), case .object(let all, _) = tree else {
+        guard let tree = JSONTree.parse(bytes), case .object(let all, _) = tree.withSmallNames else {
             throw ForeignFormat.foreign("it is no JSON object")
         }
         guard all.count(where: { $0.key == "auths" }) <= 1 else { throw ForeignFormat.foreign("auths is there twice") }
         var found = ForeignEntries()
-        guard case .object(let members, _) = tree["auths"] else { return found }
+        let auths = tree.withSmallNames["auths"]
+        guard !JSONTree.isNull(auths, in: bytes) else { return found }
+        guard case .object(let members, _) = auths else { throw ForeignFormat.foreign("auths is no object") }
         found.listed = members.map { $0.start..<$0.value.range.upperBound }
         for (index, member) in members.enumerated() {
             let place = "registry \(index + 1)"
+            guard members.count(where: { $0.key == member.key }) == 1 else {
+                found.refuse(place, "the registry is there twice")
+                continue
+            }
+            // docker, too, takes names of members in any case.
+            let value = member.value.withSmallNames
+            if value.hasRepeatedMember {
+                found.refuse(place, "a member is there twice")
+                continue
+            }
             // A registry whose password is in a helper has no secret in this file.
-            if case .object = member.value, !secrets.contains(where: { member.value[$0] != nil }) { continue }
+            if case .object = value, !secrets.contains(where: { isFilled(value[$0], bytes) }) { continue }
             let range = found.listed[index]
             found.add(at: place) { () throws(TokenKeepError) in
-                try entry(member.key, member.value, bytes, place, range)
+                try entry(member.key, value, bytes, place, range)
             }
         }
         return found
     }
 
+    /// Whether a member has a value beside null and an empty text, which docker takes for none.
+    private static func isFilled(_ value: JSONTree?, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        if case .string(let range)? = value { return !range.isEmpty }
+        return !JSONTree.isNull(value, in: bytes)
+    }
+
     private static func entry(
         _ server: String, _ value: JSONTree, _ bytes: UnsafeRawBufferPointer, _ place: String, _ range: Range<Int>
     ) throws(TokenKeepError) -> ForeignEntry {
-        let service = "docker:\(server)"
-        let rest = value["registrytoken"] == nil ? nil : "the registry token"
-        if let token = try value["identitytoken"]?.secret(in: bytes), token.count > 0 {
-            return ForeignEntry(
-                name: try ItemName(service: service, account: tokenUser), secret: token, place: place, range: range,
-                rest: rest)
+        let rest = isFilled(value["registrytoken"], bytes) ? "the registry token" : nil
+        let made = { (user: String, secret: SecretBytes) throws(TokenKeepError) in
+            ForeignEntry(
+                name: try ItemName(service: "docker:\(server)", account: user), secret: secret, place: place,
+                range: range, rest: rest)
         }
-        if value["auth"] == nil, let user = value["username"]?.text(in: bytes),
-            let password = try value["password"]?.secret(in: bytes), password.count > 0
-        {
-            return ForeignEntry(
-                name: try ItemName(service: service, account: user), secret: password, place: place, range: range,
-                rest: rest)
-        }
-        guard let auth = try value["auth"]?.secret(in: bytes) else { throw malformed }
-        let pair = try auth.withUnsafeBytes { bytes throws(TokenKeepError) in
-            try ForeignText.base64(bytes, count: bytes.count)
-        }
-        return try pair.withUnsafeBytes { pair throws(TokenKeepError) in
-            guard let colon = pair.firstIndex(of: UInt8(ascii: ":")), let user = ForeignText.text(pair[..<colon]) else {
-                throw malformed
+        if isFilled(value["identitytoken"], bytes) {
+            guard let token = try value["identitytoken"]?.secret(in: bytes) else {
+                throw TokenKeepError(.corrupt, "the identity token is no text")
             }
-            return ForeignEntry(
-                name: try ItemName(service: service, account: user),
-                secret: try ForeignText.secret(pair[(colon + 1)...]),
-                place: place, range: range, rest: rest)
+            return try made(tokenUser, token)
         }
+        if isFilled(value["auth"], bytes) {
+            guard let auth = try value["auth"]?.secret(in: bytes) else { throw malformed }
+            let pair = try auth.withUnsafeBytes { bytes throws(TokenKeepError) in
+                try ForeignText.base64(bytes, count: bytes.count)
+            }
+            return try pair.withUnsafeBytes { pair throws(TokenKeepError) in
+                guard let colon = pair.firstIndex(of: UInt8(ascii: ":")), let user = ForeignText.text(pair[..<colon])
+                else { throw malformed }
+                return try made(user, ForeignText.secret(pair[(colon + 1)...]))
+            }
+        }
+        guard let user = value["username"]?.text(in: bytes), let password = try value["password"]?.secret(in: bytes)
+        else { throw TokenKeepError(.corrupt, "it has no username with a password") }
+        return try made(user, password)
     }
 
     private static let malformed = TokenKeepError(.corrupt, "auth is no base64 of a username and a password")
@@ -67,6 +84,7 @@ enum BitwardenReader {
     static func read(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> ForeignEntries {
         let tree = JSONTree.parse(bytes)
         // An export that is encrypted for its account has a list of items, too, but the texts in it are ciphertexts.
+        guard tree?.hasRepeatedMember != true else { throw ForeignFormat.foreign("a member is there twice") }
         guard tree?["encrypted"].flatMap({ word($0, bytes) }) != "true" else {
             throw ForeignFormat.foreign("it is encrypted; export it without a password")
         }
@@ -76,7 +94,12 @@ enum BitwardenReader {
         for (index, item) in items.enumerated() {
             let place = "item \(index + 1)"
             guard let login = item["login"], case .object = login else {
-                found.refuse(place, "this is no login")
+                found.refuse(place, item.hasRepeatedMember ? "a member is there twice" : "this is no login")
+                continue
+            }
+            let uri = login["uris"]?.elements?.first
+            guard !item.hasRepeatedMember, !login.hasRepeatedMember, uri?.hasRepeatedMember != true else {
+                found.refuse(place, "a member is there twice")
                 continue
             }
             found.add(at: place) { () throws(TokenKeepError) in
@@ -89,7 +112,7 @@ enum BitwardenReader {
                 return ForeignEntry(
                     name: try ItemName(service: service, account: try account(of: login, bytes)),
                     secret: secret, place: place, range: item.range,
-                    address: login["uris"]?.elements?.first?["uri"]?.text(in: bytes), rest: rest(of: item, login, bytes)
+                    address: uri?["uri"]?.text(in: bytes), rest: rest(of: item, login, bytes)
                 )
             }
         }

@@ -24,6 +24,24 @@ indirect enum JSONTree {
         return values.count == 1 ? values[0].value : nil
     }
 
+    /// Whether the value is an object with two members of one name: programs differ in which of them they read.
+    var hasRepeatedMember: Bool {
+        guard case .object(let members, _) = self else { return false }
+        return Set(members.map(\.key)).count < members.count
+    }
+
+    /// Whether there is no value, or null.
+    static func isNull(_ value: JSONTree?, in bytes: UnsafeRawBufferPointer) -> Bool {
+        guard case .other(let range)? = value else { return value == nil }
+        return bytes[range].elementsEqual("null".utf8)
+    }
+
+    /// The object with the names of its members in small letters; any other value unchanged.
+    var withSmallNames: JSONTree {
+        guard case .object(let members, let range) = self else { return self }
+        return .object(members.map { ($0.key.lowercased(), $0.start, $0.value) }, range)
+    }
+
     var elements: [JSONTree]? { if case .array(let elements, _) = self { elements } else { nil } }
 
     /// The range of the value's bytes in the source.

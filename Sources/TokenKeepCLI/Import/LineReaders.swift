@@ -21,13 +21,52 @@ enum GitCredentialsReader {
         guard let at = rest[..<hostEnd].lastIndex(of: UInt8(ascii: "@")),
             let separator = rest[..<at].firstIndex(of: UInt8(ascii: ":")), at + 1 < hostEnd || hostEnd < rest.endIndex
         else { throw malformed }
-        let username = try ForeignText.name(ForeignText.percentDecoded(rest[..<separator]))
-        let host = try ForeignText.name(ForeignText.percentDecoded(rest[(at + 1)..<hostEnd]))
-        let path = try ForeignText.name(ForeignText.percentDecoded(rest[hostEnd...]))
+        let username = try decodedName(rest[..<separator])
+        let host = try decodedName(rest[(at + 1)..<hostEnd])
+        // git, too, cuts the slashes at both ends.
+        var path = try decodedName(rest[hostEnd...].drop { $0 == UInt8(ascii: "/") })
+        while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
         let scheme = try ForeignText.name(ForeignText.secret(content[..<colon]))
-        return ForeignEntry(
-            name: try ItemName(service: "git:\(scheme)://\(host)\(path == "/" ? "" : path)", account: username),
-            secret: try ForeignText.percentDecoded(rest[(separator + 1)..<at]), place: line.place, range: line.range)
+        let secret = try decoded(rest[(separator + 1)..<at])
+        guard !secret.withUnsafeBytes({ $0.contains(UInt8(ascii: "\n")) }) else {
+            throw TokenKeepError(.corrupt, "the password has a line feed, which git refuses")
+        }
+        var entry = ForeignEntry(
+            name: try ItemName(service: "git:\(scheme)://\(host)\(path.isEmpty ? "" : "/\(path)")", account: username),
+            secret: secret, place: line.place, range: line.range)
+        if !path.isEmpty, ["http", "https"].contains(scheme) {
+            entry.remark = (
+                text: "git asks for an item with a path only if credential.useHttpPath is set",
+                hint: "git config --global credential.\(scheme)://\(host).useHttpPath true"
+            )
+        }
+        return entry
+    }
+
+    private static func decodedName(_ bytes: Slice<UnsafeRawBufferPointer>) throws(TokenKeepError) -> String {
+        try ForeignText.name(decoded(bytes))
+    }
+
+    /// Decodes percent escapes as git does: a malformed escape, an escape of NUL and all bytes before a colon are literal.
+    private static func decoded(_ bytes: Slice<UnsafeRawBufferPointer>) throws(TokenKeepError) -> SecretBytes {
+        let colon = bytes.firstIndex(of: UInt8(ascii: ":")) ?? bytes.startIndex
+        return try SecretBytes(capacity: bytes.count) { buffer in
+            var (count, index) = (0, bytes.startIndex)
+            while index < bytes.endIndex {
+                var byte = bytes[index]
+                if byte == UInt8(ascii: "%"), index >= colon {
+                    var escape = bytes[(index + 1)...].prefix(2)
+                    if let decoded = HexadecimalDigit.takeByte(from: &escape), decoded != 0 {
+                        byte = decoded
+                        index += 2
+                    }
+                }
+                buffer[count] = byte
+                count += 1
+                index += 1
+            }
+            return count
+        }
     }
 
     /// Whether a scheme may contain this byte. A byte order mark is refused: git finds no password in a line that
@@ -58,10 +97,12 @@ struct NetrcReader {
 
     private let bytes: UnsafeRawBufferPointer
     private var words: [Word] = []
+    /// The places of macros.
+    private var macros: [Int] = []
 
     init(_ bytes: UnsafeRawBufferPointer) {
         self.bytes = bytes
-        words = NetrcReader.words(of: bytes)
+        words = NetrcReader.words(of: bytes, &macros)
     }
 
     func read() throws(TokenKeepError) -> ForeignEntries {
@@ -84,7 +125,14 @@ struct NetrcReader {
             if first.means("default") {
                 found.refuse(place, "an entry for all machines has no name")
             } else {
-                found.add(at: place) { () throws(TokenKeepError) in try entry(fields, place, range) }
+                // A macro belongs to the machine before it. Without the machine it would be another machine's.
+                let nextEntry = end < words.count ? words[end].range.lowerBound : bytes.count
+                let hasMacro = macros.contains { range.lowerBound..<nextEntry ~= $0 }
+                found.add(at: place) { () throws(TokenKeepError) in
+                    var entry = try entry(fields, place, range)
+                    if hasMacro { entry.rest = entry.rest ?? "the macro" }
+                    return entry
+                }
             }
             index = end
         }
@@ -139,8 +187,8 @@ struct NetrcReader {
         (bytes[position...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count - 1) + 1
     }
 
-    /// Splits the text into words. Skips comments, and macros up to the next empty line.
-    private static func words(of bytes: UnsafeRawBufferPointer) -> [Word] {
+    /// Splits the text into words. Skips comments, and macros up to the next empty line, whose positions go to `macros`.
+    private static func words(of bytes: UnsafeRawBufferPointer, _ macros: inout [Int]) -> [Word] {
         var words: [Word] = []
         var isMacro = false
         // A secret may begin with `#`, and may be on the line after the word `password`.
@@ -154,7 +202,7 @@ struct NetrcReader {
                 let end = wordEnd(rest, isQuoted: first == UInt8(ascii: "\""))
                 let word = Word(range: rest.startIndex..<end, line: line.number, content: rest[..<end])
                 isMacro = !isValue && word.means("macdef")
-                if !isMacro { words.append(word) }
+                if isMacro { macros.append(word.range.lowerBound) } else { words.append(word) }
                 isValue = !isValue && hasValue(word)
                 rest = rest[end...]
             }

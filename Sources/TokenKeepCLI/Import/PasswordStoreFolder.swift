@@ -14,17 +14,36 @@ struct PasswordStoreFolder: ForeignSource {
     private let root: String
     private(set) var found = ForeignEntries()
 
-    /// Decrypts every entry in a directory.
+    /// Decrypts every entry of a folder.
     ///
-    /// - Throws: ``Status/invalid`` if there is no such directory, ``Status/unavailable`` if gpg is not installed.
-    init(_ path: String) throws(TokenKeepError) {
+    /// - Parameter check: throws before an entry is decrypted if the item of this name can be neither loaded nor saved.
+    /// - Throws: ``Status/invalid`` if there is no such folder, ``Status/unavailable`` if gpg is not installed; the error
+    ///   of `check`.
+    init(
+        _ path: String, before check: (ItemName) throws(TokenKeepError) -> Void
+    ) throws(TokenKeepError) {
         root = path
         var names: [String] = []
         var entries = ForeignEntries()
         try collect("", depth: 0, into: &names, &entries)
-        for name in names.sorted() {
-            let outcome = try decrypt(name)
-            entries.add(at: "\(name).gpg") { () throws(TokenKeepError) in try entry(name, outcome) }
+        names.sort()
+        if let name = names.lazy.compactMap({ try? PasswordStoreFolder.itemName($0) }).first { try check(name) }
+        // Who did not answer once is not asked for each entry.
+        var mayAsk = true
+        for name in names {
+            let attempt = try decrypt(name, mayAsk: mayAsk)
+            if case .failed(let reason) = attempt, reason.isUnanswered { mayAsk = false }
+            guard case .decrypted(let text) = attempt else {
+                if case .failed(let reason) = attempt {
+                    entries.refuse("\(name).gpg", reason.text, hint: reason.hint(for: "\(root)/\(name).gpg"))
+                }
+                continue
+            }
+            entries.add(at: "\(name).gpg") { () throws(TokenKeepError) in
+                ForeignEntry(
+                    name: try PasswordStoreFolder.itemName(name), secret: try SecretInput.withoutNewline(text),
+                    place: "\(name).gpg", range: 0..<0)
+            }
         }
         found = entries
     }
@@ -75,27 +94,45 @@ struct PasswordStoreFolder: ForeignSource {
         }
     }
 
-    private func decrypt(_ name: String) throws(TokenKeepError) -> SessionProgram.Outcome {
+    private enum Attempt {
+        case decrypted(SecretBytes)
+        case failed(GPGFailure)
+    }
+
+    private func decrypt(_ name: String, mayAsk: Bool) throws(TokenKeepError) -> Attempt {
+        // gpg inherits the end of this pipe, and writes there what it does, without a secret: less than a pipe holds.
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else {
+            throw TokenKeepError(.io, "a pipe cannot be made: \(Terminal.describe(errno: errno))")
+        }
+        defer { for end in ends { close(end) } }
+        _ = fcntl(ends[0], F_SETFD, FD_CLOEXEC)
+        // Another process may still have the other end.
+        _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
+        // With --quiet, gpg does not say why a key cannot be used.
         let program = SessionProgram(
-            arguments: ["/usr/bin/env", "gpg", "--quiet", "--batch", "--decrypt", "--", "\(root)/\(name).gpg"],
+            arguments: ["/usr/bin/env", "gpg", "--batch", "--status-fd", "\(ends[1])"]
+                + (mayAsk ? [] : ["--pinentry-mode", "error"]) + ["--decrypt", "--", "\(root)/\(name).gpg"],
             variables: [])
-        let outcome = try program.run(
-            input: nil, until: Deadline(milliseconds: PasswordStoreFolder.milliseconds), showsErrors: false)
+        let outcome: SessionProgram.Outcome
+        do throws(TokenKeepError) {
+            outcome = try program.run(
+                input: nil, until: Deadline(milliseconds: PasswordStoreFolder.milliseconds), showsErrors: false)
+        } catch {
+            guard error.status == .timedOut else { throw error }
+            return .failed(.unanswered("gpg did not end within two minutes"))
+        }
         guard outcome.exitCode != ExitCodes.noSuchCommand else {
             throw TokenKeepError(.unavailable, "gpg is not installed, which decrypts the entries of pass")
         }
-        return outcome
+        guard outcome.exitCode != 0 else { return .decrypted(outcome.output) }
+        return .failed(GPGFailure(status: ends[0], exitCode: outcome.exitCode))
     }
 
-    private func entry(_ name: String, _ outcome: SessionProgram.Outcome) throws(TokenKeepError) -> ForeignEntry {
+    private static func itemName(_ name: String) throws(TokenKeepError) -> ItemName {
         let slash = name.lastIndex(of: "/")
         let service = slash.map { String(name[..<$0]) } ?? name
         let account = slash.map { String(name[name.index(after: $0)...]) } ?? ""
-        guard outcome.exitCode == 0 else {
-            throw TokenKeepError(.corrupt, "gpg cannot decrypt it (exit code \(outcome.exitCode))")
-        }
-        return ForeignEntry(
-            name: try ItemName(service: service, account: account),
-            secret: try SecretInput.withoutNewline(outcome.output), place: "\(name).gpg", range: 0..<0)
+        return try ItemName(service: service, account: account)
     }
 }

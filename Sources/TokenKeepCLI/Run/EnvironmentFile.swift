@@ -1,9 +1,11 @@
 import Glibc
 import TokenKeepCore
 
-/// A file of environment variables: `NAME=VALUE` on each line. Empty lines and lines that begin with `#` are ignored.
+/// A file of variables, a line each: `NAME=VALUE`. Empty lines and lines that begin with `#` do not count.
 ///
-/// A value in single or double quotes is the text between the quotes, unchanged.
+/// A value in single or double quotes is the text between the quotes, unchanged. As docker does, the reader passes over
+/// a byte order mark and white space before a name. As programs with dotenv do, it takes `export NAME=VALUE`, and
+/// `NAME = VALUE` without the white space around the sign.
 enum EnvironmentFile {
     /// Reads the variables of a file, in order.
     ///
@@ -26,12 +28,14 @@ enum EnvironmentFile {
             until: deadline)
         guard let text = content.utf8String else { throw TokenKeepError(.invalid, "\(subject) is not UTF-8") }
         var variables: [(name: String, value: String)] = []
-        for (number, line) in text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        let mark = "\u{FEFF}"
+        let lines = text.utf8.starts(with: mark.utf8) ? text.utf8.dropFirst(mark.utf8.count) : text.utf8[...]
+        for (number, line) in lines.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
             .enumerated()
         {
-            let line = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
+            let line = (line.last == UInt8(ascii: "\r") ? line.dropLast() : line).drop(while: isSpace)
             guard let first = line.first, first != UInt8(ascii: "#") else { continue }
-            guard let variable = variable(Substring(line)) else {
+            guard let variable = variable(plain(Substring(line))) else {
                 throw TokenKeepError(
                     .invalid, "line \(number + 1) of \(subject) is not NAME=VALUE",
                     hint: "a name has letters, digits and _; a comment begins with #")
@@ -40,6 +44,23 @@ enum EnvironmentFile {
         }
         return variables
     }
+
+    /// The line as `NAME=VALUE`, without `export` and white space around the sign.
+    ///
+    /// White space after the sign alone belongs to the value, as in docker's files.
+    private static func plain(_ line: Substring) -> Substring {
+        var line = line
+        let word = "export"
+        let rest = line.utf8.dropFirst(word.utf8.count)
+        if line.utf8.starts(with: word.utf8), rest.first.map(isSpace) == true { line = Substring(rest.drop(while: isSpace)) }
+        guard let sign = line.utf8.firstIndex(of: UInt8(ascii: "=")) else { return line }
+        let name = line.utf8[..<sign].prefix { !isSpace($0) }
+        let gap = line.utf8[name.endIndex..<sign]
+        guard !gap.isEmpty, gap.allSatisfy(isSpace) else { return line }
+        return Substring("\(Substring(name))=\(Substring(line.utf8[line.utf8.index(after: sign)...].drop(while: isSpace)))")
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
     /// Splits `NAME=VALUE` into its two parts; nil for any other text.
     static func variable(_ text: Substring) -> (name: String, value: String)? {

@@ -34,7 +34,7 @@ struct GitSecret {
     /// Parses the secret of an item or the token of a session.
     static func read(_ found: Credential) throws(TokenKeepError) -> GitSecret {
         guard !found.isSession, found.details.attributes[format] == lines else {
-            try found.checkOneLine()
+            try found.checkGitValue()
             return GitSecret(password: found.secret)
         }
         do throws(TokenKeepError) {

@@ -7,14 +7,16 @@ struct PEMPair {
     /// The block of the private key.
     let key: SecretBytes
 
-    /// Splits the secret into its blocks. Returns nil if the secret is not PEM.
+    /// Takes the blocks apart; nil if no line of the secret begins a block. Other text may stand between the blocks, as
+    /// `openssl x509 -text` writes it.
     ///
     /// - Throws: ``Status/corrupt`` if the text does not have one key and at least one certificate.
     init?(_ secret: SecretBytes) throws(TokenKeepError) {
         let beginning = "-----BEGIN "
-        guard secret.withUnsafeBytes({ $0.starts(with: beginning.utf8) }) else { return nil }
         var keys: [Range<Int>] = []
         var others: [Range<Int>] = []
+        var hasBlock = false
+        var isJoined = false
         secret.withUnsafeBytes { bytes in
             var start: Int?
             var isKey = false
@@ -24,13 +26,21 @@ struct PEMPair {
                 let line = UnsafeRawBufferPointer(rebasing: bytes[position..<end])
                 if line.starts(with: beginning.utf8) {
                     start = position
+                    hasBlock = true
                     isKey = PEMPair.namesKey(line)
                 } else if line.starts(with: "-----END ".utf8), let begun = start {
+                    isJoined = isJoined || line.indices.contains { line[$0...].starts(with: beginning.utf8) }
                     if isKey { keys.append(begun..<end) } else { others.append(begun..<end) }
                     start = nil
                 }
                 position = end
             }
+        }
+        guard hasBlock else { return nil }
+        guard !isJoined else {
+            throw TokenKeepError(
+                .corrupt, "a block of the PEM text begins in the line in which another ends",
+                hint: "put a line feed between certificate and key: (cat cert.pem; echo; cat key.pem) | tokenkeep save …")
         }
         guard keys.count == 1, !others.isEmpty else {
             throw TokenKeepError(.corrupt, "the PEM text does not have one private key and a certificate")

@@ -30,6 +30,12 @@ struct Credential {
         }
     }
 
+    /// Refuses a secret that a value of git's protocol does not carry. git keeps passwords with other control characters.
+    func checkGitValue() throws(TokenKeepError) {
+        let hasEnd = secret.withUnsafeBytes { bytes in bytes.contains { [0, 0x0A, 0x0D].contains($0) } }
+        if hasEnd { try checkOneLine() }
+    }
+
     /// Throws ``Status/invalid`` if the secret contains a control character, for example a line break, which the
     /// protocol's lines and headers cannot contain.
     func checkOneLine() throws(TokenKeepError) {

@@ -1,0 +1,79 @@
+import Glibc
+import TokenKeepCore
+import TokenKeepTerminal
+
+/// Why gpg did not decrypt a file, by its status lines (doc/DETAILS of GnuPG), which have no secret.
+enum GPGFailure {
+    /// The key has a passphrase, for which nobody was asked, or which nobody gave.
+    case unanswered(String)
+    case noKey
+    case noMessage
+    case other(String)
+
+    /// Error codes of libgpg-error, in the low 16 bits of what gpg names.
+    private enum Code {
+        static let badPassphrase = 11
+        static let timeout = 62
+        static let noAgent = 77
+        static let noPinentry = 85
+        static let noPinentryProgram = 86
+        static let cancelled = 99
+        static let fullyCancelled = 198
+    }
+
+    /// Reads the status lines of a gpg that has ended.
+    ///
+    /// - Parameter status: the end of a pipe, which does not block.
+    init(status: Int32, exitCode: Int32) {
+        var bytes = [UInt8](repeating: 0, count: 1 << 14)
+        let count = max(0, read(status, &bytes, bytes.count))
+        let lines = String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n").map {
+            $0.split(separator: " ").dropFirst().map(String.init)
+        }
+        let codes = lines.compactMap { words in
+            words.count > 2 && words[0] == "ERROR" ? Int(words[2]).map { $0 & 0xFFFF } : nil
+        }
+        let reason = codes.lazy.compactMap(GPGFailure.unanswered).first
+        if let reason {
+            self = .unanswered(reason)
+        } else if lines.contains(where: { $0.first == "NO_SECKEY" }) {
+            self = .noKey
+        } else if lines.contains(where: { $0.first == "NODATA" }) {
+            self = .noMessage
+        } else {
+            self = .other("gpg cannot decrypt it (exit code \(exitCode))")
+        }
+    }
+
+    private static func unanswered(_ code: Int) -> String? {
+        switch code {
+        case Code.noPinentry, Code.noPinentryProgram: "its key is locked, and gpg has no pinentry to ask for the passphrase"
+        case Code.cancelled, Code.fullyCancelled: "its key is locked, and the question for the passphrase was cancelled"
+        case Code.timeout: "its key is locked, and nobody answered the question for the passphrase"
+        case Code.badPassphrase: "its key is locked, and the passphrase was wrong"
+        case Code.noAgent: "gpg cannot reach its agent, which keeps the keys"
+        default: nil
+        }
+    }
+
+    /// Whether another question for a passphrase would go as this one did.
+    var isUnanswered: Bool { if case .unanswered = self { true } else { false } }
+
+    var text: String {
+        switch self {
+        case .unanswered(let reason), .other(let reason): reason
+        case .noKey: "its secret key is not in gpg's keyring"
+        case .noMessage: "it is not encrypted by gpg"
+        }
+    }
+
+    /// What the user can do about it.
+    func hint(for path: String) -> String? {
+        switch self {
+        case .unanswered: "unlock the key, then import again: GPG_TTY=$(tty) gpg --decrypt \(ShellWord.quoted(path)) >/dev/null"
+        case .noKey: "import the key: gpg --import FILE"
+        case .noMessage: nil
+        case .other: "gpg says why: gpg --decrypt \(ShellWord.quoted(path)) >/dev/null"
+        }
+    }
+}
