@@ -30,7 +30,6 @@ enum GitCredentialsReader {
             secret: try ForeignText.percentDecoded(rest[(separator + 1)..<at]), place: line.place, range: line.range)
     }
 
-    /// Not one of a byte order mark: git finds no password in such a line, nor would it find the item.
     private static func isSchemeByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -115,6 +114,17 @@ struct NetrcReader {
             name: try ItemName(service: host, account: login), secret: secret, place: place, range: range, rest: rest)
     }
 
+    /// Whether an entry has a password.
+    var hasPassword: Bool {
+        var index = 0
+        while index + 1 < words.count {
+            let value = words[index + 1].content
+            if words[index].means("password"), !value.allSatisfy({ $0 == UInt8(ascii: "\"") }) { return true }
+            index += NetrcReader.hasValue(words[index]) ? 2 : 1
+        }
+        return false
+    }
+
     /// The index of the word with which the next entry begins.
     private func nextEntry(after index: Int) -> Int {
         // The values of words do not begin an entry, whatever they are.
@@ -148,7 +158,9 @@ struct NetrcReader {
                 rest = rest.drop(while: isSpace)
                 guard let first = rest.first, isValue || first != UInt8(ascii: "#") else { break }
                 let end = wordEnd(rest, isQuoted: first == UInt8(ascii: "\""))
-                let word = Word(range: rest.startIndex..<end, line: line.number, content: rest[..<end])
+                // A byte order mark goes with the first entry: readers would take it for a part of the next one.
+                let start = rest.startIndex == line.content.startIndex ? line.range.lowerBound : rest.startIndex
+                let word = Word(range: start..<end, line: line.number, content: rest[..<end])
                 isMacro = !isValue && word.means("macdef")
                 if !isMacro { words.append(word) }
                 isValue = !isValue && hasValue(word)
