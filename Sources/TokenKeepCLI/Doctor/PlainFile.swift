@@ -6,9 +6,8 @@ struct PlainFile: Sendable {
     let path: String
     /// A variable of the environment that names another folder in place of the path's.
     let variable: String?
-    /// Names of settings, with the sign that follows; the file holds a token if one of them has a value. Empty if the file
-    /// always holds one.
-    let settings: [String]
+    /// The form in which the file holds tokens.
+    let content: PlainContent
     /// The command that moves the tokens or ends them. `FILE` stands for the path.
     let command: String
     /// How the services of such items begin in the vault; nil if no helper of ours keeps such items.
@@ -17,23 +16,15 @@ struct PlainFile: Sendable {
     let comesFirst: Bool
 
     init(
-        _ path: String, orIn variable: String? = nil, _ settings: [String] = [], moves command: String,
+        _ path: String, orIn variable: String? = nil, _ content: PlainContent, moves command: String,
         kept services: String? = nil, comesFirst: Bool = false
     ) {
         self.path = path
         self.variable = variable
-        self.settings = settings
+        self.content = content
         self.command = command
         self.services = services
         self.comesFirst = comesFirst
-    }
-
-    /// Whether bytes of the file hold a token.
-    func holdsToken(_ bytes: [UInt8]) -> Bool {
-        guard !settings.isEmpty else { return !bytes.isEmpty }
-        guard !bytes.starts(with: "# Encrypted rclone".utf8) else { return false }
-        let scan = TokenScan(bytes)
-        return settings.contains(where: scan.hasValue)
     }
 }
 
@@ -41,14 +32,15 @@ extension PlainFile {
     private static let fromDocker = "tokenkeep import --from docker 'FILE' --remove"
     private static let fromGit = "tokenkeep import --from git-credentials 'FILE' --remove"
     private static let fromNetrc = "tokenkeep import --from netrc 'FILE' --remove"
-    private static let inDocker = ["auth:", "identitytoken:", "registrytoken:", "password:"]
+    private static let inDocker: PlainContent = ["auth:", "identitytoken:", "registrytoken:", "password:"]
 
     /// The files of the programs that developers use most, by program.
     static let known: [PlainFile] =
         [
             PlainFile("~/.git-credentials", ["https:", "http:"], moves: fromGit, kept: "git:"),
             PlainFile("CONFIG/git/credentials", ["https:", "http:"], moves: fromGit, kept: "git:"),
-            PlainFile("~/.netrc", moves: fromNetrc, comesFirst: true), PlainFile("~/.authinfo", moves: fromNetrc),
+            PlainFile("~/.netrc", .netrc, moves: fromNetrc, comesFirst: true),
+            PlainFile("~/.authinfo", .netrc, moves: fromNetrc),
             PlainFile("~/.docker/config.json", orIn: "DOCKER_CONFIG", inDocker, moves: fromDocker, kept: "docker:"),
             PlainFile("RUNTIME/containers/auth.json", inDocker, moves: fromDocker, kept: "docker:"),
             PlainFile("CONFIG/containers/auth.json", inDocker, moves: fromDocker, kept: "docker:"),
@@ -65,7 +57,8 @@ extension PlainFile {
             PlainFile(
                 "DATA/uv/credentials/credentials.toml", ["password=", "token="], moves: "uv auth logout SERVICE"),
             PlainFile(
-                "DATA/python_keyring/keyring_pass.cfg", moves: "tokenkeep import --from python-keyring 'FILE' --remove"),
+                "DATA/python_keyring/keyring_pass.cfg", .pythonKeyring,
+                moves: "tokenkeep import --from python-keyring 'FILE' --remove"),
             PlainFile("CONFIG/gh/hosts.yml", ["oauth_token:"], moves: "gh auth refresh"),
             PlainFile("CONFIG/hub", ["oauth_token:"], moves: "tokenkeep save git:https://github.com NAME"),
             PlainFile("CONFIG/glab-cli/config.yml", ["token:"], moves: "glab auth login --use-keyring"),
@@ -83,9 +76,11 @@ extension PlainFile {
             "~/.aws/login/cache/*", orIn: "AWS_LOGIN_CACHE_DIRECTORY", ["refreshToken:", "secretAccessKey:"],
             moves: "export AWS_LOGIN_CACHE_DIRECTORY=$XDG_RUNTIME_DIR/aws-login"),
         PlainFile("~/.azure/msal_token_cache.json", ["secret:"], moves: "az config set core.encrypt_token_cache=true"),
-        PlainFile("~/.azure/service_principal_entries.json", moves: "az logout"),
-        PlainFile("CONFIG/gcloud/credentials.db", moves: "gcloud auth revoke --all"),
-        PlainFile("CONFIG/gcloud/access_tokens.db", moves: "gcloud auth revoke --all"),
+        PlainFile(
+            "~/.azure/service_principal_entries.json", ["client_secret:", "client_assertion:"], moves: "az logout"),
+        PlainFile(
+            "CONFIG/gcloud/credentials.db", ["refresh_token:", "private_key:"], moves: "gcloud auth revoke --all"),
+        PlainFile("CONFIG/gcloud/access_tokens.db", .beginning("ya29."), moves: "gcloud auth revoke --all"),
         PlainFile(
             "CONFIG/gcloud/application_default_credentials.json", ["refresh_token:", "private_key:"],
             moves: "gcloud auth application-default revoke"),
@@ -99,21 +94,22 @@ extension PlainFile {
         PlainFile(
             "~/.databricks/token-cache.json", ["access_token:", "refresh_token:"], moves: "databricks auth logout"),
         PlainFile("~/.databrickscfg", ["token="], moves: "databricks auth login"),
-        PlainFile("~/.vault-token", moves: "vault token revoke -self"),
+        PlainFile("~/.vault-token", .lines, moves: "vault token revoke -self"),
         PlainFile("~/.s3cfg", ["secret_key="], moves: "tokenkeep save s3cmd NAME"),
     ]
 
     private static let others: [PlainFile] = [
-        PlainFile("~/.vscode/cli/token.json", moves: "code tunnel user logout"),
+        PlainFile("~/.vscode/cli/token.json", .json, moves: "code tunnel user logout"),
         PlainFile(
             "~/.claude/.credentials.json", ["accessToken:", "refreshToken:"],
             moves: "tokenkeep helper-link ~/.local/bin/claude-key tokenkeep://anthropic/NAME"),
         PlainFile(
             "~/.codex/auth.json", ["access_token:", "refresh_token:", "OPENAI_API_KEY:"],
             moves: "codex -c cli_auth_credentials_store=keyring login"),
-        PlainFile("~/.codex/.credentials.json", moves: "codex -c mcp_oauth_credentials_store=keyring mcp login NAME"),
+        PlainFile(
+            "~/.codex/.credentials.json", .json, moves: "codex -c mcp_oauth_credentials_store=keyring mcp login NAME"),
         PlainFile("~/.gemini/oauth_creds.json", ["access_token:", "refresh_token:"], moves: "rm 'FILE'"),
-        PlainFile("~/.gemini/mcp-oauth-tokens.json", moves: "rm 'FILE'"),
+        PlainFile("~/.gemini/mcp-oauth-tokens.json", .json, moves: "rm 'FILE'"),
         PlainFile("~/.gemini/.env", ["GEMINI_API_KEY=", "GOOGLE_API_KEY="], moves: gemini),
         PlainFile("~/.copilot/config.json", ["copilot_tokens:", "token:"], moves: "tokenkeep secret-service enable"),
         PlainFile("CONFIG/github-copilot/hosts.json", ["oauth_token:"], moves: "tokenkeep secret-service enable"),
@@ -124,7 +120,7 @@ extension PlainFile {
             moves: "rclone config encryption set"),
         PlainFile("~/.gem/credentials", ["rubygems_api_key:"], moves: "gem signout"),
         PlainFile("~/.m2/settings.xml", ["<password>"], moves: "mvn --encrypt-password"),
-        PlainFile("~/.pgpass", moves: "tokenkeep run --env PGPASSWORD=tokenkeep://postgresql/NAME -- psql"),
+        PlainFile("~/.pgpass", .lines, moves: "tokenkeep run --env PGPASSWORD=tokenkeep://postgresql/NAME -- psql"),
         PlainFile("~/.my.cnf", ["password="], moves: "tokenkeep run --env MYSQL_PWD=tokenkeep://mysql/NAME -- mysql"),
         PlainFile("~/.msmtprc", ["password "], moves: "tokenkeep save smtp NAME"),
     ]

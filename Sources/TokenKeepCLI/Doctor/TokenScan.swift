@@ -1,6 +1,6 @@
 import Glibc
 
-/// Looks for settings with a value in the bytes of a file, in whatever encoding the file's other text is.
+/// Looks for settings with a value in the bytes of a file, in whatever encoding the file's other text is, UTF-16 included.
 struct TokenScan {
     /// The bytes without spaces and quotes: JSON, YAML, TOML and INI are then alike: name, sign, value.
     private let plain: [UInt8]
@@ -12,9 +12,11 @@ struct TokenScan {
         var words: [UInt8] = []
         plain.reserveCapacity(bytes.count)
         words.reserveCapacity(bytes.count)
-        for byte in bytes {
+        let marks: [[UInt8]] = [[0xEF, 0xBB, 0xBF], [0xFF, 0xFE], [0xFE, 0xFF]]
+        let mark = marks.first(where: bytes.starts)?.count ?? 0
+        for byte in bytes[mark...] {
             switch byte {
-            case UInt8(ascii: "\r"), UInt8(ascii: "\""), UInt8(ascii: "'"): continue
+            case 0, UInt8(ascii: "\r"), UInt8(ascii: "\""), UInt8(ascii: "'"): continue
             case UInt8(ascii: " "), UInt8(ascii: "\t"):
                 // None at the start of a line, and none after another.
                 if let last = words.last, last != UInt8(ascii: " "), last != UInt8(ascii: "\n") {
@@ -43,7 +45,8 @@ struct TokenScan {
         }
     }
 
-    private static func first(_ setting: String, in text: UnsafeRawBufferPointer, from start: Int) -> Int? {
+    /// The place of the first such text, from a place on.
+    static func first(_ setting: String, in text: UnsafeRawBufferPointer, from start: Int) -> Int? {
         guard let base = text.baseAddress, let letter = setting.utf8.first else { return nil }
         let length = setting.utf8.count
         var place = start
@@ -58,7 +61,7 @@ struct TokenScan {
     /// Whether a name begins at a place, in a line that is no comment.
     private static func isWhole(_ text: UnsafeRawBufferPointer, _ place: Int) -> Bool {
         let line = text[..<place].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
-        guard text[line] != UInt8(ascii: "#") else { return false }
+        guard !"#;".utf8.contains(text[line]) else { return false }
         guard place > line else { return true }
         let before = text[place - 1]
         let isLetter = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(before | 0x20) || before >= 0x80
@@ -66,9 +69,12 @@ struct TokenScan {
         return !isLetter && !isDigit && before != UInt8(ascii: "_") && before != UInt8(ascii: "-")
     }
 
-    /// Whether the text at this offset is a token's value. Text that begins with a brace or `$` is a placeholder.
+    /// Whether the text at this offset is a token's value. Text that begins with a brace or `$` is a placeholder, and `null`
+    /// is none. glab writes `!!null` before its tokens, too.
     private static func isValue(_ text: UnsafeRawBufferPointer, _ place: Int) -> Bool {
-        guard place < text.count else { return false }
-        return !",}{$<>[\n".utf8.contains(text[place])
+        var value = text[place...].prefix { !",}]\n".utf8.contains($0) }
+        if value.starts(with: "!!null".utf8) { value = value.dropFirst("!!null".utf8.count) }
+        guard let first = value.first, !"{$<>[".utf8.contains(first) else { return false }
+        return !value.elementsEqual("null".utf8) && !value.elementsEqual("~".utf8)
     }
 }
