@@ -55,7 +55,9 @@ struct CargoProviders {
         setting.isList ? setting.strings : setting.strings.first.map(words) ?? []
     }
 
-    private static func words(in text: String) -> [String] { text.split(whereSeparator: \.isWhitespace).map(String.init) }
+    private static func words(in text: String) -> [String] {
+        text.split(whereSeparator: \.isWhitespace).map(String.init)
+    }
 
     /// The provider that the words name; nil without words. A word with arguments is no alias.
     private static func provider(_ words: [String], _ aliases: [String: [String]]) -> Provider? {

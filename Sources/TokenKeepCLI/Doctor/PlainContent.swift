@@ -32,7 +32,8 @@ enum PlainContent: Sendable {
         case .json:
             let plain = bytes.filter { $0 > 0x20 && $0 < 0x80 }
             return !["", "{}", "[]", "null", "\"\""].contains { plain.elementsEqual($0.utf8) }
-        case .lines: return bytes.withUnsafeBytes { ForeignLine.all(in: $0).contains { PlainContent.hasSecret($0.content) } }
+        case .lines:
+            return bytes.withUnsafeBytes { ForeignLine.all(in: $0).contains { PlainContent.hasSecret($0.content) } }
         case .beginning(let text):
             return bytes.withUnsafeBytes { TokenScan.first(text, in: $0, from: 0) != nil }
         }

@@ -51,7 +51,9 @@ struct TOMLSettings {
 
     private mutating func bareName() -> String? {
         let start = position
-        while let character = current, character.isLetter || character.isNumber || "-_".contains(character) { position += 1 }
+        while let character = current, character.isLetter || character.isNumber || "-_".contains(character) {
+            position += 1
+        }
         return position > start ? String(characters[start..<position]) : nil
     }
 
