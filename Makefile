@@ -206,7 +206,8 @@ sbom: library
 
 # After changes that move much code: the list that the linker follows (cmake/function-order.txt).
 order-functions: test-deps stage
-	scripts/order-functions.py .build-release/release/tokenkeep-secret-service $(STAGE)/bin/tokenkeep
+	scripts/order-functions.py .build-release/release/tokenkeep-secret-service .build-release/release/tokenkeep-credential \
+	    $(STAGE)/bin/tokenkeep
 
 # All that must hold before a tag; QUICK=1 leaves out the tests.
 release-check:

@@ -159,6 +159,19 @@ cargo_settings '"registry" = { default = "x", global-credential-providers = ["ca
 cargo_settings '[build]\njobs = 2\n[ "registry" ] # x\n  "global-credential-providers"=["cargo-credential-tokenkeep"]\n[net]\nretry = 2\n'
 cargo_settings '[registries.one]\nglobal-credential-providers = ["cargo-credential-tokenkeep"]\n'
 cargo_settings '[net]\nregistry.global-credential-providers = ["cargo-credential-tokenkeep"]\n'
+title "cargo, by aliases and by providers of single registries"
+alias_of_ours='[credential-alias]\nkept = ["cargo-credential-tokenkeep", "--stack", "vault"]\n"cargo:token" = "cargo-credential-tokenkeep"\n'
+cargo_settings "$alias_of_ours[registry]\nglobal-credential-providers = ['cargo:token', 'kept']\n"
+cargo_settings "$alias_of_ours[registry]\nglobal-credential-providers = ['kept --with-arguments']\n"
+cargo_settings "$alias_of_ours[registry]\nglobal-credential-providers = ['kept', 'cargo:token']\n"
+cargo_settings "$alias_of_ours[registry]\ncredential-provider = 'kept'\n[registries.one]\nindex = 'x'\ncredential-provider = 'cargo:token'\n"
+cargo_settings "$alias_of_ours[registry]\ncredential-provider = ['cargo:token-from-stdout', 'pass', 'x']\n[registries]\none = { index = 'x', credential-provider = ['kept'] }\ntwo = { index = 'y' }\n"
+cargo_settings 'registry.global-credential-providers = ["cargo-credential-tokenkeep"]\nregistries.one.credential-provider = "/none/cargo-credential-tokenkeep x"\n'
+cargo_settings '\357\273\277[registry]\r\nglobal-credential-providers = [\r\n    "cargo-credential-tokenkeep"\r\n]\r\n'
+cargo_settings '[registry\n]\n"\nx = [[[[\n'
+cargo_settings '[registry]\nglobal-credential-providers = [{ a = [1, "b"] }, 2, "cargo-credential-tokenkeep", ]\n'
+python3 -c 'print("x = " + "[" * 50000)' >"$HOME/.cargo/config.toml"
+doctor helpers
 rm -r "$HOME/.cargo"
 
 title "cargo, by a relative CARGO_HOME in a strange archive, and by a file that others may write: no provider of theirs runs"
@@ -243,7 +256,7 @@ plain .msmtprc 'account default\n\tpassword   sesame\n'
 plain .local/share/python_keyring/keyring_pass.cfg '[pypi]\nann = c2VzYW1l\n'
 for file in gh/hosts.yml glab-cli/config.yml containers/auth.json helm/registry/config.json pypoetry/auth.toml \
     gcloud/credentials.db gcloud/access_tokens.db gcloud/application_default_credentials.json rclone/rclone.conf; do
-    mkdir -p "$WORK/config/$(dirname $file)" && (umask 077 && printf 'oauth_token: sesame\ntoken: sesame\ntoken = sesame\n{"auth":"c2VzYW1l","refresh_token": "sesame"}\n' >"$WORK/config/$file")
+    mkdir -p "$WORK/config/$(dirname $file)" && (umask 077 && printf 'oauth_token: sesame\nann@example.comya29.sesame\ntoken: sesame\ntoken = sesame\n{"auth":"c2VzYW1l","refresh_token": "sesame"}\n' >"$WORK/config/$file")
 done
 mkdir -p run/containers && (umask 077 && printf '{"auths":{"a":{"identitytoken":"sesame"}}}' >run/containers/auth.json)
 XDG_RUNTIME_DIR="$WORK/run" doctor plaintext
@@ -251,7 +264,17 @@ grep -c -e sesame -e c2VzYW1l tmp/out || true
 chmod 644 "$HOME/.netrc"
 doctor plaintext | grep -A 1 netrc
 
+title "files in UTF-16, with a byte order mark and with the line ends of Windows"
+plain .git-credentials '\357\273\277https://ann:sesame@github.com\r\n'
+plain .netrc '\357\273\277machine example.com\r\n\tlogin ann\r\n\tpassword\r\n sesame\r\n'
+plain .npmrc ''
+printf '//registry.npmjs.org/:_authToken=sesame\r\n' | iconv -t UTF-16 >"$HOME/.npmrc"
+mkdir -p config/glab-cli && printf 'hosts:\r\n    gitlab.com:\r\n        token: !!null sesame\r\n' >config/glab-cli/config.yml
+doctor plaintext | grep -e '^problem.*\(git-credentials\|netrc\|npmrc\|glab\)'
+
 title "which copy is newer"
+plain .git-credentials 'https://ann:sesame@github.com\n'
+touch -d '-12 days' "$HOME/.git-credentials"
 printf sesame | run save git:https://github.com ann
 doctor plaintext | grep git-credentials
 touch -d '+1 hour' "$HOME/.git-credentials"
@@ -318,5 +341,19 @@ plain .msmtprc 'account default\n\tpasswordeval tokenkeep-credential token token
 plain .aws/config '[default]\nregion = eu\n'
 plain .terraform.d/credentials.tfrc.json '{"credentials": {}}'
 plain .git-credentials ''
+plain .netrc '# machine a login b password c\r\nmachine example.com login ann\r\nmachine two.example login password password ""\r\nmacdef init\r\npassword x\r\n'
+plain .authinfo '\n'
+plain .aws/sso/cache/0.json '{"accessToken": null, "clientSecret": ""}'
+plain .azure/service_principal_entries.json '[]\n'
+plain .vscode/cli/token.json '{ }\r\n'
+plain .codex/.credentials.json '{}'
+plain .gemini/mcp-oauth-tokens.json '\357\273\277[]'
+plain .vault-token '\r\n'
+plain .pgpass '# host:port:db:user:password\nhost:5432:db:ann:\n'
+plain .my.cnf '[client]\n; password = old\npassword =\r\n'
+plain .local/share/python_keyring/keyring_pass.cfg '[pypi]\n# ann = c2VzYW1l\n'
+mkdir -p config/gcloud config/glab-cli && printf 'SQLite format 3\0CREATE TABLE access_tokens(access_token TEXT)' >config/gcloud/access_tokens.db
+printf 'SQLite format 3\0{"type": "external_account"}' >config/gcloud/credentials.db
+printf 'hosts:\n    gitlab.com:\n        token: !!null\n    b:\n        token: ~\n' >config/glab-cli/config.yml
 mkdir -p config/rclone && printf '# Encrypted rclone configuration File\nRCLONE_ENCRYPT_V0:\ntoken = AAAA\n' >config/rclone/rclone.conf
 doctor plaintext

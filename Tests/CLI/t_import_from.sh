@@ -38,9 +38,31 @@ from git-credentials --remove
 cat home/.git-credentials; stat -c %a home/.git-credentials
 printf 'https://%%ff:sesame@github.com\n' >odd
 from git-credentials odd
-printf '\357\273\277https://ann:sesame@marked.example\n' >odd
-from git-credentials odd --remove
-grep -c marked.example odd
+empty
+
+title "a byte order mark before the text, and the line ends of Windows"
+mark=$'\357\273\277'
+printf "${mark}https://ann:sesame@marked.example\r\nhttps://sesame.example\r\n" >marked
+from git-credentials marked --remove
+cat -A marked
+printf "${mark}machine a.example login ann password sesame1\r\n\r\nmachine b.example login\r\n bob password \"sesame 2\"\r\nmachine c.example login carl\r\n" >marked
+from netrc marked --remove
+cat -A marked
+printf "${mark}machine a.example\r\nmacdef init\r\nmachine x password sesame\r\n\r\nmachine d.example password sesame3\r\n" >marked
+from netrc marked --remove
+cat -A marked
+printf "$mark[example_2Ecom]\r\nann = \r\n\t$(printf sesame4 | base64)\r\n" >marked
+from python-keyring marked --remove
+cat -A marked
+printf "$mark\"Title\",\"Username\",\"Password\"\r\n\"title\",\"ann\",\"sesame5\"\r\n" >marked
+from keepassxc-csv marked --remove
+cat -A marked
+printf "$mark{\"items\":[\r\n{\"name\":\"n\",\"login\":{\"password\":\"sesame6\"}}\r\n]}\r\n" >marked
+from bitwarden-json marked --remove
+cat -A marked
+secrets
+printf 'machine a.example login ann password sesame\n' | iconv -t UTF-16 >marked
+for format in netrc git-credentials docker python-keyring keepassxc-csv bitwarden-json; do from $format marked --remove; done
 empty
 
 title "netrc: an entry over several lines, quotations, macros, comments"

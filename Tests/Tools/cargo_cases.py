@@ -91,5 +91,24 @@ def cargo_signs_in_yanks_and_signs_out(world):
         world.run("cargo", "yank", "--registry", "example", "--version", "1.0.0", "thing", env=environment, code=101)
 
 
-cargo_signs_in_yanks_and_signs_out.needs = ["cargo"]
+def cargo_finds_the_helper_by_an_alias_as_doctor_says(world):
+    """doctor reads cargo's settings itself: cargo shows that it reads them alike."""
+    home = os.environ["HOME"]
+    environment = {"CARGO_HOME": world.path("cargo"), "RUSTUP_HOME": os.environ.get("RUSTUP_HOME", f"{home}/.rustup")}
+    with crate_registry() as registry:
+        index = f"sparse+{registry.address}/index/"
+        for setting in ("registry.global-credential-providers = ['cargo:token', 'kept']",
+                        "registries.example.credential-provider = 'kept'"):
+            world.write("cargo/config.toml", f"""{setting}
+                registries.example.index = "{index}"
+                credential-alias.kept = ["cargo-credential-tokenkeep", "--timeout", "60"]
+                """)
+            world.run("cargo", "login", "--registry", "example", input="s3cret\n", env=environment)
+            same(world.load(f"cargo:{index}", ""), "s3cret")
+            world.run("cargo", "logout", "--registry", "example", env=environment)
+            told = world.run("tokenkeep", "doctor", env=environment, code=None).out
+            has(told, "ok helpers: cargo uses cargo-credential-tokenkeep by the alias kept")
+
+
+cargo_signs_in_yanks_and_signs_out.needs = cargo_finds_the_helper_by_an_alias_as_doctor_says.needs = ["cargo"]
 CASES = cases(globals(), say, crate_registry, has, same)

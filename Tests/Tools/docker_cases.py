@@ -135,14 +135,44 @@ def skopeo_signs_in_and_out(world):
         same(world.services(), set())
 
 
+def podman_of(world):
+    """podman with all that it keeps in the world, and its environment."""
+    environment = {"XDG_RUNTIME_DIR": world.path("run")}
+    os.mkdir(environment["XDG_RUNTIME_DIR"], 0o700)
+    program = ["podman", "--storage-driver=vfs", f"--root={world.path('storage')}", f"--runroot={world.path('run')}"]
+    return program, environment
+
+
+def podman_signs_in_and_out_by_the_helper_of_a_registry(world):
+    with container_registry() as registry:
+        registry.passwords["ann"] = "s3cret"
+        address = f"127.0.0.1:{registry.port}"
+        podman, environment = podman_of(world)
+        settings = json.dumps({"credHelpers": {address: "tokenkeep"}})
+        environment["REGISTRY_AUTH_FILE"] = world.write("home/.config/containers/auth.json", settings)
+        login = [*podman, "login", "--tls-verify=false"]
+        world.run(*login, "-u", "ann", "--password-stdin", address, input="wrong", env=environment, code=125)
+        same(world.services(), set())
+        world.run(*login, "-u", "ann", "--password-stdin", address, input="s3cret", env=environment)
+        same(world.load(f"docker:{address}", "ann"), "s3cret")
+        same(world.run(*login, "--get-login", address, env=environment).out, "ann\n")
+        # It asks the helper for the password that it has, and the registry takes it.
+        registry.requests.clear()
+        world.run(*login, address, env=environment)
+        same(registry.requests, ["GET /v2/"])
+        world.run(*podman, "logout", address, env=environment)
+        same(world.services(), set())
+        same(json.loads(world.read("home/.config/containers/auth.json"))["credHelpers"], {address: "tokenkeep"})
+        assert "s3cret" not in world.read("home/.config/containers/auth.json")
+
+
 def podman_signs_in_and_out_by_a_helper_for_every_registry(world):
     with container_registry() as registry:
         registry.passwords["ann"] = "s3cret"
         address = f"127.0.0.1:{registry.port}"
-        settings = world.write("home/registries.conf", 'credential-helpers = ["tokenkeep"]\n')
-        environment = {"CONTAINERS_REGISTRIES_CONF": settings, "XDG_RUNTIME_DIR": world.path("run")}
-        os.mkdir(environment["XDG_RUNTIME_DIR"], 0o700)
-        podman = ["podman", "--storage-driver=vfs", f"--root={world.path('storage')}", f"--runroot={world.path('run')}"]
+        podman, environment = podman_of(world)
+        environment["CONTAINERS_REGISTRIES_CONF"] = world.write(
+            "home/registries.conf", 'credential-helpers = ["tokenkeep"]\n')
         login = [*podman, "login", "--tls-verify=false"]
         world.run(*login, "-u", "ann", "--password-stdin", address, input="s3cret", env=environment)
         same(world.load(f"docker:{address}", "ann"), "s3cret")
@@ -157,7 +187,8 @@ def podman_signs_in_and_out_by_a_helper_for_every_registry(world):
         same(world.services(), set())
 
 
+podman_signs_in_and_out_by_the_helper_of_a_registry.needs = ["podman"]
 podman_signs_in_and_out_by_a_helper_for_every_registry.needs = ["podman"]
 docker_signs_in_and_out.needs = ["docker"]
 skopeo_signs_in_and_out.needs = ["skopeo"]
-CASES = cases(globals(), helper, store, container_registry, has, same)
+CASES = cases(globals(), helper, store, podman_of, container_registry, has, same)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The credential helpers, by the real programs that call them. Cases of programs that apt does not have, and of podman, which
-brings much along, are left out without them, and said; without the others they are skipped.
+"""The credential helpers, by the real programs that call them. Cases of programs that apt does not have are left out without
+them, and said; without the others they are skipped.
 
 Usage: run.py BIN [WORD…]      BIN is the folder of tokenkeep and tokenkeep-credential; cases whose names have a WORD run
 """
@@ -19,7 +19,7 @@ import tests_clock  # noqa: E402: its folder must be on the path first
 
 SUITES = ["git_cases", "git_server_cases", "docker_cases", "cargo_cases", "other_cases", "fault_cases", "setup_cases",
           "terminal_cases", "keyring_cases", "recipe_cases"]
-ELSEWHERE = ["docker", "podman", "cargo", "terraform", "kubectl", "aws", "ansible-vault"]
+ELSEWHERE = ["docker", "cargo", "terraform", "kubectl", "aws", "ansible-vault"]
 # At a time: most of a case's time goes into starts of programs.
 JOBS = 3
 

@@ -1,54 +1,82 @@
 import TokenKeepCore
 import TokenKeepTerminal
 
-/// Checks cargo's credential provider.
-enum CargoHelperCheck {
+/// The check of cargo's credential providers.
+struct CargoHelperCheck {
     private static let ours = "cargo-credential-tokenkeep"
+
+    private let folder: String
+    private let path: String
+    /// Whether the user or root wrote the file, and its folder is no part of the working directory.
+    private let isTrusted: Bool
 
     static func findings() -> [Finding] {
         guard let folder = try? CargoSettingsFile.folder() else { return [] }
         let path = CargoSettingsFile.path(folder)
         let file = SmallFile.textAndTrust(path)
         guard ToolPlaces.isOnPath("cargo") || file != nil else { return [] }
-        // Ignore the arguments of providers. cargo queries the last provider in the list first.
-        let programs = (file.flatMap { CargoProviders(in: $0.text) }?.list ?? []).map { $0.prefix { $0 != " " } }
-        guard let word = programs.last, isOurs(word) else {
-            return [stranger(programs, path, plainFile: "\(folder)/credentials.toml")]
-        }
-        // Never run a program that a file of another user, or a file in the working directory, names.
-        guard folder.hasPrefix("/"), file?.isTrusted == true else {
-            return [
-                .note(
-                    "helpers", "cargo uses \(word) (\(path)), which was not tried",
-                    because: "doctor runs no provider that a relative CARGO_HOME or a file of others names.",
-                    hint: "ls -l \(ShellWord.quoted(path))")
-            ]
-        }
-        return [finding(String(word), path)]
+        let check = CargoHelperCheck(
+            folder: folder, path: path, isTrusted: folder.hasPrefix("/") && file?.isTrusted == true)
+        return check.findings(CargoProviders(in: file?.text ?? ""))
     }
 
-    private static func isOurs(_ program: Substring) -> Bool { program == ours || program.hasSuffix("/\(ours)") }
+    private func findings(_ providers: CargoProviders) -> [Finding] {
+        let own = providers.own.map { finding($0.provider, for: $0.registry) }
+        guard providers.usesGlobal else { return own }
+        // cargo asks the last provider of the list first.
+        guard let last = providers.global.last, CargoHelperCheck.isOurs(last) else {
+            return [stranger(providers.global)] + own
+        }
+        return [tried(last, "cargo uses \(name(last)) (\(path))")] + own
+    }
+
+    private static func isOurs(_ provider: CargoProviders.Provider) -> Bool {
+        provider.program == ours || provider.program.hasSuffix("/\(ours)")
+    }
+
+    private func name(_ provider: CargoProviders.Provider) -> String {
+        provider.program + (provider.alias.map { " by the alias \($0)" } ?? "")
+    }
 
     /// Makes the note for the case that cargo has no provider, or queries another provider first.
-    private static func stranger(_ programs: [Substring], _ path: String, plainFile: String) -> Finding {
-        let first = programs.last
+    private func stranger(_ providers: [CargoProviders.Provider]) -> Finding {
+        let first = providers.last
         let message =
-            if let first, programs.contains(where: isOurs) {
-                "cargo asks \(first) before \(ours) in \(path)"
+            if let first, providers.contains(where: CargoHelperCheck.isOurs) {
+                "cargo asks \(name(first)) before \(CargoHelperCheck.ours) in \(path)"
             } else {
                 "cargo has \(first == nil ? "no provider" : "another provider") in \(path)"
             }
-        let isPlain = first == nil || first == "cargo:token"
+        return .note("helpers", message, because: place(of: first), hint: "tokenkeep setup cargo")
+    }
+
+    /// The finding about the only provider of a registry.
+    private func finding(_ provider: CargoProviders.Provider, for registry: String) -> Finding {
+        let message = "cargo uses \(name(provider)) for \(registry) (\(path))"
+        guard !CargoHelperCheck.isOurs(provider) else { return tried(provider, message) }
         return .note(
-            "helpers", message,
-            because:
-                "cargo login \(isPlain ? "writes the token into \(plainFile), in plain text" : "gives the token to that provider").",
-            hint: "tokenkeep setup cargo")
+            "helpers", message, because: place(of: provider),
+            hint: "grep -n -e credential-provider -e credential-alias \(ShellWord.quoted(path))")
+    }
+
+    /// The place in which a login leaves the token.
+    private func place(of provider: CargoProviders.Provider?) -> String {
+        guard let provider, provider.program != "cargo:token" else {
+            return "cargo login writes the token into \(folder)/credentials.toml, in plain text."
+        }
+        return "cargo login gives the token to that provider."
     }
 
     /// Starts the provider as cargo does. Without a request, the provider writes its protocol versions and ends.
-    private static func finding(_ program: String, _ path: String) -> Finding {
-        let message = "cargo uses \(program) (\(path))"
+    private func tried(_ provider: CargoProviders.Provider, _ message: String) -> Finding {
+        let program = provider.program
+        // Never run a program that a file of another user, or a file in the working directory, names.
+        guard isTrusted else {
+            return .note(
+                "helpers", "\(message), which was not tried",
+                because: "doctor runs no provider that a relative CARGO_HOME or a file of others names.",
+                hint: "ls -l \(ShellWord.quoted(path))")
+        }
         let reason = "cargo publish, yank and private registries fail."
         let word = ShellWord.quoted(program)
         guard program.hasPrefix("/") ? ToolPlaces.isProgram(program) : ToolPlaces.isOnPath(program) else {

@@ -1,79 +1,70 @@
-/// The credential providers in cargo's configuration file.
+/// The credential providers in cargo's configuration, with their aliases resolved.
 struct CargoProviders {
-    private static let key = "global-credential-providers"
-
-    /// The providers in the order of the file. cargo queries the last provider first.
-    let list: [String]
-
-    /// Parses the list in the table `[registry]`; nil if the text has no such list.
-    init?(in text: String) {
-        var table = ""
-        for statement in CargoProviders.statements(of: text) {
-            if statement.first == "[" {
-                table = CargoProviders.plain(statement).filter { $0 != "[" && $0 != "]" }
-                continue
-            }
-            guard let sign = statement.firstIndex(of: "=") else { continue }
-            let name = (table.isEmpty ? "" : "\(table).") + CargoProviders.plain(statement[..<sign])
-            var value = statement[statement.index(after: sign)...]
-            if name == "registry" {
-                // Here `registry` is an inline table.
-                guard let inside = value.firstRange(of: CargoProviders.key) else { continue }
-                value = value[inside.upperBound...].prefix { $0 != "]" }
-            } else if name != "registry.\(CargoProviders.key)" {
-                continue
-            }
-            list = CargoProviders.strings(in: value)
-            return
-        }
-        return nil
+    /// A program with its arguments.
+    struct Provider {
+        let program: String
+        /// The alias by which the configuration names the program; nil without one.
+        let alias: String?
     }
 
-    /// Splits the text into statements without comments: table headers, and settings, whose lists may span several lines.
-    private static func statements(of text: String) -> [String] {
-        var statements: [String] = []
-        var (statement, depth, isComment) = ("", 0, false)
-        var quote: Character?
-        for character in text {
-            if character.isNewline {
-                (quote, isComment) = (nil, false)
-                if depth > 0 {
-                    statement.append(" ")
-                } else {
-                    statements.append(statement)
-                    statement = ""
-                }
-                continue
-            }
-            if isComment || (quote == nil && character == "#") {
-                isComment = true
-                continue
-            }
-            if quote == nil, character == "\"" || character == "'" {
-                quote = character
-            } else if character == quote {
-                quote = nil
-            } else if quote == nil {
-                depth += character == "[" ? 1 : character == "]" ? -1 : 0
-            }
-            if !statement.isEmpty || !character.isWhitespace { statement.append(character) }
+    /// The providers that cargo has built in: an alias of their names has no effect.
+    private static let builtIn = [
+        "cargo:token", "cargo:paseto", "cargo:token-from-stdout", "cargo:wincred", "cargo:macos-keychain",
+        "cargo:libsecret",
+    ]
+
+    /// The providers of all registries without their own, in the order of the file. cargo asks the last provider first.
+    private(set) var global: [Provider] = []
+    /// The only provider of a registry, by the registry's name for people.
+    private(set) var own: [(registry: String, provider: Provider)] = []
+    /// Whether a registry, crates.io included, asks the global providers.
+    private(set) var usesGlobal = true
+
+    init(in text: String) {
+        let settings = TOMLSettings(text).all
+        var aliases: [String: [String]] = [:]
+        for setting in settings where setting.path.count == 2 && setting.path[0] == "credential-alias" {
+            aliases[setting.path[1]] = CargoProviders.words(setting)
         }
-        return statements + [statement]
+        let provider = { (words: [String]) in CargoProviders.provider(words, aliases) }
+        if let list = settings.first(where: { $0.path == ["registry", "global-credential-providers"] }) {
+            global = list.strings.compactMap { provider(CargoProviders.words(in: $0)) }
+        }
+        if let setting = settings.first(where: { $0.path == ["registry", "credential-provider"] }),
+            let provider = provider(CargoProviders.words(setting))
+        {
+            own.append(("crates.io", provider))
+            usesGlobal = false
+        }
+        var names: [String] = []
+        for setting in settings where setting.path.count == 3 && setting.path[0] == "registries" {
+            if !names.contains(setting.path[1]) { names.append(setting.path[1]) }
+        }
+        for name in names {
+            let setting = settings.first { $0.path == ["registries", name, "credential-provider"] }
+            if let provider = setting.flatMap({ provider(CargoProviders.words($0)) }) {
+                own.append(("the registry \(name)", provider))
+            } else {
+                usesGlobal = true
+            }
+        }
     }
 
-    private static func plain(_ text: some StringProtocol) -> String {
-        String(text.filter { !$0.isWhitespace && $0 != "\"" && $0 != "'" })
+    /// Program and arguments: a list as it is, a string by its spaces.
+    private static func words(_ setting: TOMLSettings.Setting) -> [String] {
+        setting.isList ? setting.strings : setting.strings.first.map(words) ?? []
     }
 
-    /// The texts between quotation marks in `value`.
-    private static func strings(in value: Substring) -> [String] {
-        var (strings, rest) = ([String](), value)
-        while let start = rest.firstIndex(where: { $0 == "\"" || $0 == "'" }) {
-            let behind = rest[rest.index(after: start)...]
-            guard let end = behind.firstIndex(of: rest[start]) else { break }
-            strings.append(String(behind[..<end]))
-            rest = behind[behind.index(after: end)...]
+    private static func words(in text: String) -> [String] {
+        text.split(whereSeparator: \.isWhitespace).map(String.init)
+    }
+
+    /// The provider that the words name; nil without words. A word with arguments is no alias.
+    private static func provider(_ words: [String], _ aliases: [String: [String]]) -> Provider? {
+        guard let first = words.first else { return nil }
+        guard words.count == 1, !builtIn.contains(first), let program = aliases[first]?.first else {
+            return Provider(program: first, alias: nil)
         }
-        return strings
+        return Provider(program: program, alias: first)
     }
 }

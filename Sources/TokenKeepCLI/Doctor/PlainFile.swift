@@ -8,11 +8,8 @@ struct PlainFile: Sendable {
     let variable: String?
     /// A variable of the environment that names another such file, beside the path's.
     let fileVariable: String?
-    /// The names of settings, each with the sign that follows the name. If one of them has a value, the file contains a
-    /// token.
-    ///
-    /// The list is empty if the file always contains a token.
-    let settings: [String]
+    /// The form in which the file holds tokens.
+    let content: PlainContent
     /// The command that moves the tokens or ends them. `'FILE'` stands for the path, `'FOLDER'` for its folder.
     let command: String
     /// The prefix of the services that such items have in the vault; nil if no helper of ours keeps such items.
@@ -21,27 +18,16 @@ struct PlainFile: Sendable {
     let comesFirst: Bool
 
     init(
-        _ path: String, orIn variable: String? = nil, orAt fileVariable: String? = nil, _ settings: [String] = [],
+        _ path: String, orIn variable: String? = nil, orAt fileVariable: String? = nil, _ content: PlainContent,
         moves command: String, kept services: String? = nil, comesFirst: Bool = false
     ) {
         self.path = path
         self.variable = variable
         self.fileVariable = fileVariable
-        self.settings = settings
+        self.content = content
         self.command = command
         self.services = services
         self.comesFirst = comesFirst
-    }
-
-    /// Whether the content of the file includes a token.
-    func holdsToken(_ bytes: [UInt8]) -> Bool {
-        guard !settings.isEmpty else {
-            let text = bytes.filter { !" \t\r\n".utf8.contains($0) }
-            return !["", "{}", "[]", "null"].contains { text.elementsEqual($0.utf8) }
-        }
-        guard !bytes.starts(with: "# Encrypted rclone".utf8) else { return false }
-        let scan = TokenScan(bytes)
-        return settings.contains(where: scan.hasValue)
     }
 }
 
@@ -56,16 +42,17 @@ extension PlainFile {
     /// The entry stays: programs that read the file would not find the item.
     private static let fromNetrc = "tokenkeep import --from netrc 'FILE'"
     private static let gitOfNetrc = "tokenkeep setup git --yes && tokenkeep save git:https://HOST NAME"
-    private static let inGit = ["https:", "http:", "ssh:", "ftp:", "ftps:", "smtp:", "smtps:", "imap:", "imaps:"]
-    private static let inDocker = ["auth:", "identitytoken:", "registrytoken:", "password:"]
+    private static let inGit: PlainContent = [
+        "https:", "http:", "ssh:", "ftp:", "ftps:", "smtp:", "smtps:", "imap:", "imaps:"]
+    private static let inDocker: PlainContent = ["auth:", "identitytoken:", "registrytoken:", "password:"]
 
     /// The token files of widely used developer programs, grouped by program.
     static let known: [PlainFile] =
         [
             PlainFile("~/.git-credentials", inGit, moves: fromGit, kept: "git:"),
             PlainFile("CONFIG/git/credentials", inGit, moves: fromGit, kept: "git:"),
-            PlainFile("~/.netrc", orAt: "NETRC", moves: gitOfNetrc, comesFirst: true),
-            PlainFile("~/.authinfo", moves: fromNetrc),
+            PlainFile("~/.netrc", orAt: "NETRC", .netrc, moves: gitOfNetrc, comesFirst: true),
+            PlainFile("~/.authinfo", .netrc, moves: fromNetrc),
             PlainFile("~/.docker/config.json", orIn: "DOCKER_CONFIG", inDocker, moves: fromDocker, kept: "docker:"),
             PlainFile(
                 "RUNTIME/containers/auth.json", orAt: "REGISTRY_AUTH_FILE", inDocker, moves: fromPodman,
@@ -89,7 +76,8 @@ extension PlainFile {
             PlainFile(
                 "DATA/uv/credentials/credentials.toml", ["password=", "token="], moves: "uv auth logout SERVICE"),
             PlainFile(
-                "DATA/python_keyring/keyring_pass.cfg", moves: "tokenkeep import --from python-keyring 'FILE' --remove"),
+                "DATA/python_keyring/keyring_pass.cfg", .pythonKeyring,
+                moves: "tokenkeep import --from python-keyring 'FILE' --remove"),
             PlainFile("CONFIG/gh/hosts.yml", orIn: "GH_CONFIG_DIR", ["oauth_token:"], moves: "gh auth refresh"),
             PlainFile("CONFIG/hub", ["oauth_token:"], moves: "tokenkeep save git:https://github.com NAME"),
             PlainFile(
@@ -114,9 +102,15 @@ extension PlainFile {
         PlainFile(
             "~/.azure/msal_token_cache.json", orIn: "AZURE_CONFIG_DIR", ["secret:"],
             moves: "az config set core.encrypt_token_cache=true"),
-        PlainFile("~/.azure/service_principal_entries.json", orIn: "AZURE_CONFIG_DIR", moves: "az logout"),
-        PlainFile("CONFIG/gcloud/credentials.db", orIn: "CLOUDSDK_CONFIG", moves: "gcloud auth revoke --all"),
-        PlainFile("CONFIG/gcloud/access_tokens.db", orIn: "CLOUDSDK_CONFIG", moves: "gcloud auth revoke --all"),
+        PlainFile(
+            "~/.azure/service_principal_entries.json", orIn: "AZURE_CONFIG_DIR",
+            ["client_secret:", "client_assertion:"], moves: "az logout"),
+        PlainFile(
+            "CONFIG/gcloud/credentials.db", orIn: "CLOUDSDK_CONFIG", ["refresh_token:", "private_key:"],
+            moves: "gcloud auth revoke --all"),
+        PlainFile(
+            "CONFIG/gcloud/access_tokens.db", orIn: "CLOUDSDK_CONFIG", .beginning("ya29."),
+            moves: "gcloud auth revoke --all"),
         PlainFile(
             "CONFIG/gcloud/application_default_credentials.json", orIn: "CLOUDSDK_CONFIG",
             ["refresh_token:", "private_key:"],
@@ -136,7 +130,7 @@ extension PlainFile {
         PlainFile(
             "~/.databricks/token-cache.json", ["access_token:", "refresh_token:"], moves: "databricks auth logout"),
         PlainFile("~/.databrickscfg", orAt: "DATABRICKS_CONFIG_FILE", ["token="], moves: "databricks auth login"),
-        PlainFile("~/.vault-token", moves: "vault token revoke -self"),
+        PlainFile("~/.vault-token", .lines, moves: "vault token revoke -self"),
         PlainFile("~/.s3cfg", ["secret_key="], moves: "tokenkeep save s3cmd NAME"),
     ]
 
@@ -155,7 +149,7 @@ extension PlainFile {
     }
 
     private static let others: [PlainFile] = [
-        PlainFile("~/.vscode/cli/token.json", moves: "code tunnel user logout"),
+        PlainFile("~/.vscode/cli/token.json", .json, moves: "code tunnel user logout"),
         PlainFile(
             "~/.claude/.credentials.json", orIn: "CLAUDE_CONFIG_DIR",
             ["accessToken:", "refreshToken:", "access_token:", "refresh_token:", "clientSecret:"],
@@ -164,10 +158,10 @@ extension PlainFile {
             "~/.codex/auth.json", orIn: "CODEX_HOME", ["access_token:", "refresh_token:", "OPENAI_API_KEY:"],
             moves: "codex -c cli_auth_credentials_store=keyring login"),
         PlainFile(
-            "~/.codex/.credentials.json", orIn: "CODEX_HOME",
+            "~/.codex/.credentials.json", orIn: "CODEX_HOME", .json,
             moves: "codex -c mcp_oauth_credentials_store=keyring mcp login NAME"),
         PlainFile("~/.gemini/oauth_creds.json", ["access_token:", "refresh_token:"], moves: "rm 'FILE'"),
-        PlainFile("~/.gemini/mcp-oauth-tokens.json", moves: "rm 'FILE'"),
+        PlainFile("~/.gemini/mcp-oauth-tokens.json", .json, moves: "rm 'FILE'"),
         PlainFile("~/.gemini/.env", ["GEMINI_API_KEY=", "GOOGLE_API_KEY="], moves: gemini),
         PlainFile(
             "~/.copilot/config.json", ["copilot_tokens:{", "copilotTokens:{", "token:"],
@@ -186,8 +180,8 @@ extension PlainFile {
         PlainFile("~/.gem/credentials", ["rubygems_api_key:"], moves: "gem signout"),
         PlainFile("~/.m2/settings.xml", ["<password>"], moves: "mvn --encrypt-password"),
         PlainFile(
-            "~/.pgpass", orAt: "PGPASSFILE", moves: "tokenkeep run --env PGPASSWORD=tokenkeep://postgresql/NAME -- psql"
-        ),
+            "~/.pgpass", orAt: "PGPASSFILE", .lines,
+            moves: "tokenkeep run --env PGPASSWORD=tokenkeep://postgresql/NAME -- psql"),
         PlainFile("~/.my.cnf", ["password="], moves: "tokenkeep run --env MYSQL_PWD=tokenkeep://mysql/NAME -- mysql"),
         PlainFile("~/.msmtprc", ["password "], moves: "tokenkeep save smtp NAME"),
     ]

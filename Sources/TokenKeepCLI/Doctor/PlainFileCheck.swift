@@ -39,10 +39,9 @@ struct PlainFileCheck {
     private func finding(_ file: PlainFile, _ path: String) -> Finding? {
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0 else { return nil }
-        // A file that cannot be read counts as one with a token only if all files of its kind contain tokens.
-        let bytes = SmallFile.bytes(path, PlainFileCheck.longest)
-        guard bytes.map(file.holdsToken) ?? file.settings.isEmpty else {
-            return bytes.flatMap { $0.count < status.st_size ? PlainFileCheck.cut(path) : nil }
+        guard let bytes = SmallFile.bytes(path, PlainFileCheck.longest) else { return PlainFileCheck.unread(path) }
+        guard file.content.holdsToken(bytes) else {
+            return bytes.count < status.st_size ? PlainFileCheck.cut(path) : nil
         }
         let mode = String(status.st_mode & 0o7777, radix: 8)
         let written = UnixTime(Int64(status.st_mtim.tv_sec))
@@ -51,7 +50,13 @@ struct PlainFileCheck {
             "plaintext", "\(path) (mode \(mode), \(PlainFileCheck.age(written)))\(comparison(file, written))",
             because: "\(readers) that can read the file, and each backup of it, has the tokens."
                 + (file.comesFirst ? PlainFileCheck.netrc : ""),
-            hint: PlainFileCheck.command(file.command, path, bytes ?? []))
+            hint: PlainFileCheck.command(file.command, path, bytes))
+    }
+
+    private static func unread(_ path: String) -> Finding {
+        .note(
+            "plaintext", "\(path) cannot be read", because: "It may hold tokens in plain text, for those who can.",
+            hint: "ls -l \(ShellWord.quoted(path))")
     }
 
     private static func cut(_ path: String) -> Finding {

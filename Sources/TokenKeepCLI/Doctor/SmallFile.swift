@@ -5,11 +5,11 @@ enum SmallFile {
     /// The maximum length of a text that is read, in bytes.
     private static let longest = 1 << 16
 
-    /// Reads at most 64 KiB of a regular file; nil if it cannot be read or is not UTF-8.
+    /// At most 64 KiB of a regular file, without a byte order mark; nil if it cannot be read or is not UTF-8.
     ///
-    /// Files of `/proc` count as regular. If the path names a pipe or a device, the function returns nil without waiting.
+    /// Files of `/proc` count as regular. A pipe or a device in the file's place is not waited for.
     static func text(_ path: String) -> String? {
-        bytes(path, longest).flatMap { String(validating: $0, as: UTF8.self) }
+        bytes(path, longest).flatMap(text)
     }
 
     /// Reads at most `limit` bytes of a regular file; nil if it cannot be read.
@@ -17,10 +17,14 @@ enum SmallFile {
 
     /// Reads a text like ``text(_:)``, and tells whether only this program's user and root can write the file.
     static func textAndTrust(_ path: String) -> (text: String, isTrusted: Bool)? {
-        guard let (bytes, status) = read(path, longest), let text = String(validating: bytes, as: UTF8.self) else {
+        guard let (bytes, status) = read(path, longest), let text = text(bytes) else {
             return nil
         }
         return (text, (status.st_uid == geteuid() || status.st_uid == 0) && status.st_mode & 0o022 == 0)
+    }
+
+    private static func text(_ bytes: [UInt8]) -> String? {
+        String(validating: bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...], as: UTF8.self)
     }
 
     private static func read(_ path: String, _ limit: Int) -> (bytes: [UInt8], status: stat)? {

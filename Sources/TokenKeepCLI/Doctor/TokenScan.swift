@@ -1,6 +1,7 @@
 import Glibc
 
-/// Searches the bytes of a file for settings with a value. The encoding of the file's other text does not matter.
+/// Searches the bytes of a file for settings with a value. The encoding of the file's other text, UTF-16 included, does
+/// not matter.
 struct TokenScan {
     /// The bytes without spaces and quotes, so that JSON, YAML, TOML and INI have the same form: name, sign, value.
     private let plain: [UInt8]
@@ -12,9 +13,11 @@ struct TokenScan {
         var words: [UInt8] = []
         plain.reserveCapacity(bytes.count)
         words.reserveCapacity(bytes.count)
-        for byte in bytes {
+        let marks: [[UInt8]] = [[0xEF, 0xBB, 0xBF], [0xFF, 0xFE], [0xFE, 0xFF]]
+        let mark = marks.first(where: bytes.starts)?.count ?? 0
+        for byte in bytes[mark...] {
             switch byte {
-            case UInt8(ascii: "\r"), UInt8(ascii: "\""), UInt8(ascii: "'"): continue
+            case 0, UInt8(ascii: "\r"), UInt8(ascii: "\""), UInt8(ascii: "'"): continue
             case UInt8(ascii: " "), UInt8(ascii: "\t"):
                 // Skip blanks at the start of a line, and blanks that follow another blank.
                 if let last = words.last, last != UInt8(ascii: " "), last != UInt8(ascii: "\n") {
@@ -43,7 +46,8 @@ struct TokenScan {
         }
     }
 
-    private static func first(_ setting: String, in text: UnsafeRawBufferPointer, from start: Int) -> Int? {
+    /// The place of the first such text, from a place on.
+    static func first(_ setting: String, in text: UnsafeRawBufferPointer, from start: Int) -> Int? {
         guard let base = text.baseAddress, let letter = setting.utf8.first else { return nil }
         let length = setting.utf8.count
         var place = start
@@ -66,15 +70,15 @@ struct TokenScan {
         return !isLetter && !isDigit && before != UInt8(ascii: "_") && before != UInt8(ascii: "-")
     }
 
-    /// Whether a token may begin at this offset. An empty value, or a placeholder that begins with a bracket or `$`, is
-    /// no token.
+    /// Whether the text at this offset is a token's value. Text that begins with a brace or `$` is a placeholder, and `null`
+    /// is none. glab writes `!!null` before its tokens, too.
     private static func isValue(_ text: UnsafeRawBufferPointer, _ place: Int, of setting: String) -> Bool {
-        // The first token of a map or of a table may stand in the next line.
+        // The first token of a map or of a table may be in the next line.
         let isTable = setting.hasSuffix("{") || setting.hasSuffix("]")
-        let rest = isTable ? text[place...].drop { $0 == UInt8(ascii: "\n") } : text[place...]
-        guard let first = rest.first, !",}{$<>[\n".utf8.contains(first) else { return false }
-        // Nothing, in JSON and YAML.
-        let word = rest.prefix { !",}]\n".utf8.contains($0) }
-        return !word.elementsEqual("null".utf8) && !word.elementsEqual("~".utf8)
+        let start = isTable ? text[place...].drop { $0 == UInt8(ascii: "\n") } : text[place...]
+        var value = start.prefix { !",}]\n".utf8.contains($0) }
+        if value.starts(with: "!!null".utf8) { value = value.dropFirst("!!null".utf8.count) }
+        guard let first = value.first, !"{$<>[".utf8.contains(first) else { return false }
+        return !value.elementsEqual("null".utf8) && !value.elementsEqual("~".utf8)
     }
 }

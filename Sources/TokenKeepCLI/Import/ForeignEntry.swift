@@ -132,7 +132,10 @@ enum ForeignFormat: String, CaseIterable {
     /// - Throws: ``Status/corrupt`` if the file as a whole has another format.
     func read(_ content: SecretBytes) throws(TokenKeepError) -> ForeignEntries {
         try content.withUnsafeBytes { bytes throws(TokenKeepError) in
-            switch self {
+            guard !ForeignText.isUTF16(bytes) else {
+                throw ForeignFormat.foreign("it is UTF-16", hint: "iconv -f UTF-16 -t UTF-8 makes it UTF-8")
+            }
+            return switch self {
             case .pass: throw ForeignFormat.foreign("it is no folder")
             case .secretService: throw ForeignFormat.foreign("it is no file")
             case .netrc: try NetrcReader(bytes).read()
@@ -146,7 +149,7 @@ enum ForeignFormat: String, CaseIterable {
     }
 
     /// Makes the error for a file of another format.
-    static func foreign(_ reason: String) -> TokenKeepError {
-        TokenKeepError(.corrupt, "the source is not of this format: \(reason)")
+    static func foreign(_ reason: String, hint: String? = nil) -> TokenKeepError {
+        TokenKeepError(.corrupt, "the source is not of this format: \(reason)", hint: hint)
     }
 }

@@ -44,7 +44,7 @@ enum KeePassXCReader {
     /// Splits the text into records; nil if a quotation does not end.
     private static func records(of bytes: UnsafeRawBufferPointer) -> [Record]? {
         var records: [Record] = []
-        var (line, position) = (1, bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0)
+        var (line, position) = (1, ForeignText.start(of: bytes))
         while position < bytes.count {
             let (start, first) = (position, line)
             var fields: [Slice<UnsafeRawBufferPointer>] = []

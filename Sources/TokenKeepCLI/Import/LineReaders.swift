@@ -69,8 +69,7 @@ enum GitCredentialsReader {
         }
     }
 
-    /// Whether a scheme may contain this byte. A byte order mark is refused: git finds no password in a line that
-    /// begins with it.
+    /// Whether a scheme may contain this byte.
     private static func isSchemeByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -167,6 +166,17 @@ struct NetrcReader {
             name: try ItemName(service: host, account: login), secret: secret, place: place, range: range, rest: rest)
     }
 
+    /// Whether an entry has a password.
+    var hasPassword: Bool {
+        var index = 0
+        while index + 1 < words.count {
+            let value = words[index + 1].content
+            if words[index].means("password"), !value.allSatisfy({ $0 == UInt8(ascii: "\"") }) { return true }
+            index += NetrcReader.hasValue(words[index]) ? 2 : 1
+        }
+        return false
+    }
+
     /// The index of the word that begins the next entry.
     private func nextEntry(after index: Int) -> Int {
         // Skip the values of words, because a value never begins an entry.
@@ -200,7 +210,9 @@ struct NetrcReader {
                 rest = rest.drop(while: isSpace)
                 guard let first = rest.first, isValue || first != UInt8(ascii: "#") else { break }
                 let end = wordEnd(rest, isQuoted: first == UInt8(ascii: "\""))
-                let word = Word(range: rest.startIndex..<end, line: line.number, content: rest[..<end])
+                // A byte order mark goes with the first entry: readers would take it for a part of the next one.
+                let start = rest.startIndex == line.content.startIndex ? line.range.lowerBound : rest.startIndex
+                let word = Word(range: start..<end, line: line.number, content: rest[..<end])
                 isMacro = !isValue && word.means("macdef")
                 if isMacro { macros.append(word.range.lowerBound) } else { words.append(word) }
                 isValue = !isValue && hasValue(word)
