@@ -209,8 +209,10 @@ final class Provider {
         claimName(ofVault: look.state.vaultID)
         if let whole = look.whole { replaceAll(whole) }
         for (name, details) in look.changes where !freshness.written.contains(name) { update(name, details) }
+        // Before, programs were told of an empty vault that was locked, or could not be read.
+        let appears = look.whole != nil && !freshness.isIndexed && freshness.hasLooked
         freshness.isIndexed = freshness.isIndexed || look.whole != nil
-        become(look.state)
+        if appears { signalRead(look.state) } else { become(look.state) }
     }
 
     private func replaceAll(_ whole: [ItemDetails]) {

@@ -1,6 +1,14 @@
 import TokenKeepCore
 
 extension Provider {
+    /// The name of a collection's record.
+    func recordName(of collection: IndexedCollection) throws(Refusal) -> ItemName {
+        guard let name = Provider.recordName(ofCollection: collection.id) else {
+            throw .failed("the collection \(collection.id) has no record")
+        }
+        return name
+    }
+
     /// Saves a collection's record, and calls `completion`: with false if the call failed and is answered.
     func saveCollection(
         _ name: ItemName, _ label: String, _ message: BusMessage, _ completion: @escaping (Bool) -> Void

@@ -107,7 +107,7 @@ extension Provider {
                         for (path, secret, contentType) in found {
                             reply.container("e", "o(oayays)") {
                                 reply.path(path)
-                                _ = session.write(secret, contentType: contentType, session: sessionPath, to: reply)
+                                session.write(secret, contentType: contentType, session: sessionPath, to: reply)
                             }
                         }
                     }
