@@ -199,7 +199,10 @@ final class Provider {
     }
 
     private func apply(_ look: VaultLook) {
-        defer { freshness.hasLooked = true }
+        defer {
+            if !freshness.hasLooked { tokenkeep_release_code() }
+            freshness.hasLooked = true
+        }
         for damage in look.damages { Log.line(damage.message) }
         if let problem = look.problem {
             if problem.status == .locked { become(VaultState(hasPassword: true, isOpen: false, openLevels: [])) }

@@ -539,6 +539,13 @@ class Pinentry(Asking):
         self.assertEqual(process.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
         self.assertIn("SETDESC Password of the vault, for python3 (pid %d)" % process.pid, self.asked())
 
+    def test_a_programs_name_adds_no_lines_to_the_question(self):
+        self.begin_asking("pw")
+        with unittest.mock.patch(f"{__name__}.ASKING", "import ctypes\nctypes.CDLL(None).prctl(15, b'a%0Ab', 0, 0, 0)\n" + ASKING):
+            process = self.ask(DISPLAY=":7")
+        self.assertEqual(process.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
+        self.assertIn("SETDESC Password of the vault, for a%250Ab (pid {})".format(process.pid), self.asked())
+
     def test_three_wrong_passwords_dismiss(self):
         self.begin_asking("a", "b", "c", "pw")
         self.assertEqual(self.ask(DISPLAY=":7").stdout.readline(), "(True, ('ao', []))\n")
