@@ -1,16 +1,13 @@
 #define _GNU_SOURCE
 #include "CSystemdBus.h"
 
-#include <link.h>
 #include <malloc.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 int64_t tokenkeep_bus_owner(sd_bus *bus) {
     struct ucred peer = {0};
@@ -39,26 +36,6 @@ int tokenkeep_event_open(void) {
 
 void tokenkeep_share_heap(void) {
     mallopt(M_ARENA_MAX, 1);
-}
-
-static int release_segments(struct dl_phdr_info *program, size_t size, void *unused) {
-    (void)size;
-    (void)unused;
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    for (int i = 0; i < program->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &program->dlpi_phdr[i];
-        if (segment->p_type != PT_LOAD || (segment->p_flags & PF_W) != 0)
-            continue;
-        uintptr_t begin = (program->dlpi_addr + segment->p_vaddr + page - 1) / page * page;
-        uintptr_t end = (program->dlpi_addr + segment->p_vaddr + segment->p_memsz) / page * page;
-        if (begin < end)
-            (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
-    }
-    return 1; /* the program alone, which is the first */
-}
-
-void tokenkeep_release_code(void) {
-    dl_iterate_phdr(release_segments, NULL);
 }
 
 void tokenkeep_forbid_cores(void) {

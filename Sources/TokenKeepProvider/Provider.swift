@@ -1,3 +1,4 @@
+import CSystemShims
 import CSystemdBus
 import Glibc
 import TokenKeepCore
@@ -200,7 +201,8 @@ final class Provider {
 
     private func apply(_ look: VaultLook) {
         defer {
-            if !freshness.hasLooked { tokenkeep_release_code() }
+            // Much of what the start and the reading of a vault used of the program is not used again.
+            if !freshness.hasLooked || look.whole != nil { tokenkeep_give_back_memory() }
             freshness.hasLooked = true
         }
         for damage in look.damages { Log.line(damage.message) }

@@ -1,5 +1,5 @@
-/* Uses libsecret's C API as programs do, and prints what it saw. `sessions N` opens N sessions, `collections` makes
- * collections and locks items, for which gnome-keyring would ask. */
+/* Uses libsecret's C API as programs do, and prints what it saw. `sessions N` opens N sessions, `collections`
+ * makes collections and locks items, for which gnome-keyring would ask. */
 #include <libsecret/secret.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,13 +152,15 @@ static void aliases(SecretService *service, SecretCollection *made) {
     secret_service_set_alias_sync(service, "other", made, NULL, &error);
     say_error(error, "another alias");
     error = NULL;
-    SecretCollection *none = secret_collection_for_alias_sync(service, "other", SECRET_COLLECTION_NONE, NULL, &error);
+    SecretCollection *none =
+        secret_collection_for_alias_sync(service, "other", SECRET_COLLECTION_NONE, NULL, &error);
     check(error, "unknown alias");
     SecretCollection *again =
         secret_collection_create_sync(service, "label", SECRET_COLLECTION_DEFAULT, 0, NULL, &error);
     check(error, "create with the alias");
     printf("unknown alias: %p, again: %d, label %s\n", (void *)none,
-           strcmp(g_dbus_proxy_get_object_path(G_DBUS_PROXY(again)), g_dbus_proxy_get_object_path(G_DBUS_PROXY(login))),
+           strcmp(g_dbus_proxy_get_object_path(G_DBUS_PROXY(again)),
+                  g_dbus_proxy_get_object_path(G_DBUS_PROXY(login))),
            secret_collection_get_label(again));
     g_object_unref(again);
     g_object_unref(login);
@@ -168,7 +170,8 @@ static void locks(SecretService *service, SecretCollection *collection) {
     GError *error = NULL;
     GHashTable *attributes = secret_attributes_build(&schema, "number", 1, NULL);
     SecretValue *value = secret_value_new("v", 1, "text/plain");
-    SecretItem *item = secret_item_create_sync(collection, &schema, attributes, "item", value, 0, NULL, &error);
+    SecretItem *item =
+        secret_item_create_sync(collection, &schema, attributes, "item", value, 0, NULL, &error);
     check(error, "create");
     GHashTable *none = g_hash_table_new(g_str_hash, g_str_equal);
     GList *found = secret_service_search_sync(service, NULL, none, SECRET_SEARCH_ALL, NULL, &error);

@@ -139,6 +139,8 @@ class WhileLocked(Locked):
         self.refused("IsLocked", self.client.call, work, COLLECTION, "SearchItems", "a{ss}", {})
         self.refused("IsLocked", self.client.call, work, COLLECTION, "Delete")
         self.refused("IsLocked", self.client.set, work, COLLECTION, "Label", "s", "x")
+        self.refused("IsLocked", self.client.call, ROOT, SERVICE, "SetAlias", "so", "default", work)
+        self.assertEqual(self.client.call(ROOT, SERVICE, "Lock", "ao", [work, item, "/x"]), ([work, item], "/"))
         unlocked, prompt = self.client.call(ROOT, SERVICE, "Unlock", "ao", [work])
         self.assertEqual(unlocked, [])
         self.assertTrue(prompt.startswith(f"{ROOT}/prompt/"), prompt)

@@ -17,12 +17,9 @@ int tokenkeep_signals_open(void);
 /* An event's file descriptor (eventfd(2)), close-on-exec and non-blocking; -1 on failure. */
 int tokenkeep_event_open(void);
 
-/* Lets all threads share one heap: its free memory serves each of them. To be called before the first thread. */
+/* Lets all threads share one heap: its free memory serves each of them. To be called before the first thread.
+ */
 void tokenkeep_share_heap(void);
-
-/* Takes the program's code and constants out of the resident memory. The kernel maps what runs again: half of what
- * a start uses is used by the start alone. */
-void tokenkeep_release_code(void);
 
 /* Makes the process non-dumpable and its core size zero: a core holds no secret. */
 void tokenkeep_forbid_cores(void);

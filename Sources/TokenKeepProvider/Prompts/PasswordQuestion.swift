@@ -84,7 +84,8 @@ final class PasswordQuestion: Sendable {
         for option in options { try dialog.set("OPTION \(option)", isOver, isOptional: true) }
         try dialog.set("SETTITLE TokenKeep", isOver, isOptional: true)
         // A program that names itself "%0A" must not write lines of its own.
-        try dialog.set("SETDESC \(text.split(separator: "%", omittingEmptySubsequences: false).joined(separator: "%25"))", isOver)
+        let parts = text.split(separator: "%", omittingEmptySubsequences: false)
+        try dialog.set("SETDESC \(parts.joined(separator: "%25"))", isOver)
         try dialog.set("SETPROMPT Password:", isOver)
         for attempt in 1...PasswordQuestion.attempts {
             if attempt > 1 { try dialog.set("SETERROR The password is wrong", isOver, isOptional: true) }

@@ -7,7 +7,7 @@ extension Provider {
         let paths = try message.paths()
         whenFresh(message, .everything) { [self] () throws(Refusal) in
             let known = Provider.once(paths).filter { path in
-                guard let object = ObjectPath(path), isLocked(object) != nil else { return false }
+                guard let object = ObjectPath(path), isLocked(object) != nil || namesUnread(path) else { return false }
                 switch object {
                 case .collection(IndexedCollection.session), .item(IndexedCollection.session, _): return false
                 default: return true
