@@ -4,7 +4,7 @@ extension Provider {
     /// The name of a collection's record.
     func recordName(of collection: IndexedCollection) throws(Refusal) -> ItemName {
         guard let name = Provider.recordName(ofCollection: collection.id) else {
-            throw .failed("the collection \(collection.id) has no record")
+            throw .noSuchObject("there is no collection \(collection.id)")
         }
         return name
     }
