@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "CSystemdBus.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -31,6 +32,10 @@ int tokenkeep_signals_open(void) {
 
 int tokenkeep_event_open(void) {
     return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+void tokenkeep_share_heap(void) {
+    mallopt(M_ARENA_MAX, 1);
 }
 
 void tokenkeep_forbid_cores(void) {

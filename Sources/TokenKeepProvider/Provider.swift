@@ -1,3 +1,4 @@
+import CSystemShims
 import CSystemdBus
 import Glibc
 import TokenKeepCore
@@ -201,7 +202,11 @@ final class Provider {
     }
 
     private func apply(_ look: VaultLook) {
-        defer { freshness.hasLooked = true }
+        defer {
+            // Much of what the start and the reading of a vault used of the program is not used again.
+            if !freshness.hasLooked || look.whole != nil { tokenkeep_give_back_memory() }
+            freshness.hasLooked = true
+        }
         for damage in look.damages { Log.line(damage.message) }
         if let problem = look.problem {
             if problem.status == .locked { become(VaultState(hasPassword: true, isOpen: false, openLevels: [])) }
@@ -211,8 +216,10 @@ final class Provider {
         claimName(ofVault: look.state.vaultID)
         if let whole = look.whole { replaceAll(whole) }
         for (name, details) in look.changes where !freshness.written.contains(name) { update(name, details) }
+        // Before, programs were told of an empty vault that was locked, or could not be read.
+        let appears = look.whole != nil && !freshness.isIndexed && freshness.hasLooked
         freshness.isIndexed = freshness.isIndexed || look.whole != nil
-        become(look.state)
+        if appears { signalRead(look.state) } else { become(look.state) }
     }
 
     private func replaceAll(_ whole: [ItemDetails]) {

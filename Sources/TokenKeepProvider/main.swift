@@ -8,6 +8,7 @@ import TokenKeepTerminal
 /// Serves the vault until the program must end.
 func run(_ options: ProviderOptions) throws(TokenKeepError) {
     tokenkeep_forbid_cores()
+    tokenkeep_share_heap()
     tokenkeep_allow_descriptors()
     guard tokenkeep_gcrypt_start() == 0 else { throw TokenKeepError(.internal, "libgcrypt cannot be used") }
     let provider = try Provider(

@@ -1,4 +1,5 @@
-/* Uses libsecret's C API as programs do, and prints what it saw. `sessions N` opens N sessions. */
+/* Uses libsecret's C API as programs do, and prints what it saw. `sessions N` opens N sessions, `collections`
+ * makes collections and locks items, for which gnome-keyring would ask. */
 #include <libsecret/secret.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,7 +134,109 @@ static int sessions(int count) {
     return 0;
 }
 
+static void say_error(GError *error, const char *what) {
+    printf("%s: %s\n", what, error == NULL ? "no error" : g_dbus_error_get_remote_error(error));
+    g_clear_error(&error);
+}
+
+static void aliases(SecretService *service, SecretCollection *made) {
+    GError *error = NULL;
+    SecretCollection *login = secret_collection_for_alias_sync(service, SECRET_COLLECTION_DEFAULT,
+                                                               SECRET_COLLECTION_NONE, NULL, &error);
+    check(error, "alias");
+    secret_service_set_alias_sync(service, SECRET_COLLECTION_DEFAULT, login, NULL, &error);
+    check(error, "the alias that is set");
+    secret_service_set_alias_sync(service, SECRET_COLLECTION_DEFAULT, made, NULL, &error);
+    say_error(error, "another collection");
+    error = NULL;
+    secret_service_set_alias_sync(service, "other", made, NULL, &error);
+    say_error(error, "another alias");
+    error = NULL;
+    SecretCollection *none =
+        secret_collection_for_alias_sync(service, "other", SECRET_COLLECTION_NONE, NULL, &error);
+    check(error, "unknown alias");
+    SecretCollection *again =
+        secret_collection_create_sync(service, "label", SECRET_COLLECTION_DEFAULT, 0, NULL, &error);
+    check(error, "create with the alias");
+    printf("unknown alias: %p, again: %d, label %s\n", (void *)none,
+           strcmp(g_dbus_proxy_get_object_path(G_DBUS_PROXY(again)),
+                  g_dbus_proxy_get_object_path(G_DBUS_PROXY(login))),
+           secret_collection_get_label(again));
+    g_object_unref(again);
+    g_object_unref(login);
+}
+
+static void locks(SecretService *service, SecretCollection *collection) {
+    GError *error = NULL;
+    GHashTable *attributes = secret_attributes_build(&schema, "number", 1, NULL);
+    SecretValue *value = secret_value_new("v", 1, "text/plain");
+    SecretItem *item =
+        secret_item_create_sync(collection, &schema, attributes, "item", value, 0, NULL, &error);
+    check(error, "create");
+    GHashTable *none = g_hash_table_new(g_str_hash, g_str_equal);
+    GList *found = secret_service_search_sync(service, NULL, none, SECRET_SEARCH_ALL, NULL, &error);
+    check(error, "search without attributes");
+    printf("all: %u, ", g_list_length(found));
+    g_list_free_full(found, g_object_unref);
+    found = secret_collection_search_sync(collection, NULL, none, SECRET_SEARCH_ALL, NULL, &error);
+    check(error, "search of a collection without attributes");
+    printf("of the collection: %u\n", g_list_length(found));
+    g_list_free_full(found, g_object_unref);
+    GList one = {item, NULL, NULL};
+    GList *changed = NULL;
+    int count = secret_service_lock_sync(service, &one, NULL, &changed, &error);
+    check(error, "lock of an item");
+    secret_item_refresh(item);
+    printf("locked: %d %u\n", count, g_list_length(changed));
+    g_list_free_full(changed, g_object_unref);
+    secret_item_set_secret_sync(item, value, NULL, &error);
+    say_error(error, "secret of a locked item");
+    error = NULL;
+    secret_item_delete_sync(item, NULL, &error);
+    say_error(error, "deletion of a locked item");
+    error = NULL;
+    count = secret_service_unlock_sync(service, &one, NULL, &changed, &error);
+    check(error, "unlock of an item");
+    printf("unlocked: %d %u\n", count, g_list_length(changed));
+    g_list_free_full(changed, g_object_unref);
+    secret_item_set_secret_sync(item, value, NULL, &error);
+    check(error, "secret of an item");
+    g_hash_table_unref(none);
+    g_hash_table_unref(attributes);
+    secret_value_unref(value);
+    g_object_unref(item);
+}
+
+static void collections(void) {
+    GError *error = NULL;
+    SecretService *service = secret_service_get_sync(SECRET_SERVICE_LOAD_COLLECTIONS, NULL, &error);
+    check(error, "service");
+    SecretCollection *made = secret_collection_create_sync(service, "Made", NULL, 0, NULL, &error);
+    check(error, "create a collection");
+    aliases(service, made);
+    secret_collection_load_items_sync(made, NULL, &error);
+    check(error, "load items");
+    locks(service, made);
+    secret_collection_set_label_sync(made, "Renamed", NULL, &error);
+    check(error, "label of a collection");
+    secret_collection_refresh(made);
+    printf("label: %s\n", secret_collection_get_label(made));
+    secret_collection_delete_sync(made, NULL, &error);
+    check(error, "delete the collection");
+    GHashTable *attributes = secret_attributes_build(&schema, "number", 1, NULL);
+    GList *found = secret_service_search_sync(service, &schema, attributes, SECRET_SEARCH_ALL, NULL, &error);
+    check(error, "search");
+    printf("left: %u\n", g_list_length(found));
+    g_hash_table_unref(attributes);
+    g_object_unref(made);
+    g_object_unref(service);
+}
+
 int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "collections") == 0) {
+        collections();
+        return 0;
+    }
     if (argc == 3 && strcmp(argv[1], "sessions") == 0)
         return sessions(atoi(argv[2]));
     simple();

@@ -93,6 +93,17 @@ class Clients(Compared):
     def test_libsecret(self):
         self.assertIn("done", self.compare(self.program))
 
+    def test_libsecrets_collections_aliases_and_locks(self):
+        """gnome-keyring asks before it makes a collection."""
+        world = self.world()
+        world.provider()
+        refused = "org.freedesktop.DBus.Error.NotSupported"
+        locked = "org.freedesktop.Secret.Error.IsLocked"
+        self.assertEqual(world.run(self.program, "collections").stdout.splitlines(), [
+            f"another collection: {refused}", f"another alias: {refused}", "unknown alias: (nil), again: 0, label Login",
+            "all: 1, of the collection: 1", "locked: 1 1", f"secret of a locked item: {locked}", f"deletion of a locked item: {locked}",
+            "unlocked: 1 1", "label: Renamed", "left: 0"])
+
     def test_many_sessions_of_libsecret_agree_on_a_key(self):
         world = self.world()
         world.provider()

@@ -196,6 +196,21 @@ class Hostile(Case):
         self.assertEqual(self.client.value(paths[0]), b"token")
         other.replies(4000)
 
+    def test_threads_that_a_burst_needed_end_after_it(self):
+        clients = [self.connect() for _ in range(8)]
+        for client in clients:
+            client.open_session()
+            properties = {f"{ITEM}.Label": ("s", "label")}
+            for number in range(4):
+                properties[f"{ITEM}.Attributes"] = ("a{ss}", {"number": str(number)})
+                client.connection.send(client.message(
+                    LOGIN, COLLECTION, "CreateItem", "a{sv}(oayays)b", properties, client.secret(b"x"), False))
+        for client in clients:
+            for reply in client.replies(4):
+                self.assertEqual(reply.header.message_type, MessageType.method_return)
+        wait_until(lambda: len(os.listdir(f"/proc/{self.provider.pid}/task")) <= 3, "the threads' end")
+        self.assertEqual(len(self.client.search({"number": "1"})[0]), 8)
+
     def test_arguments_beyond_8_mib_are_refused(self):
         """An array of D-Bus has at most 64 MiB."""
         long = {f"{number:04}": "x" * 16384 for number in range(600)}
@@ -299,7 +314,7 @@ class Fuzzed(Case):
             known = [f"{ITEM}.Label", f"{ITEM}.Attributes", "plain", "default", ITEM, COLLECTION, SERVICE, "Locked", "Label"]
             return chance.choice(["", "a", "ä\n\x7f", "x" * 300, *known])
         if letter == "o":
-            return chance.choice(["/", "/x", *self.OBJECTS, f"{ROOT}/aliases/session", self.client.session])
+            return chance.choice(["/", "/x", *self.objects, f"{ROOT}/aliases/session", self.client.session])
         if letter == "g":
             return chance.choice(["", "s", "a{sv}"])
         if letter == "b":
@@ -321,8 +336,8 @@ class Fuzzed(Case):
         raise AssertionError(signature)
 
     def send(self, client):
-        path = self.chance.choice(list(self.OBJECTS))
-        interface, members = self.OBJECTS[path]
+        path = self.chance.choice(list(self.objects))
+        interface, members = self.objects[path]
         if self.chance.random() < 0.3:
             interface, members = PROPERTIES, ("Get", "GetAll", "Set")
         member = self.chance.choice(members)
@@ -335,12 +350,23 @@ class Fuzzed(Case):
             body.append(value)
         client.connection.send(client.message(path, interface, member, signature, *body))
 
+    def make_objects(self, client):
+        """Objects that the calls find, of which they may delete some."""
+        made, _ = client.call(ROOT, SERVICE, "CreateCollection", "a{sv}s", {f"{COLLECTION}.Label": ("s", "fuzz")}, "")
+        paths = [client.create({"fuzz": "1"}, b"x", collection=where) for where in (LOGIN, made, f"{ROOT}/collection/session")]
+        self.objects = {**self.OBJECTS, made: self.OBJECTS[LOGIN], **{path: self.OBJECTS[f"{LOGIN}/{'0' * 32}"] for path in paths}}
+        for path in client.get(ROOT, SERVICE, "Collections"):
+            if path not in (LOGIN, made, f"{ROOT}/collection/session"):
+                client.call(path, COLLECTION, "Delete")
+
     def test_every_call_is_answered_and_another_client_served(self):
         self.chance = random.Random(int(os.environ.get("SEED", "1")))
         path = self.client.create({"service": "token", "username": "u"}, b"token")
         self.client.open_session()
         other = self.connect()
-        for _ in range(int(os.environ.get("MESSAGES", "2000")) // 50):
+        for count in range(int(os.environ.get("MESSAGES", "2000")) // 50):
+            if count % 20 == 0:
+                self.make_objects(other)
             for _ in range(50):
                 self.send(other)
             self.client.get(path, ITEM, "Label")

@@ -331,6 +331,10 @@ class Collections(Case):
         for where, word in ((ROOT, SERVICE), (f"{ROOT}/collection", '"login"'), (LOGIN, path.rsplit("/", 1)[1]),
                             (path, ITEM), (DEFAULT, COLLECTION), (f"{ROOT}/aliases", '"default"')):
             self.assertIn(word, self.client.call(where, INTROSPECTABLE, "Introspect"))
+        # Programs that list a bus's objects begin at the root.
+        for where, word in (("/", "org"), ("/org", "freedesktop"), ("/org/freedesktop", "secrets"), ("/org/tokenkeep", "SecretService1"),
+                            (ROOT, "collection"), (ROOT, "aliases")):
+            self.assertIn(f'<node name="{word}"/>', self.client.call(where, INTROSPECTABLE, "Introspect"))
 
 
 class Sessions(Case):
@@ -384,6 +388,19 @@ class Signals(Case):
             self.client.call(path, ITEM, "Delete")
             self.assertEqual(self.client.seen_signals(queue), [(LOGIN, "ItemDeleted", (path,))])
 
+    def test_changed_properties_are_signalled(self):
+        path = self.client.create({"a": "1"}, b"1")
+        work, _ = self.client.call(ROOT, SERVICE, "CreateCollection", "a{sv}s", {f"{COLLECTION}.Label": ("s", "Work")}, "")
+        with self.client.signals(interface=PROPERTIES) as queue:
+            self.client.set(path, ITEM, "Attributes", "a{ss}", {"xdg:schema": "org.example"})
+            changed = {where: body[1] for where, _, body in self.client.seen_signals(queue) if body[0] == ITEM}
+            self.assertEqual(set(changed), {path, path.replace(LOGIN, DEFAULT), path.replace(LOGIN, f"{ROOT}/aliases/login")})
+            self.assertEqual(changed[path]["Type"], ("s", "org.example"))
+            for where in (work, LOGIN, f"{ROOT}/collection/session"):
+                self.client.set(where, COLLECTION, "Label", "s", "\u00e4")
+                seen = [body for path, _, body in self.client.seen_signals(queue) if path == where]
+                self.assertEqual([(body[0], body[1]["Label"], body[2]) for body in seen], [(COLLECTION, ("s", "\u00e4"), [])])
+
     def test_changes_of_other_programs_are_signalled_without_a_call(self):
         self.client.search({})
         with self.client.signals(interface=COLLECTION, path=LOGIN) as queue:
@@ -399,12 +416,23 @@ class Signals(Case):
 
 class Refusals(Case):
     def test_unknown_objects_methods_and_arguments(self):
+        self.client.open_session()
         for path, interface, member, signature, body, name in (
                 (f"{ROOT}/nothing", SERVICE, "ReadAlias", "s", ["x"], "UnknownObject"),
                 (ROOT, SERVICE, "Nothing", "", [], "UnknownMethod"),
                 (ROOT, "org.gnome.keyring.InternalUnsupportedGuiltRiddenInterface", "ChangeWithPrompt", "o", [LOGIN],
                  "UnknownMethod"),
+                (ROOT, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects", "", [], "UnknownMethod"),
                 (ROOT, SERVICE, "ReadAlias", "i", [1], "InvalidArgs"),
+                (LOGIN, COLLECTION, "CreateItem", "a{sv}(oayays)b", [{f"{ITEM}.Type": ("i", 1)}, self.client.secret(b""), False],
+                 "InvalidArgs"),
+                (ROOT, PROPERTIES, "Get", "ss", [SERVICE, "Nothing"], "UnknownProperty"),
+                (LOGIN, PROPERTIES, "Get", "ss", [COLLECTION, "Nothing"], "UnknownProperty"),
+                (LOGIN, PROPERTIES, "Get", "ss", [ITEM, "Label"], "UnknownInterface"),
+                (LOGIN, PROPERTIES, "Set", "ssv", [COLLECTION, "Items", ("ao", [])], "PropertyReadOnly"),
+                (self.client.session, PROPERTIES, "Get", "ss", [SESSION, "Nothing"], "UnknownProperty"),
+                (f"{ROOT}/session/x", PROPERTIES, "Get", "ss", [SESSION, "Nothing"], "NoSession"),
+                (f"{ROOT}/prompt/x", PROPERTIES, "Get", "ss", [PROMPT, "Nothing"], "UnknownObject"),
                 (ROOT, SERVICE, "SearchItems", "a{sv}", [{}], "InvalidArgs"),
                 (f"{ROOT}/collection/x", COLLECTION, "SearchItems", "a{ss}", [{}], "NoSuchObject"),
                 (f"{ROOT}/prompt/x", PROMPT, "Dismiss", "", [], "UnknownObject"),

@@ -69,6 +69,14 @@ class Locked(Case):
         self.provider = self.world.provider(*arguments, **environment)
         self.client = self.connect()
 
+    def make_work(self):
+        """Makes a collection with an item, and ends the provider that made them. Returns both paths."""
+        self.begin(locked=False)
+        work, _ = self.client.call(ROOT, SERVICE, "CreateCollection", "a{sv}s", {f"{COLLECTION}.Label": ("s", "Work")}, "")
+        item = self.client.create({"a": "1"}, b"1", collection=work)
+        self.world.stop(self.provider)
+        return work, item
+
     def pinentry(self, *answers):
         path = os.path.join(self.world.home, "pinentry")
         with open(path, "w", encoding="utf-8") as file:
@@ -117,6 +125,46 @@ class WhileLocked(Locked):
         session = f"{ROOT}/collection/session"
         self.assertFalse(self.client.get(session, COLLECTION, "Locked"))
         self.assertEqual(self.client.value(self.client.create({"a": "1"}, b"1", collection=session)), b"1")
+
+    def test_a_collection_of_a_vault_locked_from_the_start_is_locked_not_missing(self):
+        work, item = self.make_work()
+        self.begin()
+        for name in ("Label", "Items"):
+            self.refused("IsLocked", self.client.get, work, COLLECTION, name)
+        self.refused("IsLocked", self.client.get_all, work, COLLECTION)
+        self.refused("IsLocked", self.client.get, item, ITEM, "Label")
+        self.assertTrue(self.client.get(work, COLLECTION, "Locked"))
+        self.assertTrue(self.client.get(item, ITEM, "Locked"))
+        self.refused("IsLocked", self.client.create, {"a": "1"}, b"1", collection=work)
+        self.refused("IsLocked", self.client.call, work, COLLECTION, "SearchItems", "a{ss}", {})
+        self.refused("IsLocked", self.client.call, work, COLLECTION, "Delete")
+        self.refused("IsLocked", self.client.set, work, COLLECTION, "Label", "s", "x")
+        self.refused("IsLocked", self.client.call, ROOT, SERVICE, "SetAlias", "so", "default", work)
+        self.assertEqual(self.client.call(ROOT, SERVICE, "Lock", "ao", [work, item, "/x"]), ([work, item], "/"))
+        unlocked, prompt = self.client.call(ROOT, SERVICE, "Unlock", "ao", [work])
+        self.assertEqual(unlocked, [])
+        self.assertTrue(prompt.startswith(f"{ROOT}/prompt/"), prompt)
+        self.world.unlock()
+        self.assertEqual(self.client.call(ROOT, SERVICE, "Unlock", "ao", [work, f"{ROOT}/collection/x"]), ([work], "/"))
+        self.assertEqual(self.client.get(work, COLLECTION, "Items"), [item])
+        self.refused("NoSuchObject", self.client.get, f"{ROOT}/collection/x", COLLECTION, "Locked")
+
+    def test_what_an_unlock_brings_to_light_is_signalled(self):
+        work, item = self.make_work()
+        self.begin()
+        self.assertEqual(self.client.get(LOGIN, COLLECTION, "Items"), [])
+        before = self.client.get(ROOT, SERVICE, "Collections")
+        with self.client.signals(path_namespace=ROOT) as queue:
+            self.world.unlock()
+            wait_until(lambda: not self.client.get(LOGIN, COLLECTION, "Locked"), "the unlock")
+            seen = self.client.seen_signals(queue)
+        self.assertEqual([s for s in seen if s[1] == "CollectionCreated"], [(ROOT, "CollectionCreated", (work,))])
+        self.assertEqual(
+            [body[1]["Collections"][1] for path, _, body in seen if path == ROOT and body[0] == SERVICE], [sorted([*before, work])])
+        items = {path: body[1]["Items"][1] for path, _, body in seen if body[0] == COLLECTION and "Items" in body[1]}
+        (known,) = self.client.get(LOGIN, COLLECTION, "Items")
+        self.assertEqual(items, {
+            work: [item], **{path: [known] for path in (LOGIN, DEFAULT, f"{ROOT}/aliases/login")}})
 
     def test_items_that_are_known_are_named_as_locked(self):
         self.begin(locked=False)
@@ -393,6 +441,18 @@ class Prompts(Locked):
         self.assertEqual(self.prompt([DEFAULT, DEFAULT]), (True, []))
         self.assertIn("(pid %d) needs it: run tokenkeep unlock" % os.getpid(), self.world.logged())
 
+    def test_a_prompt_answers_what_is_open_at_once_and_leaves_out_what_is_unknown(self):
+        self.begin(locked=False)
+        (path,), _ = self.client.search({"service": "s"})
+        session = f"{ROOT}/collection/session"
+        self.client.call(ROOT, SERVICE, "Lock", "ao", [path])
+        asked = [session, path, f"{ROOT}/collection/x", f"{LOGIN}/{'0' * 32}", "/x", DEFAULT, "/", session]
+        unlocked, prompt = self.client.call(ROOT, SERVICE, "Unlock", "ao", asked)
+        self.assertEqual(unlocked, [session])
+        with self.client.signals(interface=PROMPT) as queue:
+            self.client.call(prompt, PROMPT, "Dismiss")
+            self.assertEqual(self.client.next_signal(queue), (prompt, "Completed", (True, ("ao", []))))
+
     def test_a_prompt_of_another_client_is_refused(self):
         self.begin()
         _, path = self.client.call(ROOT, SERVICE, "Unlock", "ao", [LOGIN])
@@ -469,11 +529,24 @@ class Asking(Locked):
 
 
 class Pinentry(Asking):
+    def test_a_collection_that_is_not_read_yet_is_unlocked(self):
+        work, item = self.make_work()
+        self.begin_asking("pw")
+        process = self.ask([work, item, f"{ROOT}/collection/x"], DISPLAY=":7")
+        self.assertEqual(process.stdout.readline(), f"(False, ('ao', ['{work}', '{item}']))\n")
+
     def test_the_right_password_unlocks(self):
         self.begin_asking("pw")
         process = self.ask([DEFAULT], DISPLAY=":7")
         self.assertEqual(process.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
         self.assertIn("SETDESC Password of the vault, for python3 (pid %d)" % process.pid, self.asked())
+
+    def test_a_programs_name_adds_no_lines_to_the_question(self):
+        self.begin_asking("pw")
+        with unittest.mock.patch(f"{__name__}.ASKING", "import ctypes\nctypes.CDLL(None).prctl(15, b'a%0Ab', 0, 0, 0)\n" + ASKING):
+            process = self.ask(DISPLAY=":7")
+        self.assertEqual(process.stdout.readline(), f"(False, ('ao', ['{DEFAULT}']))\n")
+        self.assertIn("SETDESC Password of the vault, for a%250Ab (pid {})".format(process.pid), self.asked())
 
     def test_three_wrong_passwords_dismiss(self):
         self.begin_asking("a", "b", "c", "pw")

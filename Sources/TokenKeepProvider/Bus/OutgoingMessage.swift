@@ -77,6 +77,9 @@ final class OutgoingMessage {
         note(sd_bus_message_close_container(raw))
     }
 
+    /// Notes that a part cannot be written.
+    func fail() { isWhole = false }
+
     private func append(_ type: Unicode.Scalar, _ value: UnsafeRawPointer) {
         note(sd_bus_message_append_basic(raw, BusMessage.type(type), value))
     }

@@ -85,7 +85,9 @@ final class PasswordQuestion: Sendable {
         try dialog.greet(isOver)
         for option in options { try dialog.set("OPTION \(option)", isOver, isOptional: true) }
         try dialog.set("SETTITLE TokenKeep", isOver, isOptional: true)
-        try dialog.set("SETDESC \(text)", isOver)
+        // A program that names itself "%0A" must not write lines of its own.
+        let parts = text.split(separator: "%", omittingEmptySubsequences: false)
+        try dialog.set("SETDESC \(parts.joined(separator: "%25"))", isOver)
         try dialog.set("SETPROMPT Password:", isOver)
         for attempt in 1...PasswordQuestion.attempts {
             if attempt > 1 { try dialog.set("SETERROR The password is wrong", isOver, isOptional: true) }

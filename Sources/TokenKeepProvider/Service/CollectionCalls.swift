@@ -12,13 +12,20 @@ extension Provider {
         }
     }
 
-    func noCollection(_ id: String) -> Refusal { .noSuchObject("there is no collection \(id)") }
+    /// The collection of an identifier.
+    func collection(_ id: String) throws(Refusal) -> IndexedCollection {
+        guard let collection = index.collections[id] else {
+            guard !isUnread else { throw .isLocked }
+            throw .noSuchObject("there is no collection \(id)")
+        }
+        return collection
+    }
 
     private func searchItems(_ id: String, _ message: BusMessage) throws(Refusal) {
         try message.expect("a{ss}")
         let attributes = try message.strings()
         whenFresh(message, .searching(id)) { [self] () throws(Refusal) in
-            guard index.collections[id] != nil else { throw noCollection(id) }
+            _ = try collection(id)
             let found = index.search(attributes, in: id)
             guard !found.isEmpty || !isLocked(collection: id) else { throw .isLocked }
             bus.reply(to: message) { $0.paths(found.map(\.path.text)) }
@@ -28,9 +35,7 @@ extension Provider {
     private func deleteCollection(_ id: String, _ message: BusMessage) throws(Refusal) {
         try message.expect("")
         whenFresh(message, .changing(collection: id)) { [self] () throws(Refusal) in
-            guard index.collections[id] != nil, let own = Provider.recordName(ofCollection: id) else {
-                throw noCollection(id)
-            }
+            let own = try recordName(of: collection(id))
             guard !IndexedCollection.fixed.contains(where: { $0.id == id }) else {
                 throw .notSupported("the collection \(id) cannot be deleted")
             }
@@ -61,7 +66,7 @@ extension Provider {
         var new = try readItem(message)
         new.replaces = try message.bool()
         whenFresh(message, self.scope(of: new, in: id)) { [self] () throws(Refusal) in
-            guard index.collections[id] != nil else { throw noCollection(id) }
+            _ = try collection(id)
             let lookup = try fields(new)
             guard id != IndexedCollection.session else { return try createInMemory(new, message) }
             guard !isLocked else { throw .isLocked }
@@ -86,7 +91,7 @@ extension Provider {
             case ("\(Interfaces.item).Label", "s"): label = try message.string()
             case ("\(Interfaces.item).Attributes", "a{ss}"): attributes = try message.strings()
             case ("\(Interfaces.item).Type", "s"): type = try message.string()
-            case ("\(Interfaces.item).Label", _), ("\(Interfaces.item).Attributes", _):
+            case ("\(Interfaces.item).Label", _), ("\(Interfaces.item).Attributes", _), ("\(Interfaces.item).Type", _):
                 throw .invalid("the property \(name) is of the type \(signature)")
             default: try message.skip(signature)
             }

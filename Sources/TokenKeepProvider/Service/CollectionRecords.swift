@@ -1,6 +1,14 @@
 import TokenKeepCore
 
 extension Provider {
+    /// The name of a collection's record.
+    func recordName(of collection: IndexedCollection) throws(Refusal) -> ItemName {
+        guard let name = Provider.recordName(ofCollection: collection.id) else {
+            throw .noSuchObject("there is no collection \(collection.id)")
+        }
+        return name
+    }
+
     /// Saves a collection's record. Calls `completion` with true, or with false after the call was answered with an
     /// error.
     func saveCollection(

@@ -17,7 +17,7 @@ extension Provider {
         case .folder("aliases"): return ("", ObjectPath.aliases.keys.sorted())
         case .folder: return ("", [])
         case .collection(let id):
-            guard index.collections[id] != nil else { throw noCollection(id) }
+            _ = try collection(id)
             return (Introspection.collection, index.items(of: id).map(\.id))
         case .item:
             _ = try item(at: path)

@@ -14,7 +14,7 @@ extension Provider {
     /// The item at a path. Throws `IsLocked` if the item may exist but was never read, otherwise `NoSuchObject`.
     func item(at path: ObjectPath) throws(Refusal) -> IndexedItem {
         guard case .item(let collection, let id) = path, let item = index[collection, id] else {
-            guard !isLocked || freshness.isIndexed else { throw .isLocked }
+            guard !isUnread else { throw .isLocked }
             throw .noSuchObject("there is no item \(path.text)")
         }
         return item
@@ -69,11 +69,7 @@ extension Provider {
     private func reply(
         _ secret: SecretBytes, _ contentType: String, _ session: SecretSession, _ path: String, _ message: BusMessage
     ) {
-        var isWritten = true
-        bus.reply(to: message) { reply in
-            isWritten = session.write(secret, contentType: contentType, session: path, to: reply)
-        }
-        if !isWritten { Log.line("a secret could not be encrypted") }
+        bus.reply(to: message) { session.write(secret, contentType: contentType, session: path, to: $0) }
     }
 
     private func setSecret(_ path: ObjectPath, _ message: BusMessage) throws(Refusal) {

@@ -4,6 +4,9 @@ extension Provider {
     /// Whether the items of every collection but `session` are locked.
     var isLocked: Bool { Provider.isLocked(vault, isHeldLocked) }
 
+    /// Whether the vault was locked since the start: which items and collections it has is not known.
+    var isUnread: Bool { isLocked && !freshness.isIndexed }
+
     static func isLocked(_ vault: VaultState, _ isHeldLocked: Bool) -> Bool {
         isHeldLocked || !vault.isOpen || !vault.openLevels.contains(.afterFirstUnlock)
     }

@@ -15,6 +15,9 @@ enum ItemProperty: String, CaseIterable {
         case .created, .modified: "t"
         }
     }
+
+    /// The name of an item's schema.
+    static func type(of item: IndexedItem) -> String { item.attributes["xdg:schema"] ?? "" }
 }
 
 /// The properties of a collection.
@@ -73,8 +76,12 @@ extension Provider {
             guard property == "Collections" else { throw unknown(property: property) }
             signature = "ao"
             write = { [self] in $0.paths(collectionPaths) }
+        case .collection where [Interfaces.collection, ""].contains(interface) && isUnreadLock(property, of: path),
+            .item where [Interfaces.item, ""].contains(interface) && isUnreadLock(property, of: path):
+            signature = "b"
+            write = { $0.bool(true) }
         case .collection(let id) where [Interfaces.collection, ""].contains(interface):
-            guard let collection = index.collections[id] else { throw noCollection(id) }
+            let collection = try collection(id)
             guard let known = CollectionProperty(rawValue: property) else { throw unknown(property: property) }
             signature = known.signature
             write = { [self] in self.write(known, of: collection, to: $0) }
@@ -83,9 +90,29 @@ extension Provider {
             guard let known = ItemProperty(rawValue: property) else { throw unknown(property: property) }
             signature = known.signature
             write = { [self] in self.write(known, of: item, to: $0) }
-        default: throw unknown(interface)
+        default:
+            try expectWithoutProperties(path, interface)
+            throw unknown(property: property)
         }
         bus.reply(to: message) { reply in reply.variant(signature) { write(reply) } }
+    }
+
+    /// Whether a program asks for the lock of an object that is not read yet: it may be there, and is locked then.
+    private func isUnreadLock(_ property: String, of path: ObjectPath) -> Bool {
+        property == CollectionProperty.locked.rawValue && isUnread && isLocked(path) == nil
+    }
+
+    /// Sessions and prompts have no properties. Libraries ask for them all the same.
+    ///
+    /// - Throws: the error for an object that is gone, or that has not this interface.
+    private func expectWithoutProperties(_ path: ObjectPath, _ interface: String) throws(Refusal) {
+        switch path {
+        case .session where [Interfaces.session, ""].contains(interface):
+            guard clients.session(path.text) != nil else { throw .noSession }
+        case .prompt where [Interfaces.prompt, ""].contains(interface):
+            guard prompts[path.text] != nil else { throw .unknownObject("there is no prompt \(path.text)") }
+        default: throw unknown(interface)
+        }
     }
 
     private func getAll(_ interface: String, of path: ObjectPath, _ message: BusMessage) throws(Refusal) {
@@ -94,7 +121,7 @@ extension Provider {
         case .service where [Interfaces.service, ""].contains(interface):
             entries = [("Collections", "ao", { [self] in $0.paths(collectionPaths) })]
         case .collection(let id) where [Interfaces.collection, ""].contains(interface):
-            guard let collection = index.collections[id] else { throw noCollection(id) }
+            let collection = try collection(id)
             entries = CollectionProperty.allCases.map { property in
                 (property.rawValue, property.signature, { [self] in write(property, of: collection, to: $0) })
             }
@@ -103,12 +130,7 @@ extension Provider {
             entries = ItemProperty.allCases.map { property in
                 (property.rawValue, property.signature, { [self] in write(property, of: item, to: $0) })
             }
-        // Sessions and prompts have no properties, but libraries query them, so the reply is an empty list.
-        case .session where [Interfaces.session, ""].contains(interface):
-            guard clients.session(path.text) != nil else { throw .noSession }
-        case .prompt where [Interfaces.prompt, ""].contains(interface):
-            guard prompts[path.text] != nil else { throw .unknownObject("there is no prompt \(path.text)") }
-        default: throw unknown(interface)
+        default: try expectWithoutProperties(path, interface)
         }
         bus.reply(to: message) { reply in
             reply.array("{sv}") {
@@ -122,13 +144,13 @@ extension Provider {
         case .locked: message.bool(isLocked(item))
         case .attributes: message.strings(item.attributes)
         case .label: message.string(item.label)
-        case .type: message.string(item.attributes["xdg:schema"] ?? "")
+        case .type: message.string(ItemProperty.type(of: item))
         case .created: message.number(item.created)
         case .modified: message.number(item.modified)
         }
     }
 
-    private func write(_ property: CollectionProperty, of collection: IndexedCollection, to message: OutgoingMessage) {
+    func write(_ property: CollectionProperty, of collection: IndexedCollection, to message: OutgoingMessage) {
         switch property {
         case .items: message.paths(index.items(of: collection.id).map(\.path.text))
         case .label: message.string(collection.label)
@@ -176,9 +198,8 @@ extension Provider {
     }
 
     private func setLabel(_ label: String, ofCollection id: String, _ message: BusMessage) throws(Refusal) {
-        guard let collection = index.collections[id], let name = Provider.recordName(ofCollection: id) else {
-            throw noCollection(id)
-        }
+        let collection = try collection(id)
+        let name = try recordName(of: collection)
         try Provider.checkLength(ofLabel: label)
         guard id != IndexedCollection.session else {
             put(IndexedCollection(id: id, label: label, created: collection.created, modified: collection.modified))

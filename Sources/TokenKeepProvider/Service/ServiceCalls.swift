@@ -107,7 +107,7 @@ extension Provider {
                         for (path, secret, contentType) in found {
                             reply.container("e", "o(oayays)") {
                                 reply.path(path)
-                                _ = session.write(secret, contentType: contentType, session: sessionPath, to: reply)
+                                session.write(secret, contentType: contentType, session: sessionPath, to: reply)
                             }
                         }
                     }
@@ -165,10 +165,10 @@ extension Provider {
             guard let present = ObjectPath.aliases[alias] else { throw .notSupported("there is no alias \(alias)") }
             var wanted: String?
             if path != ObjectPath.none {
-                guard case .collection(let id) = ObjectPath(path), index.collections[id] != nil else {
+                guard case .collection(let id) = ObjectPath(path) else {
                     throw .noSuchObject("there is no collection \(path)")
                 }
-                wanted = id
+                wanted = try collection(id).id
             }
             guard wanted == present else {
                 // Programs that know the path of `login` would go on storing there, so one user's items would be in two

@@ -19,7 +19,9 @@ extension Provider {
         var changed: [ItemProperty] = []
         if !before.label.hasBytes(of: item.label) { changed.append(.label) }
         if !before.hasAttributes(of: item) { changed.append(.attributes) }
+        if !ItemProperty.type(of: before).hasBytes(of: ItemProperty.type(of: item)) { changed.append(.type) }
         if before.modified != item.modified { changed.append(.modified) }
+        if isLocked(before) != isLocked(item) { changed.append(.locked) }
         return changed
     }
 
@@ -36,8 +38,16 @@ extension Provider {
         index.put(collection)
         guard freshness.isIndexed else { return }
         signalCollection(before == nil ? "CollectionCreated" : "CollectionChanged", collection.id)
-        guard before == nil else { return }
-        signalCollections()
+        guard let before else { return signalCollections() }
+        signalProperties(changed(before, collection), of: collection)
+    }
+
+    private func changed(_ before: IndexedCollection, _ collection: IndexedCollection) -> [CollectionProperty] {
+        var changed: [CollectionProperty] = []
+        if !before.label.hasBytes(of: collection.label) { changed.append(.label) }
+        if before.created != collection.created { changed.append(.created) }
+        if before.modified != collection.modified { changed.append(.modified) }
+        return changed
     }
 
     func drop(_ collection: IndexedCollection) {
@@ -45,7 +55,17 @@ extension Provider {
         guard !isFixed || !IndexedCollection.fixed.contains(collection) else { return }
         index.remove(collection: collection.id)
         signalCollection(isFixed ? "CollectionChanged" : "CollectionDeleted", collection.id)
-        if !isFixed { signalCollections() }
+        guard let now = index.collections[collection.id] else { return signalCollections() }
+        signalProperties(changed(collection, now), of: now)
+    }
+
+    /// Takes the locks of a vault that was read for the first time, and signals what appears with it.
+    func signalRead(_ state: VaultState) {
+        let new = index.collections.keys.sorted().filter { id in !IndexedCollection.fixed.contains { $0.id == id } }
+        for id in new { signalCollection("CollectionCreated", id) }
+        if !new.isEmpty { signalCollections() }
+        become(state)
+        for id in [IndexedCollection.login] + new where index.count(of: id) > 0 { signalItems(of: id) }
     }
 
     private func signalItem(_ member: String, _ item: IndexedItem) {
@@ -78,6 +98,19 @@ extension Provider {
             signal(changed: Interfaces.collection, at: path, invalidated: isShort ? [] : ["Items"]) { message in
                 guard isShort else { return }
                 message.entry("Items", "ao") { message.paths(paths) }
+            }
+        }
+    }
+
+    private func signalProperties(_ changes: [CollectionProperty], of collection: IndexedCollection) {
+        guard !changes.isEmpty else { return }
+        for text in ObjectPath.collection(collection.id).everyText {
+            signal(changed: Interfaces.collection, at: text) { message in
+                for property in changes {
+                    message.entry(property.rawValue, property.signature) {
+                        self.write(property, of: collection, to: message)
+                    }
+                }
             }
         }
     }

@@ -7,7 +7,7 @@ extension Provider {
         let paths = try message.paths()
         whenFresh(message, .everything) { [self] () throws(Refusal) in
             let known = Provider.once(paths).filter { path in
-                guard let object = ObjectPath(path), isLocked(object) != nil else { return false }
+                guard let object = ObjectPath(path), isLocked(object) != nil || namesUnread(path) else { return false }
                 switch object {
                 case .collection(IndexedCollection.session), .item(IndexedCollection.session, _): return false
                 default: return true
@@ -45,7 +45,7 @@ extension Provider {
         try message.expect("ao")
         let paths = Provider.once(try message.paths())
         whenFresh(message, .reading(paths.compactMap(ObjectPath.init))) { [self] () throws(Refusal) in
-            let known = paths.filter { ObjectPath($0).flatMap(isLocked) != nil || namesUnreadItem($0) }
+            let known = paths.filter { ObjectPath($0).flatMap(isLocked) != nil || namesUnread($0) }
             if isHeldLocked, known.contains(where: { !isOpen($0) }) { become(vault, isHeldLocked: false) }
             let open = known.filter { isOpen($0) }
             guard open.count < known.count, isLocked else { return replyUnlocked(open, nil, message) }
@@ -60,10 +60,13 @@ extension Provider {
 
     func isOpen(_ path: String) -> Bool { ObjectPath(path).flatMap(isLocked) == false }
 
-    /// Whether a path may name an item that was not read yet because the vault has been locked since the start.
-    private func namesUnreadItem(_ path: String) -> Bool {
-        guard isLocked, !freshness.isIndexed, case .item = ObjectPath(path) else { return false }
-        return true
+    /// Whether a path may be that of an item or a collection which is not read yet.
+    private func namesUnread(_ path: String) -> Bool {
+        guard isUnread else { return false }
+        switch ObjectPath(path) {
+        case .item, .collection: return true
+        default: return false
+        }
     }
 
     private func replyUnlocked(_ open: [String], _ prompt: String?, _ message: BusMessage) {

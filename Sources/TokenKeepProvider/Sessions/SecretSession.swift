@@ -56,14 +56,14 @@ struct SecretSession: Sendable {
         return bytes.count - count
     }
 
-    /// Appends a secret to a message as the structure (oayays). Returns false if the secret cannot be encrypted.
-    func write(_ secret: SecretBytes, contentType: String, session path: String, to message: OutgoingMessage) -> Bool {
+    /// Writes a secret as the structure (oayays). A secret that cannot be encrypted makes the message fail.
+    func write(_ secret: SecretBytes, contentType: String, session path: String, to message: OutgoingMessage) {
         var parameters: [UInt8] = []
         var encoded = secret
         if let key {
             parameters = [UInt8](repeating: 0, count: Int(TOKENKEEP_AES_LENGTH))
             tokenkeep_gcrypt_random(&parameters, parameters.count)
-            guard let encrypted = encrypt(secret, key, parameters) else { return false }
+            guard let encrypted = encrypt(secret, key, parameters) else { return message.fail() }
             encoded = encrypted
         }
         message.structure("oayays") {
@@ -72,7 +72,6 @@ struct SecretSession: Sendable {
             encoded.withUnsafeBytes { message.bytes($0) }
             message.string(contentType)
         }
-        return true
     }
 
     private func encrypt(_ secret: SecretBytes, _ key: SecretBytes, _ parameters: [UInt8]) -> SecretBytes? {

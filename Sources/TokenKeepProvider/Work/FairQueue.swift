@@ -28,6 +28,11 @@ struct FairQueue<Element> {
         return nil
     }
 
+    /// Whether ``popFirst(of:where:)`` has an element to take.
+    func hasElement(of isServed: (String) -> Bool, where isReady: (Element) -> Bool) -> Bool {
+        turns.contains { isServed($0) && queues[$0]?.contains(where: isReady) == true }
+    }
+
     private mutating func wait(_ client: String) {
         if client.isEmpty { turns.insert(client, at: 0) } else { turns.append(client) }
     }

@@ -13,6 +13,8 @@ final class Workers: @unchecked Sendable {
     }
 
     private static let limit = 6
+    /// Threads that stay when there is nothing to do. The stack of a thread that waits takes memory.
+    private static let kept = 2
     /// The maximum number of threads for one client's tasks, so that other clients are served even if the disk is slow.
     private static let clientLimit = 3
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -23,6 +25,8 @@ final class Workers: @unchecked Sendable {
     private var busyThreads: [String: Int] = [:]
     private var threads = 0
     private var idle = 0
+    /// How many of the idle threads are to wake.
+    private var called = 0
 
     init() {
         pthread_mutex_init(mutex, nil)
@@ -35,11 +39,28 @@ final class Workers: @unchecked Sendable {
     func submit(on key: String?, for client: String, _ run: @escaping @Sendable () -> Void) {
         pthread_mutex_lock(mutex)
         tasks.append(Task(key: key, client: client, run: run), of: client)
-        let needsThread = idle == 0 && threads < Workers.limit
-        if needsThread { threads += 1 }
-        pthread_cond_signal(changed)
+        let needsThread = callThread()
         pthread_mutex_unlock(mutex)
-        guard needsThread, DetachedThread.start({ self.work() }) != 0 else { return }
+        if needsThread { startThread() }
+    }
+
+    /// Calls an idle thread if a task may run.
+    ///
+    /// - Returns: whether a thread must be started, which is counted already.
+    private func callThread() -> Bool {
+        guard tasks.hasElement(of: isServed, where: isFree) else { return false }
+        if idle > called {
+            called += 1
+            pthread_cond_signal(changed)
+            return false
+        }
+        guard threads < Workers.limit else { return false }
+        threads += 1
+        return true
+    }
+
+    private func startThread() {
+        guard DetachedThread.start({ self.work() }) != 0 else { return }
         pthread_mutex_lock(mutex)
         threads -= 1
         let orphan = threads == 0 ? tasks.popFirst() : nil
@@ -51,24 +72,42 @@ final class Workers: @unchecked Sendable {
         pthread_mutex_lock(mutex)
         while true {
             guard let task = take() else {
-                idle += 1
-                pthread_cond_wait(changed, mutex)
-                idle -= 1
+                guard waitForCall() else { return }
                 continue
             }
+            // A task that ended may have kept two others from running.
+            let needsThread = callThread()
             pthread_mutex_unlock(mutex)
+            if needsThread { startThread() }
             task.run()
             pthread_mutex_lock(mutex)
             release(task)
         }
     }
 
+    /// Waits for a call; false if enough threads wait: the calling thread is to end, and no longer holds the mutex.
+    private func waitForCall() -> Bool {
+        guard idle < Workers.kept else {
+            threads -= 1
+            pthread_mutex_unlock(mutex)
+            return false
+        }
+        idle += 1
+        while called == 0 { pthread_cond_wait(changed, mutex) }
+        called -= 1
+        idle -= 1
+        return true
+    }
+
+    private func isServed(_ client: String) -> Bool {
+        client.isEmpty || busyThreads[client, default: 0] < Workers.clientLimit
+    }
+
+    private func isFree(_ task: Task) -> Bool { task.key.map { !busyKeys.contains($0) } ?? true }
+
     /// Removes and returns the first task whose key is not in use, in the clients' turn; nil if there is none.
     private func take() -> Task? {
-        let found = tasks.popFirst(
-            of: { client in client.isEmpty || busyThreads[client, default: 0] < Workers.clientLimit },
-            where: { task in task.key.map { !busyKeys.contains($0) } ?? true })
-        guard let task = found else { return nil }
+        guard let task = tasks.popFirst(of: isServed, where: isFree) else { return nil }
         if let key = task.key { busyKeys.insert(key) }
         busyThreads[task.client, default: 0] += 1
         return task
@@ -78,9 +117,6 @@ final class Workers: @unchecked Sendable {
         if let key = task.key { busyKeys.remove(key) }
         let left = busyThreads[task.client, default: 1] - 1
         busyThreads[task.client] = left > 0 ? left : nil
-        // This thread takes the next task itself. Another thread is woken, because the released key and the client's
-        // free place may allow two tasks.
-        if !tasks.isEmpty { pthread_cond_signal(changed) }
     }
 }
 
