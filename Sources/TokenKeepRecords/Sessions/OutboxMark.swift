@@ -23,8 +23,8 @@ package struct OutboxMark: Sendable {
     ///
     /// Several threads and processes may do so at once: no lock is held, and the file's content says nothing.
     package func set() throws(TokenKeepError) {
+        guard !isSet else { return }
         let folder = try folder()
-        guard try !VaultFiles.exists(OutboxMark.file, in: folder) else { return }
         do throws(Errno) {
             _ = try SystemCall.open(OutboxMark.file, in: folder.number, O_WRONLY | O_CREAT | O_NONBLOCK, mode: 0o600)
         } catch {
@@ -40,6 +40,7 @@ package struct OutboxMark: Sendable {
     }
 
     private func folder() throws(TokenKeepError) -> OwnedDescriptor {
-        try SessionLock.folder(of: records.openOrMake(CallContext(deadline: Deadline(milliseconds: 5000))).directory)
+        let call = CallContext(deadline: Deadline(milliseconds: 5000))
+        return try SessionLock.folder(of: records.openOrMakeForSessions(call).directory)
     }
 }

@@ -179,8 +179,8 @@ public struct Sessions: Sendable {
     }
 
     /// Whether an account is the active one of its service.
-    func isActive(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Bool {
-        try pointer(place(of: name.service)) == files.id(of: name, call)
+    func isActive(_ session: SessionStorage) throws(TokenKeepError) -> Bool {
+        try pointer(place(of: session.name.service)) == session.id
     }
 
     /// The name of the pointer to the active account of a service.
@@ -272,11 +272,12 @@ public struct Sessions: Sendable {
         store.changeMarks.change(id)
     }
 
-    /// Makes no account active if `name` is the active one.
-    func deactivate(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
+    /// Makes no account active if that of a session is the active one.
+    func deactivate(_ session: SessionStorage, _ call: CallContext) throws(TokenKeepError) {
         // Most accounts are not active, and need no lock.
-        guard try isActive(name, call) else { return }
-        let id = try files.id(of: name, call)
-        try files.change(.active, of: place(of: name.service), call) { file in file?.state == id ? [] : nil }
+        guard try isActive(session) else { return }
+        try files.change(.active, of: place(of: session.name.service), call) { file in
+            file?.state == session.id ? [] : nil
+        }
     }
 }
