@@ -87,7 +87,7 @@ struct SessionLogoutCommand: ParsableCommand {
         return (outcomes.withLock { $0.compactMap { $0 } }, problem.withLock { $0 })
     }
 
-    /// Each end waits for the disk seven times.
+    /// Each end waits six times for the disk, and ends side by side share its flushes.
     private static let mostAtOnce = 16
     private static let browserTimeout: UInt32 = 60_000
 
