@@ -71,7 +71,7 @@ package struct LastLogin: Sendable, Equatable {
         do throws(TokenKeepError) {
             _ = try VaultFiles.read(LastLogin.file, in: directory.descriptor, atMost: LastLogin.maximumLength)
             try Array("\(time.rawValue) \(service) \(outcome.rawValue)\n".utf8).lent { bytes throws(TokenKeepError) in
-                try VaultFiles.replace(LastLogin.file, in: directory.descriptor, with: bytes, isDurable: false)
+                try VaultFiles.replace(LastLogin.file, in: directory.descriptor, with: bytes, .none)
             }
         } catch {}
     }

@@ -58,6 +58,16 @@ package final class Records: Sendable {
         return vault
     }
 
+    /// Opens the vault, or creates a vault if there is none, for a caller that writes no record. The next save of an item
+    /// makes a missing copy of the header.
+    ///
+    /// An existing header (file of encrypted keys) is checked against the records before anything is written.
+    func openOrMakeForSessions(_ call: CallContext) throws(TokenKeepError) -> OpenVault {
+        guard let vault = try opener.open() else { return try openOrMake(call) }
+        try testify(vault)
+        return vault
+    }
+
     /// Opens a vault again. If its header (the file of encrypted keys) has changed, checks it against the records.
     func reopen(_ vault: OpenVault, _ call: CallContext) throws(TokenKeepError) -> OpenVault {
         if let present = try open(), present.headerFile == vault.headerFile { return present }

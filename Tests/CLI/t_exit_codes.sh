@@ -53,8 +53,25 @@ run unlock --password-fd 9 --timeout 20ms
 run run --env-file pipe --timeout 20ms -- true
 printf hor >&9 # half a line
 run unlock --password-fd 9 --timeout 20ms
+echo horse >present && chmod 600 present
+run password change --password-file "$WORK/present" --new-password-fd 9 --timeout 20ms
 exec 9>&-
+run password change --password-file "$WORK/present" --new-password-file "$WORK/pipe" --timeout 20ms
+run recovery use --stdin --new-password-file "$WORK/pipe" --timeout 20ms <<<code
 run import pipe --stdin <<<passphrase
+
+title "without --timeout, after two minutes"
+late() {
+    echo "$ tokenkeep $*"
+    "$TOKENKEEP" "$@" >out 2>&1 </dev/null &
+    pass_limits "$!"
+    wait "$!"
+    echo "[exit $?]"
+    cat out
+}
+late unlock --password-file "$WORK/pipe"
+late password change --password-file "$WORK/present" --new-password-file "$WORK/pipe"
+late password change --password-file "$WORK/pipe" --new-password-file "$WORK/present"
 
 title "a file of an export that is missing or of another kind: 2"
 echo horse >password && chmod 600 password

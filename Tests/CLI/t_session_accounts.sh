@@ -42,3 +42,20 @@ paste -d' ' few many | while read -r before after; do compare "a call" 1 $((befo
 compare "a keeper's look" 1 $((kept + 10)) "$(opened_by_keeper)"
 "$TOKENKEEP" session logout api eve --local
 compare "a logout of all" 5 "$few" "$(opened logout api --all)"
+
+title "the system calls of a logout of all, for each account"
+# at_most NUMBER TITLE CALLS: whether 40 more accounts need at most so many more calls each.
+at_most() {
+    local number counts=()
+    for number in 10 50; do
+        for account in $(seq "$number"); do
+            printf '%s' "$body" | "$TOKENKEEP" session begin "calls-$number" "user-$account"
+        done
+        strace -f -qq -o trace -e trace="$3" "$TOKENKEEP" session logout "calls-$number" --all >/dev/null 2>&1
+        counts+=("$(grep -cE '^[0-9]+ +[a-z0-9_]+\(' trace)")
+    done
+    [ $(((counts[1] - counts[0]) / 40)) -le "$1" ] && echo "$2: ok" || echo "$2: $(((counts[1] - counts[0]) / 40)), not $1"
+}
+# A note, the waiting token and another note are written, a record is removed; the second note's name may be lost.
+at_most 6 "waits for the disk" fsync,fdatasync
+at_most 140 "looks at files" newfstatat

@@ -109,6 +109,28 @@ import TokenKeepSession
         #expect(try seen.look().present.map(\.account) == ["user3"])
     }
 
+    /// A listing would show that another session's file is gone.
+    @Test(arguments: ["any required vault", "any required secret-service\nany required vault"])
+    func aFirstSignInListsNoDirectory(_ stack: String) throws {
+        let (store, other) = (try world.store(stack), try world.store(stack))
+        func signIn(_ account: String) throws {
+            try SessionEngine(other, service: "web", account: account).begin(
+                .user, response: SecretBytes(#"{"access_token":"a","expires_in":3600,"refresh_token":"r"}"#))
+        }
+        try signIn("ann")
+        var seen = try Seen(store)
+        try seen.expectAll(after: "the beginning")
+        let folder = world.vault + "/current/sessions/"
+        let note = try FileManager.default.contentsOfDirectory(atPath: folder).first { $0.count == 32 }
+        try FileManager.default.removeItem(atPath: folder + #require(note))
+        for account in ["bob", "eve"] {
+            try signIn(account)
+            let changes = try seen.look()
+            #expect(changes.present.map(\.account) == [account])
+            #expect(changes.gone.isEmpty)
+        }
+    }
+
     @Test func lockedNamesAreReportedWhenTheyOpen() throws {
         let store = try world.store()
         try SessionEngine(store, service: "web", account: "ann").begin(

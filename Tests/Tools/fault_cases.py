@@ -98,6 +98,38 @@ def a_hung_keyring_is_told_after_the_limit(world):
                 assert "not found" not in out + err
 
 
+def a_silent_pipe_of_a_password_is_told_after_the_limit(world):
+    kept = ((("git", "store"), GIT), (("docker", "store"), DOCKER), (("terraform", "store", "t.example.com"), TERRAFORM))
+    for words, text in kept:
+        world.run("tokenkeep-credential", *words, input=text)
+    world.lock()
+    pipe = world.path("silent")
+    os.mkfifo(pipe, 0o600)
+    # Held open for writing, a pipe has a writer that says nothing.
+    for written in (False, True):
+        held = os.open(pipe, os.O_RDWR) if written else None
+        for words, text, code in ((("git", "get"), GIT.replace("password=s3cret-word\n", ""), 4),
+                                  (("docker", "get"), "https://r.example.com", 1),
+                                  (("terraform", "get", "t.example.com"), "", 4)):
+            # Without --timeout the limit is two minutes, which the test's clock passes.
+            for limit in ([], ["--timeout", "20ms"]):
+                with subprocess.Popen(
+                        ["tokenkeep-credential", words[0], "--password-file", pipe, *limit, *words[1:]],
+                        env=world.environment, stdin=subprocess.PIPE, text=True, stdout=subprocess.PIPE,
+                        stderr=subprocess.PIPE) as program:
+                    program.stdin.write(text)
+                    program.stdin.close()
+                    program.stdin = None
+                    if not limit:
+                        tests_clock.pass_limits(program)
+                    out, err = program.communicate(timeout=PATIENCE)
+                    same(program.returncode, code)
+                    has(out + err, f"the password file {pipe} is a pipe into which nothing is written")
+                    assert "not found" not in out + err, out + err
+        if held is not None:
+            os.close(held)
+
+
 def a_machine_without_a_bus_gets_no_warning(world):
     world.stack("any sufficient secret-service\nany required vault\n")
     for words, text in REQUESTS.items():

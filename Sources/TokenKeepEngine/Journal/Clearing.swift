@@ -139,7 +139,7 @@ private struct Clearing {
             .clear, item.name, state == .removing ? .notFound : .ok,
             parts.isEmpty ? "the vault loses it" : "the vault loses it, with pending removals")
         return Step(
-            change: .cleared(pending: parts), wasThere: state != .removing, hasPending: true)
+            change: .cleared(pending: parts), wasThere: state != .removing, hasPending: !parts.isEmpty)
     }
 
     /// Clears the item from each module by the stack's `clear` lines. Called if the item's record does not govern.

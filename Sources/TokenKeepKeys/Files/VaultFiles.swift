@@ -89,23 +89,34 @@ package enum VaultFiles {
         throw .noSuchFileOrDirectory
     }
 
+    /// What a loss of power leaves of a file that was replaced before.
+    package enum Durability {
+        /// The new file.
+        case durable
+        /// The old or the new file, whole.
+        case whole
+        /// Nothing certain. For a file that a later sync makes durable.
+        case none
+    }
+
     /// Replaces a file by a rename, so that a reader sees either the old or the new content.
     ///
-    /// - Parameter isDurable: whether the new content is synced, so that it survives a loss of power.
+    /// - Parameter durability: what a loss of power leaves.
     package static func replace(
-        _ name: String, in directory: OwnedDescriptor, with bytes: UnsafeRawBufferPointer, isDurable: Bool = true
+        _ name: String, in directory: OwnedDescriptor, with bytes: UnsafeRawBufferPointer,
+        _ durability: Durability = .durable
     ) throws(TokenKeepError) {
         let temporary = name + ".tmp"
         do throws(Errno) {
             let file = try makeTemporary(temporary, in: directory)
             try SystemCall.write(bytes, to: file)
-            if isDurable { try SystemCall.syncData(of: file) }
+            if durability != .none { try SystemCall.syncData(of: file) }
             try SystemCall.rename(temporary, to: name, in: directory)
         } catch {
             _ = try? SystemCall.remove(temporary, in: directory)
             throw error.error("cannot write \(name)")
         }
-        if isDurable { try sync(directory, after: "writing \(name)") }
+        if durability == .durable { try sync(directory, after: "writing \(name)") }
     }
 
     /// Durably removes a file, and the temporary file that an interrupted write may have left.

@@ -105,6 +105,30 @@ package struct ChangeLog {
         }
     }
 
+    /// The records that the last entries of the log name, each once; empty if the log cannot be read.
+    ///
+    /// For a reader who has another way to find what the log does not name.
+    ///
+    /// - Parameter count: the number of entries to read.
+    static func latestRecords(_ count: Int, in directory: VaultDirectory) -> Set<[UInt8]> {
+        guard let log = try? SystemCall.openRegular(file, in: directory.descriptor.number, O_RDONLY),
+            let size = try? SystemCall.status(of: log).size
+        else { return [] }
+        let end = size - size % ChangeEvent.entryLength
+        let start = max(0, end - count * ChangeEvent.entryLength)
+        let bytes = (try? SystemCall.bytes(of: log, from: Int64(start), atMost: end - start)) ?? []
+        var records: Set<[UInt8]> = []
+        for begin in stride(
+            from: 0, to: bytes.count - bytes.count % ChangeEvent.entryLength, by: ChangeEvent.entryLength)
+        {
+            switch ChangeEvent(entry: bytes[begin..<begin + ChangeEvent.entryLength]) {
+            case .began(let record), .changed(let record), .ended(let record): records.insert(record)
+            case .anything, .continues: break
+            }
+        }
+        return records
+    }
+
     /// The random number in the log's last entry (0 without an entry), and whether the log is still in place.
     ///
     /// A log is not in place after a new log has replaced it.

@@ -22,6 +22,7 @@ struct EraFolder {
     ///
     /// - Parameter isDurable: whether a new directory is synced, so that it survives a power failure.
     func openOrMake(isDurable: Bool) throws(TokenKeepError) -> OwnedDescriptor {
+        if let opened = try open() { return opened }
         do throws(Errno) {
             let isNew = try SystemCall.makeDirectory(name, in: era.descriptor.number)
             if isNew, isDurable { try SystemCall.sync(era.descriptor) }

@@ -21,7 +21,7 @@ package enum KeeperLock {
                 hint: "end it first")
         }
         try Array("\(process)\n".utf8).lent { bytes throws(TokenKeepError) in
-            try VaultFiles.replace(file, in: folder, with: bytes, isDurable: false)
+            try VaultFiles.replace(file, in: folder, with: bytes, .none)
         }
         return lock
     }

@@ -41,8 +41,8 @@ package struct OutboxMark: Sendable {
     ///
     /// Several threads and processes may make the file at once without a lock, because the file's content is not used.
     package func set() throws(TokenKeepError) {
+        guard !isSet else { return }
         let folder = try folder()
-        guard try !VaultFiles.exists(file, in: folder) else { return }
         do throws(Errno) {
             _ = try SystemCall.open(file, in: folder.number, O_WRONLY | O_CREAT | O_NONBLOCK, mode: 0o600)
         } catch {
@@ -58,7 +58,8 @@ package struct OutboxMark: Sendable {
     }
 
     private func folder() throws(TokenKeepError) -> OwnedDescriptor {
-        try SessionLock.folder(of: records.openOrMake(CallContext(deadline: Deadline(milliseconds: 5000))).directory)
+        let call = CallContext(deadline: Deadline(milliseconds: 5000))
+        return try SessionLock.folder(of: records.openOrMakeForSessions(call).directory)
     }
 
     /// A namespace may be longer than a file name.

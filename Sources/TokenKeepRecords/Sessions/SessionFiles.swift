@@ -29,17 +29,19 @@ package struct SessionFiles: Sendable {
         }
     }
 
-    /// Locks the item, and durably changes the file about a session or about a service's active account.
+    /// Changes the file about a session, or about a service's active account, durably and while the item is locked.
     ///
     /// A damaged file is first renamed to `NAME.corrupt-N`.
     ///
-    /// - Parameter body: receives the current file; nil if the file is missing or damaged. Returns the new state, or
-    ///   nil to change nothing.
+    /// - Parameter isKeptAtOnce: whether the change survives a loss of power from then on. Else a loss of power may bring back
+    ///   the earlier file, whole.
+    /// - Parameter body: gets the present file, or nil if it is missing or damaged. Returns the new state, or nil to
+    ///   change nothing.
     package func change(
-        _ kind: SessionFile.Kind, of name: ItemName, _ call: CallContext,
+        _ kind: SessionFile.Kind, of name: ItemName, _ call: CallContext, isKeptAtOnce: Bool = true,
         _ body: (SessionFile?) throws(TokenKeepError) -> [UInt8]?
     ) throws(TokenKeepError) {
-        let before = try records.openOrMake(call)
+        let before = try records.openOrMakeForSessions(call)
         let lock = try VaultLock(.item(id: before.keys.journal.id(of: name)), of: before.directory, call)
         defer { lock.release() }
         let vault = try records.reopen(before, call)
@@ -59,7 +61,7 @@ package struct SessionFiles: Sendable {
         var file = present ?? SessionFile(kind: kind, state: [], name: name)
         file.state = state
         file.name = name
-        try SessionFiles.write(file, fileName, in: folder, vault.keys, isDurable: true)
+        try SessionFiles.write(file, fileName, in: folder, vault.keys, isKeptAtOnce ? .durable : .whole)
     }
 
     /// Reads the state files of all sessions. Skips and counts damaged files.
@@ -82,12 +84,12 @@ package struct SessionFiles: Sendable {
 
     /// The 16-byte ID of a session's name, which stays the same when the vault's keys are replaced.
     package func id(of name: ItemName, _ call: CallContext) throws(TokenKeepError) -> [UInt8] {
-        try records.openOrMake(call).keys.journal.id(of: name)
+        try records.openOrMakeForSessions(call).keys.journal.id(of: name)
     }
 
     /// The keyed fingerprint of a token, 16 bytes. Allows comparison with a token that is not stored.
     package func fingerprint(of token: SecretBytes, _ call: CallContext) throws(TokenKeepError) -> [UInt8] {
-        try records.openOrMake(call).keys.journal.fingerprint(of: token)
+        try records.openOrMakeForSessions(call).keys.journal.fingerprint(of: token)
     }
 
     private static func shown(_ kind: SessionFile.Kind, _ fileName: [UInt8]) -> String {
@@ -120,7 +122,8 @@ package struct SessionFiles: Sendable {
     }
 
     private static func write(
-        _ file: SessionFile, _ fileName: [UInt8], in directory: OwnedDescriptor, _ keys: KeyRing, isDurable: Bool
+        _ file: SessionFile, _ fileName: [UInt8], in directory: OwnedDescriptor, _ keys: KeyRing,
+        _ durability: VaultFiles.Durability
     ) throws(TokenKeepError) {
         let shown = shown(file.kind, fileName)
         let bytes: [UInt8]
@@ -130,7 +133,7 @@ package struct SessionFiles: Sendable {
             throw error.error(in: "\(folder)/\(shown)")
         }
         try bytes.lent { bytes throws(TokenKeepError) in
-            try VaultFiles.replace(shown, in: directory, with: bytes, isDurable: isDurable)
+            try VaultFiles.replace(shown, in: directory, with: bytes, durability)
         }
     }
 
@@ -147,7 +150,7 @@ package struct SessionFiles: Sendable {
             guard let fileName = Hexadecimal.bytes(stem, count: 16),
                 let file = try? read(kind, fileName, in: before), let item = file.name
             else { continue }
-            try write(file, after.keys.fileName(of: item), in: new, after.keys, isDurable: false)
+            try write(file, after.keys.fileName(of: item), in: new, after.keys, .none)
         }
         // Remove the file `slots`, so that every program with a token in memory reads its session again.
         _ = try? SystemCall.remove("\(folder)/\(ChangeMarks.file)", in: before.directory.descriptor)

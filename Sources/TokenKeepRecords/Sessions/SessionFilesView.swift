@@ -37,12 +37,13 @@ package struct SessionFileName: Hashable, Sendable {
     }
 }
 
-/// The state files of all sessions. Each update reads only the files that have changed.
+/// The state files of all sessions, of which each look reads the changed ones alone.
 ///
-/// Every change of a session replaces its file, and then changes its bytes in the file `slots`. If, for each changed
-/// entry of `slots`, the file of a known session was replaced, the update reads only these files. Otherwise a session
-/// may be new: the update lists the directory, and reads the files whose inode numbers are new. An update between the
-/// two steps of a change finds nothing. See docs/format.md, "Sessions".
+/// Every change of a session replaces its file, and then changes its bytes in the file `slots`. If a known session's file
+/// was replaced for each place of changed bytes, the look reads these files alone. Else a session may be new: the look
+/// reads the new files that the log of changes names. If these do not account for every place, the look lists the
+/// directory, and reads the files whose inode numbers are new. A look before the second change finds nothing. See
+/// docs/format.md, "Sessions".
 package struct SessionFilesView {
     /// A session's file that was read.
     package struct Note {
@@ -79,6 +80,8 @@ package struct SessionFilesView {
     ///
     /// A session whose process died between the two steps of a change is found after this time at the latest.
     private static let longestPause: UInt32 = 60_000
+    /// The entries at the end of the log of changes that may name a new session's file. A sign-in appends about four.
+    private static let latestEntries = 256
 
     private let records: Records
     private var notes: [SessionFileName: Entry] = [:]
@@ -129,8 +132,9 @@ package struct SessionFilesView {
         var changes = Changes()
         var stale = Set(changed.flatMap { places[$0] ?? [] })
         if let vault, opened != nil, listAgainAt?.hasPassed == false {
-            let read = try readReplaced(stale, in: vault, &changes)
-            guard !changed.allSatisfy({ places[$0]?.contains(where: read.contains) == true }) else {
+            var read = try readReplaced(stale, in: vault, &changes)
+            if !account(for: changed, read) { read.formUnion(try readNew(in: vault, &changes)) }
+            guard !account(for: changed, read) else {
                 try readLocked(in: vault, &changes)
                 return changes
             }
@@ -153,6 +157,29 @@ package struct SessionFilesView {
             guard let entry = notes[name], let status = SessionFilesView.status(name, in: vault),
                 status.inode != entry.inode || status.changed != entry.changed
             else { continue }
+            try self.read(name, in: vault, &changes)
+            read.insert(name)
+        }
+        return read
+    }
+
+    /// Whether each place of changed bytes belongs to a session whose file was read.
+    private func account(for changed: [Int], _ read: Set<SessionFileName>) -> Bool {
+        changed.allSatisfy { places[$0]?.contains(where: read.contains) == true }
+    }
+
+    /// Reads the unknown files that have the name of a record that changed lately. Returns their names.
+    ///
+    /// A first sign-in saves the session's item before it changes the session's bytes, and the file of a session has the
+    /// name of the item's record.
+    private mutating func readNew(
+        in vault: OpenVault, _ changes: inout Changes
+    ) throws(TokenKeepError) -> Set<SessionFileName> {
+        var read: Set<SessionFileName> = []
+        for record in ChangeLog.latestRecords(SessionFilesView.latestEntries, in: vault.directory) {
+            let name = SessionFileName(record)
+            guard notes[name] == nil, SessionFilesView.status(name, in: vault) != nil else { continue }
+            notes[name] = Entry(inode: 0, look: look)
             try self.read(name, in: vault, &changes)
             read.insert(name)
         }

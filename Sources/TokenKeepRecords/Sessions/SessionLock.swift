@@ -27,7 +27,7 @@ package struct SessionLock: ~Copyable {
     package static func acquire(
         _ purpose: Purpose, of name: ItemName, _ records: Records, _ call: CallContext
     ) throws(TokenKeepError) -> SessionLock? {
-        let vault = try records.openOrMake(call)
+        let vault = try records.openOrMakeForSessions(call)
         let folder = try folder(of: vault.directory)
         let id = vault.keys.journal.id(of: name)
         let bits = id.prefix(8).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) } & (1 << 61 - 1)
@@ -50,15 +50,14 @@ package struct SessionLock: ~Copyable {
 
     /// Opens the vault's directory `sessions`, or creates the directory if it is missing.
     static func folder(of directory: VaultDirectory) throws(TokenKeepError) -> OwnedDescriptor {
+        let number = directory.descriptor.number
         do throws(Errno) {
-            if try SystemCall.makeDirectory(SessionFiles.folder, in: directory.descriptor.number) {
+            let flags = O_RDONLY | O_DIRECTORY
+            if let folder = try SystemCall.open(SessionFiles.folder, in: number, flags) { return folder }
+            if try SystemCall.makeDirectory(SessionFiles.folder, in: number) {
                 try SystemCall.sync(directory.descriptor)
             }
-            if let folder = try SystemCall.open(
-                SessionFiles.folder, in: directory.descriptor.number, O_RDONLY | O_DIRECTORY)
-            {
-                return folder
-            }
+            if let folder = try SystemCall.open(SessionFiles.folder, in: number, flags) { return folder }
         } catch {
             throw error.error("cannot open \(directory.path)/\(SessionFiles.folder)")
         }

@@ -18,14 +18,13 @@ extension Sessions {
         _ body: (borrowing SessionTransaction) throws(TokenKeepError) -> Ended?
     ) throws(TokenKeepError) -> Ended? {
         let transaction = try SessionTransaction(storage, call)
-        let name = storage.name
-        let wasActive = (try? isActive(name, call)) == true
-        deactivateBriefly(name, call)
+        let wasActive = (try? isActive(storage)) == true
+        deactivateBriefly(storage, call)
         do throws(TokenKeepError) {
             let ended = try body(transaction)
             if ended != nil {
                 // Another process may have made the account active meanwhile.
-                deactivateBriefly(name, call)
+                deactivateBriefly(storage, call)
             } else if wasActive {
                 reactivate(storage)
             }
@@ -36,8 +35,8 @@ extension Sessions {
         }
     }
 
-    private func deactivateBriefly(_ name: ItemName, _ call: CallContext) {
-        try? deactivate(name, call.until(Deadline(milliseconds: Sessions.pointerLimit)))
+    private func deactivateBriefly(_ storage: SessionStorage, _ call: CallContext) {
+        try? deactivate(storage, call.until(Deadline(milliseconds: Sessions.pointerLimit)))
     }
 
     /// Makes the account of a session that did not end active again, even if the call was cancelled.

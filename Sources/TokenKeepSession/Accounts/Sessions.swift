@@ -183,8 +183,8 @@ public struct Sessions: Sendable {
     }
 
     /// Whether an account is the active one of its service.
-    func isActive(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) -> Bool {
-        try pointer(place(of: name.service)) == files.id(of: name, call)
+    func isActive(_ session: SessionStorage) throws(TokenKeepError) -> Bool {
+        try pointer(place(of: session.name.service)) == session.id
     }
 
     /// The name under which the pointer to a service's active account is stored.
@@ -276,11 +276,12 @@ public struct Sessions: Sendable {
         store.changeMarks.change(id)
     }
 
-    /// Makes an account inactive, if it is the active one of its service.
-    func deactivate(_ name: ItemName, _ call: CallContext) throws(TokenKeepError) {
+    /// Makes the account of a session inactive, if it is the active one of its service.
+    func deactivate(_ session: SessionStorage, _ call: CallContext) throws(TokenKeepError) {
         // Most accounts are not active, and then the pointer need not be locked.
-        guard try isActive(name, call) else { return }
-        let id = try files.id(of: name, call)
-        try files.change(.active, of: place(of: name.service), call) { file in file?.state == id ? [] : nil }
+        guard try isActive(session) else { return }
+        try files.change(.active, of: place(of: session.name.service), call) { file in
+            file?.state == session.id ? [] : nil
+        }
     }
 }

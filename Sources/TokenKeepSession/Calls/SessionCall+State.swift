@@ -16,7 +16,7 @@ extension SessionCall {
 
     /// Returns the state of the session, without its tokens.
     func info() throws(TokenKeepError) -> SessionInfo {
-        let isActive = (try? Sessions(storage.store).isActive(name, context)) == true
+        let isActive = (try? Sessions(storage.store).isActive(storage)) == true
         do throws(TokenKeepError) {
             var facts = try read()
             if facts.isOver(at: options.clock()) {

@@ -78,6 +78,10 @@ enum SessionChange {
         }
     }
 
+    /// Whether the note survives a loss of power from then on. The earlier note of a session whose record is cleared only
+    /// lets a later call look once more for tokens, which are gone.
+    var isKeptAtOnce: Bool { if case .ended = self { false } else { true } }
+
     /// Whether the saved record has the tokens of the stash, so that the stash is removed.
     var dropsStash: Bool {
         switch self {

@@ -83,7 +83,7 @@ struct SessionTransaction: ~Copyable {
     private func changeNote(_ change: SessionChange, _ known: SessionNote?) throws(TokenKeepError) -> SessionNote? {
         let now = storage.options.clock()
         var changed: SessionNote?
-        try storage.changeNote(call, else: known ?? SessionNote()) { note in
+        try storage.changeNote(call, else: known ?? SessionNote(), isKeptAtOnce: change.isKeptAtOnce) { note in
             let isMeant = known.map { $0.epoch == note.epoch } ?? true
             guard isMeant, change.apply(to: &note, at: now) else { return false }
             changed = note
@@ -187,13 +187,16 @@ struct SessionTransaction: ~Copyable {
 }
 
 extension SessionStorage {
-    /// Changes the note under the item's lock. `body` returns false to leave the note unchanged.
+    /// Changes the note under the item's lock. `body` returns false to leave it as it is.
     ///
-    /// - Parameter known: used in place of a note that is missing or damaged.
+    /// - Parameters:
+    ///   - known: takes the place of a note that is missing or damaged.
+    ///   - isKeptAtOnce: false if a loss of power may bring back the note before.
     func changeNote(
-        _ call: CallContext, else known: SessionNote = SessionNote(), _ body: (inout SessionNote) -> Bool
+        _ call: CallContext, else known: SessionNote = SessionNote(), isKeptAtOnce: Bool = true,
+        _ body: (inout SessionNote) -> Bool
     ) throws(TokenKeepError) {
-        try files.change(.note, of: name, call) { file in
+        try files.change(.note, of: name, call, isKeptAtOnce: isKeptAtOnce) { file in
             let present = file.flatMap { try? SessionNote($0.state) }
             var note = present ?? known
             if present == nil { note.logoutMark = .random(in: 1...UInt32.max) }
