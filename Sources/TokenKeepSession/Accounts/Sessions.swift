@@ -113,7 +113,7 @@ public struct Sessions: Sendable {
         return Losses(
             stashed: notes.count(where: \.isStashed),
             ended: notes.count { $0.state == .signedOut && $0.endedEpoch != nil },
-            mayHaveOutbox: OutboxMark.isAnySet(store.records))
+            mayHaveOutbox: try OutboxMark.isAnySet(store.records))
     }
 
     private func hasOutbox() -> Bool? {
