@@ -248,6 +248,12 @@ def metadata(name, path):
             answer["token_endpoint"] = "http://example.com/token"
         if issuer == "/notext":
             answer["token_endpoint"] = 7
+        if issuer == "/blank":
+            answer |= {"end_session_endpoint": None, "revocation_endpoint": "", "device_authorization_endpoint": "/device"}
+        if is_inserted and issuer == "/noissuer":
+            return {"error": "not found"}
+        if is_inserted and issuer == "/twoissuers":
+            answer["issuer"] = base + "/other"
         return answer
     return None
 
@@ -274,6 +280,8 @@ def answer(connection, name, method, path, headers, body):
         return bearer(connection, headers, {})
     if place == "/extend":
         return bearer(connection, headers, {"expires_in": int(form.get("seconds", form.get("minutes", "0")))})
+    if place.startswith("/.well-known/") and place.endswith("/cutoff"):
+        return None
     if "/.well-known/" in place:
         found = metadata(name, place)
         return respond(connection, 200 if found else 404, found or {})

@@ -198,11 +198,14 @@ import TokenKeepOAuth
             guard isFirst else { return nil }
             let opened = OpenedAddress(step.address)
             let visit = DetachedThread.start {
-                for query in ["code=c&state=old", "error=access_denied&state=old", "error=invalid_client", "code=d"] {
+                for query in [
+                    "code=c&state=old", "error=access_denied&state=old", "error=invalid_client", "code=d",
+                    "error=access_denied&state=a&state=b", "error=%",
+                ] {
                     #expect(LoopbackCaller.get(opened.port, "/callback?\(query)").hasPrefix("HTTP/1.1 400"))
                 }
                 // The notices are shown one after the other, before the next request is served.
-                for _ in 0..<2 { _ = LoopbackCaller.get(opened.port, "/other") }
+                for _ in 0..<4 { _ = LoopbackCaller.get(opened.port, "/other") }
                 _ = LoopbackCaller.get(opened.port, "/callback?code=c&state=\(opened.state)")
             }
             #expect(visit == 0)
@@ -212,7 +215,22 @@ import TokenKeepOAuth
             notices.withLock { $0 } == [
                 "the browser brought the answer of another sign-in",
                 "the browser brought a refusal without the sign-in's state: invalid_client",
+                "the browser brought an answer that cannot be read: an answer repeats the field state",
+                "the browser brought an answer that cannot be read: the field error is malformed",
             ])
+    }
+
+    /// Only what decides must be well-formed, and once.
+    @Test(arguments: ["&error_description=100%", "&scope=a&scope=b", "&%zz=1", String(repeating: "&a=1", count: 40)])
+    func anAnswerWithMalformedOtherFieldsCounts(more: String) throws {
+        let played = PlayedServer(try PlayedServer.tokens())
+        let error = #expect(throws: TokenKeepError.self) {
+            try SignIn.run(at: played.server, .test(.paste), until: .patient) { step throws(TokenKeepError) in
+                let opened = OpenedAddress(step.address)
+                return try SecretBytes("\(opened.redirect)?error=access_denied&state=\(opened.state)\(more)")
+            }
+        }
+        #expect(error?.status == .cancelled)
     }
 
     @Test func aBrowserThatCannotBeOpenedIsSaid() throws {

@@ -45,6 +45,47 @@ import TokenKeepOAuth
         #expect(result.otherScope == "a")
     }
 
+    /// Some servers send each member in each answer.
+    @Test(arguments: ["authorization_pending", "slow_down"])
+    func aPendingAnswerWithoutAnErrorStatusMayHaveEmptyMembers(word: String) throws {
+        let pending = try PlayedServer.json(#"{"access_token":null,"refresh_token":"","error":"\#(word)"}"#)
+        let played = PlayedServer(try PlayedServer.json(Self.code), pending, try PlayedServer.tokens())
+        #expect(try signIn(played).hasRefreshToken)
+    }
+
+    /// The user opens the address, on any device: this program does not.
+    @Test(arguments: [
+        "https://login.example.com/#/device", "http://login.intern.example/device", "HTTPS://login.example.com/device",
+    ])
+    func anyWebAddressIsShown(address: String) throws {
+        let code = #"{"device_code":7,"user_code":8,"verification_uri":"\#(address)"}"#
+        let played = PlayedServer(try PlayedServer.json(code), try PlayedServer.tokens())
+        let shown = Mutex<String?>(nil)
+        _ = try signIn(played) { step in
+            shown.withLock { $0 = step.address }
+            return nil
+        }
+        #expect(shown.withLock { $0 } == address)
+        #expect(played.posted[1]["device_code"] == "7")
+    }
+
+    @Test(arguments: [
+        "login.example.com/device", "javascript:alert(1)", "https://a b", "https://a\\u001b[2J", "https://\\u00fc.de",
+    ])
+    func anyOtherTextIsNotShown(address: String) throws {
+        let code = #"{"device_code":"d","user_code":"u","verification_uri":"\#(address)"}"#
+        let error = #expect(throws: TokenKeepError.self) { try signIn(PlayedServer(try PlayedServer.json(code))) }
+        #expect(error?.status == .unavailable)
+    }
+
+    @Test func aFormBringsTheCode() throws {
+        let answer = Self.response(200, "device_code=d&user_code=u&verification_uri=https%3A%2F%2Flogin.example.com&interval=2")
+        let waits = Recorder()
+        let played = PlayedServer(answer, try PlayedServer.tokens())
+        _ = try signIn(played, waits: waits)
+        #expect(waits.all == [2000])
+    }
+
     @Test(arguments: [("expired_token", Status.timedOut), ("access_denied", .cancelled), ("invalid_grant", .denied)])
     func theServersWordsEndTheFlow(word: String, status: Status) throws {
         let played = PlayedServer(try PlayedServer.json(Self.code), try pending(word))
@@ -54,6 +95,7 @@ import TokenKeepOAuth
 
     static let odd: [HTTPResponse] = [
         response(200, "<html>Welcome to the hotel</html>"), response(200, ""), response(200, "{}"), response(204, ""),
+        response(200, "{\"access_token\":null}"),
         response(302, ""), response(400, "<html>"), response(400, ""), response(403, "denied by mitigation"),
         response(404, "<html>"), response(407, ""), response(408, ""), response(421, ""), response(511, "<html>"),
         response(404, "{\"status\":404,\"error\":\"Not Found\"}"), response(400, "{\"error\":\"server_error\"}"),

@@ -11,13 +11,20 @@ import TokenKeepOAuth
     init() throws { server = try LyingServer() }
 
     private func endpoint(
-        _ path: String, on name: String = "https", caFile: String? = nil
+        _ path: String, _ key: ProviderKey = .tokenEndpoint, on name: String = "https", caFile: String? = nil
     ) throws -> String? {
         let issuer = try WebAddress(server.origin(name) + path)
-        return try Discovery(
-            issuer: issuer, caFile: name == "http" ? nil : caFile ?? server.authority, cache: cache.path + "/kept"
-        )
-        .metadata(until: .patient)["token_endpoint"]?.text
+        let discovery = Discovery(
+            issuer: issuer, caFile: name == "http" ? nil : caFile ?? server.authority, cache: cache.path + "/kept")
+        return try discovery.endpoint(key, in: discovery.metadata(until: .patient))?.text
+    }
+
+    /// Makes the kept metadata so old that the server is asked again.
+    private func age() throws {
+        let folder = cache.path + "/kept"
+        let name = try #require(FileManager.default.contentsOfDirectory(atPath: folder).first)
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -86_401)], ofItemAtPath: "\(folder)/\(name)")
     }
 
     private func fault(of path: String) -> TokenKeepError? {
@@ -58,12 +65,30 @@ import TokenKeepOAuth
 
     @Test func metadataOfYesterdayIsAskedForAgain() throws {
         _ = try endpoint("")
-        let folder = cache.path + "/kept"
-        let name = try #require(FileManager.default.contentsOfDirectory(atPath: folder).first)
-        try FileManager.default.setAttributes(
-            [.modificationDate: Date(timeIntervalSinceNow: -86_401)], ofItemAtPath: "\(folder)/\(name)")
+        try age()
         _ = try endpoint("")
         #expect(try server.requests.count == 2)
+    }
+
+    /// The token endpoint may be on another host.
+    @Test func metadataOfYesterdayServeWhileTheServerIsAway() throws {
+        let address = try endpoint("")
+        try age()
+        server.stop()
+        #expect(try endpoint("") == address)
+    }
+
+    @Test(arguments: ["/noissuer", "/twoissuers", "/cutoff"])
+    func metadataAreAlsoSoughtAtTheSecondAddress(path: String) throws {
+        #expect(try endpoint(path) == server.origin("https") + "/token")
+        #expect(try server.requests.count == 2)
+    }
+
+    @Test func anEndpointThatNobodyUsesNeedNotBeRight() throws {
+        #expect(try endpoint("/blank") == server.origin("https") + "/token")
+        #expect(try endpoint("/blank", .endSessionEndpoint) == nil)
+        #expect(try endpoint("/blank", .revocationEndpoint) == nil)
+        #expect(throws: TokenKeepError.self) { try endpoint("/blank", .deviceAuthorizationEndpoint) }
     }
 
     @Test func metadataThatAreForgottenAreAskedForAgain() throws {

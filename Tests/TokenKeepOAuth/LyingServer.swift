@@ -17,6 +17,8 @@ final class LyingServer: Sendable {
         ports = Dictionary(uniqueKeysWithValues: words.map { ($0[0], $0[1]) })
     }
 
+    func stop() { process.stop() }
+
     var authority: String { directory.path + "/ca.pem" }
 
     /// The requests that arrived: `NAME METHOD PATH BODY AUTHORIZATION`.

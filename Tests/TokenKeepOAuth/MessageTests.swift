@@ -22,8 +22,8 @@ import TokenKeepCore
             "the redirect address http://example.com/ does not lead to this machine; \(redirectHint)",
             { _ = try RedirectAddress("http://example.com/") }
         ),
-        ("a query repeats a name, or has more than 32 fields", { _ = try answer("state=a&state=b") }),
-        ("a query has a broken escape", { _ = try answer("state=%4") }),
+        ("an answer repeats the field state", { _ = try answer("state=a&state=b") }),
+        ("the field state is malformed", { _ = try answer("state=%4") }),
         ("the answer of the sign-in has no code", { _ = try answer("state=a").code(from: PlayedServer().server) }),
         (
             "the provider test has no authorization_endpoint; use --flow device",
@@ -48,7 +48,7 @@ import TokenKeepCore
             { try signIn(.paste, until: .passed) }
         ),
         (
-            "the server's answer to the device's sign-in lacks a code or an address",
+            "the server's answer to the device's sign-in lacks a usable device_code, user_code or verification_uri",
             { try signIn(.device, PlayedServer(PlayedServer.json("{}"))) }
         ),
         (

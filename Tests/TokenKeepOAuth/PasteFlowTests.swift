@@ -29,6 +29,11 @@ import TokenKeepOAuth
         "an earlier line\nREDIRECT?code=x&state=another\nREDIRECT?code=c&state=STATE\n",
         "[here](REDIRECT?code=c&state=STATE)", "It was REDIRECT?code=c&state=STATE.", "REDIRECT?code=c&state=STATE;",
         "PLAIN?code=c&state=STATE", "REDIRECT/?code=c&state=STATE",
+        "REDIRECT?code=c&state=STATE ERR_CONNECTION_REFUSED", "REDIRECT?state=STATE&code=c\nERR_CONNECTION_REFUSED",
+        "[REDIRECT?code=c&state=STATE](REDIRECT?code=c&state=STATE)", "REDIRECT#code=c&state=STATE",
+        "REDIRECT?code=c&state=STATE&x=100%&y=1&y=2", "LOCALHOST?code=c&state=STATE",
+        "GET PATH?code=c&state=STATE HTTP/1.1", "ENCODED%3Fcode%3Dc%26state%3DSTATE",
+        "https://mail.example.com/?url=ENCODED%3Fcode%3Dc%26state%3DSTATE&data=1",
     ])
     func anAddressIsReadAsPeoplePasteIt(text: String) throws {
         let played = PlayedServer(try PlayedServer.tokens())
@@ -36,7 +41,11 @@ import TokenKeepOAuth
             let (first, rest) = (opened.redirect.prefix(12), opened.redirect.dropFirst(12))
             return text.replacing("REDIRECT", with: opened.redirect).replacing("STATE", with: opened.state)
                 .replacing("PLAIN", with: opened.redirect.dropFirst(7)).replacing(
-                    "REDI\nRECT", with: "\(first)\n\(rest)")
+                    "REDI\nRECT", with: "\(first)\n\(rest)"
+                )
+                .replacing("LOCALHOST", with: opened.redirect.replacing("127.0.0.1", with: "localhost"))
+                .replacing("PATH", with: "/" + opened.redirect.split(separator: "/").dropFirst(2).joined())
+                .replacing("ENCODED", with: opened.redirect.replacing(":", with: "%3A").replacing("/", with: "%2F"))
         }
         #expect(played.posted.first?["code"] == "c")
     }

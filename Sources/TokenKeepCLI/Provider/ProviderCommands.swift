@@ -139,11 +139,15 @@ struct ProviderDiscoverCommand: ParsableCommand {
 
     func run() throws {
         let issuer = try WebAddress(issuer)
-        let metadata = try Discovery(issuer: issuer, caFile: caFile)
-            .metadata(until: Deadline(milliseconds: HTTPLimits().whole))
+        let discovery = Discovery(issuer: issuer, caFile: caFile)
+        let metadata = try discovery.metadata(until: Deadline(milliseconds: HTTPLimits().whole))
         var values = [("issuer", issuer.text)]
         for key in ProviderKey.discoverable {
-            if let text = metadata[key.rawValue]?.text { values.append((key.rawValue, text)) }
+            do throws(TokenKeepError) {
+                if let address = try discovery.endpoint(key, in: metadata) { values.append((key.rawValue, address.text)) }
+            } catch {
+                Terminal.warn(error)
+            }
         }
         if let caFile { values.append(("ca_file", caFile)) }
         if json {

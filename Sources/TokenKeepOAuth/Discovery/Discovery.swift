@@ -4,7 +4,10 @@ package import TokenKeepSession
 
 /// Fetches the metadata of an authorization server (RFC 8414, otherwise OpenID Connect Discovery).
 package struct Discovery {
-    private static let milliseconds: UInt32 = 20_000
+    /// The time limit for fetching metadata, in milliseconds.
+    private static let longestFetch: UInt32 = 20_000
+    /// The time limit if older metadata can be used instead, in milliseconds.
+    private static let longestUpdate: UInt32 = 5000
 
     let issuer: WebAddress
     let caFile: String?
@@ -31,8 +34,8 @@ package struct Discovery {
 
     /// Returns the server's metadata, from the cache if they are less than a day old.
     ///
-    /// - Throws: ``Status/denied`` if the metadata name another issuer, or an endpoint that is not https;
-    ///   ``Status/unavailable`` and others if the server does not answer, or has no metadata.
+    /// - Throws: ``Status/denied`` if the metadata name another issuer; ``Status/unavailable`` and others if the server
+    ///   does not answer, or has no metadata.
     package func metadata(until deadline: Deadline) throws(TokenKeepError) -> JSONValue {
         guard let metadata = try metadataIfAny(until: deadline) else {
             throw TokenKeepError(
@@ -44,32 +47,42 @@ package struct Discovery {
 
     /// Returns the server's metadata; nil if the server has none, because it answers 404 or 410 at each address.
     ///
-    /// Uses expired metadata from the cache if the server's answer has none, because a proxy may have answered instead.
+    /// Uses expired metadata from the cache if the server does not answer, or answers without metadata: the token
+    /// endpoint may be on another host, and a proxy may have answered instead.
     func metadataIfAny(until deadline: Deadline) throws(TokenKeepError) -> JSONValue? {
         let kept = cache.read().flatMap { try? checked($0) }
         if let kept, cache.isFresh { return kept }
-        let limit = deadline.within(milliseconds: Discovery.milliseconds)
+        let longest = min(Discovery.longestUpdate, deadline.remainingMilliseconds / 2)
+        let limit = deadline.within(milliseconds: kept == nil ? Discovery.longestFetch : longest)
         var problem: TokenKeepError?
         for address in try addresses() {
-            let response = try ask(address, until: limit)
-            switch response.status {
-            case 200:
-                guard let metadata = try checked(response.body) else {
-                    problem = isNoObject
-                    continue
-                }
-                cache.write(response.body)
-                return metadata
-            case 404, 410: continue
-            default:
-                problem = TokenKeepError(
-                    .unavailable, "\(address.text) answered \(response.status)", module: "server",
-                    hint: "check the issuer, or try again later")
+            do throws(TokenKeepError) {
+                if let metadata = try fetch(address, until: limit) { return metadata }
+            } catch {
+                try deadline.checkCancellation()
+                // The first address has often the better reason; a wrong issuer is the best of all.
+                if problem == nil || error.status == .denied { problem = error }
             }
         }
         if let kept { return kept }
         if let problem { throw problem }
         return nil
+    }
+
+    /// Requests metadata at one address, and caches them; nil if the server has none there (404 or 410).
+    private func fetch(_ address: WebAddress, until deadline: Deadline) throws(TokenKeepError) -> JSONValue? {
+        let response = try ask(address, until: deadline)
+        switch response.status {
+        case 200:
+            guard let metadata = try checked(response.body) else { throw isNoObject }
+            cache.write(response.body)
+            return metadata
+        case 404, 410: return nil
+        default:
+            throw TokenKeepError(
+                .unavailable, "\(address.text) answered \(response.status)", module: "server",
+                hint: "check the issuer, or try again later")
+        }
     }
 
     private var isNoObject: TokenKeepError {
@@ -104,7 +117,7 @@ package struct Discovery {
     /// Parses and checks metadata; nil if the body is no JSON object, because some servers answer every address with a
     /// page.
     ///
-    /// - Throws: ``Status/denied`` if the metadata name another issuer, or an endpoint that is not https.
+    /// - Throws: ``Status/denied`` if the metadata name another issuer.
     package func checked(_ body: SecretBytes) throws(TokenKeepError) -> JSONValue? {
         guard let metadata = body.withUnsafeBytes({ JSONValue.answer($0) }) else { return nil }
         let named = metadata["issuer"]?.text ?? ""
@@ -113,14 +126,20 @@ package struct Discovery {
                 .denied, "the metadata of \(issuer.text) is that of \"\(PlainText.printable(named))\"",
                 hint: "the issuer must be equal to the letter")
         }
-        for key in ProviderKey.discoverable {
-            guard let endpoint = metadata[key.rawValue] else { continue }
-            let text = endpoint.text ?? ""
-            guard let address = try? WebAddress(text), issuer.isPlain || !address.isPlain else {
-                throw TokenKeepError(
-                    .denied, "\(key.rawValue) of \(issuer.text) is \"\(PlainText.printable(text))\", and must be https")
-            }
-        }
         return metadata
+    }
+
+    /// Returns the address of an endpoint in the server's metadata; nil if the metadata have none, or an empty one.
+    ///
+    /// - Throws: ``Status/denied`` if the endpoint is not https. A call that does not use the endpoint need not fail.
+    package func endpoint(_ key: ProviderKey, in metadata: JSONValue) throws(TokenKeepError) -> WebAddress? {
+        guard let endpoint = metadata[key.rawValue], !endpoint.isBlank else { return nil }
+        let text = endpoint.text ?? ""
+        guard let address = try? WebAddress(text), issuer.isPlain || !address.isPlain else {
+            throw TokenKeepError(
+                .denied, "\(key.rawValue) of \(issuer.text) is \"\(PlainText.printable(text))\", and must be https",
+                hint: "write the right address into the provider's file: \(key.rawValue) = https://HOST/PATH")
+        }
+        return address
     }
 }

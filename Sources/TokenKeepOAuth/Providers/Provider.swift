@@ -68,23 +68,27 @@ package struct Provider: Sendable {
 
     /// Returns the address of an endpoint from the file, otherwise from the metadata; nil if neither names it.
     func endpoint(_ key: ProviderKey, in metadata: JSONValue?) throws(TokenKeepError) -> WebAddress? {
-        guard let text = self[key] ?? metadata?[key.rawValue]?.text else { return nil }
-        return try WebAddress(text)
+        if let text = self[key] { return try WebAddress(text) }
+        guard let metadata else { return nil }
+        return try discovery()?.endpoint(key, in: metadata)
     }
 
     /// Marks the server's cached metadata as expired if an endpoint that they name was not found (404 or 410).
     ///
     /// - Parameter keys: the endpoint's keys. If the file itself names one of them, the metadata are kept.
     func forgetMetadata(after status: Int, of keys: [ProviderKey]) {
-        guard status == 404 || status == 410, !keys.contains(where: { self[$0] != nil }), let issuer = self[.issuer],
-            let address = try? WebAddress(issuer)
-        else { return }
-        Discovery(issuer: address, caFile: self[.caFile]).forget()
+        guard status == 404 || status == 410, !keys.contains(where: { self[$0] != nil }) else { return }
+        (try? discovery())?.forget()
     }
 
     /// Returns the metadata of the file's issuer; nil if the file names no issuer, or if the server has no metadata.
     func metadata(until deadline: Deadline) throws(TokenKeepError) -> JSONValue? {
+        try discovery()?.metadataIfAny(until: deadline)
+    }
+
+    /// The discovery of the file's issuer; nil if the file names no issuer.
+    private func discovery() throws(TokenKeepError) -> Discovery? {
         guard let issuer = self[.issuer] else { return nil }
-        return try Discovery(issuer: WebAddress(issuer), caFile: self[.caFile]).metadataIfAny(until: deadline)
+        return try Discovery(issuer: WebAddress(issuer), caFile: self[.caFile])
     }
 }

@@ -6,8 +6,10 @@ package struct AuthorizationAnswer {
 
     /// Parses the query of the address to which the server redirected the browser.
     ///
-    /// - Throws: ``Status/invalid`` if the query is malformed.
-    package init(query: UnsafeRawBufferPointer) throws(TokenKeepError) { fields = try FormCoding.decoded(query) }
+    /// - Throws: ``Status/invalid`` if a field that decides is malformed or repeated.
+    package init(query: UnsafeRawBufferPointer) throws(TokenKeepError) {
+        fields = try FormCoding.decoded(query, ["code", "state", "iss", "error"], words: ["error_description"])
+    }
 
     private subscript(name: String) -> SecretBytes? { fields.first { PlainText.areSame($0.name, name) }?.value }
 

@@ -31,9 +31,37 @@ package struct SignInScope: Sendable {
         } + parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
     }
 
-    /// The single scopes in a list of scopes.
+    /// The single scopes in a list of scopes, separated by spaces (RFC 6749 section 3.3), or by commas alone, as GitHub
+    /// answers.
     static func words(_ scopes: String?) -> [String] {
-        (scopes ?? "").utf8.split(separator: 0x20).map { String(decoding: $0, as: UTF8.self) }
+        let scopes = (scopes ?? "").utf8
+        let separator = UInt8(ascii: scopes.contains(0x20) ? " " : ",")
+        return scopes.split(separator: separator).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// The difference between requested and granted scopes, as sets.
+    ///
+    /// A refresh token fulfils `offline_access`, which some servers do not name. Google names `email` and `profile` by
+    /// addresses.
+    static func difference(
+        asked: String?, granted: String?, hasRefreshToken: Bool
+    ) -> (missing: [String], unasked: [String]) {
+        let (asked, granted) = (words(asked), words(granted))
+        let (askedNames, grantedNames) = (Set(asked.map(shortName)), Set(granted.map(shortName)))
+        return (
+            missing: asked.filter {
+                !grantedNames.contains(shortName($0)) && !(hasRefreshToken && $0 == "offline_access")
+            },
+            unasked: granted.filter { !askedNames.contains(shortName($0)) }
+        )
+    }
+
+    private static func shortName(_ scope: String) -> String {
+        switch scope {
+        case "https://www.googleapis.com/auth/userinfo.email": "email"
+        case "https://www.googleapis.com/auth/userinfo.profile": "profile"
+        default: scope
+        }
     }
 
     /// Checks the name of an additional parameter, and returns it.

@@ -118,7 +118,12 @@ final class BrowserFlow {
     /// Takes an answer from the browser. The browser gets the last page by a redirect, so that neither its address bar
     /// nor its history contains the code.
     private func reply(toAnswer query: UnsafeRawBufferPointer) -> LoopbackReply {
-        guard result == nil, let answer = try? AuthorizationAnswer(query: query) else {
+        guard result == nil else { return LoopbackReply(page: .badRequest) }
+        let answer: AuthorizationAnswer
+        do throws(TokenKeepError) {
+            answer = try AuthorizationAnswer(query: query)
+        } catch {
+            progress.add(SignInProgress.unreadable(error))
             return LoopbackReply(page: .badRequest)
         }
         guard answer.belongs(to: request.state) else {

@@ -35,13 +35,14 @@ struct DeviceFlow {
         guard !ServerRefusal.isRefusal(answer), let json = ServerRefusal.json(answer) else {
             throw ServerRefusal.error(answer, of: "the device's sign-in")
         }
-        guard let code = try json["device_code"]?.secret(),
+        guard let code = try json["device_code"]?.secret() ?? DeviceFlow.number(json["device_code"]),
             let userCode = json["user_code"]?.text ?? json["user_code"]?.integer.map(String.init),
             let address = (json["verification_uri"] ?? json["verification_url"])?.text,
-            DeviceFlow.isShowable(userCode), DeviceFlow.isShowable(address), (try? WebAddress(address)) != nil
+            DeviceFlow.isShowable(userCode), DeviceFlow.isAddress(address)
         else {
             throw TokenKeepError(
-                .unavailable, "the server's answer to the device's sign-in lacks a code or an address",
+                .unavailable,
+                "the server's answer to the device's sign-in lacks a usable device_code, user_code or verification_uri",
                 module: "server")
         }
         self.server = server
@@ -49,7 +50,7 @@ struct DeviceFlow {
         var step = SignInStep(kind: .device, address: address)
         step.userCode = userCode
         step.completeAddress = json["verification_uri_complete"]?.text.flatMap {
-            DeviceFlow.isShowable($0) && (try? WebAddress($0)) != nil ? $0 : nil
+            DeviceFlow.isAddress($0) ? $0 : nil
         }
         self.step = step
         let seconds = UInt32(clamping: TokenResponse.seconds(json["interval"]) ?? Int64(DeviceFlow.normalInterval))
@@ -145,6 +146,18 @@ struct DeviceFlow {
 
     private var over: TokenKeepError {
         TokenKeepError(.timedOut, "the code was not approved in time", hint: "sign in again")
+    }
+
+    /// The digits of a code that is a number.
+    private static func number(_ code: JSONValue?) throws(TokenKeepError) -> SecretBytes? {
+        guard let number = code?.integer else { return nil }
+        return try SecretBytes(String(number))
+    }
+
+    /// Whether a server's text is an address for the user's browser on any device, which this program never asks.
+    private static func isAddress(_ text: String) -> Bool {
+        let start = text.prefix(8).lowercased()
+        return isShowable(text) && !text.utf8.contains(0x20) && (start.hasPrefix("http://") || start == "https://")
     }
 
     /// Whether a server's text can be shown on a terminal: 1 to 2048 printable ASCII characters.

@@ -9,28 +9,32 @@ enum FormCoding {
         let value: SecretBytes
     }
 
-    private static let mostFields = 32
-
-    /// Decodes a query.
+    /// Decodes the fields of a query that have certain names. Other fields may be malformed.
     ///
-    /// - Throws: ``Status/invalid`` for an invalid percent escape, a repeated name, or more than 32 fields.
-    static func decoded(_ query: UnsafeRawBufferPointer) throws(TokenKeepError) -> [Field] {
+    /// - Parameters:
+    ///   - names: the fields that decide. They must occur once.
+    ///   - words: fields that are only shown: left out if they are malformed; the first one counts.
+    /// - Throws: ``Status/invalid`` if a field that decides has an invalid percent escape, or occurs twice.
+    static func decoded(
+        _ query: UnsafeRawBufferPointer, _ names: [String], words: [String]
+    ) throws(TokenKeepError) -> [Field] {
         var fields: [Field] = []
         for part in query.split(separator: UInt8(ascii: "&")) {
             let equals = part.firstIndex(of: UInt8(ascii: "=")) ?? part.endIndex
-            let name = try value(part[..<equals]).utf8String ?? ""
-            guard fields.count < mostFields, !fields.contains(where: { PlainText.areSame($0.name, name) }) else {
-                throw TokenKeepError(.invalid, "a query repeats a name, or has more than \(mostFields) fields")
+            guard let found = try FormText.decoded(part[..<equals])?.utf8String,
+                let name = (names + words).first(where: { PlainText.areSame(found, $0) })
+            else { continue }
+            let value = try FormText.decoded(part[equals...].dropFirst())
+            let isRepeated = fields.contains { $0.name == name }
+            guard !isRepeated, let value else {
+                guard words.contains(name) else {
+                    throw TokenKeepError(
+                        .invalid, isRepeated ? "an answer repeats the field \(name)" : "the field \(name) is malformed")
+                }
+                continue
             }
-            fields.append(Field(name: name, value: try value(part[equals...].dropFirst())))
+            fields.append(Field(name: name, value: value))
         }
         return fields
-    }
-
-    private static func value(_ text: Slice<UnsafeRawBufferPointer>) throws(TokenKeepError) -> SecretBytes {
-        guard let decoded = try FormText.decoded(text) else {
-            throw TokenKeepError(.invalid, "a query has a broken escape")
-        }
-        return decoded
     }
 }

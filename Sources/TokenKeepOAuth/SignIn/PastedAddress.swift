@@ -23,8 +23,7 @@ struct PastedAddress {
             return try whole(text)
         } catch {
             let joined = try PastedAddress.joined(firstPart, pasted)
-            // The address may follow other lines, or end with punctuation.
-            for text in [joined, try PastedAddress.lastLine(pasted), try PastedAddress.withoutMarks(text)] {
+            for text in [joined] + (try PastedText(pasted).candidates(text, joined, state)) {
                 if let answer = try? whole(text) { return answer }
             }
             firstPart = [text, joined].first(where: isCut)
@@ -62,18 +61,28 @@ struct PastedAddress {
         text.withUnsafeBytes { bytes in
             let address = bytes.prefix { $0 != UInt8(ascii: "#") }
             guard let mark = address.firstIndex(of: UInt8(ascii: "?")) else {
-                return PastedAddress.isAnswer(address) ? try? SecretBytes(copying: .init(rebasing: address)) : nil
+                // Some servers put the answer behind "#".
+                let fragment = bytes[address.endIndex...].dropFirst()
+                let answer = isPlace(address) && !fragment.isEmpty ? fragment : address
+                return PastedAddress.isAnswer(answer) ? try? SecretBytes(copying: .init(rebasing: answer)) : nil
             }
-            let place = address[..<mark]
-            let scheme = redirect.utf8.dropFirst("http://".utf8.count)
-            // If a redirect address has no path, the browser adds "/".
-            let isPlace =
-                place.isEmpty
-                || [Array(scheme), Array(scheme) + [UInt8(ascii: "/")]].contains {
-                    place.suffix($0.count).elementsEqual($0)
-                }
-            return isPlace ? try? SecretBytes(copying: .init(rebasing: address[(mark + 1)...])) : nil
+            guard mark == 0 || isPlace(address[..<mark]) else { return nil }
+            return try? SecretBytes(copying: .init(rebasing: address[(mark + 1)...]))
         }
+    }
+
+    /// Whether a text ends with the redirect address, with or without its scheme, or is its request to the listener.
+    private func isPlace(_ text: Slice<UnsafeRawBufferPointer>) -> Bool {
+        let address = Array(redirect.utf8.dropFirst("http://".utf8.count))
+        let port = address.drop { $0 != UInt8(ascii: ":") }
+        let path = address.drop { $0 != UInt8(ascii: "/") }
+        let request = Array("GET".utf8) + (path.isEmpty ? [UInt8(ascii: "/")] : path)
+        // If a redirect address has no path, the browser adds "/".
+        return text.elementsEqual(request)
+            || [address, Array("localhost".utf8) + port].contains {
+                text.suffix($0.count).elementsEqual($0)
+                    || text.last == UInt8(ascii: "/") && text.dropLast().suffix($0.count).elementsEqual($0)
+            }
     }
 
     /// Whether a text without an address has all fields of an answer.
@@ -98,7 +107,7 @@ struct PastedAddress {
 
     /// Appends a text to the first part, without characters that are not allowed in addresses: spaces, line ends,
     /// quotes, angle brackets, and escapes of shells and terminals.
-    private static func joined(_ first: SecretBytes?, _ text: SecretBytes) throws(TokenKeepError) -> SecretBytes {
+    static func joined(_ first: SecretBytes?, _ text: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         var length = 0
         let whole = try SecretBytes(count: (first?.count ?? 0) + text.count) { bytes in
             first?.withUnsafeBytes { bytes.copyBytes(from: $0) }
@@ -125,16 +134,4 @@ struct PastedAddress {
         }
     }
 
-    /// Removes punctuation that a sentence or Markdown adds at the end. No state ends with such a character.
-    private static func withoutMarks(_ text: SecretBytes) throws(TokenKeepError) -> SecretBytes {
-        let marks = text.withUnsafeBytes { bytes in bytes.reversed().prefix { ".,;:!)]}*".utf8.contains($0) }.count }
-        return try text.prefix(text.count - marks)
-    }
-
-    private static func lastLine(_ text: SecretBytes) throws(TokenKeepError) -> SecretBytes {
-        try text.withUnsafeBytes { bytes throws(TokenKeepError) in
-            let line = bytes.split(separator: UInt8(ascii: "\n")).last ?? bytes[...]
-            return try joined(nil, SecretBytes(copying: UnsafeRawBufferPointer(rebasing: line)))
-        }
-    }
 }

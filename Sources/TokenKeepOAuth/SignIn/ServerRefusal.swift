@@ -55,7 +55,7 @@ enum ServerRefusal {
 
     /// Whether an answer has status 2xx and an access token.
     static func givesTokens(_ response: HTTPResponse) -> Bool {
-        (200...299).contains(response.status) && json(response)?["access_token"] != nil
+        (200...299).contains(response.status) && json(response)?["access_token"].map { !$0.isBlank } ?? false
     }
 
     /// The error for an answer without tokens.

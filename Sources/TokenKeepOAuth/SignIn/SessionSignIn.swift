@@ -72,9 +72,11 @@ package struct SessionSignIn {
     }
 
     /// Checks that the server granted the scopes that were added.
-    private func checkAdded(_ granted: String?) throws(TokenKeepError) {
-        guard let granted else { return }
-        let missing = SignInScope.words(options.scope.added).filter { !SignInScope.words(granted).contains($0) }
+    private func checkAdded(_ tokens: TokenResponse) throws(TokenKeepError) {
+        guard let granted = tokens.scope else { return }
+        let missing = SignInScope.difference(
+            asked: options.scope.added, granted: granted, hasRefreshToken: tokens.refreshToken != nil
+        ).missing
         guard missing.isEmpty else {
             throw TokenKeepError(
                 .denied, "the server did not grant \(missing.joined(separator: " "))",
@@ -125,7 +127,7 @@ package struct SessionSignIn {
             person = signedIn.person
             let opened = try open(signedIn)
             if let person, !takesAnyone { try check(person, for: opened) }
-            try checkAdded(grant.tokens.scope)
+            try checkAdded(grant.tokens)
             session = opened
             // The replaced session's tokens are revoked only at another provider: Keycloak, Google and others would
             // revoke the new tokens together with the old ones.

@@ -94,7 +94,7 @@ package enum SignIn {
             }
         return SignedIn(
             response: grant.response, person: person,
-            otherScope: otherScope(grant.tokens.scope, options.scope.scope),
+            otherScope: otherScope(grant.tokens, options.scope.scope),
             hasRefreshToken: grant.tokens.refreshToken != nil)
     }
 
@@ -109,8 +109,10 @@ package enum SignIn {
     }
 
     /// The granted scopes; nil if they are the requested ones, in any order, or if one of both is unknown.
-    private static func otherScope(_ granted: String?, _ asked: String?) -> String? {
-        guard let granted, let asked else { return nil }
-        return Set(SignInScope.words(granted)) == Set(SignInScope.words(asked)) ? nil : PlainText.printable(granted)
+    private static func otherScope(_ tokens: TokenResponse, _ asked: String?) -> String? {
+        guard let granted = tokens.scope, let asked else { return nil }
+        let difference = SignInScope.difference(
+            asked: asked, granted: granted, hasRefreshToken: tokens.refreshToken != nil)
+        return difference.missing.isEmpty && difference.unasked.isEmpty ? nil : PlainText.printable(granted)
     }
 }

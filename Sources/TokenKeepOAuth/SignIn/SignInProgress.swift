@@ -48,6 +48,11 @@ struct SignInProgress {
         .denied, "a process that is not certainly yours has called the sign-in's port, and was refused",
         hint: "if it was your browser, paste here the address to which it was sent")
 
+    /// The problem of an answer that cannot be read.
+    static func unreadable(_ error: TokenKeepError) -> TokenKeepError {
+        TokenKeepError(.denied, "the browser brought an answer that cannot be read: \(error.message)")
+    }
+
     /// The problem of an answer that has another state, or none.
     static func other(_ answer: AuthorizationAnswer) -> TokenKeepError {
         guard !answer.hasState, let refusal = answer.refusal else {

@@ -13,6 +13,8 @@ extension SignInServer {
     ///   - deadline: the time limit for fetching metadata.
     ///   - whileSending: called while an answer with tokens may be on its way, which must not be lost; nil for no
     ///     calls.
+    /// A wrong address of another endpoint than the token endpoint is an error of the call that uses the endpoint.
+    ///
     /// - Throws: ``Status/invalid`` if the file has no `client_id`; ``Status/unsupported`` if there is no token
     ///   endpoint; the errors of fetching metadata.
     package init(
@@ -20,16 +22,16 @@ extension SignInServer {
     ) throws(TokenKeepError) {
         let client = try SignInServer.client(of: provider)
         let metadata = try provider.metadata(until: deadline)
-        var addresses: [Endpoint: WebAddress] = [:]
-        for (endpoint, key) in SignInServer.keys { addresses[endpoint] = try provider.endpoint(key, in: metadata) }
-        guard addresses[.token] != nil else {
+        guard try provider.endpoint(.tokenEndpoint, in: metadata) != nil else {
             throw TokenKeepError(
                 .unsupported, "the provider \(provider.name) has no token_endpoint",
                 hint: "add it to \(provider.source)")
         }
-        let known = addresses
+        let known = SignInServer.keys.mapValues { key in
+            Result { () throws(TokenKeepError) in try provider.endpoint(key, in: metadata) }
+        }
         self.init(name: provider.name, clientID: client) { endpoint, fields, deadline throws(TokenKeepError) in
-            guard let address = known[endpoint] else {
+            guard let address = try known[endpoint]?.get() else {
                 throw TokenKeepError(
                     .unsupported, "the provider \(provider.name) has no \(SignInServer.keys[endpoint]?.rawValue ?? "")",
                     hint: endpoint == .deviceAuthorization ? "use --flow paste" : nil)
@@ -40,9 +42,9 @@ extension SignInServer {
             return answer
         }
         authorizationEndpoint = try provider.endpoint(.authorizationEndpoint, in: metadata)
-        hasDeviceFlow = known[.deviceAuthorization] != nil
-        canRevoke = known[.revocation] != nil
-        if let address = try provider.endpoint(.userinfoEndpoint, in: metadata) {
+        hasDeviceFlow = (try? known[.deviceAuthorization]?.get()) != nil
+        canRevoke = (try? known[.revocation]?.get()) != nil
+        if let address = (try? provider.endpoint(.userinfoEndpoint, in: metadata)) ?? nil {
             let caFile = provider[.caFile]
             askUserinfo = { token, deadline throws(TokenKeepError) in
                 try SignInServer.userinfo(at: address, token, caFile: caFile, until: deadline)

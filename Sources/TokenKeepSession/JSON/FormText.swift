@@ -41,6 +41,6 @@ package enum FormText {
                 try? json.set(name, value)
             }
         }
-        return ["access_token", "refresh_token", "error"].contains { json[$0] != nil } ? json : nil
+        return ["access_token", "refresh_token", "device_code", "error"].contains { json[$0] != nil } ? json : nil
     }
 }

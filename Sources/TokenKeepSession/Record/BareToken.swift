@@ -1,14 +1,17 @@
 package import TokenKeepCore
 
 extension TokenResponse {
-    /// Extracts an access token from text: removes a byte order mark, surrounding white space and a leading word
-    /// `Bearer`.
+    /// Extracts an access token from text: removes a byte order mark, surrounding white space, the name of the header
+    /// `Authorization:` and a leading word `Bearer`.
     ///
     /// - Returns: nil if the token is empty, or contains a space, a quotation mark or a byte that is not printable
     ///   ASCII.
     package static func bareToken(_ input: SecretBytes) throws(TokenKeepError) -> SecretBytes? {
         try input.withUnsafeBytes { bytes throws(TokenKeepError) -> SecretBytes? in
             var text = trimmed(AnswerText.withoutMark(bytes))
+            if text.prefix(header.utf8.count).map({ $0 | 0x20 }).elementsEqual(header.utf8) {
+                text = trimmed(text.dropFirst(header.utf8.count))
+            }
             let word = text.prefix { $0 > 0x20 }
             if word.count < text.count, word.count == 6, word.map({ $0 | 0x20 }).elementsEqual("bearer".utf8) {
                 text = trimmed(text[word.endIndex...])
@@ -19,6 +22,8 @@ extension TokenResponse {
             return try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: text))
         }
     }
+
+    private static let header = "authorization:"
 
     private static func trimmed(_ text: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
         let start = text.drop { isSpace($0) }

@@ -1,0 +1,81 @@
+import TokenKeepCore
+import TokenKeepSession
+
+/// Finds addresses in a text that has more than an address: other lines, punctuation, or an address that a mail program
+/// has encoded into its own.
+struct PastedText {
+    private let text: SecretBytes
+
+    private static let mostWords = 64
+
+    init(_ text: SecretBytes) { self.text = text }
+
+    /// The texts that may be the answer's address.
+    ///
+    /// - Parameters:
+    ///   - whole: the text without characters that are not allowed in addresses.
+    ///   - joined: an earlier part of the address, and `whole`.
+    ///   - state: the state of the sign-in, which ends an address if it is the last field.
+    func candidates(
+        _ whole: SecretBytes, _ joined: SecretBytes, _ state: SecretBytes
+    ) throws(TokenKeepError) -> [SecretBytes] {
+        var texts = try [PastedText.withoutMarks(whole)] + lines() + words()
+        for text in [whole] + texts {
+            if let decoded = try PastedText.decoded(text) { texts.append(decoded) }
+        }
+        for text in [joined, whole] + texts {
+            if let cut = try PastedText.cut(text, behind: state) { texts.append(cut) }
+        }
+        return texts
+    }
+
+    /// The last line and the words of the text, each as an address.
+    private func lines() throws(TokenKeepError) -> [SecretBytes] { try parts(1) { $0 == 0x0A } }
+
+    private func words() throws(TokenKeepError) -> [SecretBytes] { try parts(PastedText.mostWords) { $0 <= 0x20 } }
+
+    private func parts(_ count: Int, _ isSeparator: (UInt8) -> Bool) throws(TokenKeepError) -> [SecretBytes] {
+        try text.withUnsafeBytes { bytes throws(TokenKeepError) in
+            var parts: [SecretBytes] = []
+            for part in bytes.split(whereSeparator: isSeparator).suffix(count) {
+                let copy = try SecretBytes(copying: UnsafeRawBufferPointer(rebasing: part))
+                parts.append(try PastedText.withoutMarks(PastedAddress.joined(nil, copy)))
+            }
+            return parts
+        }
+    }
+
+    /// Removes punctuation that a sentence or Markdown adds at the end. No state ends with such a character.
+    private static func withoutMarks(_ text: SecretBytes) throws(TokenKeepError) -> SecretBytes {
+        let marks = text.withUnsafeBytes { bytes in bytes.reversed().prefix { ".,;:!)]}*".utf8.contains($0) }.count }
+        return try text.prefix(text.count - marks)
+    }
+
+    /// The address that is percent-encoded in a text, as a whole or as a field of another address; nil if there is none.
+    private static func decoded(_ text: SecretBytes) throws(TokenKeepError) -> SecretBytes? {
+        try text.withUnsafeBytes { bytes throws(TokenKeepError) in
+            let mark = bytes.indices.first { start in
+                let byte = bytes[start...].prefix(3)
+                return byte.elementsEqual("%3F".utf8) || byte.elementsEqual("%3f".utf8)
+            }
+            guard let mark else { return nil }
+            let start = bytes[..<mark].lastIndex { "?&=".utf8.contains($0) }.map { $0 + 1 } ?? 0
+            let end = bytes[mark...].firstIndex(of: UInt8(ascii: "&")) ?? bytes.count
+            return try FormText.decoded(bytes[start..<end])
+        }
+    }
+
+    /// The beginning of a text until the end of a field `state` that has the sign-in's state; nil if there is none.
+    private static func cut(_ text: SecretBytes, behind state: SecretBytes) throws(TokenKeepError) -> SecretBytes? {
+        let name = "state=".utf8
+        let start = state.withUnsafeBytes { state in
+            text.withUnsafeBytes { bytes in
+                bytes.indices.first { start in
+                    bytes[start...].starts(with: name) && bytes[start...].dropFirst(name.count).starts(with: state)
+                }
+            }
+        }
+        guard let start else { return nil }
+        return try text.prefix(start + name.count + state.count)
+    }
+}
