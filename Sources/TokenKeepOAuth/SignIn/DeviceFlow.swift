@@ -35,7 +35,7 @@ struct DeviceFlow {
         guard !ServerRefusal.isRefusal(answer), let json = ServerRefusal.json(answer) else {
             throw ServerRefusal.error(answer, of: "the device's sign-in")
         }
-        guard let code = try json["device_code"]?.secret() ?? DeviceFlow.number(json["device_code"]),
+        guard let code = try DeviceFlow.code(json["device_code"]),
             let userCode = json["user_code"]?.text ?? json["user_code"]?.integer.map(String.init),
             let address = (json["verification_uri"] ?? json["verification_url"])?.text,
             DeviceFlow.isShowable(userCode), DeviceFlow.isAddress(address)
@@ -148,9 +148,9 @@ struct DeviceFlow {
         TokenKeepError(.timedOut, "the code was not approved in time", hint: "sign in again")
     }
 
-    /// The digits of a code that is a number.
-    private static func number(_ code: JSONValue?) throws(TokenKeepError) -> SecretBytes? {
-        guard let number = code?.integer else { return nil }
+    /// The device code, which may be a number; nil for a value of another type.
+    private static func code(_ member: JSONValue?) throws(TokenKeepError) -> SecretBytes? {
+        guard let number = member?.integer else { return try member?.secret() }
         return try SecretBytes(String(number))
     }
 
