@@ -188,6 +188,20 @@ import TokenKeepOAuth
     }
 
     @Test(arguments: [
+        (503, "60", 60_000), (429, "3", 4000), (503, "Thu, 01 Jan 1970 00:10:09 GMT", 9000), (503, "soon", 4000),
+        (503, "86400", 300_000), (500, "1.5", 4000),
+    ])
+    func aServerThatAsksToWaitIsLeftAlone(status: Int, header: String, wait: UInt32) throws {
+        let busy = HTTPResponse(
+            status: status, body: try SecretBytes(""), date: "Thu, 01 Jan 1970 00:10:00 GMT", retryAfter: header)
+        let played = PlayedServer(
+            try PlayedServer.json(Self.code), busy, try pending("authorization_pending"), try PlayedServer.tokens())
+        let waits = Recorder()
+        _ = try signIn(played, waits: waits)
+        #expect(waits.all == [2000, wait, 2000])
+    }
+
+    @Test(arguments: [
         #"{"device_code":"d","user_code":"A\u001b[2J","verification_uri":"https://login.example.com/"}"#,
         #"{"device_code":"d","user_code":"A","verification_uri":"http://evil.example/"}"#,
         #"{"user_code":"A","verification_uri":"https://login.example.com/"}"#, "<html>",
