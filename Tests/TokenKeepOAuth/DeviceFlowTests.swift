@@ -79,7 +79,8 @@ import TokenKeepOAuth
     }
 
     @Test func aFormBringsTheCode() throws {
-        let answer = Self.response(200, "device_code=d&user_code=u&verification_uri=https%3A%2F%2Flogin.example.com&interval=2")
+        let answer = Self.response(
+            200, "device_code=d&user_code=u&verification_uri=https%3A%2F%2Flogin.example.com&interval=2")
         let waits = Recorder()
         let played = PlayedServer(answer, try PlayedServer.tokens())
         _ = try signIn(played, waits: waits)

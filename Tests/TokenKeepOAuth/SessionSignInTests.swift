@@ -284,7 +284,8 @@ import TokenKeepSession
     }
 
     @Test(arguments: [
-        (#"{"token_type":"DPoP"}"#, "(DPoP)"), (#"{"token_type":"mac"}"#, "token_type"), (#"{"token_type":7}"#, "token_type"),
+        (#"{"token_type":"DPoP"}"#, "(DPoP)"), (#"{"token_type":"mac"}"#, "token_type"),
+        (#"{"token_type":7}"#, "token_type"),
         (#"{"access_token":"a\u0000b"}"#, "access_token"), (#"{"access_token":null}"#, "access_token"),
     ])
     func tokensWithWhichNoSessionCanBeginAreRevoked(members: String, word: String) throws {

@@ -39,7 +39,9 @@ struct AnswerTests {
         Answer(name: "256 KiB and a byte", status: 200, body: tokens + spaces(262_145 - tokens.utf8.count)),
         Answer(name: "10 MiB", status: 200, body: tokens + spaces(10 << 20)),
         Answer(name: "a refusal of another kind", status: 400, body: #"{"error":"invalid_request"}"#),
-        Answer(name: "a refusal in words", status: 400, body: #"{"error":"invalid_request","error_description":"expired"}"#),
+        Answer(
+            name: "a refusal in words", status: 400, body: #"{"error":"invalid_request","error_description":"expired"}"#
+        ),
         Answer(name: "a gateway's page", status: 403, body: "<html>invalid_grant</html>"),
         Answer(name: "a gateway's error", status: 403, body: #"{"error":{"code":"invalid_grant"}}"#),
         Answer(name: "a gateway's refusal", status: 404, body: #"{"error":"Not Found"}"#),
@@ -96,7 +98,7 @@ struct AnswerTests {
             ("-5", 30), ("1.5", 2), ("", 30), ("3600.5", 3601), ("3600, 60", 3600), ("60,3600", 3600), ("60, soon", 30),
             ("1.", 1), (".5", 30), ("Friday, 15-Jan-27 08:58:40 GMT", 120), ("Fri Jan 15 08:58:40 2027", 120),
             ("Fri, 15 Jan 2027 08:58:40 +0000", 120), ("Fri, 15 Jan 2027 08:58:40 UTC", 120),
- (nil, 30), ("315360000", 86_400), ("99999999999999999999", 86_400),
+            (nil, 30), ("315360000", 86_400), ("99999999999999999999", 86_400),
             ("Tue, 24 Nov 2037 03:00:00 GMT", 86_400),
         ])
     func aServerThatAsksToWaitIsLeftAlone(status: Int, header: (value: String?, wait: Int64)) throws {

@@ -202,7 +202,8 @@ struct StrangeServerTests {
     }
 
     /// Microsoft Entra ID (AADSTS500011).
-    @Test(arguments: [400, 403]) func aResourceThatTheServerDoesNotKnowLeavesTheSessionsOtherTokens(status: Int) throws {
+    @Test(arguments: [400, 403]) func aResourceThatTheServerDoesNotKnowLeavesTheSessionsOtherTokens(status: Int) throws
+    {
         let session = try world.signedIn()
         for _ in 0..<3 {
             world.server.next(.says(status, [:], #"{"error":"invalid_resource"}"#))

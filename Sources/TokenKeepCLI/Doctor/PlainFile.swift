@@ -43,7 +43,8 @@ extension PlainFile {
     private static let fromNetrc = "tokenkeep import --from netrc 'FILE'"
     private static let gitOfNetrc = "tokenkeep setup git --yes && tokenkeep save git:https://HOST NAME"
     private static let inGit: PlainContent = [
-        "https:", "http:", "ssh:", "ftp:", "ftps:", "smtp:", "smtps:", "imap:", "imaps:"]
+        "https:", "http:", "ssh:", "ftp:", "ftps:", "smtp:", "smtps:", "imap:", "imaps:",
+    ]
     private static let inDocker: PlainContent = ["auth:", "identitytoken:", "registrytoken:", "password:"]
 
     /// The token files of widely used developer programs, grouped by program.

@@ -47,7 +47,8 @@ enum GPGFailure {
 
     private static func unanswered(_ code: Int) -> String? {
         switch code {
-        case Code.noPinentry, Code.noPinentryProgram: "its key is locked, and gpg has no pinentry to ask for the passphrase"
+        case Code.noPinentry, Code.noPinentryProgram:
+            "its key is locked, and gpg has no pinentry to ask for the passphrase"
         case Code.cancelled, Code.fullyCancelled: "its key is locked, and the question for the passphrase was cancelled"
         case Code.timeout: "its key is locked, and nobody answered the question for the passphrase"
         case Code.badPassphrase: "its key is locked, and the passphrase was wrong"
@@ -70,7 +71,8 @@ enum GPGFailure {
     /// What the user can do about it.
     func hint(for path: String) -> String? {
         switch self {
-        case .unanswered: "unlock the key, then import again: GPG_TTY=$(tty) gpg --decrypt \(ShellWord.quoted(path)) >/dev/null"
+        case .unanswered:
+            "unlock the key, then import again: GPG_TTY=$(tty) gpg --decrypt \(ShellWord.quoted(path)) >/dev/null"
         case .noKey: "import the key: gpg --import FILE"
         case .noMessage: nil
         case .other: "gpg says why: gpg --decrypt \(ShellWord.quoted(path)) >/dev/null"

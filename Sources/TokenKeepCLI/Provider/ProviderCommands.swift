@@ -145,7 +145,9 @@ struct ProviderDiscoverCommand: ParsableCommand {
         var values = [("issuer", issuer.text)]
         for key in ProviderKey.discoverable {
             do throws(TokenKeepError) {
-                if let address = try discovery.endpoint(key, in: metadata) { values.append((key.rawValue, address.text)) }
+                if let address = try discovery.endpoint(key, in: metadata) {
+                    values.append((key.rawValue, address.text))
+                }
             } catch {
                 Terminal.warn(error)
             }

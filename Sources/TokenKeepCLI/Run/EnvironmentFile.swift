@@ -52,12 +52,15 @@ enum EnvironmentFile {
         var line = line
         let word = "export"
         let rest = line.utf8.dropFirst(word.utf8.count)
-        if line.utf8.starts(with: word.utf8), rest.first.map(isSpace) == true { line = Substring(rest.drop(while: isSpace)) }
+        if line.utf8.starts(with: word.utf8), rest.first.map(isSpace) == true {
+            line = Substring(rest.drop(while: isSpace))
+        }
         guard let sign = line.utf8.firstIndex(of: UInt8(ascii: "=")) else { return line }
         let name = line.utf8[..<sign].prefix { !isSpace($0) }
         let gap = line.utf8[name.endIndex..<sign]
         guard !gap.isEmpty, gap.allSatisfy(isSpace) else { return line }
-        return Substring("\(Substring(name))=\(Substring(line.utf8[line.utf8.index(after: sign)...].drop(while: isSpace)))")
+        return Substring(
+            "\(Substring(name))=\(Substring(line.utf8[line.utf8.index(after: sign)...].drop(while: isSpace)))")
     }
 
     private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }

@@ -40,7 +40,8 @@ struct PEMPair {
         guard !isJoined else {
             throw TokenKeepError(
                 .corrupt, "a block of the PEM text begins in the line in which another ends",
-                hint: "put a line feed between certificate and key: (cat cert.pem; echo; cat key.pem) | tokenkeep save …")
+                hint:
+                    "put a line feed between certificate and key: (cat cert.pem; echo; cat key.pem) | tokenkeep save …")
         }
         guard keys.count == 1, !others.isEmpty else {
             throw TokenKeepError(.corrupt, "the PEM text does not have one private key and a certificate")
