@@ -46,6 +46,7 @@ cat >docker.json <<END
   "same.example": {"auth": "$(auth b:sesame)"},
   "empty.example": {"auth": ""},
   "null.example": {"auth": null, "identitytoken": null},
+  "odd.example": {"identitytoken": 5},
   "pair.example": {"auth": "", "username": "ann", "password": "sesame"},
   "Case.example": {"Auth": "$(auth ann:sesame)"}
 }}
@@ -54,6 +55,10 @@ from docker docker.json --remove
 cat docker.json
 printf '{"auths": 5}' >docker.json
 from docker docker.json
+
+title "python-keyring: a name with a malformed escape is named"
+printf '[a_2Eexample]\na_ZZ = c2VzYW1l\nann = c2VzYW1l\n' >odd.cfg
+from python-keyring odd.cfg
 
 title "bitwarden: what is there twice is named, and the second of two addresses stays"
 cat >bitwarden.json <<'END'

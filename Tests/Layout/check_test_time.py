@@ -75,6 +75,7 @@ EXCEPTIONS = [
     ("CLI/t_device_tpm.sh", "until pkill", OWN_FORM),
     ("CLI/t_environment.sh", "exec sleep", ENDLESS),
     ("CLI/t_exit_codes.sh", "--timeout 20ms", EXPIRES),
+    ("CLI/t_import_odd.sh", "silent --timeout 20ms", EXPIRES),
     ("CLI/t_module_messages.sh", "module slow", ENDLESS),
     ("CLI/t_module_messages.sh", "timeout=200ms", EXPIRES),
     ("CLI/t_provoked_errors.sh", "exec sleep 600", ENDLESS),

@@ -101,7 +101,7 @@ def cargo_finds_the_helper_by_an_alias_as_doctor_says(world):
                         "registries.example.credential-provider = 'kept'"):
             world.write("cargo/config.toml", f"""{setting}
                 registries.example.index = "{index}"
-                credential-alias.kept = ["cargo-credential-tokenkeep", "--timeout", "60"]
+                credential-alias.kept = ["cargo-credential-tokenkeep", "--timeout", "300"]
                 """)
             world.run("cargo", "login", "--registry", "example", input="s3cret\n", env=environment)
             same(world.load(f"cargo:{index}", ""), "s3cret")

@@ -97,7 +97,7 @@ def kubernetes_finds_the_blocks_among_other_text(world):
     same(status["clientKeyData"], "".join(blocks[3:6]))
     same(status["clientCertificateData"], "".join(blocks[:3] + blocks[6:]))
     world.save("kubernetes:prod", "", "".join(blocks[:3]).rstrip("\n") + "".join(blocks[3:6]))
-    has(run(world, "kubernetes", "prod", code=7).err, "begins in the line in which another ends", "put a line feed between")
+    has(run(world, "kubernetes", "prod", code=7).err, "a block of the PEM text begins in the line in which another ends", "put a line feed between")
 
 
 def kubernetes_is_told_what_is_missing(world):
