@@ -115,6 +115,9 @@ static void keep_header(char *copy, size_t capacity, const char *name, const cha
 static size_t on_header(char *line, size_t size, size_t count, void *data) {
     tokenkeep_transfer *transfer = data;
     size_t length = size * count;
+    /* The head of an interim answer (100, 103) may come before that of the answer. */
+    if (length > 5 && memcmp(line, "HTTP/", 5) == 0)
+        *transfer->content_type = *transfer->content_encoding = *transfer->date = *transfer->retry_after = 0;
     keep_header(transfer->content_type, sizeof transfer->content_type, "Content-Type:", line, length);
     keep_header(transfer->content_encoding, sizeof transfer->content_encoding, "Content-Encoding:", line,
                 length);
@@ -193,7 +196,7 @@ static CURLcode set_up(CURL *easy, tokenkeep_transfer *transfer) {
 static int keep_cut(tokenkeep_transfer *transfer, CURL *easy, int result) {
     long status = 0;
     tokenkeep_curl.curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
-    if (transfer->was_sent && transfer->length > 0 && !*transfer->content_encoding && status / 100 == 2) {
+    if (transfer->was_sent && transfer->length > 0 && status / 100 == 2) {
         transfer->status = (uint32_t)status;
         transfer->is_cut = 1;
     }
@@ -262,10 +265,12 @@ int tokenkeep_transfer_run(tokenkeep_transfer *transfer, const tokenkeep_transfe
     int result = perform(transfer);
     release_sigpipe(&held);
     transfer->request = NULL;
-    if (result == TOKENKEEP_TRANSFER_ANSWERED &&
+    if ((result == TOKENKEEP_TRANSFER_ANSWERED || transfer->is_cut) &&
         tokenkeep_decode(transfer->content_encoding, request->answer, &transfer->length,
-                         request->answer_capacity) == IS_TOO_LONG)
+                         request->answer_capacity) == IS_TOO_LONG) {
+        transfer->is_cut = 0;
         result = TOKENKEEP_TRANSFER_TOO_LONG;
+    }
     if (result == TOKENKEEP_TRANSFER_FAILED && !*transfer->problem)
         strcpy(transfer->problem, "libcurl has no memory or no descriptor");
     return result;

@@ -88,6 +88,24 @@ import TokenKeepOAuth
         #expect(body.withUnsafeBytes { $0.starts(with: [0x1F, 0x8B]) })
     }
 
+    /// The length of the plain text before compression, and chunks without an end.
+    @Test(arguments: ["gzip-long", "gzip-chunk", "mark-chunk", "plain-chunk"])
+    func aWholeAnswerIsTakenHoweverItIsFramed(framing: String) throws {
+        let body = try HTTPClient.send(server.request("/framed-\(framing)")).body.utf8String
+        #expect(body?.hasSuffix(#"{"access_token": "a"}"#) == true)
+    }
+
+    @Test func theBytesOfACutAnswerAreKept() throws {
+        #expect(try #require(fault(of: server.request("/half"))).cutAnswer == SecretBytes("half"))
+        #expect(try #require(fault(of: server.request("/cuts"))).cutAnswer == nil)
+    }
+
+    @Test func theHeadersOfAnInterimAnswerAreNotThoseOfTheAnswer() throws {
+        let response = try HTTPClient.send(server.request("/hints"))
+        #expect(response.status == 200 && response.body.utf8String == "{}")
+        #expect(response.date == "" && response.retryAfter == "" && response.contentType == "application/json")
+    }
+
     @Test func aServerMaySpeakHTTP2Alone() throws {
         let response = try HTTPClient.send(server.request("/", on: "http2", body: "token=x"))
         #expect(response.status == 200)

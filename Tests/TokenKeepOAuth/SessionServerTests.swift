@@ -107,6 +107,13 @@ import TokenKeepSession
         #expect(try session.info().refreshingProcess != nil)
     }
 
+    @Test func theBytesOfACutAnswerAreKeptInTheRecord() throws {
+        let session = try session("token_endpoint = ORIGIN/half")
+        #expect(status { _ = try session.token() } == .unavailable)
+        let record = try store.load(service: "api.example.com", account: "ann").secret.utf8String ?? ""
+        #expect(record.contains(#""unread":"\#(Data("half".utf8).base64EncodedString())""#))
+    }
+
     @Test func aRefusalWithStatus200EndsTheSession() throws {
         let session = try session("token_endpoint = ORIGIN/refuses")
         #expect(status { _ = try session.token() } == .needsLogin)

@@ -69,9 +69,9 @@ void tokenkeep_transfer_wake(tokenkeep_transfer *transfer);
 /* Whether when_sending allowed the request: the server may have got it. */
 int tokenkeep_transfer_was_sent(const tokenkeep_transfer *transfer);
 
-/* Whether a request that failed or timed out got bytes of an answer with a status of 200 to 299, without
- * content encoding. The bytes may be the whole answer, with a wrong length or without the end of the
- * connection. */
+/* Whether a request that failed or timed out got bytes of an answer with a status of 200 to 299. The bytes
+ * may be the whole answer, with a wrong length or without the end of the connection. They are decoded as
+ * those of a complete answer are. */
 int tokenkeep_transfer_is_cut(const tokenkeep_transfer *transfer);
 
 /* The HTTP status. */

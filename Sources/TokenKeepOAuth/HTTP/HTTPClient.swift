@@ -27,7 +27,7 @@ package enum HTTPClient {
         do throws(TokenKeepError) {
             return try run(transfer, request)
         } catch {
-            throw HTTPFailure(error: error, wasSent: transfer.wasSent)
+            throw HTTPFailure(error: error, wasSent: transfer.wasSent, cutAnswer: transfer.cutAnswer)
         }
     }
 

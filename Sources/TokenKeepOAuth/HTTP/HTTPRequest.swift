@@ -70,4 +70,6 @@ package struct HTTPFailure: Error {
     package let error: TokenKeepError
     /// Whether the server may have received the request. If false, it certainly has not.
     package let wasSent: Bool
+    /// The bytes of an answer with a status from 200 to 299 whose end is missing; nil if there are none.
+    package var cutAnswer: SecretBytes?
 }

@@ -7,6 +7,8 @@ import TokenKeepSession
 /// One request of libcurl, freed with the last reference to this object.
 final class HTTPTransfer: @unchecked Sendable {
     private let transfer: OpaquePointer
+    /// The bytes of an answer with a status from 200 to 299 whose end is missing; nil if there are none.
+    private(set) var cutAnswer: SecretBytes?
 
     /// - Throws: ``Status/unsupported`` if libcurl is missing; ``Status/denied`` if SSLKEYLOGFILE would make it write
     ///   keys to a file of the caller's choice.
@@ -73,16 +75,18 @@ final class HTTPTransfer: @unchecked Sendable {
             }
         }
         withExtendedLifetime((request.body, headers, hook)) {}
-        if tokenkeep_transfer_is_cut(transfer) != 0, HTTPTransfer.isWhole(answer, length) { return }
+        if tokenkeep_transfer_is_cut(transfer) != 0, length <= answer.count {
+            let bytes = UnsafeRawBufferPointer(rebasing: answer[..<length])
+            if HTTPTransfer.isWhole(bytes) { return }
+            cutAnswer = try? SecretBytes(copying: bytes)
+        }
         try check(result, request, hook)
     }
 
     /// Whether bytes are a complete JSON answer. The answer may be complete although its framing is wrong or its
     /// connection stays open, and it may be the only copy of a token.
-    private static func isWhole(_ answer: UnsafeMutableRawBufferPointer, _ length: Int) -> Bool {
-        guard length <= answer.count,
-            let json = JSONValue(parsing: UnsafeRawBufferPointer(rebasing: answer[..<length]))
-        else { return false }
+    private static func isWhole(_ answer: UnsafeRawBufferPointer) -> Bool {
+        guard let json = JSONValue.answeredObject(answer) else { return false }
         return json["access_token"] != nil || json["refresh_token"] != nil || json["error"] != nil
     }
 

@@ -43,6 +43,7 @@ package enum SessionServer {
             return SessionResponse(
                 status: response.status, headers: headers.map { (name: $0.0, value: $0.1) }, body: response.body)
         } catch {
+            if let cutAnswer = error.cutAnswer { request.keep(cutAnswer: cutAnswer) }
             throw meaning(error, of: request.purpose)
         }
     }

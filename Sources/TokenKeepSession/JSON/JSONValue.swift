@@ -26,9 +26,14 @@ package final class JSONValue {
     /// if the text is neither, or too long.
     package static func answer(_ bytes: UnsafeRawBufferPointer) -> JSONValue? {
         guard bytes.count <= maximumLength else { return nil }
+        return answeredObject(bytes) ?? (try? FormText.members(of: bytes)).flatMap { $0 }
+    }
+
+    /// Parses a server's answer leniently, as a JSON object only. Unlike a form, an object shows that its end is there.
+    package static func answeredObject(_ bytes: UnsafeRawBufferPointer) -> JSONValue? {
+        guard bytes.count <= maximumLength else { return nil }
         return object(at: AnswerText.withoutMark(bytes))
             ?? (try? JSONRepair.repaired(bytes))?.withUnsafeBytes { object(at: $0[...]) }
-            ?? (try? FormText.members(of: bytes)).flatMap { $0 }
     }
 
     /// Parses the object at the beginning of a text; nil if jansson refuses it.
@@ -98,14 +103,19 @@ package final class JSONValue {
     }
 
     /// The strings in an array, without other elements; empty for a value of another type.
-    package var texts: [String] {
-        var texts: [String] = []
-        var index = 0
-        while let element = tokenkeep_json_element(pointer, index), let retained = tokenkeep_json_retain(element) {
-            if let text = JSONValue(owning: retained).text { texts.append(text) }
-            index += 1
+    package var texts: [String] { elements.compactMap(\.text) }
+
+    /// The strings and whole numbers in an array, without other elements; empty for a value of another type.
+    package var words: [String] { elements.compactMap { $0.text ?? $0.integer.map(String.init) } }
+
+    private var elements: [JSONValue] {
+        var elements: [JSONValue] = []
+        while let element = tokenkeep_json_element(pointer, elements.count),
+            let retained = tokenkeep_json_retain(element)
+        {
+            elements.append(JSONValue(owning: retained))
         }
-        return texts
+        return elements
     }
 
     /// Whether the value is `true`.

@@ -75,6 +75,7 @@ extension Renewal {
             default: return .failed(error)
             }
         case .noted:
+            if let answer = permit.cutAnswer { keepUnread(answer, facts) }
             let isUnsent = error.status == .unavailable
             let action: AnswerRules.Action = isUnsent ? .withdraw : .pause(.unknown, withdraws: false)
             _ = try orFault { () throws(TokenKeepError) in try note(action, Renewal.lostAnswer, facts) }

@@ -13,12 +13,17 @@ final class SendingPermit: Sendable {
     }
 
     private let state = MutexGuarded(Outcome.notBegun)
+    private let cut = MutexGuarded<SecretBytes?>(nil)
     private let write: @Sendable () throws(TokenKeepError) -> Bool
 
     /// - Parameter write: writes the note; returns false if the session was changed.
     init(_ write: @escaping @Sendable () throws(TokenKeepError) -> Bool) { self.write = write }
 
     var outcome: Outcome { state.withLock { $0 } }
+
+    /// The bytes of an answer whose end is missing; nil if there are none.
+    var cutAnswer: SecretBytes? { cut.withLock { $0 } }
+    func keep(cutAnswer: SecretBytes) { cut.withLock { $0 = cutAnswer } }
 
     /// Writes the note at the first call; later calls return or throw the same.
     ///

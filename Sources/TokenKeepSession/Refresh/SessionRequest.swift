@@ -99,6 +99,9 @@ public struct SessionRequest: Sendable {
     /// - Throws: an error if the request must not be sent.
     package func willSend() throws(TokenKeepError) { try permit?.begin() }
 
+    /// Keeps the bytes of an answer to a refresh whose end is missing, before the transport throws.
+    package func keep(cutAnswer: SecretBytes) { permit?.keep(cutAnswer: cutAnswer) }
+
     /// Encodes names and values as a form, in guarded memory.
     ///
     /// - Parameter start: an encoded form to which they are appended; nil for none.
@@ -160,27 +163,6 @@ public struct SessionResponse: Sendable {
         self.status = status
         self.headers = headers
         self.body = body
-    }
-
-    /// Whether the body is a web page (HTML), which a portal or a proxy may have sent instead of the server.
-    package var isPage: Bool { SessionResponse.isPage(body) }
-
-    /// The beginnings of HTML pages, in lower case.
-    private static let pages = ["<!doctype html", "<html"]
-    /// The number of bytes at the beginning of a body that are searched for a page.
-    private static let pageLength = 4096
-
-    package static func isPage(_ body: SecretBytes) -> Bool {
-        let beginning = try? body.withUnsafeBytes { bytes throws(TokenKeepError) in
-            try AnswerText.utf8(UnsafeRawBufferPointer(rebasing: bytes.prefix(pageLength)))
-        }
-        return beginning?.withUnsafeBytes { bytes in
-            let text = bytes.drop { $0 <= 0x20 }
-            return pages.contains { page in
-                text.prefix(page.utf8.count).lazy.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
-                    .elementsEqual(page.utf8)
-            }
-        } ?? false
     }
 
     /// The value of the first header with that name, in upper or lower case; nil if there is none.
