@@ -21,8 +21,8 @@ public struct UnverifiedClaims {
     /// The value of a claim that is a string or a whole number; nil for a claim of another type.
     public func unverified(_ name: String) -> String? { json[name]?.text ?? json[name]?.integer.map(String.init) }
 
-    /// The strings of a claim that is one string or an array of strings; empty for a claim of another type.
-    package func texts(_ name: String) -> [String] { json[name].map { $0.text.map { [$0] } ?? $0.texts } ?? [] }
+    /// The values of a claim that is a string or a whole number, or an array of them; empty for a claim of another type.
+    package func texts(_ name: String) -> [String] { unverified(name).map { [$0] } ?? json[name]?.words ?? [] }
 
     /// The value of a claim that is a time (NumericDate, RFC 7519 section 2), in whole seconds, rounded down; nil for
     /// another type.

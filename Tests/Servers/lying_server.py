@@ -21,6 +21,7 @@ import threading
 import time
 import urllib.parse
 import zlib
+from email.utils import formatdate
 
 DIRECTORY = sys.argv[1]
 LOCK = threading.Lock()
@@ -39,6 +40,21 @@ ENCODED = {
     "not-gzip": ("gzip", PLAIN), "not-br": ("br", PLAIN), "not-deflate": ("deflate", PLAIN), "not-zstd": ("zstd", PLAIN),
     "limit": ("gzip", gzip.compress(b"x" * 262144)), "bomb": ("gzip", gzip.compress(b"x" * 262145)),
     "cut": ("gzip", gzip.compress(PLAIN)[:-12]),
+}
+
+# Answers whose end is missing or wrong.
+WHOLE = json.dumps({"access_token": "a"}).encode()
+
+
+def chunked(body, *headers):
+    lines = ["HTTP/1.1 200 OK", "Transfer-Encoding: chunked", *headers, "", f"{len(body) + 1:x}", ""]
+    return "\r\n".join(lines).encode() + body
+
+
+FRAMED = {
+    "gzip-long": b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 100\r\n\r\n" + gzip.compress(WHOLE),
+    "gzip-chunk": chunked(gzip.compress(WHOLE), "Content-Encoding: gzip"),
+    "mark-chunk": chunked(b"\xef\xbb\xbf" + WHOLE), "plain-chunk": chunked(WHOLE),
 }
 
 
@@ -163,7 +179,22 @@ def id_token(subject, email):
     return ".".join([base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts] + ["c2ln"])
 
 
-def token(connection, form, is_scant=False, person=None):
+def odd_tokens(given, members):
+    """Adds members; with a "skew" the server's clock differs, and the access token is a JSON Web Token with a "life".
+
+    Returns the headers.
+    """
+    if "skew" not in members:
+        given |= members
+        return []
+    now = time.time() + members["skew"]
+    claims = base64.urlsafe_b64encode(json.dumps({"exp": int(now + members["life"])}).encode()).decode().rstrip("=")
+    given["access_token"] = f"e30.{claims}.c2ln"
+    del given["expires_in"]
+    return [f"Date: {formatdate(now, usegmt=True)}"]
+
+
+def token(connection, form, is_scant=False, person=None, members=None):
     with LOCK:
         if form.get("grant_type") in ("authorization_code", "urn:ietf:params:oauth:grant-type:device_code"):
             error = grant(form)
@@ -176,7 +207,7 @@ def token(connection, form, is_scant=False, person=None):
             if is_scant:
                 del given["refresh_token"]
                 given["scope"] = "read"
-            return respond(connection, 200, given)
+            return respond(connection, 200, given, odd_tokens(given, members or {}))
         if form.get("refresh_token") != f"refresh-{TOKENS['number']}":
             return respond(connection, 400, {"error": "invalid_grant"})
         TOKENS["number"] += 1
@@ -258,6 +289,8 @@ def answer(connection, name, method, path, headers, body):
         return token(connection, form, is_scant=True)
     if place.startswith("/token-as/"):
         return token(connection, form, person=place.split("/")[2:4])
+    if place.startswith("/token-with/"):
+        return token(connection, form, members=json.loads(bytes.fromhex(place.split("/")[2])))
     if place.startswith("/user/"):
         return respond(connection, 200, {"sub": place.split("/")[2], "login": place.split("/")[3]})
     if place == "/end":
@@ -292,6 +325,12 @@ def answer(connection, name, method, path, headers, body):
     if place == "/half":
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
         return None
+    if place.startswith("/framed-"):
+        return connection.sendall(FRAMED[place.removeprefix("/framed-")])
+    if place == "/hints":
+        connection.sendall(b"HTTP/1.1 103 Early Hints\r\nContent-Encoding: br\r\nRetry-After: 9\r\n"
+                           b"Date: Thu, 01 Jan 2026 00:00:00 GMT\r\nContent-Type: text/html\r\n\r\n")
+        return respond(connection, 200, {})
     if place == "/keeps":
         # The connection stays, as for another request; the next one on it would find it dead.
         respond(connection, 200, {})

@@ -79,7 +79,8 @@ import TokenKeepOAuth
     }
 
     @Test func aFormBringsTheCode() throws {
-        let answer = Self.response(200, "device_code=d&user_code=u&verification_uri=https%3A%2F%2Flogin.example.com&interval=2")
+        let answer = Self.response(
+            200, "device_code=d&user_code=u&verification_uri=https%3A%2F%2Flogin.example.com&interval=2")
         let waits = Recorder()
         let played = PlayedServer(answer, try PlayedServer.tokens())
         _ = try signIn(played, waits: waits)
@@ -185,6 +186,20 @@ import TokenKeepOAuth
         let waits = Recorder()
         _ = try signIn(played, waits: waits)
         #expect(waits.all == [2000, 4000])
+    }
+
+    @Test(arguments: [
+        (503, "60", 60_000), (429, "3", 4000), (503, "Thu, 01 Jan 1970 00:10:09 GMT", 9000), (503, "soon", 4000),
+        (503, "86400", 300_000), (500, "1.5", 4000),
+    ])
+    func aServerThatAsksToWaitIsLeftAlone(status: Int, header: String, wait: UInt32) throws {
+        let busy = HTTPResponse(
+            status: status, body: try SecretBytes(""), date: "Thu, 01 Jan 1970 00:10:00 GMT", retryAfter: header)
+        let played = PlayedServer(
+            try PlayedServer.json(Self.code), busy, try pending("authorization_pending"), try PlayedServer.tokens())
+        let waits = Recorder()
+        _ = try signIn(played, waits: waits)
+        #expect(waits.all == [2000, wait, 2000])
     }
 
     @Test(arguments: [

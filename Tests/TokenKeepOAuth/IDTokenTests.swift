@@ -10,11 +10,11 @@ import TokenKeepOAuth
 
     /// Signs in by pasting; `claims` gets the nonce.
     private func signIn(
-        scope: String?, date: String = "", _ claims: (@Sendable (String) -> String)?
+        scope: String?, date: String = "", clientID: String = "client", _ claims: (@Sendable (String) -> String)?
     ) throws(TokenKeepError) -> SignedIn {
         let nonce = NonceHolder()
         var server = PlayedServer().server
-        server = SignInServer(name: "test", clientID: "client") { _, _, _ throws(TokenKeepError) in
+        server = SignInServer(name: "test", clientID: clientID) { _, _, _ throws(TokenKeepError) in
             let idToken = claims.map { #","id_token":"\#(jsonWebToken($0(nonce.value)))""# } ?? ""
             guard let answer = try? PlayedServer.tokens(idToken) else { throw TokenKeepError(.internal, "no answer") }
             return HTTPResponse(status: answer.status, body: answer.body, date: date)
@@ -76,7 +76,7 @@ import TokenKeepOAuth
     @Test(arguments: [
         #""aud":["client","other"]"#, #""aud":["client"],"azp":"client","iat":1e999"#,
         #""aud":"client","iat":"soon","at_hash":"x","name":"\ud83d","name":"\u0000""#,
-        #""aud":"client","iss":"https://login.example.com""#,
+        #""aud":"client","iss":"https://login.example.com""#, #""aud":"client","azp":"""#,
     ])
     func whatCoreDoesNotForbidIsNoReasonToRefuse(claims: String) throws {
         let all = #""iss":"https://login.example.com","sub":"1","exp":\#(Self.end),\#(claims)"#
@@ -89,19 +89,36 @@ import TokenKeepOAuth
         let error = try #require(throws: TokenKeepError.self) {
             try signIn(scope: "openid") { #"{\#(claims),"nonce":"\#($0)"}"# }
         }
-        #expect(error.status == .denied && error.message.contains("is over"))
+        #expect(error.status == .denied && error.message.contains("does not say when it ends"))
     }
 
-    /// The machine's clock may be wrong; the server's header Date says by how much.
-    @Test func theServersClockJudgesAToken() throws {
+    /// The machine's clock may be wrong; the server's header Date says by how much. A gateway's Date may be wrong, too.
+    @Test func aTokenIsValidByTheServersClockOrByThisMachines() throws {
         func claims(_ end: Int64) -> @Sendable (String) -> String {
             { #"{"iss":"https://login.example.com","aud":"client","exp":\#(end),"nonce":"\#($0)"}"# }
         }
         _ = try signIn(scope: "openid", date: "Thu, 01 Jan 1970 00:10:00 GMT", claims(1000))
+        _ = try signIn(scope: "openid", date: "Fri, 31 Dec 9999 00:00:00 GMT", claims(Self.end))
         let error = try #require(throws: TokenKeepError.self) {
-            try signIn(scope: "openid", date: "Fri, 31 Dec 9999 00:00:00 GMT", claims(Self.end))
+            try signIn(scope: "openid", date: "Thu, 01 Jan 1970 01:00:00 GMT", claims(1000))
         }
-        #expect(error.message.hasPrefix("the ID token is over"))
+        #expect(
+            error.message.hasPrefix(
+                "the ID token is over, since 2600 s by the server's clock (the header Date), since "))
+        #expect(error.message.hasSuffix("by this machine's; a clock may be wrong"))
+        let withoutDate = try #require(throws: TokenKeepError.self) { try signIn(scope: "openid", claims(1000)) }
+        #expect(withoutDate.message.hasSuffix(" by this machine's clock; a clock may be wrong"))
+    }
+
+    /// Of a client with a numeric ID.
+    @Test(arguments: ["12", #""12""#, "[12]", #"["7",12]"#])
+    func anAudienceMayBeANumber(audience: String) throws {
+        let claims = #""iss":"https://login.example.com","sub":"1","exp":\#(Self.end),"aud":\#(audience)"#
+        #expect(try signIn(scope: "openid", clientID: "12") { #"{\#(claims),"nonce":"\#($0)"}"# }.account == "1")
+        let error = try #require(throws: TokenKeepError.self) {
+            try signIn(scope: "openid") { #"{\#(claims),"nonce":"\#($0)"}"# }
+        }
+        #expect(error.message.contains("12\", expected client"))
     }
 
     @Test func withoutOpenidNoIDTokenIsNeeded() throws {

@@ -271,6 +271,63 @@ import TokenKeepSession
         #expect(try SessionIDToken.fresh(of: session, minTTL: 0).value == SecretBytes("e30.e30.c2ln"))
     }
 
+    /// The token endpoint whose answers have other members.
+    private func endpoint(_ members: String) -> String {
+        "/token-with/" + members.utf8.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
+    private func login(answering members: String) throws -> SessionEngine {
+        let login = try SessionSignIn(
+            store, service: "api.example.com", account: "ann", at: provider(token: endpoint(members)), .test(.device),
+            SessionOptions())
+        return try login.run(until: .patient) { _ throws(TokenKeepError) in nil }.session
+    }
+
+    @Test(arguments: [
+        (#"{"token_type":"DPoP"}"#, "(DPoP)"), (#"{"token_type":"mac"}"#, "token_type"),
+        (#"{"token_type":7}"#, "token_type"),
+        (#"{"access_token":"a\u0000b"}"#, "access_token"),
+    ])
+    func tokensWithWhichNoSessionCanBeginAreRevoked(members: String, word: String) throws {
+        let error = try fault { _ = try login(answering: members) }
+        #expect(error.status == .unsupported && error.message.contains(word))
+        #expect(error.message.hasSuffix("; the sign-in was not kept, and its tokens were revoked"))
+        #expect(error.hint?.contains("proxy") != true)
+        #expect(try revocations.count == 1)
+    }
+
+    @Test(arguments: [#"{"refresh_token":false}"#, #"{"refresh_token":{"a":1}}"#, #"{"id_token":12}"#])
+    func aTokenOfAWrongTypeBesideTheAccessTokenCountsAsMissing(members: String) throws {
+        let session = try login(answering: members)
+        #expect(try session.token().value == SecretBytes("access-2"))
+        #expect(try session.info().canRenew == members.contains("id_token"))
+        #expect(try session.sealed().idToken == nil)
+        #expect(try revocations.isEmpty)
+    }
+
+    /// This machine's clock is two hours ahead of the server's.
+    @Test func aJSONWebTokenOfASignInEndsByTheServersClock() throws {
+        let session = try login(answering: #"{"skew":-7200,"life":3600}"#)
+        let token = try session.token()
+        #expect(UnverifiedClaims(unverified: token.value) != nil)
+        #expect(token.secondsLeft ?? 0 > 60 && !token.isShort)
+    }
+
+    /// The person of the session stays known if the server later sends no such ID token.
+    @Test(arguments: ["opaque", "e30.e30.c2ln"])
+    func anotherPersonIsDeniedAfterARefreshWithoutAPerson(idToken: String) throws {
+        _ = try login("ann", as: "u1/-")
+        var options = SessionOptions()
+        options.transport = { _ throws(TokenKeepError) in
+            SessionResponse(status: 200, body: try SecretBytes(#"{"access_token":"b","id_token":"\#(idToken)"}"#))
+        }
+        _ = try SessionEngine(store, service: "api.example.com", account: "ann", options).refresh()
+        let error = try fault { _ = try login("ann", as: "u2/-") }
+        #expect(error.status == .denied && error.message.contains("(sub u2) has signed in"))
+        #expect(error.message.contains("is that of u1"))
+        #expect(try login("ann", as: "u1/-").session.token().value == SecretBytes("access-4"))
+    }
+
     @Test func anAnswerThatArrivesAfterACancellationIsRevoked() throws {
         let cancellation = Cancellation()
         let held = Mutex<[Bool]>([])

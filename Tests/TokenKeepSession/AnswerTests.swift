@@ -39,7 +39,14 @@ struct AnswerTests {
         Answer(name: "256 KiB and a byte", status: 200, body: tokens + spaces(262_145 - tokens.utf8.count)),
         Answer(name: "10 MiB", status: 200, body: tokens + spaces(10 << 20)),
         Answer(name: "a refusal of another kind", status: 400, body: #"{"error":"invalid_request"}"#),
-        Answer(name: "a refusal with another status", status: 403, body: #"{"error":"invalid_grant"}"#),
+        Answer(
+            name: "a refusal in words", status: 400, body: #"{"error":"invalid_request","error_description":"expired"}"#
+        ),
+        Answer(name: "a gateway's page", status: 403, body: "<html>invalid_grant</html>"),
+        Answer(name: "a gateway's error", status: 403, body: #"{"error":{"code":"invalid_grant"}}"#),
+        Answer(name: "a gateway's refusal", status: 404, body: #"{"error":"Not Found"}"#),
+        Answer(name: "a refusal with a server's error", status: 500, body: #"{"error":"invalid_grant"}"#),
+        Answer(name: "a redirect with a refusal", status: 302, body: #"{"error":"invalid_grant"}"#),
     ]
 
     private static func spaces(_ count: Int) -> String { String(repeating: " ", count: count) }
@@ -88,7 +95,10 @@ struct AnswerTests {
         arguments: [429, 503],
         [
             ("120", 120), ("Fri, 15 Jan 2027 08:58:40 GMT", 120), ("Fri, 15 Jan 2027 07:00:00 GMT", 0), ("soon", 30),
-            ("-5", 30), ("1.5", 30), ("", 30), (nil, 30), ("315360000", 86_400), ("99999999999999999999", 86_400),
+            ("-5", 30), ("1.5", 2), ("", 30), ("3600.5", 3601), ("3600, 60", 3600), ("60,3600", 3600), ("60, soon", 30),
+            ("1.", 1), (".5", 30), ("Friday, 15-Jan-27 08:58:40 GMT", 120), ("Fri Jan 15 08:58:40 2027", 120),
+            ("Fri, 15 Jan 2027 08:58:40 +0000", 120), ("Fri, 15 Jan 2027 08:58:40 UTC", 120),
+            (nil, 30), ("315360000", 86_400), ("99999999999999999999", 86_400),
             ("Tue, 24 Nov 2037 03:00:00 GMT", 86_400),
         ])
     func aServerThatAsksToWaitIsLeftAlone(status: Int, header: (value: String?, wait: Int64)) throws {
@@ -105,6 +115,33 @@ struct AnswerTests {
         #expect(try session.storage.note()?.coolDownUntil == 1_800_003_400 + header.wait)
         #expect(try world.session(rotation: .none).token().text == "access-1")
         #expect(world.server.requests.count == requests, "it was asked again")
+    }
+
+    /// Auth0 refuses with 403, Supabase with 403 and 404, Slack with 200.
+    @Test(arguments: [
+        Answer(name: "Auth0", status: 403, body: #"{"error":"invalid_grant","error_description":"Unknown token."}"#),
+        Answer(name: "Supabase", status: 403, body: #"{"code":403,"error_code":"session_not_found","msg":"gone"}"#),
+        Answer(name: "404", status: 404, body: #"{"error":"invalid_grant"}"#),
+        Answer(name: "410", status: 410, body: #"{"error":"invalid_grant"}"#),
+        Answer(name: "capital letters", status: 400, body: #"{"error":"INVALID_GRANT"}"#),
+        Answer(name: "an object in capital letters", status: 400, body: #"{"error":{"code":"Invalid_Grant"}}"#),
+        Answer(name: "Slack", status: 200, body: #"{"ok":false,"error":"invalid_refresh_token"}"#),
+    ])
+    func aRefusalOfTheRefreshTokenIsUnderstoodWithEachStatusOfAClientsError(answer: Answer) throws {
+        let session = try world.signedIn()
+        world.server.next(.says(answer.status, [:], answer.body))
+        #expect(throws: TokenKeepError(.needsLogin, "")) { try session.refresh() }
+        #expect(try session.info().reason == .refused)
+    }
+
+    @Test(arguments: [
+        (403, "unauthorized_client"), (404, "invalid_client"), (400, "INVALID_SCOPE"), (403, "invalid_resource"),
+    ])
+    func aRefusalOfTheClientIsUnderstoodWithEachStatusOfAClientsError(status: Int, code: String) throws {
+        let session = try world.signedIn()
+        world.server.next(.says(status, [:], #"{"error":"\#(code)"}"#))
+        #expect(throws: TokenKeepError(.denied, "")) { try session.refresh() }
+        #expect(try session.token().text == "access-1")
     }
 
     @Test(
@@ -137,8 +174,18 @@ struct AnswerTests {
         #expect(try session.token().type == "Bearer")
     }
 
-    /// A revocation ends with 200 alone (RFC 7009 section 2.2).
-    @Test(arguments: [400, 401, 404, 500, 503, 302])
+    /// A revocation ends with a success (RFC 7009 section 2.2), or if the token is invalid already.
+    @Test(arguments: [
+        (200, "ok"), (202, ""), (204, ""), (200, "{}"), (200, #"{"error":null}"#), (200, #"{"error":""}"#),
+        (400, #"{"error":"invalid_token","error_description":"Token expired or revoked"}"#),
+    ])
+    func anySuccessAndAnInvalidTokenEndARevocation(status: Int, body: String) throws {
+        let session = try world.signedIn()
+        world.server.become(.says(status, [:], body))
+        #expect(try session.end().revocation == .done)
+    }
+
+    @Test(arguments: [200, 202, 400, 401, 404, 500, 503, 302])
     func aRevocationThatFailsIsTriedAgainForDays(status: Int) throws {
         let session = try world.signedIn()
         world.server.become(.says(status, [:], #"{"error":"unsupported_token_type"}"#))

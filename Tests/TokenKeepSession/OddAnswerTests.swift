@@ -141,6 +141,39 @@ struct OddAnswerTests {
         #expect(try record().life.lifetime == seconds)
     }
 
+    /// An answer whose connection broke is taken if its object is complete.
+    @Test(arguments: [
+        Answer("plain", "{\(tokens)}"), Answer("a byte order mark", "\u{FEFF}{\(tokens)}"),
+        Answer("UTF-16", bytes: utf16("{\(tokens)}", bigEndian: false)), Answer("odd", "{\(tokens),\"x\":[NaN,{}]}"),
+        Answer("a form", "access_token=new&refresh_token=next"),
+    ])
+    func aBeginningOfAnAnswerIsNoObject(answer: Answer) {
+        for length in 0..<answer.body.count - 1 {
+            #expect(answer.body[..<length].withUnsafeBytes { JSONValue.answeredObject($0) } == nil, "\(length)")
+        }
+    }
+
+    /// A server that means by 0 that its tokens do not expire is not asked by every call.
+    @Test func aRenewedTokenWithALifetimeOfNothingIsUsedUntilItIsRefused() throws {
+        let session = try world.signedIn(lifetime: 0)
+        for _ in 0..<3 {
+            let token = try session.token()
+            #expect(token.text == "access-2" && !token.isShort)
+            world.move(seconds: 1000)
+        }
+        #expect(world.server.requests.count == 1)
+        #expect(try session.rejected(SecretBytes("access-2")).text == "access-3")
+    }
+
+    /// In milliseconds, or beyond a century: as such a number in expires_in.
+    @Test(arguments: ["1800003600000", "1e12", "99999999999999999999", "4955760001"])
+    func aJSONWebTokenThatEndsInACenturyNamesNoEnd(end: String) throws {
+        let session = try world.session(sends: false)
+        let token = jsonWebToken(#"{"exp":\#(end)}"#)
+        try session.begin(.user, response: SecretBytes(#"{"access_token":"\#(token)"}"#))
+        #expect(try record().life.lifetime == nil)
+    }
+
     @Test func theLifetimeOfAFormIsItsText() throws {
         let session = try world.session(sends: false)
         try session.begin(.user, response: SecretBytes("access_token=a&expires_in=60.5&scope=a+b%2Bc"))

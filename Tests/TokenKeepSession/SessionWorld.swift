@@ -11,7 +11,7 @@ final class SessionWorld: Sendable {
     /// Stands for the keyring in stacks that name `secret-service`.
     let shelf = LockableShelf()
     let keys: ClassKeyStore
-    private let time: MutexGuarded<SessionTime>
+    private let clock: MutexGuarded<SessionTime>
     private let lines = MutexGuarded<[String]>([])
     let pauses = MutexGuarded<[UInt32]>([])
 
@@ -22,23 +22,24 @@ final class SessionWorld: Sendable {
         self.stack = stack
         let time = MutexGuarded(SessionTime(wall: 1_800_000_000, boottime: 1000, boot: "one"))
         keys = ClassKeyStore(simulatingKernelAt: { time.withLock { $0.boottime } })
-        self.time = time
+        clock = time
     }
 
     var vault: String { directory.path + "/vault" }
+    var time: SessionTime { clock.withLock { $0 } }
     var explained: [String] { lines.withLock { $0 } }
 
     func move(seconds: Int64) {
-        time.withLock {
+        clock.withLock {
             $0.wall += seconds
             $0.boottime += seconds
         }
     }
 
-    func setWallClock(by seconds: Int64) { time.withLock { $0.wall += seconds } }
+    func setWallClock(by seconds: Int64) { clock.withLock { $0.wall += seconds } }
 
     func restart() {
-        time.withLock {
+        clock.withLock {
             $0.boot += "+"
             $0.boottime = 5
         }
@@ -70,7 +71,7 @@ final class SessionWorld: Sendable {
         options.answerLimit = answerLimit
         options.validates = validates
         options.refreshLevel = refreshLevel
-        options.clock = { [time] in time.withLock { $0 } }
+        options.clock = { [clock] in clock.withLock { $0 } }
         options.pause = { [pauses] milliseconds, _ in
             pauses.withLock { $0.append(milliseconds) }
             self.move(seconds: Int64(milliseconds + 999) / 1000)

@@ -20,6 +20,10 @@ struct SignInTests {
         try SecretBytes(#"{"access_token":"a\#(number)","refresh_token":"family-\#(number)","expires_in":3600}"#)
     }
 
+    private func tokens(_ number: Int) throws -> TokenResponse {
+        try signIn(number).withUnsafeBytes { try TokenResponse.strict($0) }
+    }
+
     /// A session whose logout found no server.
     private func queued(_ account: String = "ann", provider: String? = "example") throws -> SessionEngine {
         let session = try session(account, provider: provider)
@@ -175,8 +179,8 @@ struct SignInTests {
         let (first, second) = (try session(), try session())
         let start = SignInStart(first.store, service: service, account: isNamed ? "ann" : nil, first.options)
         world.move(seconds: isNamed ? 0 : 5)
-        try first.begin(.user, response: signIn(1), revokesReplaced: false, signInSince: start)
-        try second.begin(.user, response: signIn(2), revokesReplaced: false, signInSince: start)
+        try first.begin(.user, tokens(1), revokesReplaced: false, signInSince: start)
+        try second.begin(.user, tokens(2), revokesReplaced: false, signInSince: start)
         #expect(try first.token().text == "a2")
         #expect(try waiting == 1)
         #expect(try first.outbox.flush().left == 1, "its revocation could end the winner")
@@ -190,7 +194,7 @@ struct SignInTests {
         let session = try session()
         try session.begin(.user, response: signIn(1))
         let start = SignInStart(session.store, service: service, account: account, session.options)
-        try session.begin(.user, response: signIn(2), revokesReplaced: false, signInSince: start)
+        try session.begin(.user, tokens(2), revokesReplaced: false, signInSince: start)
         #expect(try waiting == 0)
     }
 

@@ -133,6 +133,27 @@ struct StrangeServerTests {
         #expect(world.server.revoked == ["refresh-1"])
     }
 
+    @Test(arguments: [
+        #"{"error":"invalid_token"}"#, #"{"error":{"code":"x"}}"#, #"{"error_code":"x"}"#, "error=invalid_token",
+    ])
+    func anErrorIsNoYesWhateverItsStatus(body: String) throws {
+        let session = try world.signedIn()
+        world.move(seconds: 100)
+        world.server.next(.says(200, [:], body), .says(200, [:], body))
+        let error = try fault { try session.validate() }
+        #expect(error.status == .unavailable)
+        #expect(error.message == "the server answered 200 with an error, which is no yes")
+        #expect(throws: TokenKeepError(.unavailable, "")) { try session.extend(by: 600) }
+        #expect(try session.info().validatedAt?.rawValue == 1_800_000_000)
+    }
+
+    @Test func anExtensionByNothingEndsNoToken() throws {
+        let session = try world.signedIn()
+        world.server.set(extensionAnswer: #"{"expires_in":0}"#)
+        try session.extend(by: 600)
+        #expect(try session.token().secondsLeft == 3600)
+    }
+
     @Test func anyOtherTextAccepts() throws {
         let session = try world.signedIn()
         for body in ["", "ok", "{}", "eyJhbGciOiJub25lIn0.e30."] {
@@ -178,6 +199,20 @@ struct StrangeServerTests {
         #expect(error.status == .denied && error.message == "the server refuses \(what): invalid_target")
         #expect(error.hint == "the session's other tokens go on; check --resource and --scope")
         #expect(try session.token().text == "access-1")
+    }
+
+    /// Microsoft Entra ID (AADSTS500011).
+    @Test(arguments: [400, 403]) func aResourceThatTheServerDoesNotKnowLeavesTheSessionsOtherTokens(status: Int) throws
+    {
+        let session = try world.signedIn()
+        for _ in 0..<3 {
+            world.server.next(.says(status, [:], #"{"error":"invalid_resource"}"#))
+            let error = try fault {
+                _ = try session.token(for: TokenTarget(resource: "https://files.example.com", scope: nil))
+            }
+            #expect(error.message == "the server refuses the resource: invalid_resource")
+        }
+        #expect(try session.refresh().text == "access-2")
     }
 
     @Test func aRefusedScopeOfTheSignInIsNoRefusedClient() throws {

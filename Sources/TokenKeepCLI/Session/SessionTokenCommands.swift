@@ -53,10 +53,11 @@ struct SessionTokenCommand: ParsableCommand {
         if idToken {
             guard target == nil else { throw TokenKeepError(.invalid, "--id-token excludes --resource and --scope") }
             let token = try SessionIDToken.fresh(of: opened, minTTL: seconds)
+            if token.isShort { Terminal.warn(SessionText.short(token.secondsLeft, of: token.lifetime, seconds)) }
             return try SessionText.write(token.value, "id_token", token.expiresAt, asJSON: json)
         }
         let token = try opened.token(minTTL: seconds, for: target)
-        if token.isShort { Terminal.warn(SessionText.short(token, seconds)) }
+        if token.isShort { Terminal.warn(SessionText.short(token.secondsLeft, of: token.lifetime, seconds)) }
         guard json else { return try SessionText.write(token, asHeader: header) }
         let end = token.secondsLeft.map { UnixTime(UnixTime.now.rawValue + $0) }
         try SessionText.write(token.value, token.type, end, asJSON: true)
@@ -155,9 +156,14 @@ struct SessionTarget: ParsableArguments {
 /// Tokens and durations, as the commands of sessions write and read them.
 enum SessionText {
     /// The warning about a token that ends before --min-ttl.
-    static func short(_ token: SessionToken, _ wanted: UInt32) -> TokenKeepError {
-        let left = "the token ends in \(token.secondsLeft ?? 0) s"
-        guard let lifetime = token.lifetime, lifetime <= Int64(wanted) else {
+    ///
+    /// - Parameters:
+    ///   - secondsLeft: the seconds until the token's end.
+    ///   - lifetime: the token's whole lifetime in seconds; nil if unknown.
+    ///   - wanted: the value of --min-ttl in seconds; 0 if the option is not given.
+    static func short(_ secondsLeft: Int64?, of lifetime: Int64?, _ wanted: UInt32) -> TokenKeepError {
+        let left = "the token ends in \(secondsLeft ?? 0) s"
+        guard wanted > 0, let lifetime, lifetime <= Int64(wanted) else {
             return TokenKeepError(.expired, left, hint: "no longer one could be had: --explain says why")
         }
         return TokenKeepError(

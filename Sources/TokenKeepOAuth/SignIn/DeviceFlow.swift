@@ -96,8 +96,8 @@ struct DeviceFlow {
         case "slow_down": interval = min(interval + 1000 * DeviceFlow.normalInterval, 1000 * DeviceFlow.longestInterval)
         case "expired_token": throw over
         case "access_denied": throw ServerRefusal.error(answer, of: "the device's sign-in")
-        case "temporarily_unavailable", "server_error": return doublePause()
-        case _ where answer.status >= 500 || answer.status == 429: return doublePause()
+        case "temporarily_unavailable", "server_error": return doublePause(after: answer)
+        case _ where answer.status >= 500 || answer.status == 429: return doublePause(after: answer)
         case _ where !DeviceFlow.isErrorCode(code): return try countStrange(answer)
         default: throw ServerRefusal.error(answer, of: "the device's sign-in")
         }
@@ -120,6 +120,14 @@ struct DeviceFlow {
     /// Whether a text has the form of an error code (RFC 6749), unlike the reason phrase of an HTTP status.
     private static func isErrorCode(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { $0 == 0x5F || (0x30...0x39).contains($0) || (0x61...0x7A).contains($0) }
+    }
+
+    /// Doubles the pause, and lengthens it to the wait that the answer's header Retry-After states.
+    private mutating func doublePause(after answer: HTTPResponse) {
+        doublePause()
+        let serverTime = HTTPDate.seconds(answer.date) ?? SessionTime.now.wall
+        guard let wait = HTTPDate.delay(answer.retryAfter, now: serverTime) else { return }
+        pauseLength = max(pauseLength, 1000 * min(UInt32(clamping: wait), DeviceFlow.longestInterval))
     }
 
     private mutating func doublePause() { pauseLength = min(2 * pauseLength, 1000 * DeviceFlow.longestInterval) }

@@ -10,6 +10,8 @@ enum IDToken {
 
     /// Checks the claims of a response's ID token.
     ///
+    /// - Parameter now: the server's time, in Unix seconds. The token must be valid by the server's clock or by this
+    ///   machine's, because a gateway may have set the header Date.
     /// - Returns: the claims; nil if the response has no ID token.
     /// - Throws: ``Status/denied``, naming the claim that differs.
     static func check(
@@ -26,15 +28,29 @@ enum IDToken {
         let audiences = claims.texts("aud")
         guard audiences.contains(where: { PlainText.areSame($0, server.clientID) }) else {
             let found = audiences.map(PlainText.printable).joined(separator: " ")
-            throw denied("the ID token is for \"\(found)\", expected \(server.clientID)")
+            throw denied(
+                audiences.isEmpty
+                    ? "the ID token names nobody for whom it is (aud), expected \(server.clientID)"
+                    : "the ID token is for \"\(found)\", expected \(server.clientID)")
         }
         // Several audiences without the claim azp are valid since errata set 2.
-        if let party = claims.unverified("azp") { try expect(party, server.clientID, "azp") }
-        guard let end = claims.seconds("exp"), end > now - leeway else {
-            throw denied("the ID token is over, or does not say when it ends; the clock may be wrong")
-        }
+        if let party = claims.unverified("azp"), !party.isEmpty { try expect(party, server.clientID, "azp") }
+        try checkEnd(of: claims, now: now)
         if let nonce { try expect(claims.unverified("nonce"), nonce, "nonce") }
         return claims
+    }
+
+    private static func checkEnd(of claims: UnverifiedClaims, now: Int64) throws(TokenKeepError) {
+        guard let end = claims.seconds("exp"), end > 0 else {
+            throw denied("the ID token does not say when it ends (exp)")
+        }
+        let wall = SessionTime.now.wall
+        guard end <= min(now, wall) - leeway else { return }
+        let clocks =
+            (now - wall).magnitude > leeway.magnitude
+            ? "since \(now - end) s by the server's clock (the header Date), since \(wall - end) s by this machine's"
+            : "since \(wall - end) s by this machine's clock"
+        throw denied("the ID token is over, \(clocks); a clock may be wrong")
     }
 
     private static func expect(_ found: String?, _ expected: String, _ claim: String) throws(TokenKeepError) {

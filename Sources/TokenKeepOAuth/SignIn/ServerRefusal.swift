@@ -28,7 +28,7 @@ enum ServerRefusal {
             return TokenKeepError(.cancelled, "\(step) was refused by the user or the server\(words)")
         case "temporarily_unavailable", "server_error":
             return TokenKeepError(.unavailable, text, module: "server", hint: "try again later")
-        case "invalid_scope", "invalid_target":
+        case "invalid_scope", "invalid_target", "invalid_resource":
             return TokenKeepError(.denied, text, hint: "check --scope, --resource and --audience")
         case "invalid_client", "unauthorized_client":
             return TokenKeepError(.denied, text, hint: "check client_id, client_secret and auth_method of the provider")

@@ -84,14 +84,12 @@ package struct SessionSignIn {
         }
     }
 
-    /// The server's response, with the requested scope added if the response names none: the granted scope is then the
+    /// The server's tokens, with the requested scope if the response names none: the granted scope is then the
     /// requested one (RFC 6749 section 5.1).
-    private func response(of grant: TokenGrant) throws(TokenKeepError) -> SecretBytes {
-        guard grant.tokens.scope == nil, let scope = options.scope.scope,
-            let json = grant.response.withUnsafeBytes({ JSONValue(parsing: $0) })
-        else { return grant.response }
-        try json.set("scope", scope)
-        return try json.serialized()
+    private func tokens(of grant: TokenGrant) -> TokenResponse {
+        var tokens = grant.tokens
+        tokens.scope = tokens.scope ?? options.scope.scope
+        return tokens
     }
 
     /// Whether the sign-in will name an account, in an ID token or at a userinfo endpoint.
@@ -134,7 +132,8 @@ package struct SessionSignIn {
             // The replaced session's tokens are revoked only at another provider: Keycloak, Google and others would
             // revoke the new tokens together with the old ones.
             let isOfOther = (try? opened.info().provider).map { $0 != provider.name } ?? false
-            try opened.begin(.user, response: response(of: grant), revokesReplaced: isOfOther, signInSince: start)
+            try opened.begin(
+                .user, tokens(of: grant), revokesReplaced: isOfOther, signInSince: start, offset: grant.offset)
             return (opened, signedIn)
         } catch {
             if let session, let token = grant.tokens.accessToken,
@@ -180,12 +179,19 @@ package struct SessionSignIn {
         throw TokenKeepError(.denied, "\(person.label) has signed in, expected \(account)", hint: hint)
     }
 
-    /// The person of a session's ID token; nil if the session has no readable ID token.
+    /// The person to whom a session belongs, with the names of its ID token; nil if its ID tokens name nobody.
     private func present(of session: SessionEngine) -> SignedInPerson? {
-        guard let token = try? session.sealed().idToken, let claims = UnverifiedClaims(unverified: token) else {
-            return nil
+        guard let sealed = try? session.sealed() else { return nil }
+        let claims = sealed.idToken.flatMap { UnverifiedClaims(unverified: $0) }
+        guard claims != nil || sealed.identity != nil else { return nil }
+        // A later ID token may lack the issuer or the subject.
+        return SignedInPerson(provider[.accountClaim].map { [$0] } ?? []) { name in
+            switch name {
+            case "iss": sealed.identity?.issuer
+            case "sub": sealed.identity?.subject
+            default: claims?.unverified(name)
+            }
         }
-        return SignedInPerson(provider[.accountClaim].map { [$0] } ?? [], claims.unverified)
     }
 
     /// Revokes tokens with which no session began, and adds the outcome to the error.
@@ -211,7 +217,7 @@ package struct SessionSignIn {
             let hint = tokens.refreshToken == nil ? "access_token" : "refresh_token"
             let fields = [("token", token), ("token_type_hint", try SecretBytes(hint))]
             let answer = try server.post(.revocation, fields, limit)
-            return answer.status == 200 && !SessionResponse.isPage(answer.body)
+            return SessionResponse(status: answer.status, body: answer.body).saysRevoked
         } catch {
             return false
         }

@@ -79,12 +79,14 @@ package enum SignIn {
         }
     }
 
-    /// Checks the ID token of a grant. If there is none, asks the server's userinfo endpoint for the user.
+    /// Checks that a session can begin with the tokens of a grant, and its ID token. If there is none, asks the server's userinfo endpoint for the user.
     ///
-    /// - Throws: ``Status/denied``, naming the claim that differs.
+    /// - Throws: ``Status/denied``, naming the claim that differs; ``Status/unsupported`` for other tokens than Bearer
+    ///   tokens.
     static func checked(
         _ grant: TokenGrant, at server: SignInServer, _ options: SignInOptions, until deadline: Deadline
     ) throws(TokenKeepError) -> SignedIn {
+        if let fault = grant.fault { throw fault }
         let claims = try IDToken.check(grant.tokens.idToken, server, nonce: grant.nonce, now: grant.serverTime)
         let person =
             if let claims { SignedInPerson(server.accountClaims, claims.unverified) } else {

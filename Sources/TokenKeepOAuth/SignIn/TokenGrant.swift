@@ -6,8 +6,12 @@ struct TokenGrant {
     /// The server's answer, unchanged.
     let response: SecretBytes
     let tokens: TokenResponse
+    /// The reason why no session can begin with the tokens, which are then to be revoked; nil if one can begin.
+    let fault: TokenKeepError?
     /// The time by the server's clock, in Unix seconds, because this machine's clock may be wrong.
     let serverTime: Int64
+    /// The server's clock minus the wall clock, in seconds.
+    let offset: Int64
     /// The nonce that the ID token must repeat; nil if the request had none.
     var nonce: String?
 
@@ -29,12 +33,14 @@ struct TokenGrant {
     }
 
     /// Parses the answer of the token endpoint.
+    ///
+    /// - Throws: the server's refusal; ``Status/unavailable`` if the answer has no tokens.
     static func grant(_ answer: HTTPResponse, of step: String) throws(TokenKeepError) -> TokenGrant {
         guard (200...299).contains(answer.status) else { throw ServerRefusal.error(answer, of: step) }
-        let tokens: TokenResponse
+        let (tokens, fault): (TokenResponse, TokenKeepError?)
         do throws(TokenKeepError) {
-            tokens = try answer.body.withUnsafeBytes { bytes throws(TokenKeepError) in
-                try TokenResponse.strict(bytes)
+            (tokens, fault) = try answer.body.withUnsafeBytes { bytes throws(TokenKeepError) in
+                try TokenResponse.signIn(bytes)
             }
         } catch {
             // Some servers send errors with status 200.
@@ -45,8 +51,18 @@ struct TokenGrant {
             }
             throw ServerRefusal.error(answer, of: step)
         }
+        let wall = SessionTime.now.wall
         return TokenGrant(
-            response: answer.body, tokens: tokens,
-            serverTime: HTTPDate.seconds(answer.date) ?? SessionTime.now.wall)
+            response: answer.body, tokens: tokens, fault: fault.map { unusable($0, of: step) },
+            serverTime: HTTPDate.seconds(answer.date) ?? wall, offset: HTTPDate.offset(answer.date, wall: wall))
+    }
+
+    /// The error for tokens with which no session can begin. The user made no mistake, so ``Status/invalid`` would
+    /// mislead.
+    private static func unusable(_ fault: TokenKeepError, of step: String) -> TokenKeepError {
+        guard fault.status == .invalid else { return fault }
+        return TokenKeepError(
+            .unsupported, "the server's answer to \(step) cannot be used: \(fault.message)", module: "server",
+            hint: "sign in with a client for which the server gives Bearer tokens")
     }
 }

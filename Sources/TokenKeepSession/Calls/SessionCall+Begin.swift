@@ -6,10 +6,11 @@ import TokenKeepKeys
 extension SessionCall {
     /// Begins a session with the tokens of a sign-in.
     ///
-    /// - Parameter revokes: returns whether the tokens of the session that is replaced are added to the outbox; nil to
-    ///   add none.
+    /// - Parameters:
+    ///   - offset: the server's clock minus the wall clock, in seconds.
+    ///   - revokes: returns whether the tokens of the session that is replaced are added to the outbox; nil to add none.
     func begin(
-        _ kind: SessionKind, _ response: TokenResponse, isFromServer: Bool = false,
+        _ kind: SessionKind, _ response: TokenResponse, isFromServer: Bool = false, offset: Int64 = 0,
         revokes: ((SessionRecord) -> Bool)? = nil
     ) throws(TokenKeepError) {
         // Queues the tokens of a session that ended while it was locked, because the new record would overwrite them.
@@ -18,7 +19,7 @@ extension SessionCall {
         let vault = try storage.store.records.openOrMake(context)
         let record = try SessionRecord(
             kind, response, epoch: epoch, vault: Hexadecimal.text(vault.keys.vaultID), provider: options.provider,
-            now: options.clock())
+            now: options.clock(), offset: offset)
         func replace(keepsPrevious: Bool) throws(TokenKeepError) {
             let transaction = try SessionTransaction(storage, context)
             let present = revokes == nil ? nil : signedInRecord(transaction)

@@ -96,7 +96,7 @@ extension SessionStorage {
             .unavailable, "\(message): \(error.message)", module: "server", hint: error.hint)
     }
 
-    /// Throws unless the status is 200 to 299 and the body is no web page. If the server asks to wait, notes the wait
+    /// Throws unless the status is 200 to 299 and the body is neither a web page nor an error. If the server asks to wait, notes the wait
     /// for all processes.
     func check(_ response: SessionResponse) throws(TokenKeepError) {
         switch response.status {
@@ -104,6 +104,10 @@ extension SessionStorage {
             throw TokenKeepError(
                 .unavailable, "the server answered \(response.status) with a page, which says neither yes nor no",
                 module: "server", hint: "check the address and the network: a proxy or a portal may have answered")
+        case 200..<300 where response.hasError:
+            throw TokenKeepError(
+                .unavailable, "the server answered \(response.status) with an error, which is no yes",
+                module: "server", hint: "check the address of the endpoint")
         case 200..<300: return
         case 401, 403:
             throw TokenKeepError(
@@ -117,7 +121,7 @@ extension SessionStorage {
 
     private func noteCoolDown(_ response: SessionResponse) throws(TokenKeepError) {
         let wall = options.clock().wall
-        let wait = response.wait(serverTime: response.header("Date").flatMap(HTTPDate.seconds) ?? wall)
+        let wait = response.wait(serverTime: response.header("Date").flatMap { HTTPDate.seconds($0) } ?? wall)
         try SessionTransaction(self, Renewal.saving)
             .apply(.coolDown(.asksToWait(wait), "\(SessionNote.asksToWait) (\(response.status))"))
     }

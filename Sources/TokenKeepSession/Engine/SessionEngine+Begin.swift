@@ -13,18 +13,21 @@ extension SessionEngine {
     public func begin(
         _ kind: SessionKind, response: SecretBytes, revokesReplaced: Bool = false
     ) throws(TokenKeepError) {
-        try begin(kind, response: response, revokesReplaced: revokesReplaced, signInSince: nil)
+        let tokens = try response.withUnsafeBytes { bytes throws(TokenKeepError) in try TokenResponse.strict(bytes) }
+        try begin(kind, tokens, revokesReplaced: revokesReplaced, signInSince: nil)
     }
 
     /// Begins a session at the end of a sign-in, as ``begin(_:response:revokesReplaced:)`` does.
     ///
-    /// - Parameter start: the account's session at the beginning of the sign-in. If another sign-in has begun a session
-    ///   since, the tokens of that session are added to the outbox. nil to add none.
+    /// - Parameters:
+    ///   - start: the account's session at the beginning of the sign-in. If another sign-in has begun a session since,
+    ///     the tokens of that session are added to the outbox. nil to add none.
+    ///   - offset: the server's clock minus the wall clock, in seconds.
     package func begin(
-        _ kind: SessionKind, response: SecretBytes, revokesReplaced: Bool, signInSince start: SignInStart?
+        _ kind: SessionKind, _ tokens: TokenResponse, revokesReplaced: Bool, signInSince start: SignInStart?,
+        offset: Int64 = 0
     ) throws(TokenKeepError) {
-        let tokens = try response.withUnsafeBytes { bytes throws(TokenKeepError) in try TokenResponse.strict(bytes) }
-        try newCall().begin(kind, tokens, isFromServer: true) { replaced in
+        try newCall().begin(kind, tokens, isFromServer: true, offset: offset) { replaced in
             let isRival = start.map {
                 SignInRules.isRival(replaced.epoch, replaced.generation, replaced.life.obtained, since: $0)
             }

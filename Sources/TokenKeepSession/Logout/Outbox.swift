@@ -243,19 +243,19 @@ public struct Outbox: Sendable {
         }
     }
 
-    /// Clears an entry if the server answered 200, which it does for unknown tokens, too (RFC 7009 section 2.2). A web
-    /// page does not count as an answer.
+    /// Clears an entry if the server's answer says that the token is invalid now.
     ///
     /// - Returns: whether the token is revoked.
     private func judge(_ response: SessionResponse, _ entry: Entry) throws(TokenKeepError) -> Bool {
-        if response.status == 200, !response.isPage {
+        if response.saysRevoked {
             try clear(entry)
             return true
         }
         let now = options.clock().wall
         let wait = response.wait(serverTime: now) ?? 300
         try entry.json.set("not_before", now + wait)
-        options.explain?("the server answered \(response.status)\(response.isPage ? " with a page" : "")")
+        let addition = response.isPage ? " with a page" : response.hasError ? " with an error" : ""
+        options.explain?("the server answered \(response.status)\(addition)")
         do throws(TokenKeepError) {
             try save(entry, level: nil)
         } catch {

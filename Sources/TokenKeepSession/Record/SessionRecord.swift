@@ -46,10 +46,12 @@ package struct SessionRecord {
 
     /// Creates the record of a new session.
     ///
-    /// - Parameter vault: the id of the vault that stores the session's note.
+    /// - Parameters:
+    ///   - vault: the id of the vault that stores the session's note.
+    ///   - offset: the server's clock minus the wall clock, in seconds.
     package init(
         _ kind: SessionKind, _ response: TokenResponse, epoch: String, vault: String, provider: String?,
-        now: SessionTime
+        now: SessionTime, offset: Int64 = 0
     ) throws(TokenKeepError) {
         json = try JSONValue.object()
         guard let token = response.accessToken else {
@@ -62,7 +64,7 @@ package struct SessionRecord {
         try json.set("epoch", epoch)
         try json.set("vault", vault)
         if let provider { try json.set("provider", provider) }
-        try apply(response, generation: 1, now: now, offset: 0)
+        try apply(response, generation: 1, now: now, offset: offset)
     }
 
     /// Parses the secret of an item.
@@ -113,12 +115,18 @@ package struct SessionRecord {
             try json.set("refresh_token", token)
         }
         try keepIdentity(response)
-        if let token = response.idToken { try json.set("id_token", token) }
+        if let token = response.idToken, try replacesIDToken(token) { try json.set("id_token", token) }
         json.remove(SessionRecord.unreadMember)
         if let scope = response.scope { try json.set("scope", scope) }
         try json.set("token_type", response.tokenType ?? tokenType)
         try json.set("generation", Int64(clamping: generation))
         try keep(response.others)
+    }
+
+    /// Whether an ID token replaces the present one. An unreadable one does not replace a readable one.
+    private func replacesIDToken(_ token: SecretBytes) throws(TokenKeepError) -> Bool {
+        guard let present = try json["id_token"]?.secret() else { return true }
+        return UnverifiedClaims(unverified: token) != nil || UnverifiedClaims(unverified: present) == nil
     }
 
     static func moment(_ time: SessionTime) throws(TokenKeepError) -> JSONValue {

@@ -16,12 +16,14 @@ package struct TokenResponse {
     package var others: [(name: String, value: JSONValue)] = []
 
     /// Parses a response leniently: a member of a wrong type counts as missing. An access token of another type than
-    /// Bearer counts as missing, too.
+    /// Bearer counts as missing, and so does a lifetime of 0 seconds.
     ///
     /// - Returns: nil if the bytes are neither a JSON object nor a form.
     package init?(reading bytes: UnsafeRawBufferPointer) throws(TokenKeepError) {
         guard let json = JSONValue.answer(bytes) else { return nil }
         try self.init(json)
+        // A token that the server has just sent is not over already. Servers send 0 if their tokens do not expire.
+        if expiresIn == 0 { expiresIn = nil }
         guard !TokenResponse.isBearer(json["token_type"]) else { return }
         isOfAnotherType = accessToken != nil
         accessToken = nil
@@ -55,6 +57,34 @@ package struct TokenResponse {
     ///
     /// - Throws: ``Status/invalid``, naming the faulty member; ``Status/unsupported`` for DPoP tokens.
     package static func strict(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> TokenResponse {
+        let json = try members(of: bytes)
+        let response = try TokenResponse(json)
+        if response.accessToken == nil, let fault = try fault(json) { throw fault }
+        for name in ["refresh_token", "id_token"] {
+            guard let member = json[name], !member.isBlank, try token(member) == nil else { continue }
+            throw TokenKeepError(.invalid, "\(name) of the token response is no token")
+        }
+        if let fault = try fault(json) { throw fault }
+        return response
+    }
+
+    /// Parses the answer with which a server ends a sign-in. A refresh token or an ID token of a wrong type counts as
+    /// missing, as in a refresh.
+    ///
+    /// - Returns: the tokens, and the reason why no session can begin with them; nil if a session can begin. Its tokens
+    ///   are to be revoked.
+    /// - Throws: ``Status/invalid`` if the answer has neither an access token nor a refresh token.
+    package static func signIn(
+        _ bytes: UnsafeRawBufferPointer
+    ) throws(TokenKeepError) -> (response: TokenResponse, fault: TokenKeepError?) {
+        let json = try members(of: bytes)
+        let response = try TokenResponse(json)
+        let fault = try fault(json)
+        if let fault, response.accessToken == nil, response.refreshToken == nil { throw fault }
+        return (response, fault)
+    }
+
+    private static func members(of bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> JSONValue {
         guard bytes.count <= JSONValue.maximumLength else {
             throw TokenKeepError(.invalid, "the token response is longer than 256 KiB")
         }
@@ -63,23 +93,24 @@ package struct TokenResponse {
                 .invalid, "the token response is neither a JSON object nor a form",
                 hint: "pass on the server's answer as it came")
         }
-        let response = try TokenResponse(json)
-        for name in ["access_token", "refresh_token", "id_token"] {
-            guard let member = json[name], name == "access_token" || !member.isBlank else { continue }
-            guard try token(member) != nil else {
-                throw TokenKeepError(.invalid, "\(name) of the token response is no token")
-            }
+        return json
+    }
+
+    /// The reason why no session can begin with an access token; nil if a session can.
+    private static func fault(_ json: JSONValue) throws(TokenKeepError) -> TokenKeepError? {
+        guard let member = json["access_token"] else {
+            return TokenKeepError(.invalid, "the token response has no access_token")
         }
-        guard response.accessToken != nil else {
-            throw TokenKeepError(.invalid, "the token response has no access_token")
+        guard try token(member) != nil else {
+            return TokenKeepError(.invalid, "access_token of the token response is no token")
         }
-        guard let type = json["token_type"], !isBearer(type) else { return response }
+        guard let type = json["token_type"], !isBearer(type) else { return nil }
         guard type.text?.lowercased() != "dpop" else {
-            throw TokenKeepError(
+            return TokenKeepError(
                 .unsupported, "the tokens of the response are bound to a key (DPoP), which TokenKeep does not keep",
                 hint: "sign in with a client for which the server gives Bearer tokens")
         }
-        throw TokenKeepError(.invalid, "the token_type of the response is not Bearer")
+        return TokenKeepError(.invalid, "the token_type of the response is not Bearer")
     }
 
     /// Whether a token type means Bearer: `bearer` in any case, or Apigee's `BearerToken`.
@@ -101,11 +132,12 @@ package struct TokenResponse {
         expiresIn ?? accessToken.flatMap { TokenResponse.lifetime(of: $0, at: now, offset: offset) }
     }
 
-    /// The seconds until the time in the claim `exp` of a JSON Web Token; nil if the token is opaque, or has no such
-    /// claim.
+    /// The seconds until the time in the claim `exp` of a JSON Web Token; nil if the token is opaque, has no such claim,
+    /// or names a time beyond a century, such as one in milliseconds.
     static func lifetime(of token: SecretBytes, at now: SessionTime, offset: Int64 = 0) -> Int64? {
         guard let end = UnverifiedClaims(unverified: token)?.seconds("exp"), end > 0 else { return nil }
-        return max(0, end - now.wall - offset)
+        let left = end - now.wall - offset
+        return left <= Int64(longestLife) ? max(0, left) : nil
     }
 
     /// The person whom the ID token names; nil if there is no readable ID token.

@@ -33,7 +33,7 @@ package enum RefreshAnswer {
         case 400 where response.body.count == 0: return .refused("")
         default:
             let (code, words) = error(response, token)
-            if let code, let meaning = refusal(code, words, status: response.status) { return meaning }
+            if let code, (400..<500).contains(response.status), let meaning = refusal(code, words) { return meaning }
             return .unknown("it answered \(response.status)" + (words.isEmpty ? "" : " (\(words))"))
         }
     }
@@ -48,18 +48,17 @@ package enum RefreshAnswer {
         guard tokens.accessToken != nil || tokens.refreshToken != nil else {
             // GitHub reports errors with status 200.
             let (code, words) = error(response, token)
-            return code.flatMap { refusal($0, words, status: 400) }
+            return code.flatMap { refusal($0, words) }
                 ?? .unknown(tokens.missingToken + (words.isEmpty ? "" : " (\(words))"))
         }
         return .tokens(tokens)
     }
 
-    /// The meaning of an error code; nil if the code or the status is no refusal. Statuses that proxies send are no
-    /// refusals.
-    private static func refusal(_ code: String, _ words: String, status: Int) -> RefreshAnswer? {
-        // Auth0 sends 403 if the user must act.
-        if [400, 401, 403].contains(status), asksForUser.contains(code) { return .interaction(words) }
-        guard status == 400 || status == 401 else { return nil }
+    /// The meaning of an error code; nil if the code is no refusal.
+    ///
+    /// The status does not decide, because Auth0 and Supabase refuse refresh tokens with 403 and 404.
+    private static func refusal(_ code: String, _ words: String) -> RefreshAnswer? {
+        if asksForUser.contains(code) { return .interaction(words) }
         if refusesToken.contains(code) { return .refused(words) }
         let isAboutClient = refusesClient.contains(code)
         return isAboutClient || refusesScope.contains(code) ? .denied(words, isAboutClient: isAboutClient) : nil
@@ -70,17 +69,21 @@ package enum RefreshAnswer {
         "interaction_required", "login_required", "consent_required", "account_selection_required", "mfa_required",
         "unmet_authentication_requirements", "insufficient_user_authentication",
     ]
-    /// The error codes of RFC 6749 section 5.2, GitHub and Supabase.
+    /// The error codes of RFC 6749 section 5.2, GitHub, Slack and Supabase.
     private static let refusesToken: Set = [
-        "invalid_grant", "bad_refresh_token", "refresh_token_not_found", "refresh_token_already_used",
-        "session_not_found", "session_expired",
+        "invalid_grant", "bad_refresh_token", "invalid_refresh_token", "refresh_token_not_found",
+        "refresh_token_already_used", "session_not_found", "session_expired",
     ]
     private static let refusesClient: Set = ["invalid_client", "unauthorized_client", "incorrect_client_credentials"]
-    private static let refusesScope: Set = ["invalid_scope", "invalid_target"]
+    /// The error codes of RFC 6749 section 5.2, RFC 8707 and Microsoft Entra ID.
+    private static let refusesScope: Set = ["invalid_scope", "invalid_target", "invalid_resource"]
 
-    /// The error code and the message of an error response (RFC 6749 section 5.2).
+    /// The error code in lower case, and the message of an error response (RFC 6749 section 5.2).
+    ///
+    /// A code inside an object `error` counts with the statuses of RFC 6749 only, because gateways send such objects.
     private static func error(_ response: SessionResponse, _ token: SecretBytes?) -> (code: String?, words: String) {
         guard let json = response.body.withUnsafeBytes({ JSONValue.answer($0) }) else { return (nil, "") }
-        return (ServerWords.code(json, inObject: ["invalid_grant"]), ServerWords.text(json, hiding: token))
+        let known: Set<String> = [200, 400, 401].contains(response.status) ? ["invalid_grant"] : []
+        return (ServerWords.code(json, inObject: known)?.lowercased(), ServerWords.text(json, hiding: token))
     }
 }

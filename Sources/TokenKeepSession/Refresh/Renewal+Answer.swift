@@ -108,9 +108,8 @@ extension Renewal {
     /// years).
     func serverClock(_ response: SessionResponse) -> (time: Int64, offset: Int64) {
         let wall = options.clock().wall
-        let time = response.header("Date").flatMap(HTTPDate.seconds) ?? wall
-        let offset = time - wall
-        return (time, abs(offset) > 315_576_000 ? 0 : offset)
+        let date = response.header("Date") ?? ""
+        return (HTTPDate.seconds(date) ?? wall, HTTPDate.offset(date, wall: wall))
     }
 
     /// Saves the renewed record. If its module is locked or the disk is full, writes it to the stash.

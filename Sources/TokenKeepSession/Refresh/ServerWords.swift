@@ -24,7 +24,7 @@ package enum ServerWords {
     package static func code(_ json: JSONValue, inObject known: Set<String>) -> String? {
         if let text = json["error"]?.text { return text }
         guard let code = json["error"]?["code"]?.text else { return json["error_code"]?.text }
-        return known.contains(code) ? code : nil
+        return known.contains(code.lowercased()) ? code : nil
     }
 
     /// The error code for messages, including codes of gateways and proxies.
