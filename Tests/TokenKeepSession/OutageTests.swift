@@ -11,7 +11,7 @@ struct OutageTests {
         .says(503, ["Retry-After": "0"], ""),
         .says(504, [:], ""), .says(407, [:], ""), .says(302, ["Location": "https://login.example.org/"], ""),
         .says(200, [:], "<html>captive portal</html>"), .says(200, [:], #"{"access_token":"#),
-        .says(401, [:], ""), .says(403, [:], #"{"error":"invalid_grant"}"#), .says(429, [:], ""),
+        .says(401, [:], ""), .says(403, [:], "<html>invalid_grant</html>"), .says(429, [:], ""),
         .says(401, [:], #"{"error":"invalid_client"}"#), .says(400, [:], #"{"error":"invalid_scope"}"#),
     ]
     static let profiles = [RotationProfile.strict, .overlap(seconds: 60), .none]

@@ -272,6 +272,7 @@ struct TokenClaimTests {
 
     @Test(arguments: [
         "\u{FEFF}tok", " tok ", "tok \r\n", "Bearer tok", "bearer  tok", "\u{FEFF} Bearer tok\n",
+        "Authorization: Bearer tok",
     ])
     func whatSurroundsABareTokenIsNoPartOfIt(input: String) throws {
         let session = try world.session(sends: false)
@@ -282,7 +283,7 @@ struct TokenClaimTests {
     }
 
     @Test(arguments: [
-        "", " ", "\u{FEFF}", "a b", "a\nb", "\"tok\"", "tok\u{200B}", "\u{A0}tok", "Authorization: Bearer tok",
+        "", " ", "\u{FEFF}", "a b", "a\nb", "\"tok\"", "tok\u{200B}", "\u{A0}tok",
         "t\0o\0k\0",
         #"{"access_token":"a"}"#,
     ])

@@ -155,7 +155,7 @@ struct SessionTarget: ParsableArguments {
 
 /// Reads and writes tokens and durations for the commands of sessions.
 enum SessionText {
-    /// Makes the warning about a token that ends before --min-ttl.
+    /// The warning about a token that ends before --min-ttl.
     ///
     /// - Parameters:
     ///   - secondsLeft: the seconds until the token's end.

@@ -148,7 +148,7 @@ struct DeviceFlow {
         TokenKeepError(.timedOut, "the code was not approved in time", hint: "sign in again")
     }
 
-    /// The device code, which may be a number; nil for a value of another type.
+    /// The device's code, which may be a number; nil if there is none.
     private static func code(_ member: JSONValue?) throws(TokenKeepError) -> SecretBytes? {
         guard let number = member?.integer else { return try member?.secret() }
         return try SecretBytes(String(number))
