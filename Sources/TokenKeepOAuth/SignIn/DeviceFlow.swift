@@ -157,7 +157,9 @@ struct DeviceFlow {
     /// Whether a server's text is an address for the user's browser on any device, which this program never asks.
     private static func isAddress(_ text: String) -> Bool {
         guard isShowable(text), !text.utf8.contains(0x20) else { return false }
-        return text.prefix(8).lowercased() == "https://" || (try? WebAddress(text)) != nil
+        // The user's browser takes a scheme in capital letters, and a fragment.
+        let page = text.prefix { $0 != "#" }
+        return (try? WebAddress(page.prefix(8).lowercased() + page.dropFirst(8))) != nil
     }
 
     /// Whether a server's text can be shown on a terminal: 1 to 2048 printable ASCII characters.
