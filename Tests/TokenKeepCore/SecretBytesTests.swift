@@ -27,6 +27,11 @@ import TokenKeepCore
         #expect(try secret == SecretBytes("abc"))
         #expect(secret.unsafeAddress == start.map { UnsafeRawPointer($0) })
         #expect((secret.unsafeAddress + 3).load(as: UInt8.self) == 0)
+        let padded = try SecretBytes(capacity: 8) { bytes in
+            bytes.copyBytes(from: "abc\u{5}\u{5}\u{5}\u{5}\u{5}".utf8)
+            return 3
+        }
+        #expect((padded.unsafeAddress + 3).load(as: UInt8.self) == 0)
         let error = TokenKeepError(.io, "no answer")
         #expect(throws: error) { try SecretBytes(capacity: 9) { _ throws(TokenKeepError) in throw error } }
     }

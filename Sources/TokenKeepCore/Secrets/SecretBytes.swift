@@ -35,7 +35,8 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
     ///
     /// - Parameters:
     ///   - capacity: the maximum length of the secret, in bytes.
-    ///   - initialize: writes the secret into zeroed bytes and returns its length.
+    ///   - initialize: writes the secret into zeroed bytes and returns its length. It may write more bytes, which are not
+    ///     part of the secret: a zero byte follows the secret in any case.
     /// - Throws: ``Status/io`` if guarded memory is exhausted, and the errors of `initialize`.
     package init(
         capacity: Int,
@@ -43,7 +44,9 @@ public final class SecretBytes: @unchecked Sendable, Equatable, CustomStringConv
     ) throws(TokenKeepError) {
         let cell = try GuardedPool.shared.allocate(capacity)
         do throws(TokenKeepError) {
-            count = min(max(0, try initialize(cell.bytes)), capacity)
+            let length = min(max(0, try initialize(cell.bytes)), capacity)
+            if length < capacity { cell.bytes[length] = 0 }
+            count = length
         } catch {
             GuardedPool.shared.free(cell)
             throw error
