@@ -80,7 +80,10 @@ package struct TokenLife: Sendable, Equatable {
     }
 
     /// The time at which the token expires, in Unix seconds by the wall clock; nil if unknown.
-    package func end(at now: SessionTime) -> Int64? { left(at: now).map { now.wall + $0 } }
+    package func end(at now: SessionTime) -> Int64? {
+        guard let sum = left(at: now)?.addingReportingOverflow(now.wall), !sum.overflow else { return nil }
+        return sum.partialValue
+    }
 
     package var margin: Int64 { lifetime.map { min(TokenLife.longestMargin, $0 / 3) } ?? 0 }
 

@@ -117,6 +117,20 @@ struct AnswerTests {
         #expect(world.server.requests.count == requests, "it was asked again")
     }
 
+    /// A gateway in front of the server has the same words.
+    @Test(arguments: [
+        Answer(name: "its session", status: 401, body: #"{"error":"session_expired"}"#),
+        Answer(name: "its sign-in", status: 200, body: #"{"error":"login_required"}"#),
+        Answer(name: "its sign-in, elsewhere", status: 407, body: #"{"error":"login_required"}"#),
+        Answer(name: "its object", status: 401, body: #"{"error":{"code":1},"error_code":"session_expired"}"#),
+    ])
+    func theWordsOfAGatewaySignNobodyOut(answer: Answer) throws {
+        let session = try world.signedIn()
+        world.server.next(.says(answer.status, [:], answer.body))
+        _ = try? session.refresh()
+        #expect(try session.info().state == .user)
+    }
+
     /// Auth0 refuses with 403, Supabase with 403 and 404, Slack with 200.
     @Test(arguments: [
         Answer(name: "Auth0", status: 403, body: #"{"error":"invalid_grant","error_description":"Unknown token."}"#),

@@ -167,9 +167,9 @@ def helpers_of_single_addresses_are_named(world):
     assert "empty.example.com" not in told and "YTpi" not in told
     world.write("home/.cargo/credentials.toml", '[registry]\ntoken = "OLD"\n[registries.one]\ntoken = "OLD"\n[registries.two]\n')
     told = setup(world, "cargo", "--yes").out
-    variable = "CARGO_REGISTRY_GLOBAL_CREDENTIAL_PROVIDERS=cargo:token"
-    has(told, f"of crates.io, which cargo logout alone does not remove. In this order: cargo login && {variable} cargo logout\n",
-        f": cargo login --registry one && {variable} cargo logout --registry one\n")
+    variables = ("CARGO_REGISTRY_CREDENTIAL_PROVIDER=cargo:token", "CARGO_REGISTRIES_ONE_CREDENTIAL_PROVIDER=cargo:token")
+    has(told, f"of crates.io, which cargo logout alone does not remove. In this order: cargo login && {variables[0]} cargo logout\n",
+        f": cargo login --registry one && {variables[1]} cargo logout --registry one\n")
     assert "OLD" not in told and "two" not in told, told
 
 

@@ -122,7 +122,7 @@ extension PlainFile {
             moves: "\(kubeField("token")) | \(intoKube("--token= "))", kept: "kubernetes:"),
         PlainFile(
             "~/.kube/config", orIn: "KUBECONFIG", ["client-key-data:"],
-            moves: "{ \(kubeField(certificate)) | base64 -d; \(kubeField(key)) | base64 -d; } | \(intoKube(""))"
+            moves: "{ \(kubeField(certificate)) | base64 -d; echo; \(kubeField(key)) | base64 -d; } | \(intoKube(""))"
                 + " && kubectl config unset users.NAME.\(certificate) && kubectl config unset users.NAME.\(key)",
             kept: "kubernetes:"),
         PlainFile("~/.kube/cache/oidc-login/*", ["id_token:", "refresh_token:"], moves: "kubectl oidc-login clean"),
@@ -142,9 +142,10 @@ extension PlainFile {
         "kubectl config view --raw -o 'jsonpath={.users[?(@.name==\"NAME\")].user.\(field)}'"
     }
 
-    /// Saves what a pipe has, and makes kubectl ask for it. Nothing is changed if the pipe has nothing.
+    /// Saves what a pipe has, and makes kubectl ask for it. Nothing is changed if the pipe has nothing that kubectl can use.
     private static func intoKube(_ options: String) -> String {
-        "tokenkeep save kubernetes:NAME '' && kubectl config set-credentials NAME \(options)"
+        "tokenkeep save kubernetes:NAME '' && kubectl-tokenkeep NAME >/dev/null && "
+            + "kubectl config set-credentials NAME \(options)"
             + "--exec-api-version=client.authentication.k8s.io/v1 --exec-command=kubectl-tokenkeep "
             + "--exec-arg=NAME --exec-interactive-mode=IfAvailable"
     }

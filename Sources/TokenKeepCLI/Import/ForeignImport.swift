@@ -56,7 +56,7 @@ struct ForeignImport {
     }
 
     private static func isOfOneEntry(_ status: Status) -> Bool {
-        [.invalid, .duplicate, .conflict, .corrupt, .denied, .policy].contains(status)
+        [.invalid, .duplicate, .conflict, .corrupt, .policy].contains(status)
     }
 
     private mutating func transfer(_ entry: ForeignEntry) throws(TokenKeepError) {

@@ -48,7 +48,10 @@ enum DockerConfigurationReader {
     private static func entry(
         _ server: String, _ value: JSONTree, _ bytes: UnsafeRawBufferPointer, _ place: String, _ range: Range<Int>
     ) throws(TokenKeepError) -> ForeignEntry {
-        let rest = isFilled(value["registrytoken"], bytes) ? "the registry token" : nil
+        let isAsked = DockerSettingsFile.isAsked(for: server)
+        let rest =
+            isFilled(value["registrytoken"], bytes)
+            ? "the registry token" : isAsked ? nil : "its login: no helper is asked for an address with a path"
         let made = { (user: String, secret: SecretBytes) throws(TokenKeepError) in
             ForeignEntry(
                 name: try ItemName(service: "docker:\(server)", account: user), secret: secret, place: place,

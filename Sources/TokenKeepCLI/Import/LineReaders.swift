@@ -37,8 +37,11 @@ enum GitCredentialsReader {
         if !path.isEmpty, ["http", "https"].contains(scheme) {
             entry.remark = (
                 text: "git asks for an item with a path only if credential.useHttpPath is set",
-                hint: "git config --global credential.\(scheme)://\(host).useHttpPath true"
+                hint: "git config --global "
+                    + ShellWord.quoted("credential.\(scheme)://\(host).useHttpPath")
+                    + " true, if git has no other item of this host"
             )
+            entry.rest = "its line: git asks for the host without the path"
         }
         return entry
     }

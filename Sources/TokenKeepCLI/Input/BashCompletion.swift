@@ -33,8 +33,9 @@ enum BashCompletion {
             local last=${joined[${#joined[@]} - 1]}
             local -a COMP_WORDS=("${joined[@]}")
             local -i COMP_CWORD=$((${#joined[@]} - 1))
+            local line=${COMP_LINE:0:COMP_POINT}
             local COMP_LINE
-            COMP_LINE=$(_tokenkeep_plain "${COMP_LINE:0:COMP_POINT}")
+            COMP_LINE=$(_tokenkeep_plain "$line")
             local -i COMP_POINT=${#COMP_LINE}
             local replaced
             replaced=$(_tokenkeep_plain "$2")

@@ -21,10 +21,17 @@ enum CargoPlainTokens {
 
     /// The commands that move a registry's token: `cargo login` gives it to the provider that the settings name.
     ///
-    /// `cargo logout` ends with the first provider that had a token, which is then ours. The variable puts cargo's own
-    /// provider in front.
+    /// `cargo logout` ends with the first provider that had a token, which is then ours. The variable, which takes
+    /// precedence over the settings of all registries and of this registry, names cargo's own provider alone.
     static func commands(for registry: String?) -> String {
         let option = registry.map { " --registry \(ShellWord.quoted($0))" } ?? ""
-        return "cargo login\(option) && CARGO_REGISTRY_GLOBAL_CREDENTIAL_PROVIDERS=cargo:token cargo logout\(option)"
+        let variable = registry.map { "CARGO_REGISTRIES_\(variableName($0))_CREDENTIAL_PROVIDER" }
+        return
+            "cargo login\(option) && \(variable ?? "CARGO_REGISTRY_CREDENTIAL_PROVIDER")=cargo:token cargo logout\(option)"
+    }
+
+    /// The name of a registry in cargo's variables: capital letters, and underscores in place of hyphens and others.
+    private static func variableName(_ registry: String) -> String {
+        String(registry.uppercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
     }
 }

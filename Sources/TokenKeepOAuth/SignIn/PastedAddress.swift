@@ -19,11 +19,15 @@ struct PastedAddress {
     /// - Throws: ``Status/denied`` with the reason; ``Status/invalid`` if the query is malformed.
     mutating func answer(in pasted: SecretBytes) throws(TokenKeepError) -> AuthorizationAnswer {
         let text = try PastedAddress.joined(nil, pasted)
+        let source = PastedText(pasted)
+        // What follows a blank is no part of the address's last field.
+        if let answer = try? whole(source.address(beginning: redirect)) { return answer }
         do throws(TokenKeepError) {
             return try whole(text)
         } catch {
             let joined = try PastedAddress.joined(firstPart, pasted)
-            for text in [joined] + (try PastedText(pasted).candidates(text, joined, state)) {
+            let isMalformed = error.status == .invalid
+            for text in try source.candidates(text, joined, isMalformed ? nil : state) {
                 if let answer = try? whole(text) { return answer }
             }
             firstPart = [text, joined].first(where: isCut)

@@ -15,18 +15,44 @@ struct PastedText {
     /// - Parameters:
     ///   - whole: the text without characters that are not allowed in addresses.
     ///   - joined: an earlier part of the address, and `whole`.
-    ///   - state: the state of the sign-in, which ends an address if it is the last field.
+    ///   - state: the state of the sign-in, which ends an address if no field that decides follows; nil to cut nothing.
     func candidates(
-        _ whole: SecretBytes, _ joined: SecretBytes, _ state: SecretBytes
+        _ whole: SecretBytes, _ joined: SecretBytes, _ state: SecretBytes?
     ) throws(TokenKeepError) -> [SecretBytes] {
         var texts = try [PastedText.withoutMarks(whole)] + lines() + words()
         for text in [whole] + texts {
             if let decoded = try PastedText.decoded(text) { texts.append(decoded) }
         }
-        for text in [joined, whole] + texts {
-            if let cut = try PastedText.cut(text, behind: state) { texts.append(cut) }
+        if let state {
+            for text in [whole] + texts {
+                if let cut = try PastedText.cut(text, behind: state) { texts.append(cut) }
+            }
         }
+        texts.append(joined)
+        if let state, let cut = try PastedText.cut(joined, behind: state) { texts.append(cut) }
         return texts
+    }
+
+    /// The text up to the first blank behind a question mark, without the punctuation of a sentence around an address.
+    ///
+    /// Blanks at the ends and at the beginnings of lines do not count: a terminal may have broken the address there.
+    func address(beginning redirect: String) throws(TokenKeepError) -> SecretBytes {
+        let length = text.withUnsafeBytes { bytes in
+            let start = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
+            return bytes[start...].indices.first { PastedText.isBlankInLine(bytes, $0) } ?? bytes.count
+        }
+        let address = try PastedAddress.joined(nil, text.prefix(length))
+        guard !address.withUnsafeBytes({ $0.starts(with: redirect.utf8) }) else { return address }
+        return try PastedText.withoutMarks(address)
+    }
+
+    private static func isBlankInLine(_ bytes: UnsafeRawBufferPointer, _ place: Int) -> Bool {
+        let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
+        let isLineEnd = { (byte: UInt8) in byte == 0x0A || byte == 0x0D }
+        guard isBlank(bytes[place]), let next = bytes[place...].first(where: { !isBlank($0) }), !isLineEnd(next),
+            let last = bytes[..<place].last(where: { !isBlank($0) })
+        else { return false }
+        return !isLineEnd(last)
     }
 
     /// The last line and the words of the text, each as an address.
@@ -76,6 +102,12 @@ struct PastedText {
             }
         }
         guard let start else { return nil }
-        return try text.prefix(start + name.count + state.count)
+        let end = start + name.count + state.count
+        let decides = text.withUnsafeBytes { bytes in
+            bytes[end...].indices.contains { index in
+                ["code=", "iss=", "error="].contains { bytes[index...].starts(with: $0.utf8) }
+            }
+        }
+        return decides ? nil : try text.prefix(end)
     }
 }

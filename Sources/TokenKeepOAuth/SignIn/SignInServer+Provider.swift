@@ -13,7 +13,8 @@ extension SignInServer {
     ///   - deadline: the time limit for fetching metadata.
     ///   - whileSending: called while an answer with tokens may be on its way, which must not be lost; nil for no
     ///     calls.
-    /// A wrong address of another endpoint than the token endpoint is an error of the call that uses the endpoint.
+    /// A wrong address of another endpoint than these of tokens and of authorization is an error of the call that uses
+    /// the endpoint.
     ///
     /// - Throws: ``Status/invalid`` if the file has no `client_id`; ``Status/unsupported`` if there is no token
     ///   endpoint; the errors of fetching metadata.

@@ -14,7 +14,7 @@ extension Provider {
     /// The item at a path. Throws `IsLocked` if the item may exist but was never read, otherwise `NoSuchObject`.
     func item(at path: ObjectPath) throws(Refusal) -> IndexedItem {
         guard case .item(let collection, let id) = path, let item = index[collection, id] else {
-            guard !isUnread else { throw .isLocked }
+            guard !isUnread || !mayBeUnread(path) else { throw .isLocked }
             throw .noSuchObject("there is no item \(path.text)")
         }
         return item

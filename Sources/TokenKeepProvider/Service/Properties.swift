@@ -99,7 +99,7 @@ extension Provider {
 
     /// Whether a program asks for the lock of an object that is not read yet: it may be there, and is locked then.
     private func isUnreadLock(_ property: String, of path: ObjectPath) -> Bool {
-        property == CollectionProperty.locked.rawValue && isUnread && isLocked(path) == nil
+        property == CollectionProperty.locked.rawValue && isUnread && mayBeUnread(path) && isLocked(path) == nil
     }
 
     /// Sessions and prompts have no properties. Libraries ask for them all the same.

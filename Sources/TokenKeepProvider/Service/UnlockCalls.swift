@@ -63,9 +63,14 @@ extension Provider {
     /// Whether a path may be that of an item or a collection which is not read yet.
     private func namesUnread(_ path: String) -> Bool {
         guard isUnread else { return false }
-        switch ObjectPath(path) {
-        case .item, .collection: return true
-        default: return false
+        return ObjectPath(path).map(mayBeUnread) ?? false
+    }
+
+    /// Whether an object is one of the vault, which may not be read yet. The collection `session` lies in memory.
+    func mayBeUnread(_ path: ObjectPath) -> Bool {
+        switch path {
+        case .item(let collection, _), .collection(let collection): collection != IndexedCollection.session
+        default: false
         }
     }
 

@@ -28,7 +28,10 @@ package struct SessionIDToken: Sendable {
         return serverTime.overflow || left.overflow ? nil : max(0, left.partialValue)
     }
 
-    private func lifetime(at now: SessionTime) -> Int64? { left(at: now).map { $0 + access.age(at: now) } }
+    private func lifetime(at now: SessionTime) -> Int64? {
+        guard let sum = left(at: now)?.addingReportingOverflow(access.age(at: now)), !sum.overflow else { return nil }
+        return sum.partialValue
+    }
 
     /// Whether the session was renewed so shortly before that another renewal would give no longer token.
     private func isYoung(at now: SessionTime) -> Bool {

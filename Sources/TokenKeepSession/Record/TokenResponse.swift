@@ -78,7 +78,9 @@ package struct TokenResponse {
         _ bytes: UnsafeRawBufferPointer
     ) throws(TokenKeepError) -> (response: TokenResponse, fault: TokenKeepError?) {
         let json = try members(of: bytes)
-        let response = try TokenResponse(json)
+        var response = try TokenResponse(json)
+        // As in a refresh: servers send 0 if their tokens do not expire.
+        if response.expiresIn == 0 { response.expiresIn = nil }
         let fault = try fault(json)
         if let fault, response.accessToken == nil, response.refreshToken == nil { throw fault }
         return (response, fault)

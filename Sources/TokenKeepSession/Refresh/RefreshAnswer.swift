@@ -33,7 +33,9 @@ package enum RefreshAnswer {
         case 400 where response.body.count == 0: return .refused("")
         default:
             let (code, words) = error(response, token)
-            if let code, (400..<500).contains(response.status), let meaning = refusal(code, words) { return meaning }
+            if let code, (400..<500).contains(response.status), let meaning = refusal(code, words, response.status) {
+                return meaning
+            }
             return .unknown("it answered \(response.status)" + (words.isEmpty ? "" : " (\(words))"))
         }
     }
@@ -48,7 +50,7 @@ package enum RefreshAnswer {
         guard tokens.accessToken != nil || tokens.refreshToken != nil else {
             // GitHub reports errors with status 200.
             let (code, words) = error(response, token)
-            return code.flatMap { refusal($0, words) }
+            return code.flatMap { refusal($0, words, response.status) }
                 ?? .unknown(tokens.missingToken + (words.isEmpty ? "" : " (\(words))"))
         }
         return .tokens(tokens)
@@ -56,9 +58,10 @@ package enum RefreshAnswer {
 
     /// The meaning of an error code; nil if the code is no refusal.
     ///
-    /// The status does not decide, because Auth0 and Supabase refuse refresh tokens with 403 and 404.
-    private static func refusal(_ code: String, _ words: String) -> RefreshAnswer? {
-        if asksForUser.contains(code) { return .interaction(words) }
+    /// The status does not decide about a refused token, because Auth0 and Supabase refuse with 403 and 404. A gateway in
+    /// front of the server may ask for a sign-in of its own with other statuses than those of RFC 6749 and RFC 9470.
+    private static func refusal(_ code: String, _ words: String, _ status: Int) -> RefreshAnswer? {
+        if asksForUser.contains(code) { return [400, 401, 403].contains(status) ? .interaction(words) : nil }
         if refusesToken.contains(code) { return .refused(words) }
         let isAboutClient = refusesClient.contains(code)
         return isAboutClient || refusesScope.contains(code) ? .denied(words, isAboutClient: isAboutClient) : nil
@@ -69,10 +72,10 @@ package enum RefreshAnswer {
         "interaction_required", "login_required", "consent_required", "account_selection_required", "mfa_required",
         "unmet_authentication_requirements", "insufficient_user_authentication",
     ]
-    /// The error codes of RFC 6749 section 5.2, GitHub, Slack and Supabase.
+    /// The error codes of RFC 6749 section 5.2, GitHub and Slack, and those of Supabase with the name of their member.
     private static let refusesToken: Set = [
-        "invalid_grant", "bad_refresh_token", "invalid_refresh_token", "refresh_token_not_found",
-        "refresh_token_already_used", "session_not_found", "session_expired",
+        "invalid_grant", "bad_refresh_token", "invalid_refresh_token", "error_code=refresh_token_not_found",
+        "error_code=refresh_token_already_used", "error_code=session_not_found", "error_code=session_expired",
     ]
     private static let refusesClient: Set = ["invalid_client", "unauthorized_client", "incorrect_client_credentials"]
     /// The error codes of RFC 6749 section 5.2, RFC 8707 and Microsoft Entra ID.

@@ -17,14 +17,17 @@ package enum ServerWords {
             .joined(separator: ": ")
     }
 
-    /// The error code, as RFC 6749 section 5.2 or Supabase defines it; nil if the body has none.
+    /// The error code, as RFC 6749 section 5.2 or Supabase defines it; nil if the body has none. A code of Supabase is
+    /// preceded by `error_code=`, because gateways use the same words as an `error`.
     ///
     /// - Parameter known: the codes that count if `error` is an object, because gateways and proxies send such objects,
     ///   too.
     package static func code(_ json: JSONValue, inObject known: Set<String>) -> String? {
         if let text = json["error"]?.text { return text }
-        guard let code = json["error"]?["code"]?.text else { return json["error_code"]?.text }
-        return known.contains(code.lowercased()) ? code : nil
+        guard let error = json["error"], !error.isBlank else {
+            return json["error_code"]?.text.map { "error_code=\($0)" }
+        }
+        return error["code"]?.text.flatMap { known.contains($0.lowercased()) ? $0 : nil }
     }
 
     /// The error code for messages, including codes of gateways and proxies.
