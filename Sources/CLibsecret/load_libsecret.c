@@ -1,6 +1,5 @@
 #include "CLibsecret.h"
 #include "descriptor_reserve.h"
-#include "session_keys_load.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -42,7 +41,6 @@ static void initialise_gcrypt(void *libsecret, descriptor_reserve *reserve) {
         return; /* this libsecret uses another library */
     descriptor_reserve_lend(reserve, descriptors_of_a_step);
     check_version(NULL);
-    session_keys_load(libsecret);
 }
 
 /* GLib makes its default context with the first context of any thread, and ends the process without

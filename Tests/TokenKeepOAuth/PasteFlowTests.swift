@@ -10,6 +10,7 @@ import TokenKeepOAuth
         try SignIn.run(at: played.server, .test(.paste), until: .patient) {
             step throws(TokenKeepError) in
             #expect(step.kind == .paste && step.millisecondsLeft > 0)
+            if let problem = step.problem { throw problem }
             return try SecretBytes(text(OpenedAddress(step.address)))
         }
     }

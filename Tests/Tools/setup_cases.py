@@ -1,4 +1,5 @@
 """`tokenkeep setup`: what it writes, that the tools then use it, and that --undo restores every byte."""
+import base64
 import configparser
 import fcntl
 import json
@@ -236,9 +237,16 @@ def cargos_old_token_goes_by_the_advised_commands(world):
     assert "OLD" not in world.read("home/.cargo/credentials.toml")
 
 
+# Without a line feed at its end, as some programs write it.
+CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----"
+KEY = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n"
+
+
 def kubectl_sends_the_token_that_its_file_had(world):
     """By the command that doctor advises."""
-    for name, fields in (("prod", {"token": "SECRET"}), ("cert", {"client-certificate-data": "Y2VydAo=", "client-key-data": "U0VDUkVUCg=="})):
+    encoded = [base64.b64encode(text.encode()).decode() for text in (CERTIFICATE, KEY)]
+    for name, fields in (("prod", {"token": "SECRET"}),
+                         ("cert", {"client-certificate-data": encoded[0], "client-key-data": encoded[1]})):
         world.write("home/.kube/config", json.dumps({
             "apiVersion": "v1", "kind": "Config", "users": [{"name": name, "user": fields}]}))
         told = world.run("tokenkeep", "doctor", code=1).out
@@ -246,10 +254,10 @@ def kubectl_sends_the_token_that_its_file_had(world):
         same(len(command), 1)
         world.run("bash", "-euo", "pipefail", "-c", command[0].replace("NAME", name))
         text = world.read("home/.kube/config")
-        assert "SECRET" not in text and "U0VDUkVUCg" not in text, text
+        assert "SECRET" not in text and encoded[1] not in text, text
         has(text, "kubectl-tokenkeep", "client.authentication.k8s.io/v1", "interactiveMode: IfAvailable")
     same(world.load("kubernetes:prod", ""), "SECRET")
-    same(world.load("kubernetes:cert", ""), "cert\nSECRET\n")
+    same(world.load("kubernetes:cert", ""), f"{CERTIFICATE}\n{KEY}")
 
 
 def a_setup_that_runs_keeps_its_file(world):

@@ -1,4 +1,5 @@
 import TokenKeepCore
+import TokenKeepTerminal
 
 /// Reads `~/.git-credentials`: each line is a web address with username and password.
 enum GitCredentialsReader {
@@ -36,10 +37,9 @@ enum GitCredentialsReader {
             secret: secret, place: line.place, range: line.range)
         if !path.isEmpty, ["http", "https"].contains(scheme) {
             entry.remark = (
-                text: "git asks for an item with a path only if credential.useHttpPath is set",
-                hint: "git config --global "
-                    + ShellWord.quoted("credential.\(scheme)://\(host).useHttpPath")
-                    + " true, if git has no other item of this host"
+                text:
+                    "git asks for an item with a path only if credential.useHttpPath is set, and then for no item without a path",
+                hint: "git config --global \(ShellWord.quoted("credential.\(scheme)://\(host).useHttpPath")) true"
             )
             entry.rest = "its line: git asks for the host without the path"
         }

@@ -26,8 +26,7 @@ struct PastedAddress {
             return try whole(text)
         } catch {
             let joined = try PastedAddress.joined(firstPart, pasted)
-            let isMalformed = error.status == .invalid
-            for text in try source.candidates(text, joined, isMalformed ? nil : state) {
+            for text in try source.candidates(text, joined, state) {
                 if let answer = try? whole(text) { return answer }
             }
             firstPart = [text, joined].first(where: isCut)

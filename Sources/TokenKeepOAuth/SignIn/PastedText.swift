@@ -15,21 +15,19 @@ struct PastedText {
     /// - Parameters:
     ///   - whole: the text without characters that are not allowed in addresses.
     ///   - joined: an earlier part of the address, and `whole`.
-    ///   - state: the state of the sign-in, which ends an address if no field that decides follows; nil to cut nothing.
+    ///   - state: the state of the sign-in, which ends an address if no field that decides follows.
     func candidates(
-        _ whole: SecretBytes, _ joined: SecretBytes, _ state: SecretBytes?
+        _ whole: SecretBytes, _ joined: SecretBytes, _ state: SecretBytes
     ) throws(TokenKeepError) -> [SecretBytes] {
         var texts = try [PastedText.withoutMarks(whole)] + lines() + words()
         for text in [whole] + texts {
             if let decoded = try PastedText.decoded(text) { texts.append(decoded) }
         }
-        if let state {
-            for text in [whole] + texts {
-                if let cut = try PastedText.cut(text, behind: state) { texts.append(cut) }
-            }
+        for text in [whole] + texts {
+            if let cut = try PastedText.cut(text, behind: state) { texts.append(cut) }
         }
         texts.append(joined)
-        if let state, let cut = try PastedText.cut(joined, behind: state) { texts.append(cut) }
+        if let cut = try PastedText.cut(joined, behind: state) { texts.append(cut) }
         return texts
     }
 
@@ -103,10 +101,12 @@ struct PastedText {
         }
         guard let start else { return nil }
         let end = start + name.count + state.count
+        // Further fields that decide must not be left out.
         let decides = text.withUnsafeBytes { bytes in
-            bytes[end...].indices.contains { index in
-                ["code=", "iss=", "error="].contains { bytes[index...].starts(with: $0.utf8) }
-            }
+            end < bytes.count && bytes[end] == UInt8(ascii: "&")
+                && bytes[end...].indices.contains { index in
+                    ["code=", "iss=", "error="].contains { bytes[index...].starts(with: $0.utf8) }
+                }
         }
         return decides ? nil : try text.prefix(end)
     }

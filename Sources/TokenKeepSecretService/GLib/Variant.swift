@@ -35,14 +35,6 @@ final class Variant: @unchecked Sendable {
             })
     }
 
-    /// A value of the D-Bus type `ay`.
-    static func bytes(_ bytes: UnsafeRawBufferPointer) -> Variant {
-        "y".withCString { type in
-            Variant(
-                new: glib.pointee.g_variant_new_fixed_array(OpaquePointer(type), bytes.baseAddress, bytes.count, 1))
-        }
-    }
-
     /// A value of the D-Bus type `ao`.
     static func paths(_ paths: [ObjectPath]) -> Variant { array(of: "o", paths.map { .path($0) }) }
 
@@ -90,16 +82,6 @@ final class Variant: @unchecked Sendable {
         var length = 0
         guard let start = glib.pointee.g_variant_get_string(pointer, &length) else { return nil }
         return String(validating: UnsafeRawBufferPointer(start: start, count: length), as: UTF8.self)
-    }
-
-    /// Calls `body` with the bytes of a value of the type `ay`; with none for any other value.
-    func withBytes<Result>(
-        _ body: (UnsafeRawBufferPointer) throws(TokenKeepError) -> Result
-    ) throws(TokenKeepError) -> Result {
-        var count = 0
-        let start = isOf(type: "ay") ? glib.pointee.g_variant_get_fixed_array(pointer, &count, 1) : nil
-        defer { withExtendedLifetime(self) {} }
-        return try body(UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count))
     }
 
     var boolean: Bool? { isOf(type: "b") ? glib.pointee.g_variant_get_boolean(pointer) != 0 : nil }

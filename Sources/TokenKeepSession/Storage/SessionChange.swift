@@ -45,8 +45,8 @@ enum SessionChange {
     case guestOver
     /// The user signed out, here or by an order from another machine.
     case signedOut(isLocal: Bool, SessionReason)
-    /// The record of an ended session was cleared.
-    case ended
+    /// The record of an ended session was cleared. The epoch is that of the session; empty if it had none.
+    case ended(epoch: String)
     /// Items of refresh tokens were cleared; their bits in ``SessionNote/refreshItems``.
     case dropped(UInt8)
 
@@ -79,8 +79,9 @@ enum SessionChange {
     }
 
     /// Whether the note survives a loss of power from then on. The earlier note of a session whose record is cleared only
-    /// lets a later call look once more for tokens, which are gone.
-    var isKeptAtOnce: Bool { if case .ended = self { false } else { true } }
+    /// lets a later call look once more for tokens, which are gone. Without an epoch, that call would take another program's
+    /// later session for the ended one.
+    var isKeptAtOnce: Bool { if case .ended(let epoch) = self { epoch.isEmpty } else { true } }
 
     /// Whether the saved record has the tokens of the stash, so that the stash is removed.
     var dropsStash: Bool {

@@ -17,7 +17,7 @@ extension SessionTransaction {
         let named = ending.clears ? [record?.refreshItem].compactMap { $0 } : []
         try dropRefreshItems(Set(storage.refreshAccounts(note.refreshItems) + named).sorted())
         try storage.stash.drop()
-        try apply(.ended)
+        try apply(.ended(epoch: note.endedEpoch ?? ""))
         return isQueued ? .queued : .none
     }
 

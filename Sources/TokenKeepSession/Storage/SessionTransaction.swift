@@ -83,9 +83,7 @@ struct SessionTransaction: ~Copyable {
     private func changeNote(_ change: SessionChange, _ known: SessionNote?) throws(TokenKeepError) -> SessionNote? {
         let now = storage.options.clock()
         var changed: SessionNote?
-        // Without an epoch, the note before would take another program's later session for the one that has ended.
-        let isKeptAtOnce = change.isKeptAtOnce || known?.endedEpoch?.isEmpty != false
-        try storage.changeNote(call, else: known ?? SessionNote(), isKeptAtOnce: isKeptAtOnce) { note in
+        try storage.changeNote(call, else: known ?? SessionNote(), isKeptAtOnce: change.isKeptAtOnce) { note in
             let isMeant = known.map { $0.epoch == note.epoch } ?? true
             guard isMeant, change.apply(to: &note, at: now) else { return false }
             changed = note
