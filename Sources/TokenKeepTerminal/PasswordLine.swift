@@ -5,9 +5,6 @@ package import TokenKeepCore
 /// Editors and shells on Windows put a byte order mark before the text and a carriage return before each line feed.
 /// These bytes are not part of the password.
 package enum PasswordLine {
-    private static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
-    private static let wideMarks: [[UInt8]] = [[0xFF, 0xFE], [0xFE, 0xFF]]
-
     /// The text without a byte order mark at its beginning.
     ///
     /// - Parameter name: the name of the source, for errors.
@@ -15,10 +12,10 @@ package enum PasswordLine {
     package static func text(
         _ bytes: UnsafeRawBufferPointer, of name: String
     ) throws(TokenKeepError) -> Slice<UnsafeRawBufferPointer> {
-        guard !wideMarks.contains(where: { bytes.starts(with: $0) }) else {
+        guard !ByteOrderMark.isUTF16(bytes) else {
             throw TokenKeepError(.invalid, "\(name) is in UTF-16", hint: "write it in UTF-8, as -Encoding utf8 does")
         }
-        return bytes.starts(with: mark) ? bytes.dropFirst(mark.count) : bytes[...]
+        return bytes.dropFirst(ByteOrderMark.length(of: bytes))
     }
 
     /// A copy of a line without a carriage return at its end.

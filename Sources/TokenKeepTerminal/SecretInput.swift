@@ -36,11 +36,12 @@ package enum SecretInput {
 
     /// Reads a descriptor to its end into one guarded buffer.
     ///
-    /// The buffer has one byte more than the longest secret, to detect a longer input. It does not grow, because a
+    /// The buffer has one byte more than the longest input, to detect a longer one. It does not grow, because a
     /// growing buffer would leave copies of the secret in memory.
     ///
     /// - Parameters:
     ///   - name: the name of the descriptor, for errors.
+    ///   - longest: the maximum length of the input, in bytes.
     ///   - tooLong: the error for an input over the limit.
     ///   - toLineEnd: whether reading may stop after the first line, because the writer of a pipe may keep the pipe
     ///     open.
@@ -48,11 +49,11 @@ package enum SecretInput {
     ///     time.
     /// - Throws: ``Status/timedOut`` if the writer has sent nothing by the deadline; otherwise the errors of reading.
     package static func readToEnd(
-        of descriptor: Int32, named name: String = "standard input", tooLong: TokenKeepError = SecretInput.tooLong(),
-        toLineEnd: Bool = false, until deadline: Deadline? = nil
+        of descriptor: Int32, named name: String = "standard input", atMost longest: Int = Limits.secret,
+        tooLong: TokenKeepError = SecretInput.tooLong(), toLineEnd: Bool = false, until deadline: Deadline? = nil
     ) throws(TokenKeepError) -> SecretBytes {
         var count = 0
-        let buffer = try SecretBytes(count: Limits.secret + 1) { bytes throws(TokenKeepError) in
+        let buffer = try SecretBytes(count: longest + 1) { bytes throws(TokenKeepError) in
             while count < bytes.count {
                 if let deadline { try wait(for: descriptor, named: name, until: deadline) }
                 let received = Glibc.read(descriptor, bytes.baseAddress.map { $0 + count }, bytes.count - count)
@@ -62,6 +63,7 @@ package enum SecretInput {
                     count += received
                     if toLineEnd, chunk.contains(UInt8(ascii: "\n")) { return }
                 } else if errno == EAGAIN {
+                    guard deadline == nil else { continue }
                     var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
                     poll(&poller, 1, -1)
                 } else if errno != EINTR {
@@ -71,7 +73,7 @@ package enum SecretInput {
                 }
             }
         }
-        guard count <= Limits.secret else { throw tooLong }
+        guard count <= longest else { throw tooLong }
         return try buffer.prefix(count)
     }
 

@@ -135,6 +135,7 @@ struct AnswerTests {
     @Test(arguments: [
         Answer(name: "Auth0", status: 403, body: #"{"error":"invalid_grant","error_description":"Unknown token."}"#),
         Answer(name: "Supabase", status: 403, body: #"{"code":403,"error_code":"session_not_found","msg":"gone"}"#),
+        Answer(name: "Supabase, as RFC 6749", status: 400, body: #"{"error_code":"invalid_grant"}"#),
         Answer(name: "404", status: 404, body: #"{"error":"invalid_grant"}"#),
         Answer(name: "410", status: 410, body: #"{"error":"invalid_grant"}"#),
         Answer(name: "capital letters", status: 400, body: #"{"error":"INVALID_GRANT"}"#),

@@ -1,4 +1,5 @@
 import Glibc
+import TokenKeepCore
 
 /// Reads the start of a file, whoever owns the file.
 enum SmallFile {
@@ -24,7 +25,7 @@ enum SmallFile {
     }
 
     private static func text(_ bytes: [UInt8]) -> String? {
-        String(validating: bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...], as: UTF8.self)
+        String(validating: bytes.dropFirst(ByteOrderMark.length(of: bytes)), as: UTF8.self)
     }
 
     private static func read(_ path: String, _ limit: Int) -> (bytes: [UInt8], status: stat)? {

@@ -1,4 +1,5 @@
 import Glibc
+import TokenKeepCore
 
 /// Searches the bytes of a file for settings with a value. The encoding of the file's other text, UTF-16 included, does
 /// not matter.
@@ -13,8 +14,7 @@ struct TokenScan {
         var words: [UInt8] = []
         plain.reserveCapacity(bytes.count)
         words.reserveCapacity(bytes.count)
-        let marks: [[UInt8]] = [[0xEF, 0xBB, 0xBF], [0xFF, 0xFE], [0xFE, 0xFF]]
-        let mark = marks.first(where: bytes.starts)?.count ?? 0
+        let mark = ByteOrderMark.isUTF16(bytes) ? 2 : ByteOrderMark.length(of: bytes)
         for byte in bytes[mark...] {
             switch byte {
             case 0, UInt8(ascii: "\r"), UInt8(ascii: "\""), UInt8(ascii: "'"): continue

@@ -17,7 +17,7 @@ struct ForeignEntry {
     /// A part of the entry that the item cannot contain, for example `notes`; the entry then stays in the source. nil
     /// for none.
     var rest: String?
-    /// What the user must know of the item, and what to do; nil for nothing.
+    /// A warning about the item with advice for the user; nil for no warning.
     var remark: (text: String, hint: String?)?
 
     /// The entry of an item with this address, which may be another one than the entry's.
@@ -132,7 +132,7 @@ enum ForeignFormat: String, CaseIterable {
     /// - Throws: ``Status/corrupt`` if the file as a whole has another format.
     func read(_ content: SecretBytes) throws(TokenKeepError) -> ForeignEntries {
         try content.withUnsafeBytes { bytes throws(TokenKeepError) in
-            guard !ForeignText.isUTF16(bytes) else {
+            guard !ByteOrderMark.isUTF16(bytes) else {
                 throw ForeignFormat.foreign("it is UTF-16", hint: "iconv -f UTF-16 -t UTF-8 makes it UTF-8")
             }
             return switch self {

@@ -39,7 +39,9 @@ struct ForeignFile {
                     .invalid, "\(path) is a pipe, from which nothing can be removed", hint: "leave out --remove")
             }
             self.path = path
-            content = try ForeignFile.whole(descriptor, named: path, until: deadline)
+            content = try SecretInput.readToEnd(
+                of: descriptor, named: path, atMost: ForeignFile.longest, tooLong: ForeignFile.tooLong(path),
+                until: deadline)
             return
         }
         guard status.st_mode & S_IFMT == S_IFREG else { throw TokenKeepError(.invalid, "\(path) is no file") }
@@ -57,35 +59,6 @@ struct ForeignFile {
             }
             return count
         }
-    }
-
-    /// The bytes of a pipe. What was read is copied into a buffer of twice the size when its buffer is full, and wiped.
-    private static func whole(
-        _ descriptor: Int32, named name: String, until deadline: Deadline
-    ) throws(TokenKeepError) -> SecretBytes {
-        var content = try SecretBytes(bytes: [])
-        var size = 1 << 16
-        while size <= 2 * longest {
-            var isAtEnd = false
-            let known = content
-            content = try SecretBytes(capacity: size) { buffer throws(TokenKeepError) in
-                var count = known.count
-                known.withUnsafeBytes { buffer.copyMemory(from: $0) }
-                while count < buffer.count {
-                    try SecretInput.wait(for: descriptor, named: name, until: deadline)
-                    let got = Glibc.read(descriptor, buffer.baseAddress?.advanced(by: count), buffer.count - count)
-                    guard got >= 0 || errno == EINTR || errno == EAGAIN else { throw failure("read", name) }
-                    isAtEnd = got == 0
-                    guard !isAtEnd else { break }
-                    count += max(0, got)
-                }
-                return count
-            }
-            guard content.count <= longest else { break }
-            if isAtEnd { return content }
-            size *= 2
-        }
-        throw tooLong(name)
     }
 
     private static func tooLong(_ path: String) -> TokenKeepError {

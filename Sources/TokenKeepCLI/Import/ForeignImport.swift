@@ -16,10 +16,10 @@ struct ForeignImport {
     /// The entries whose secrets were read back from the store unchanged.
     private(set) var verified: [ForeignEntry] = []
     private var seen: Set<ItemName> = []
-    /// What a dry run would have saved.
+    /// The items that a dry run would have saved.
     private var planned: [ItemName: Kept] = [:]
 
-    /// What an item keeps of an entry.
+    /// The secret and the address of an item.
     private typealias Kept = (secret: SecretBytes, address: String?)
 
     init(store: Store, isReplacing: Bool, isDryRun: Bool) {

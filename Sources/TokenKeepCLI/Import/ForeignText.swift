@@ -2,14 +2,6 @@ import TokenKeepCore
 
 /// Converts bytes of a source to texts and secrets.
 enum ForeignText {
-    /// The length of the byte order mark of UTF-8, which editors of Windows put before a text; 0 without a mark.
-    static func start(of bytes: UnsafeRawBufferPointer) -> Int { bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0 }
-
-    /// Whether bytes begin with a byte order mark of UTF-16.
-    static func isUTF16(_ bytes: some Collection<UInt8>) -> Bool {
-        bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF])
-    }
-
     /// Converts bytes to a text; nil if they are not UTF-8.
     static func text(_ bytes: Slice<UnsafeRawBufferPointer>) -> String? { String(validating: bytes, as: UTF8.self) }
 
@@ -102,7 +94,7 @@ struct ForeignLine {
         var start = 0
         while start < bytes.count {
             let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
-            var content = bytes[(start == 0 ? ForeignText.start(of: bytes) : start)..<end]
+            var content = bytes[(start == 0 ? ByteOrderMark.length(of: bytes) : start)..<end]
             if content.last == UInt8(ascii: "\r") { content = content.dropLast() }
             lines.append(
                 ForeignLine(number: lines.count + 1, range: start..<min(end + 1, bytes.count), content: content))

@@ -68,7 +68,7 @@ enum GPGFailure {
         }
     }
 
-    /// What the user can do about it.
+    /// Advice for the user; nil if there is none.
     func hint(for path: String) -> String? {
         switch self {
         case .unanswered:

@@ -11,7 +11,7 @@ indirect enum JSONTree {
     /// Parses a text, which may begin with a byte order mark; nil for malformed JSON.
     static func parse(_ bytes: UnsafeRawBufferPointer) -> JSONTree? {
         var parser = JSONTreeParser(bytes: bytes)
-        parser.position = ForeignText.start(of: bytes)
+        parser.position = ByteOrderMark.length(of: bytes)
         guard let tree = parser.value(depth: 0) else { return nil }
         parser.skipSpace()
         return parser.position == bytes.count ? tree : nil

@@ -44,7 +44,7 @@ enum KeePassXCReader {
     /// Splits the text into records; nil if a quotation does not end.
     private static func records(of bytes: UnsafeRawBufferPointer) -> [Record]? {
         var records: [Record] = []
-        var (line, position) = (1, ForeignText.start(of: bytes))
+        var (line, position) = (1, ByteOrderMark.length(of: bytes))
         while position < bytes.count {
             let (start, first) = (position, line)
             var fields: [Slice<UnsafeRawBufferPointer>] = []

@@ -28,7 +28,7 @@ struct PasswordStoreFolder: ForeignSource {
         try collect("", depth: 0, into: &names, &entries)
         names.sort()
         if let name = names.lazy.compactMap({ try? PasswordStoreFolder.itemName($0) }).first { try check(name) }
-        // Who did not answer once is not asked for each entry.
+        // After one question that nobody answered, gpg asks for no other entry's key.
         var mayAsk = true
         for name in names {
             let attempt = try decrypt(name, mayAsk: mayAsk)

@@ -28,8 +28,7 @@ enum EnvironmentFile {
             until: deadline)
         guard let text = content.utf8String else { throw TokenKeepError(.invalid, "\(subject) is not UTF-8") }
         var variables: [(name: String, value: String)] = []
-        let mark = "\u{FEFF}"
-        let lines = text.utf8.starts(with: mark.utf8) ? text.utf8.dropFirst(mark.utf8.count) : text.utf8[...]
+        let lines = text.utf8.dropFirst(ByteOrderMark.length(of: text.utf8))
         for (number, line) in lines.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
             .enumerated()
         {

@@ -5,16 +5,10 @@ enum CargoPlainTokens {
     /// The registries that have a token in the file, in its order; nil stands for crates.io.
     static func registries(in text: String) -> [String?] {
         var found: [String?] = []
-        var registry: String?
-        for line in SettingsFile.lines(of: text) {
-            let words = line.filter { !$0.isWhitespace && $0 != "\"" && $0 != "'" }
-            if words.hasPrefix("[") {
-                registry =
-                    words.hasPrefix("[registries.")
-                    ? String(words.dropFirst("[registries.".count).prefix { $0 != "]" }) : nil
-            } else if words.hasPrefix("token="), words != "token=", !found.contains(registry) {
-                found.append(registry)
-            }
+        for setting in TOMLSettings(text).all
+        where setting.path.last == "token" && setting.strings.first?.isEmpty == false {
+            let registry = setting.path.count == 3 && setting.path[0] == "registries" ? setting.path[1] : nil
+            if !found.contains(registry) { found.append(registry) }
         }
         return found
     }

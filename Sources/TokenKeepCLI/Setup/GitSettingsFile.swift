@@ -84,8 +84,8 @@ struct GitSettingsFile: ToolSettings {
         var found: [(address: String, helper: Substring)] = []
         var place: String?
         // git passes a byte order mark over.
-        let isMarked = text.unicodeScalars.first == "\u{FEFF}"
-        for line in SettingsFile.lines(of: isMarked ? String(text.unicodeScalars.dropFirst()) : text) {
+        let unmarked = text.utf8.dropFirst(ByteOrderMark.length(of: text.utf8))
+        for line in SettingsFile.lines(of: String(decoding: unmarked, as: UTF8.self)) {
             var line = trimmed(line)
             if line.hasPrefix("[") {
                 // A setting may follow in the same line.

@@ -89,7 +89,7 @@ package enum VaultFiles {
         throw .noSuchFileOrDirectory
     }
 
-    /// What a loss of power leaves of a file that was replaced before.
+    /// The content of a replaced file after a loss of power.
     package enum Durability {
         /// The new file.
         case durable

@@ -20,7 +20,7 @@ struct PastedAddress {
     mutating func answer(in pasted: SecretBytes) throws(TokenKeepError) -> AuthorizationAnswer {
         let text = try PastedAddress.joined(nil, pasted)
         let source = PastedText(pasted)
-        // What follows a blank is no part of the address's last field.
+        // The address's last field ends at a blank.
         if let answer = try? whole(source.address(beginning: redirect)) { return answer }
         do throws(TokenKeepError) {
             return try whole(text)

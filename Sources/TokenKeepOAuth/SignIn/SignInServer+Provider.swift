@@ -23,13 +23,13 @@ extension SignInServer {
     ) throws(TokenKeepError) {
         let client = try SignInServer.client(of: provider)
         let metadata = try provider.metadata(until: deadline)
-        guard try provider.endpoint(.tokenEndpoint, in: metadata) != nil else {
+        let known = SignInServer.keys.mapValues { key in
+            Result { () throws(TokenKeepError) in try provider.endpoint(key, in: metadata) }
+        }
+        guard try known[.token]?.get() != nil else {
             throw TokenKeepError(
                 .unsupported, "the provider \(provider.name) has no token_endpoint",
                 hint: "add it to \(provider.source)")
-        }
-        let known = SignInServer.keys.mapValues { key in
-            Result { () throws(TokenKeepError) in try provider.endpoint(key, in: metadata) }
         }
         self.init(name: provider.name, clientID: client) { endpoint, fields, deadline throws(TokenKeepError) in
             guard let address = try known[endpoint]?.get() else {

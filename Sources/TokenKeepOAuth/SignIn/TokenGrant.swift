@@ -51,10 +51,10 @@ struct TokenGrant {
             }
             throw ServerRefusal.error(answer, of: step)
         }
-        let wall = SessionTime.now.wall
+        let clock = HTTPDate.serverClock(answer.date, wall: SessionTime.now.wall)
         return TokenGrant(
             response: answer.body, tokens: tokens, fault: fault.map { unusable($0, of: step) },
-            serverTime: HTTPDate.seconds(answer.date) ?? wall, offset: HTTPDate.offset(answer.date, wall: wall))
+            serverTime: clock.time, offset: clock.offset)
     }
 
     /// The error for tokens with which no session can begin. The user made no mistake, so ``Status/invalid`` would

@@ -37,6 +37,13 @@ package enum ChangeEvent: Sendable {
         (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
     }
 
+    /// Parses the whole entries at the beginning of bytes of the log.
+    static func all(in bytes: [UInt8]) -> [ChangeEvent] {
+        stride(from: 0, through: bytes.count - entryLength, by: entryLength).map {
+            ChangeEvent(entry: bytes[$0..<$0 + entryLength])
+        }
+    }
+
     /// Parses an entry. An entry of an unknown kind counts as ``anything``.
     init(entry: ArraySlice<UInt8>) {
         let name = Array(entry.prefix(ChangeEvent.nameLength))

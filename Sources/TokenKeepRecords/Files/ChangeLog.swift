@@ -118,10 +118,8 @@ package struct ChangeLog {
         let start = max(0, end - count * ChangeEvent.entryLength)
         let bytes = (try? SystemCall.bytes(of: log, from: Int64(start), atMost: end - start)) ?? []
         var records: Set<[UInt8]> = []
-        for begin in stride(
-            from: 0, to: bytes.count - bytes.count % ChangeEvent.entryLength, by: ChangeEvent.entryLength)
-        {
-            switch ChangeEvent(entry: bytes[begin..<begin + ChangeEvent.entryLength]) {
+        for event in ChangeEvent.all(in: bytes) {
+            switch event {
             case .began(let record), .changed(let record), .ended(let record): records.insert(record)
             case .anything, .continues: break
             }

@@ -94,8 +94,8 @@ struct ChangeLogReader {
         else { return false }
         position?.offset = end
         var isKnown = true
-        for begin in stride(from: 0, to: length, by: ChangeEvent.entryLength) {
-            switch ChangeEvent(entry: bytes[begin..<begin + ChangeEvent.entryLength]) {
+        for event in ChangeEvent.all(in: bytes) {
+            switch event {
             case .began(let record): if !unfinished.contains(record) { unfinished.append(record) }
             case .changed(let record): if !records.contains(record) { records.append(record) }
             // Only one process at a time holds the item's lock, so every earlier change of the record has ended, too.

@@ -44,7 +44,7 @@ enum StoredValue {
 
     /// Whether a secret begins with the byte order mark U+FEFF, which Qt removes when it reads UTF-8.
     private static func hasByteOrderMark(_ secret: SecretBytes) -> Bool {
-        secret.withUnsafeBytes { $0.starts(with: [0xEF, 0xBB, 0xBF]) }
+        secret.withUnsafeBytes { ByteOrderMark.length(of: $0) > 0 }
     }
 
     /// Whether a secret contains an opening brace followed by a letter, like a placeholder of KeePassXC.

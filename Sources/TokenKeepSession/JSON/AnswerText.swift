@@ -4,7 +4,6 @@ import TokenKeepCore
 enum AnswerText {
     /// U+FFFD in UTF-8, which replaces bytes that are no valid character.
     static let unreadable: [UInt8] = [0xEF, 0xBF, 0xBD]
-    private static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
     /// Returns the text as UTF-8, without a byte order mark.
     ///
@@ -33,7 +32,7 @@ enum AnswerText {
 
     /// The text without a UTF-8 byte order mark.
     static func withoutMark(_ bytes: UnsafeRawBufferPointer) -> Slice<UnsafeRawBufferPointer> {
-        bytes.dropFirst(bytes.starts(with: mark) ? mark.count : 0)
+        bytes.dropFirst(ByteOrderMark.length(of: bytes))
     }
 
     /// Whether UTF-16 text is big-endian; nil if the text is not UTF-16.

@@ -21,9 +21,7 @@ package struct TokenResponse {
     /// - Returns: nil if the bytes are neither a JSON object nor a form.
     package init?(reading bytes: UnsafeRawBufferPointer) throws(TokenKeepError) {
         guard let json = JSONValue.answer(bytes) else { return nil }
-        try self.init(json)
-        // A token that the server has just sent is not over already. Servers send 0 if their tokens do not expire.
-        if expiresIn == 0 { expiresIn = nil }
+        try self.init(justSent: json)
         guard !TokenResponse.isBearer(json["token_type"]) else { return }
         isOfAnotherType = accessToken != nil
         accessToken = nil
@@ -45,6 +43,13 @@ package struct TokenResponse {
         for name in json.names where !TokenResponse.known.contains(name) {
             if let value = json[name] { others.append((name, value)) }
         }
+    }
+
+    /// Reads an answer that the server has just sent, so its tokens are not over already. Servers send a lifetime of 0 if
+    /// their tokens do not expire.
+    private init(justSent json: JSONValue) throws(TokenKeepError) {
+        try self.init(json)
+        if expiresIn == 0 { expiresIn = nil }
     }
 
     package init(accessToken: SecretBytes, refreshToken: SecretBytes?, expiresIn: Int64?) {
@@ -78,9 +83,7 @@ package struct TokenResponse {
         _ bytes: UnsafeRawBufferPointer
     ) throws(TokenKeepError) -> (response: TokenResponse, fault: TokenKeepError?) {
         let json = try members(of: bytes)
-        var response = try TokenResponse(json)
-        // As in a refresh: servers send 0 if their tokens do not expire.
-        if response.expiresIn == 0 { response.expiresIn = nil }
+        let response = try TokenResponse(justSent: json)
         let fault = try fault(json)
         if let fault, response.accessToken == nil, response.refreshToken == nil { throw fault }
         return (response, fault)

@@ -43,11 +43,12 @@ package enum HTTPDate {
         return delays.contains(nil) ? nil : delays.compactMap { $0 }.max()
     }
 
-    /// The server's clock minus the wall clock in seconds, according to a header Date; 0 if the header is unreadable,
-    /// or if the difference exceeds 10 years.
-    package static func offset(_ date: String, wall: Int64) -> Int64 {
-        let offset = (seconds(date) ?? wall) - wall
-        return offset.magnitude > longestOffset ? 0 : offset
+    /// The server's time according to a header Date, and the server's clock minus the wall clock in seconds. If the
+    /// header is unreadable, the wall clock's time and 0; the difference is also 0 if it exceeds 10 years.
+    package static func serverClock(_ date: String, wall: Int64) -> (time: Int64, offset: Int64) {
+        let time = seconds(date) ?? wall
+        let offset = time - wall
+        return (time, offset.magnitude > longestOffset ? 0 : offset)
     }
 
     /// The seconds in a decimal number, rounded up; nil for other text.

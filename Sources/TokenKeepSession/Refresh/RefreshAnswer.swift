@@ -32,10 +32,8 @@ package enum RefreshAnswer {
             return .coolDown(response.wait(serverTime: serverTime), mayHaveRotated: response.status == 503)
         case 400 where response.body.count == 0: return .refused("")
         default:
-            let (code, words) = error(response, token)
-            if let code, (400..<500).contains(response.status), let meaning = refusal(code, words, response.status) {
-                return meaning
-            }
+            let (meaning, words) = error(response, token)
+            if let meaning, (400..<500).contains(response.status) { return meaning }
             return .unknown("it answered \(response.status)" + (words.isEmpty ? "" : " (\(words))"))
         }
     }
@@ -49,9 +47,8 @@ package enum RefreshAnswer {
         guard let tokens else { return .unknown("its answer is neither a JSON object nor a form") }
         guard tokens.accessToken != nil || tokens.refreshToken != nil else {
             // GitHub reports errors with status 200.
-            let (code, words) = error(response, token)
-            return code.flatMap { refusal($0, words, response.status) }
-                ?? .unknown(tokens.missingToken + (words.isEmpty ? "" : " (\(words))"))
+            let (meaning, words) = error(response, token)
+            return meaning ?? .unknown(tokens.missingToken + (words.isEmpty ? "" : " (\(words))"))
         }
         return .tokens(tokens)
     }
@@ -60,9 +57,11 @@ package enum RefreshAnswer {
     ///
     /// The status does not decide about a refused token, because Auth0 and Supabase refuse with 403 and 404. A gateway in
     /// front of the server may ask for a sign-in of its own with other statuses than those of RFC 6749 and RFC 9470.
-    private static func refusal(_ code: String, _ words: String, _ status: Int) -> RefreshAnswer? {
+    private static func refusal(
+        _ code: String, _ words: String, _ status: Int, isOfSupabase: Bool
+    ) -> RefreshAnswer? {
         if asksForUser.contains(code) { return [400, 401, 403].contains(status) ? .interaction(words) : nil }
-        if refusesToken.contains(code) { return .refused(words) }
+        if refusesToken.contains(code) || isOfSupabase && supabaseRefusesToken.contains(code) { return .refused(words) }
         let isAboutClient = refusesClient.contains(code)
         return isAboutClient || refusesScope.contains(code) ? .denied(words, isAboutClient: isAboutClient) : nil
     }
@@ -72,21 +71,26 @@ package enum RefreshAnswer {
         "interaction_required", "login_required", "consent_required", "account_selection_required", "mfa_required",
         "unmet_authentication_requirements", "insufficient_user_authentication",
     ]
-    /// The error codes of RFC 6749 section 5.2, GitHub and Slack, and those of Supabase with the name of their member.
-    private static let refusesToken: Set = [
-        "invalid_grant", "bad_refresh_token", "invalid_refresh_token", "error_code=refresh_token_not_found",
-        "error_code=refresh_token_already_used", "error_code=session_not_found", "error_code=session_expired",
+    /// The error codes of RFC 6749 section 5.2, GitHub and Slack.
+    private static let refusesToken: Set = ["invalid_grant", "bad_refresh_token", "invalid_refresh_token"]
+    private static let supabaseRefusesToken: Set = [
+        "refresh_token_not_found", "refresh_token_already_used", "session_not_found", "session_expired",
     ]
     private static let refusesClient: Set = ["invalid_client", "unauthorized_client", "incorrect_client_credentials"]
     /// The error codes of RFC 6749 section 5.2, RFC 8707 and Microsoft Entra ID.
     private static let refusesScope: Set = ["invalid_scope", "invalid_target", "invalid_resource"]
 
-    /// The error code in lower case, and the message of an error response (RFC 6749 section 5.2).
+    /// The meaning and the message of an error response (RFC 6749 section 5.2); no meaning if it is no refusal.
     ///
     /// A code inside an object `error` counts with the statuses of RFC 6749 only, because gateways send such objects.
-    private static func error(_ response: SessionResponse, _ token: SecretBytes?) -> (code: String?, words: String) {
+    private static func error(
+        _ response: SessionResponse, _ token: SecretBytes?
+    ) -> (meaning: RefreshAnswer?, words: String) {
         guard let json = response.body.withUnsafeBytes({ JSONValue.answer($0) }) else { return (nil, "") }
         let known: Set<String> = [200, 400, 401].contains(response.status) ? ["invalid_grant"] : []
-        return (ServerWords.code(json, inObject: known)?.lowercased(), ServerWords.text(json, hiding: token))
+        let words = ServerWords.text(json, hiding: token)
+        guard let code = ServerWords.code(json, inObject: known) else { return (nil, words) }
+        let isOfSupabase = ServerWords.isOfSupabase(json)
+        return (refusal(code.lowercased(), words, response.status, isOfSupabase: isOfSupabase), words)
     }
 }

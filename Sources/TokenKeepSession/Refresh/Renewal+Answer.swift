@@ -107,9 +107,7 @@ extension Renewal {
     /// The server's time from its header Date, and its difference to the wall clock in seconds (0 if it exceeds 10
     /// years).
     func serverClock(_ response: SessionResponse) -> (time: Int64, offset: Int64) {
-        let wall = options.clock().wall
-        let date = response.header("Date") ?? ""
-        return (HTTPDate.seconds(date) ?? wall, HTTPDate.offset(date, wall: wall))
+        HTTPDate.serverClock(response.header("Date") ?? "", wall: options.clock().wall)
     }
 
     /// Saves the renewed record. If its module is locked or the disk is full, writes it to the stash.

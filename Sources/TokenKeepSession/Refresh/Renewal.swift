@@ -86,8 +86,7 @@ struct Renewal {
                     pause(milliseconds: UInt32.random(in: seconds * 800...seconds * 1200))
                     attempt += 1
                 case .locked(let error):
-                    // The user is asked after the lock was released, so that other processes do not wait for the
-                    // answer.
+                    // The lock is released, so other processes do not wait for the user's answer.
                     guard !hasAsked, try storage.store.askToOpen(storage.name, after: error, until: call.deadline)
                     else { throw error }
                     hasAsked = true

@@ -17,18 +17,18 @@ package enum ServerWords {
             .joined(separator: ": ")
     }
 
-    /// The error code, as RFC 6749 section 5.2 or Supabase defines it; nil if the body has none. A code of Supabase is
-    /// preceded by `error_code=`, because gateways use the same words as an `error`.
+    /// The error code, as RFC 6749 section 5.2 or Supabase (`error_code`) defines it; nil if the body has none.
     ///
     /// - Parameter known: the codes that count if `error` is an object, because gateways and proxies send such objects,
     ///   too.
     package static func code(_ json: JSONValue, inObject known: Set<String>) -> String? {
         if let text = json["error"]?.text { return text }
-        guard let error = json["error"], !error.isBlank else {
-            return json["error_code"]?.text.map { "error_code=\($0)" }
-        }
-        return error["code"]?.text.flatMap { known.contains($0.lowercased()) ? $0 : nil }
+        guard !isOfSupabase(json) else { return json["error_code"]?.text }
+        return json["error"]?["code"]?.text.flatMap { known.contains($0.lowercased()) ? $0 : nil }
     }
+
+    /// Whether only the member `error_code` can name the error. Gateways use Supabase's words, too, but as an `error`.
+    static func isOfSupabase(_ json: JSONValue) -> Bool { json["error"]?.isBlank ?? true }
 
     /// The error code for messages, including codes of gateways and proxies.
     private static func name(of json: JSONValue) -> String? {

@@ -109,7 +109,7 @@ enum TokenRules {
         case unreadable
     }
 
-    /// What a call does after a failed renewal.
+    /// The next step of a call after a failed renewal.
     enum FailedDecision {
         /// Return the present token, which is still valid.
         case use
