@@ -17,6 +17,8 @@ struct ProviderOptions: Sendable {
     var json = false
     var isDryRun = false
     var isVerbatim = false
+    /// Whether the command `import` deletes the imported items of tools from the keyring.
+    var removes = false
     var showsHelp = false
     var showsVersion = false
 
@@ -35,7 +37,7 @@ struct ProviderOptions: Sendable {
         """
 
     private static let commands: Set<String> = [
-        "run", "enable", "disable", "status", "import", "unlock-running", "lock-running",
+        "run", "enable", "disable", "status", "import", "unlock-keyring", "unlock-running", "lock-running",
     ]
 
     /// The options that are passed to a provider started by the command `run`.
@@ -68,6 +70,7 @@ struct ProviderOptions: Sendable {
             case "--replace" where command == "enable" || command == "import": replaces = true
             case "--dry-run" where command == "import": isDryRun = true
             case "--verbatim" where command == "import": isVerbatim = true
+            case "--remove" where command == "import": removes = true
             case "--json" where command == "status": json = true
             case "--" where command == "run":
                 words = Array(rest)

@@ -42,6 +42,7 @@ do throws(TokenKeepError) {
         case "disable": try EnableCommands.disable()
         case "status": try EnableCommands.status(json: options.json)
         case "import": try ImportCommand.run(options)
+        case "unlock-keyring": try UnlockKeyringCommand.run(options)
         case "unlock-running": try ClientCommands.unlock()
         case "lock-running": try ClientCommands.lock()
         default:

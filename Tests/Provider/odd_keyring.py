@@ -17,6 +17,9 @@ class Item:
 
     def __init__(self, attributes, secret, shows=None, gives=None):
         self.attributes, self.secret, self.shows, self.gives = attributes, secret, shows, gives
+        self.modified = 1
+        # The secret after the first read; None for the same.
+        self.next = None
 
 
 class Keyring:
@@ -24,6 +27,8 @@ class Keyring:
 
     def __init__(self, address, collections, aliases=None):
         self.collections, self.aliases = collections, aliases or {}
+        # The paths of locked collections; whether a deletion asks; the paths of prompts that were dismissed.
+        self.locked, self.asks, self.dismissed = set(), False, []
         # The error of a session.
         self.begins = None
         self.items = {f"{path}/{number}": item for path, (_, items) in collections.items() for number, item in enumerate(items, 1)}
@@ -63,7 +68,18 @@ class Keyring:
         if member == "GetSecret":
             item = self.items[path]
             self.check(item.gives)
-            return "(oayays)", ((f"{ROOT}/session/1", b"", item.secret, "text/plain"),)
+            secret, item.secret = item.secret, item.next or item.secret
+            return "(oayays)", ((f"{ROOT}/session/1", b"", secret, "text/plain"),)
+        if member == "Delete":
+            if self.asks:
+                return "o", (f"{ROOT}/prompt/1",)
+            del self.items[path]
+            return "o", ("/",)
+        if member == "Dismiss":
+            self.dismissed.append(path)
+            return "", ()
+        if member == "Introspect":
+            return "s", ("<node/>",)
         return "a{sv}", (self.properties(path, body[0]),)
 
     def properties(self, path, interface):
@@ -71,11 +87,11 @@ class Keyring:
             return {"Collections": ("ao", list(self.collections))}
         if interface == COLLECTION:
             paths = [item for item in self.items if item.startswith(f"{path}/")]
-            return {"Label": ("s", self.collections[path][0]), "Locked": ("b", False), "Items": ("ao", paths)}
+            return {"Label": ("s", self.collections[path][0]), "Locked": ("b", path in self.locked), "Items": ("ao", paths)}
         assert interface == ITEM
         self.check(self.items[path].shows)
         return {"Label": ("s", "label"), "Locked": ("b", False), "Attributes": ("a{ss}", self.items[path].attributes),
-                "Created": ("t", 1), "Modified": ("t", 1)}
+                "Created": ("t", 1), "Modified": ("t", self.items[path].modified)}
 
     @staticmethod
     def check(error):

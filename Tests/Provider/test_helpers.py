@@ -1,13 +1,10 @@
 """Credential helpers on libsecret, which also run against gnome-keyring."""
-import os
-import subprocess
 import tempfile
 import unittest
 
 from compared import Compared
+from real_keyring import git_libsecret
 
-# Git's contributed helper, whose source comes with Debian's git.
-GIT_HELPER = "/usr/share/doc/git/contrib/credential/libsecret/git-credential-libsecret.c"
 GIT = """
 ask() { printf 'protocol=https\\nhost=example.com\\nusername=ann\\n%s\\n' "$2" | "$HELPER" "$1"; }
 ask get; ask store 'password=first'; ask get; ask store 'password=second'; ask get | sort; ask erase; ask get
@@ -26,9 +23,7 @@ printf 'https://index.docker.io/v1/' | $helper get; echo; $helper list
 class Helpers(Compared):
     def test_gits_helper_on_libsecret(self):
         with tempfile.TemporaryDirectory() as folder:
-            flags = subprocess.run(["pkg-config", "--cflags", "--libs", "libsecret-1"], stdout=subprocess.PIPE, text=True, check=True)
-            helper = os.path.join(folder, "git-credential-libsecret")
-            subprocess.run(["gcc", GIT_HELPER, "-o", helper, *flags.stdout.split()], check=True)
+            helper = git_libsecret(folder)
             found = self.compare("sh", "-c", GIT, environment={"HELPER": helper})
         self.assertIn("password=second", found)
 

@@ -145,7 +145,7 @@ class Importing(unittest.TestCase):
         client = self.connect()
         client.create({"a": "1"}, b"1")
         self.assertEqual(client.call(ROOT, SERVICE, "Lock", "ao", [LOGIN])[0], [LOGIN])
-        self.assertIn("the collection Login is locked (unlock the keyring, then import again: nothing was imported)",
+        self.assertIn("the collection Login is locked (unlock the keyring (tokenkeep unlock --keyring), then import again: nothing was imported)",
                       self.command("--verbatim", code=3).stderr)
         self.world.stop(keyring)
         self.gnome_keyring(unlocks=False)
@@ -231,8 +231,8 @@ class Importing(unittest.TestCase):
         self.assertIn("some items were not imported", done.stderr)
 
     def test_options_that_do_not_fit(self):
-        for arguments in (["file"], ["--remove"], ["--stack", "any required vault"], ["--namespace", "n"]):
-            self.assertIn("--from secret-service reads no file, removes nothing, and saves in the vault alone",
+        for arguments in (["file"], ["--stack", "any required vault"], ["--namespace", "n"]):
+            self.assertIn("--from secret-service reads no file, and saves in the vault alone",
                           self.command(*arguments, code=2).stderr)
         done = self.world.tokenkeep("import", "--from", "netrc", "--verbatim", check=False)
         self.assertIn("--verbatim needs --from secret-service", done.stderr)

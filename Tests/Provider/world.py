@@ -55,7 +55,7 @@ class World:
         self.bus = DBusBroker(f"{runtime}/bus") if os.environ.get("BUS") == "dbus-broker" else Daemon(path)
         self.address = self.bus.address
         self.environment = {
-            "PATH": os.environ["PATH"], "HOME": self.home, "PYTHONDONTWRITEBYTECODE": "1", "XDG_RUNTIME_DIR": runtime, "LANG": "C.UTF-8",
+            "PATH": f"{os.path.dirname(TOKENKEEP)}:{os.environ['PATH']}", "HOME": self.home, "PYTHONDONTWRITEBYTECODE": "1", "XDG_RUNTIME_DIR": runtime, "LANG": "C.UTF-8",
             "XDG_DATA_HOME": os.path.join(self.home, "data"), "XDG_CONFIG_HOME": os.path.join(self.home, "config"),
             "DBUS_SESSION_BUS_ADDRESS": self.address, "TOKENKEEP_VAULT": os.path.join(self.home, "vault")}
         for name in ("LD_PRELOAD", "TOKENKEEP_TEST_CLOCK"):

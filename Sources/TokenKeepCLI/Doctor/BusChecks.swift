@@ -144,7 +144,7 @@ struct BusChecks {
             return .problem(
                 name, "locked",
                 because: "Loads and saves of its items fail, or ask. Some programs take it for signed out.",
-                hint: owner.isProvider ? "tokenkeep unlock" : "tokenkeep load SERVICE ACCOUNT --interactive")
+                hint: BusChecks.unlock(owner))
         case .missing:
             return .problem(
                 name, "there is none", because: "New items cannot be saved in the keyring: most programs fail at it.",
@@ -154,6 +154,15 @@ struct BusChecks {
                 name, "the service does not tell its state", because: "A locked keyring looks like an empty one.",
                 hint: "tokenkeep search")
         }
+    }
+
+    /// The command that unlocks the default collection.
+    private static func unlock(_ owner: ServiceInspection.Owner) -> String {
+        if owner.isProvider { return "tokenkeep unlock" }
+        let name = owner.process.flatMap(program) ?? ""
+        // gnome-keyring has capabilities, so the kernel shows its user neither its path nor more than this of its name.
+        let takesPassword = name.hasPrefix("gnome-keyring-d") || name == "oo7-daemon"
+        return takesPassword ? "tokenkeep unlock --keyring" : "tokenkeep load SERVICE ACCOUNT --interactive"
     }
 
     /// Describes a process by its program, its number and the unit that started it.

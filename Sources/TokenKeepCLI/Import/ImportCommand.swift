@@ -27,10 +27,12 @@ struct ImportCommand: ParsableCommand {
             mode. What the file held before may still be in backups. Entries with notes or one-time codes, which no item \
             keeps, stay.
 
-            With secret-service the keyring of your desktop is read, which must be unlocked. --verbatim imports every item \
-            as it is, for programs that find it by the provider (tokenkeep secret-service); else only items of a service \
-            and a username are imported.
+            With secret-service the keyring of your desktop is read, which must be unlocked. The items that the keyring's \
+            helpers of git, docker and cargo stored get the names that TokenKeep's helpers ask for, and --remove takes \
+            these from the keyring; items of a service and a username are imported, too. --verbatim imports every item as \
+            it is instead, for programs that find it by the provider (tokenkeep secret-service).
 
+              tokenkeep import --from secret-service
               tokenkeep import --from secret-service --verbatim --dry-run
 
             Items get the names that the program's helper asks for: git:https://HOST and the username, docker:SERVER; else \
@@ -54,7 +56,7 @@ struct ImportCommand: ParsableCommand {
     @Flag(help: "Replace items that are there.")
     var replace = false
 
-    @Flag(help: "With --from: take the imported entries out of the file.")
+    @Flag(help: "With --from: take the imported entries out of the file, or out of the keyring those of tools.")
     var remove = false
 
     @Flag(help: "With --from secret-service: every item with all its attributes.")
@@ -73,6 +75,9 @@ struct ImportCommand: ParsableCommand {
         }
         guard from == .secretService || !verbatim else {
             throw ValidationError("--verbatim needs --from secret-service")
+        }
+        guard !verbatim || !remove else {
+            throw ValidationError("--verbatim excludes --remove: other programs find their items in the keyring")
         }
         guard from != nil || !dryRun && !remove else { throw ValidationError("--dry-run and --remove need --from") }
     }
@@ -101,15 +106,16 @@ struct ImportCommand: ParsableCommand {
 
     /// Replaces this process by the program that reads keyrings. Returns only if this fails, with the error.
     private func importKeyring() throws(TokenKeepError) -> TokenKeepError {
-        guard file == nil, !remove, storeOptions.stack == nil, storeOptions.namespace.isEmpty else {
+        guard file == nil, storeOptions.stack == nil, storeOptions.namespace.isEmpty else {
             throw TokenKeepError(
-                .invalid, "--from secret-service reads no file, removes nothing, and saves in the vault alone",
-                hint: "leave out the file, --remove, --stack and --namespace")
+                .invalid, "--from secret-service reads no file, and saves in the vault alone",
+                hint: "leave out the file, --stack and --namespace")
         }
         var options = ["import"]
         if dryRun { options.append("--dry-run") }
         if replace { options.append("--replace") }
         if verbatim { options.append("--verbatim") }
+        if remove { options.append("--remove") }
         return SecretServiceProgram.become(options + storeOptions.passwordOptions.words)
     }
 

@@ -31,10 +31,15 @@ struct PasswordOptions: ParsableArguments {
     /// Whether an option gives the password. The environment does not count.
     var isGiven: Bool { passwordFile != nil || passwordDescriptor != nil }
 
+    /// The options that pass the password in the options, but not that in the environment, to another of our programs.
+    var givenWords: [String] {
+        if let passwordDescriptor { return ["--password-fd", "\(passwordDescriptor)"] }
+        return passwordFile.map { ["--password-file", $0] } ?? []
+    }
+
     /// The options that pass this password to another of our programs.
     var words: [String] {
-        if let passwordDescriptor { return ["--password-fd", "\(passwordDescriptor)"] }
-        if let passwordFile { return ["--password-file", passwordFile] }
+        guard !isGiven else { return givenWords }
         guard !Privileges.areRaised, let value = getenv(Self.variable), value.pointee != 0 else { return [] }
         return ["--password-file", String(cString: value)]
     }

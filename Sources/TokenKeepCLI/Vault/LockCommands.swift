@@ -70,17 +70,42 @@ struct UnlockCommand: StoreCommand {
               tokenkeep unlock
               tokenkeep unlock --password-file /run/secrets/vault
 
+            With --keyring the password is the keyring's, for gnome-keyring and others that take one without a window: over \
+            ssh, the login keyring that no login has unlocked.
+
+              tokenkeep unlock --keyring
+
             Without the kernel's keyring, as in many containers, nothing can stay unlocked: see tokenkeep help run.
             """.withWholeExamples)
 
     @Flag(help: "Read the password from standard input: one line.")
     var stdin = false
 
+    @Flag(help: "Unlock the desktop's keyring instead, with its own password.")
+    var keyring = false
+
     @Flag(help: "Accept an older header, which you put back, though the TPM knows a later one.")
     var acceptOlderHeader = false
 
     @OptionGroup(title: "Store options")
     var options: StoreOptions
+
+    func validate() throws {
+        guard keyring else { return }
+        guard !acceptOlderHeader, options.stack == nil, options.namespace.isEmpty else {
+            throw ValidationError("--keyring excludes --accept-older-header, --stack and --namespace")
+        }
+        guard !stdin || !options.passwordOptions.isGiven else {
+            throw ValidationError("--stdin excludes --password-file and --password-fd")
+        }
+    }
+
+    func prepare() throws {
+        guard keyring else { return }
+        // The environment names the vault's password, which the keyring must not get.
+        let words = stdin ? ["--password-fd", "0"] : options.passwordOptions.givenWords
+        throw SecretServiceProgram.become(["unlock-keyring"] + words)
+    }
 
     func run(_ store: Store) throws {
         let password = try options.password(of: store, inInput: stdin)

@@ -75,5 +75,7 @@ enum Interfaces {
     static let properties = "org.freedesktop.DBus.Properties"
     static let introspectable = "org.freedesktop.DBus.Introspectable"
     static let ours = "org.tokenkeep.SecretService1"
+    /// The interface by which gnome-keyring and its like unlock a collection with a given password, without a prompt.
+    static let passwords = "org.gnome.keyring.InternalUnsupportedGuiltRiddenInterface"
     static let portal = "org.freedesktop.impl.portal.Secret"
 }

@@ -8,8 +8,8 @@ import TokenKeepKeys
 enum ImportCommand {
     /// Imports the items, and prints how many were imported, kept and refused.
     ///
-    /// - Throws: ``Status/corrupt`` if an item cannot be read or exceeds the vault's limits. All other items are still
-    ///   imported.
+    /// - Throws: ``Status/corrupt`` if an item cannot be read or removed, or exceeds the vault's limits. All other items
+    ///   are still imported.
     static func run(_ options: ProviderOptions) throws(TokenKeepError) {
         guard tokenkeep_gcrypt_start() == 0 else { throw TokenKeepError(.internal, "libgcrypt cannot be used") }
         let store = try Store(StoreConfiguration(stackText: "any required vault"))
@@ -22,13 +22,16 @@ enum ImportCommand {
         let plan = try ImportPlan(keyring, known: run.collections, isVerbatim: options.isVerbatim)
         try run.run(plan)
         let refused = plan.refused + run.refused
+        let removal = options.removes && !options.isDryRun ? try run.removeVerified() : nil
         let words = [
             "\(options.isDryRun ? "would import" : "imported") \(run.imported)", "already there \(run.present)",
             "kept \(run.kept)", "not readable \(refused)",
             plan.leftOut > 0 ? "left out \(plan.leftOut), which --verbatim imports" : nil,
+            removal.map { "removed \($0.removed)" },
         ]
         print(words.compactMap(\.self).joined(separator: ", "))
         guard refused == 0 else { throw TokenKeepError(.corrupt, "some items were not imported") }
+        guard removal?.left ?? 0 == 0 else { throw TokenKeepError(.corrupt, "some items stay in the keyring") }
     }
 
     /// Throws ``Status/policy`` if the keyring is a provider of this vault, or if neither side has a vault yet.

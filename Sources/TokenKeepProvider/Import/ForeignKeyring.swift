@@ -131,6 +131,40 @@ final class ForeignKeyring {
         }
     }
 
+    /// Whether the keyring unlocks a collection with a password that its client sends.
+    func takesPasswords() throws(TokenKeepError) -> Bool {
+        let answer = try call(ObjectPath.root, Interfaces.introspectable, "Introspect") { _ in }
+        let description = try ForeignKeyring.reading { () throws(Refusal) in try answer.string() }
+        return description.contains("\"\(Interfaces.passwords)\"")
+    }
+
+    /// Unlocks a collection. The session encrypts the password if the keyring supports it.
+    ///
+    /// - Returns: false if the password is wrong.
+    func unlock(_ collection: String, with password: SecretBytes) throws(TokenKeepError) -> Bool {
+        do throws(TokenKeepError) {
+            _ = try call(ObjectPath.root, Interfaces.passwords, "UnlockWithMasterPassword") { message in
+                message.path(collection)
+                session.write(password, contentType: "text/plain", session: sessionPath, to: message)
+            }
+            return true
+        } catch {
+            guard error.status == .denied else { throw error }
+            return false
+        }
+    }
+
+    /// Deletes an item.
+    ///
+    /// - Throws: ``Status/conflict`` if the keyring asks its user first. The question is dismissed.
+    func delete(_ path: String) throws(TokenKeepError) {
+        let answer = try call(path, Interfaces.item, "Delete") { _ in }
+        let prompt = try ForeignKeyring.reading { () throws(Refusal) in try answer.objectPath() }
+        guard prompt != ObjectPath.none else { return }
+        _ = try? call(prompt, Interfaces.prompt, "Dismiss") { _ in }
+        throw TokenKeepError(.conflict, "the keyring asks its user before it deletes the item")
+    }
+
     private func properties(
         of path: String, _ interface: String, _ body: (String, String, BusMessage) throws(Refusal) -> Void
     ) throws(TokenKeepError) {
@@ -155,6 +189,7 @@ final class ForeignKeyring {
         else { throw TokenKeepError(.corrupt, "the keyring has an object with an odd path", module: "secret-service") }
         let message = OutgoingMessage(made)
         body(message)
+        guard message.isWhole else { throw TokenKeepError(.internal, "no message can be made") }
         var error = sd_bus_error()
         defer { sd_bus_error_free(&error) }
         let (result, answer) = bus.ask(message.raw, until: Deadline(milliseconds: limit), &error)
@@ -171,6 +206,7 @@ final class ForeignKeyring {
             switch name {
             case "org.freedesktop.Secret.Error.IsLocked": .locked
             case "org.freedesktop.DBus.Error.NotSupported": .unsupported
+            case "org.gnome.keyring.Error.Denied": .denied
             case let name where isLoss(name): .unavailable
             default: path == ObjectPath.root ? .unavailable : .io
             }

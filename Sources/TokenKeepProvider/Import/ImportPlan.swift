@@ -13,10 +13,21 @@ struct ImportPlan {
     enum Place {
         /// The record that `tokenkeep` and the library use for this item, too.
         case shared(ItemName)
+        /// The record that TokenKeep's helper of a tool uses for this item.
+        case tool(ToolItem)
         /// An item of a collection, by the collection's identifier.
         case own(String)
         /// The secret of a sandboxed program, by the program's application id.
         case portal(String)
+
+        /// The record's name if several items of the keyring may have this place.
+        var name: ItemName? {
+            switch self {
+            case .shared(let name): name
+            case .tool(let item): item.name
+            case .own, .portal: nil
+            }
+        }
     }
 
     /// The items to import, the oldest first, because a search returns the item that was stored last first.
@@ -38,7 +49,8 @@ struct ImportPlan {
     ///
     /// - Parameters:
     ///   - known: the vault's own collections, by identifier.
-    ///   - isVerbatim: whether items with attributes beyond service and username are imported, too.
+    ///   - isVerbatim: whether every item is imported with its attributes. Otherwise, those of a service and a username
+    ///     are, and those of tools under the names that TokenKeep's helpers look up.
     /// - Throws: ``Status/locked`` if any collection or item is locked, because a partial import would look complete.
     init(
         _ keyring: ForeignKeyring, known: [String: IndexedCollection], isVerbatim: Bool
@@ -46,19 +58,20 @@ struct ImportPlan {
         let fixed = [try keyring.collection(behind: "default"), try keyring.collection(behind: "login")]
         let volatile = try keyring.collection(behind: "session")
         var found: [Entry] = []
-        for collection in try keyring.collections() where collection.path != volatile {
-            guard !collection.isLocked else { throw ImportPlan.locked("the collection \(collection.label) is locked") }
+        let lasting = try keyring.collections().filter { $0.path != volatile }
+        try ImportPlan.checkOpen(lasting)
+        for collection in lasting {
             // Chromium searches the default collection alone, which is `login` in the vault.
             let isLogin = fixed.contains(collection.path)
             let id = isLogin ? IndexedCollection.login : ImportPlan.identifier(for: collection, known)
             for path in collection.items {
                 guard let item = try readable(path, of: keyring) else { continue }
-                let place = ImportPlan.place(of: item, in: id)
+                let place = ImportPlan.place(of: item, in: id, isVerbatim)
                 if case .own = place, !isVerbatim {
                     leftOut += 1
                 } else {
                     found.append(Entry(item: item, place: place))
-                    if !isLogin { collections[id] = collection.label }
+                    if !isLogin, isVerbatim { collections[id] = collection.label }
                 }
             }
         }
@@ -89,10 +102,17 @@ struct ImportPlan {
         }
     }
 
+    private static func checkOpen(_ collections: [ForeignCollection]) throws(TokenKeepError) {
+        let labels = collections.filter(\.isLocked).map(\.label)
+        guard let first = labels.first else { return }
+        guard labels.count > 1 else { throw locked("the collection \(first) is locked") }
+        throw locked("the collections \(labels.joined(separator: ", ")) are locked")
+    }
+
     private static func locked(_ reason: String) -> TokenKeepError {
         TokenKeepError(
             .locked, reason, module: "secret-service",
-            hint: "unlock the keyring, then import again: nothing was imported")
+            hint: "unlock the keyring (tokenkeep unlock --keyring), then import again: nothing was imported")
     }
 
     /// The identifier that a collection gets in the vault. It is derived from the path, so that a second import finds
@@ -113,13 +133,14 @@ struct ImportPlan {
     /// Identifiers that are reserved for fixed collections.
     private static let taken: Set<String> = [IndexedCollection.login, IndexedCollection.session, "default"]
 
-    private static func place(of item: ForeignItem, in collection: String) -> Place {
+    private static func place(of item: ForeignItem, in collection: String, _ isVerbatim: Bool) -> Place {
         if let program = item.attributes["app_id"], portalSchemas.contains(item.attributes["xdg:schema"] ?? "") {
             return .portal(program)
         }
         if collection == IndexedCollection.login, let name = ItemMapping.sharedName(of: item.attributes) {
             return .shared(name)
         }
+        if !isVerbatim, let item = ToolItem(item) { return .tool(item) }
         return .own(collection)
     }
 }

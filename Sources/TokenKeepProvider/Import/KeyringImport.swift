@@ -17,6 +17,8 @@ struct KeyringImport {
     private(set) var present = 0
     private(set) var kept = 0
     private(set) var refused = 0
+    /// The items of tools whose secrets were read back from the vault.
+    private(set) var verified: [(item: ForeignItem, tool: ToolItem)] = []
 
     /// Prepares an import into a store's vault.
     ///
@@ -44,10 +46,10 @@ struct KeyringImport {
         for (id, label) in plan.collections.sorted(by: { $0.key < $1.key }) { try makeCollection(id, label) }
         var newest: [ItemName: String] = [:]
         for entry in plan.entries {
-            if case .shared(let name) = entry.place { newest[name] = entry.item.path }
+            if let name = entry.place.name { newest[name] = entry.item.path }
         }
         for entry in plan.entries {
-            if case .shared(let name) = entry.place, newest[name] != entry.item.path {
+            if let name = entry.place.name, newest[name] != entry.item.path {
                 keep(entry.item, "a newer item of the keyring has the same service and username")
                 continue
             }
@@ -58,6 +60,7 @@ struct KeyringImport {
     private mutating func importEntry(_ entry: ImportPlan.Entry) throws(TokenKeepError) {
         do throws(TokenKeepError) {
             let (secret, contentType) = try keyring.secret(of: entry.item.path)
+            if case .tool(let tool) = entry.place { return try importItem(entry.item, of: tool, secret) }
             let lookup = try LookupFields(
                 attributes: entry.item.attributes, contentType: contentType,
                 label: entry.item.label.utf8.count > LookupFields.labelLength ? entry.item.label : nil)
@@ -68,6 +71,35 @@ struct KeyringImport {
             refused += 1
             Log.line("\(describe(entry.item)) cannot be imported: \(error.message)")
         }
+    }
+
+    private mutating func importItem(
+        _ item: ForeignItem, of tool: ToolItem, _ stored: SecretBytes
+    ) throws(TokenKeepError) {
+        let value = try tool.value(of: stored)
+        try Limits.checkSecret(count: value.secret.count)
+        let before = try secretIfPresent(tool.name)
+        if let before, before == value.secret {
+            present += 1
+        } else if before != nil, !isReplacing {
+            return keep(item, "\(tool.name) is there with another secret (to replace it: --replace)")
+        } else {
+            if !isDryRun {
+                let request = try SaveRequest(
+                    name: tool.name, secret: value.secret, attributes: value.attributes, expiresAt: value.expiresAt)
+                try writer.save(request, dates: (item.created, item.modified))
+                guard try writer.load(tool.name).secret == value.secret else {
+                    throw TokenKeepError(.corrupt, "\(describe(item)) was saved, and read back with another secret")
+                }
+            }
+            imported += 1
+        }
+        if tool.needsPath {
+            Log.line(
+                "\(describe(item)) is for one path: git asks for it if credential.useHttpPath is set "
+                    + "(git config --global credential.useHttpPath true)")
+        }
+        if !isDryRun { verified.append((item, tool)) }
     }
 
     private mutating func save(
@@ -107,6 +139,7 @@ struct KeyringImport {
     ) throws(TokenKeepError) -> (name: ItemName, before: SecretBytes?) {
         switch entry.place {
         case .shared(let name): return (name, try secretIfPresent(name))
+        case .tool(let item): return (item.name, try secretIfPresent(item.name))
         case .portal(let program):
             let name = try Provider.portalName(of: program)
             return (name, try secretIfPresent(name))
@@ -152,4 +185,38 @@ struct KeyringImport {
 
     /// Describes an item for messages by label and path, without attributes.
     private func describe(_ item: ForeignItem) -> String { "\"\(item.label)\" (\(item.path))" }
+}
+
+extension KeyringImport {
+    /// Deletes the items of ``verified`` from the keyring. An item that changed meanwhile stays, and so does an item that
+    /// the keyring deletes only after a question.
+    ///
+    /// - Returns: the numbers of deleted items and of items that stay.
+    func removeVerified() throws(TokenKeepError) -> (removed: Int, left: Int) {
+        var (removed, left) = (0, 0)
+        for (item, tool) in verified {
+            do throws(TokenKeepError) {
+                try remove(item, tool)
+                removed += 1
+            } catch {
+                guard error.isOfForeignObject || error.status == .conflict || error.status == .invalid else {
+                    throw error
+                }
+                left += 1
+                Log.line("\(describe(item)) stays in the keyring: \(error.message)")
+            }
+        }
+        return (removed, left)
+    }
+
+    /// Deletes an item whose secret is in the vault at this moment.
+    private func remove(_ item: ForeignItem, _ tool: ToolItem) throws(TokenKeepError) {
+        let now = try keyring.item(at: item.path)
+        let stored = try keyring.secret(of: item.path).secret
+        guard now.attributes == item.attributes, try tool.value(of: stored).secret == writer.load(tool.name).secret
+        else {
+            throw TokenKeepError(.conflict, "it has another secret or other attributes by now")
+        }
+        try keyring.delete(item.path)
+    }
 }

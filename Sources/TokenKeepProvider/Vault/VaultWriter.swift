@@ -39,12 +39,27 @@ struct VaultWriter: Sendable {
             fields.itemID = lookup.itemID ?? present?.lookup?.itemID ?? (present == nil ? newID : nil)
             request.lookup = fields
             var details = request.details(replacing: present, module: "vault")
-            if let dates, dates.created > 0, dates.modified > 0 {
-                details.createdAt = UnixTime(Int64(clamping: dates.created))
-                details.modifiedAt = UnixTime(Int64(clamping: dates.modified))
-            }
+            if let dates { VaultWriter.set(dates, in: &details) }
             return TokenItem(details: details, secret: secret)
         }
+    }
+
+    /// Saves an item that no client of the bus stored, with its dates in another keyring, in seconds since 1970.
+    ///
+    /// - Throws: ``Status/policy`` if the item needs a protection that the bus cannot give.
+    func save(_ request: SaveRequest, dates: (created: UInt64, modified: UInt64)) throws(TokenKeepError) {
+        _ = try change(request.name) { (present, _) throws(TokenKeepError) in
+            try VaultWriter.checkNeedsNoPresence(present)
+            var details = request.details(replacing: present, module: "vault")
+            VaultWriter.set(dates, in: &details)
+            return TokenItem(details: details, secret: request.secret)
+        }
+    }
+
+    private static func set(_ dates: (created: UInt64, modified: UInt64), in details: inout ItemDetails) {
+        guard dates.created > 0, dates.modified > 0 else { return }
+        details.createdAt = UnixTime(Int64(clamping: dates.created))
+        details.modifiedAt = UnixTime(Int64(clamping: dates.modified))
     }
 
     /// Saves an item without lookup attributes, and replaces the item that exists.
