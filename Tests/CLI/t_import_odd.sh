@@ -121,3 +121,16 @@ printf 'https://ann:sesame@config.example\n' >home/.config/git/credentials
 (unset XDG_CONFIG_HOME; from git-credentials --dry-run)
 printf 'https://ann:sesame@home.example\n' >home/.git-credentials
 (unset XDG_CONFIG_HOME; from git-credentials --dry-run)
+
+title "a standard input of which a part was read before: nothing is removed from the rest, and the part is not lost"
+printf 'machine first.example login a password sesame1\nmachine second.example login b password sesame2\n' >partly
+{ read -r _; run import --from netrc - --remove; } <partly
+cat partly
+{ read -r _; run import --from netrc -; } <partly
+run import --from netrc - --remove <partly
+cat partly
+
+title "a standard input whose file was deleted, as of a long here-document"
+printf 'machine third.example login a password sesame\n' >deleted
+{ rm deleted; run import --from netrc -; } <deleted
+items

@@ -9,7 +9,8 @@ struct ForeignFile {
     /// The path that stands for standard input.
     static let standardInput = "-"
 
-    /// The path without symbolic links, so that the file itself is replaced and not a link to it.
+    /// The path without symbolic links, so that the file itself is replaced and not a link to it. If nothing is to be
+    /// removed, the path for messages.
     private let path: String
     /// Whether the source is a pipe or a socket, from which nothing can be removed.
     let isPipe: Bool
@@ -21,7 +22,8 @@ struct ForeignFile {
     /// - Parameters:
     ///   - isToBeCut: whether entries are removed from the file afterwards.
     ///   - deadline: ends the wait for the writer of a pipe.
-    /// - Throws: ``Status/invalid`` if there is no such file, the path is no file, or a pipe is to be cut;
+    /// - Throws: ``Status/invalid`` if there is no such file, the path is no file, or entries are to be removed from a pipe
+    ///   or from a standard input of which another program has read a part;
     ///   ``Status/timedOut`` if nothing is written into the pipe; ``Status/io`` if the system fails.
     init(_ path: String, isToBeCut: Bool, until deadline: Deadline) throws(TokenKeepError) {
         let isInput = path == ForeignFile.standardInput
@@ -45,9 +47,7 @@ struct ForeignFile {
             return
         }
         guard status.st_mode & S_IFMT == S_IFREG else { throw TokenKeepError(.invalid, "\(path) is no file") }
-        guard let real = realpath(isInput ? "/dev/stdin" : path, nil) else { throw ForeignFile.failure("opened", path) }
-        self.path = String(cString: real)
-        free(real)
+        self.path = isToBeCut ? try ForeignFile.placeToCut(path, isInput, descriptor) : path
         guard status.st_size <= ForeignFile.longest else { throw ForeignFile.tooLong(path) }
         content = try SecretBytes(capacity: Int(status.st_size)) { buffer throws(TokenKeepError) in
             var count = 0
@@ -59,6 +59,21 @@ struct ForeignFile {
             }
             return count
         }
+    }
+
+    /// The path of a file from which entries are removed.
+    private static func placeToCut(
+        _ path: String, _ isInput: Bool, _ descriptor: Int32
+    ) throws(TokenKeepError) -> String {
+        // The file that replaces this one has only what was read.
+        guard !isInput || lseek(descriptor, 0, SEEK_CUR) == 0 else {
+            throw TokenKeepError(
+                .invalid, "a part of standard input was read before, and nothing can be removed from the rest",
+                hint: "name the file, or leave out --remove")
+        }
+        guard let real = realpath(isInput ? "/dev/stdin" : path, nil) else { throw failure("opened", path) }
+        defer { free(real) }
+        return String(cString: real)
     }
 
     private static func tooLong(_ path: String) -> TokenKeepError {
