@@ -80,7 +80,7 @@ def the_registry_of_a_source_is_not_cargos_own(world):
 
 def lines_that_end_as_on_windows_are_lines(world):
     world.write(GIT[0], "[credential]\r\n\thelper = store\r\n")
-    has(setup(world, "git", "--yes").out, "displaces the helper store\n")
+    has(setup(world, "git", "--yes").out, "displaces the helper store; its logins come over with: tokenkeep import --from git-credentials --remove\n")
     # An editor that makes all lines of one kind does not hide the block.
     world.write(GIT[0], "[user]\n\tname = ann\n")
     setup(world, "git", "--yes")
@@ -115,7 +115,7 @@ def a_helper_that_git_got_after_setup_is_displaced(world):
     written = world.read("home/.gitconfig")
     world.write("home/.gitconfig", written + "[credential]\n\thelper = store\n")
     told = setup(world, "git", "--yes").out
-    has(told, "    helper = tokenkeep\n", "displaces the helper store\n")
+    has(told, "    helper = tokenkeep\n", "displaces the helper store; its logins come over with: tokenkeep import --from git-credentials --remove\n")
     git_asks_us_alone(world)
     same(setup(world, "git", "--yes").out, "git: is set up already\n")
     setup(world, "git", "--undo", "--yes")
@@ -193,7 +193,7 @@ def a_helper_beside_its_header_or_a_byte_order_mark_is_named(world):
     for text in ("[credential] helper = store\n", "\ufeff[credential]\n\thelper = store\n",
                  "[user] name = x\n[credential \"https://a]b\"]\thelper = x\n[credential]helper=\"store\"\n"):
         world.write(GIT[0], text)
-        has(setup(world, "git", "--yes").out, "displaces the helper store\n")
+        has(setup(world, "git", "--yes").out, "displaces the helper store; its logins come over with: tokenkeep import --from git-credentials --remove\n")
 
 
 def a_file_that_git_cannot_read_is_refused(world):
@@ -201,28 +201,6 @@ def a_file_that_git_cannot_read_is_refused(world):
         world.write(GIT[0], text)
         has(setup(world, "git", "--yes", code=2).err, f"git itself cannot read {world.path(GIT[0])}\nhint: git config --file ")
         same(world.read(GIT[0]), text)
-
-
-def podman_and_skopeo_find_what_their_file_had(world):
-    """By the commands that doctor advises."""
-    auths = world.write("home/.config/containers/auth.json", json.dumps({"auths": {"r.example.com": {"auth": "YW5uOnB3"}}}))
-    told = world.run("tokenkeep", "doctor", code=1).out
-    command = f"tokenkeep setup podman --yes && tokenkeep import --from docker {auths} --remove"
-    has(told, f"hint: {command}\n")
-    world.run("sh", "-c", command)
-    assert "YW5uOnB3" not in world.read("home/.config/containers/auth.json")
-    bare = {"XDG_RUNTIME_DIR": world.folder}
-    same(world.run("skopeo", "login", "--get-login", "r.example.com", env=bare).out, "ann\n")
-    same(setup(world, "podman", "--yes").out, "podman: is set up already\n")
-    setup(world, "podman", "--undo", "--yes")
-    same(os.listdir(world.path("home/.config/containers/registries.conf.d")), [])
-
-
-def what_podmans_file_has_already_is_left_alone(world):
-    path = "home/.config/containers/registries.conf.d/tokenkeep.conf"
-    world.write(path, 'credential-helpers = ["pass"]\n')
-    has(setup(world, "podman", "--yes", code=6).err, f"{world.path(path)} names helpers already")
-    same(world.read(path), 'credential-helpers = ["pass"]\n')
 
 
 def cargos_old_token_goes_by_the_advised_commands(world):
@@ -460,7 +438,6 @@ a_file_of_another_user_is_refused.as_root = True
 nothing_is_made_in_the_home_of_another_user.as_root = True
 a_killed_setup_leaves_whole_files.needs = ["strace"]
 what_a_killed_setup_left_goes_with_the_next.needs = ["strace"]
-podman_and_skopeo_find_what_their_file_had.needs = ["skopeo"]
 cargos_old_token_goes_by_the_advised_commands.needs = ["cargo"]
 kubectl_sends_the_token_that_its_file_had.needs = ["kubectl"]
 CASES = cases(globals(), setup, files, git_asks_us_alone, has, same)

@@ -10,7 +10,8 @@ struct PlainFile: Sendable {
     let fileVariable: String?
     /// The form in which the file holds tokens.
     let content: PlainContent
-    /// The command that moves the tokens or ends them. `'FILE'` stands for the path, `'FOLDER'` for its folder.
+    /// The command that moves the tokens or ends them. `'FILE'` stands for the path, `'FOLDER'` for its folder, `'LOGIN'`,
+    /// `'KUBE-TOKEN'` and `'KUBE-KEY'` for commands with the names in the file.
     let command: String
     /// The prefix of the services that such items have in the vault; nil if no helper of ours keeps such items.
     let services: String?
@@ -119,12 +120,10 @@ extension PlainFile {
         PlainFile(
             "~/.kube/config", orIn: "KUBECONFIG",
             ["token:", "password:", "id-token:", "refresh-token:", "access-token:", "client-secret:"],
-            moves: "\(kubeField("token")) | \(intoKube("--token= "))", kept: "kubernetes:"),
+            moves: "'KUBE-TOKEN'", kept: "kubernetes:"),
         PlainFile(
             "~/.kube/config", orIn: "KUBECONFIG", ["client-key-data:"],
-            moves: "{ \(kubeField(certificate)) | base64 -d; echo; \(kubeField(key)) | base64 -d; } | \(intoKube(""))"
-                + " && kubectl config unset users.NAME.\(certificate) && kubectl config unset users.NAME.\(key)",
-            kept: "kubernetes:"),
+            moves: "'KUBE-KEY'", kept: "kubernetes:"),
         PlainFile("~/.kube/cache/oidc-login/*", ["id_token:", "refresh_token:"], moves: "kubectl oidc-login clean"),
         PlainFile(
             "~/.terraform.d/credentials.tfrc.json", ["token:"], moves: "terraform logout HOST", kept: "terraform:"),
@@ -134,21 +133,6 @@ extension PlainFile {
         PlainFile("~/.vault-token", .lines, moves: "vault token revoke -self"),
         PlainFile("~/.s3cfg", ["secret_key="], moves: "tokenkeep save s3cmd NAME"),
     ]
-
-    private static let (certificate, key) = ("client-certificate-data", "client-key-data")
-
-    /// Prints a field of the user NAME in kubectl's settings.
-    private static func kubeField(_ field: String) -> String {
-        "kubectl config view --raw -o 'jsonpath={.users[?(@.name==\"NAME\")].user.\(field)}'"
-    }
-
-    /// Saves what a pipe has, and makes kubectl ask for it. Nothing is changed if the pipe has nothing that kubectl can use.
-    private static func intoKube(_ options: String) -> String {
-        "tokenkeep save kubernetes:NAME '' && kubectl-tokenkeep NAME >/dev/null && "
-            + "kubectl config set-credentials NAME \(options)"
-            + "--exec-api-version=client.authentication.k8s.io/v1 --exec-command=kubectl-tokenkeep "
-            + "--exec-arg=NAME --exec-interactive-mode=IfAvailable"
-    }
 
     private static let others: [PlainFile] = [
         PlainFile("~/.vscode/cli/token.json", .json, moves: "code tunnel user logout"),

@@ -72,16 +72,22 @@ struct PlainFileCheck {
 
     /// The command with the path in the place of FILE, as a word of the shell, and that of its folder.
     private static func command(_ command: String, _ path: String, _ bytes: [UInt8]) -> String {
+        switch command {
+        case "'KUBE-TOKEN'": return KubeUsers.command(for: .token, in: path)
+        case "'KUBE-KEY'": return KubeUsers.command(for: .key, in: path)
+        default: break
+        }
         let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
         return command.replacing("'FILE'", with: ShellWord.quoted(path))
             .replacing("'FOLDER'", with: ShellWord.quoted(folder.isEmpty ? "/" : folder))
-            .replacing("'LOGIN'", with: login(bytes))
+            .replacing("'LOGIN'", with: login(bytes, path))
     }
 
     /// The commands for the registries that a file of cargo's has tokens of.
-    private static func login(_ bytes: [UInt8]) -> String {
+    private static func login(_ bytes: [UInt8], _ path: String) -> String {
         let registries = CargoPlainTokens.registries(in: String(decoding: bytes, as: UTF8.self))
-        return (registries.isEmpty ? [nil] : registries).map(CargoPlainTokens.commands).joined(separator: " && ")
+        return (registries.isEmpty ? [nil] : registries).map { CargoPlainTokens.commands(for: $0, in: path) }
+            .joined(separator: " && ")
     }
 
     /// Says whether the file or the vault's items are newer; empty if the vault has no items of this kind.

@@ -29,8 +29,13 @@ struct CargoSettingsFile: ToolSettings {
         for path in ["\(folder)/credentials.toml", "\(folder)/credentials"] {
             let registries = SmallFile.text(path).map(CargoPlainTokens.registries) ?? []
             change.notes += registries.map { registry in
-                "\(path) keeps the plain token of \(registry ?? "crates.io"), which cargo logout alone does not remove. "
-                    + "In this order: \(CargoPlainTokens.commands(for: registry))"
+                if let registry, !CargoPlainTokens.isUsable(registry) {
+                    return "\(path) keeps the plain token of \(registry), a name that cargo refuses: "
+                        + CargoPlainTokens.commands(for: registry, in: path)
+                }
+                return
+                    "\(path) keeps the plain token of \(registry ?? "crates.io"), which cargo logout alone does not remove. "
+                    + "In this order: \(CargoPlainTokens.commands(for: registry, in: path))"
             }
         }
         return change

@@ -29,6 +29,7 @@ struct DockerSettingsFile: ToolSettings {
             lines: ["\"\(DockerSettingsFile.member)\": \"\(DockerSettingsFile.ours)\""],
             notes: DockerSettingsFile.notes(settings, displaced: present))
         change.before = { () throws(TokenKeepError) in try note.replace(with: "\(kept)\n") }
+        change.failed = { () throws(TokenKeepError) in try SettingsFile(note.path).replace(with: note.text) }
         return change
     }
 
@@ -91,7 +92,9 @@ struct DockerSettingsFile: ToolSettings {
 
     private static func notes(_ settings: JSONValue, displaced: String?) -> [String] {
         var notes: [String] = []
-        if let displaced, !displaced.isEmpty { notes.append("displaces the helper \(displaced)") }
+        if let displaced, !displaced.isEmpty {
+            notes.append(DisplacedHelper.note(displaced, moves: DisplacedHelper.docker(displaced)))
+        }
         for name in settings["credHelpers"]?.names ?? [] {
             let helper = settings["credHelpers"]?[name]?.text ?? ""
             notes.append(

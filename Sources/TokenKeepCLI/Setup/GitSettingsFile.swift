@@ -72,10 +72,10 @@ struct GitSettingsFile: ToolSettings {
     /// Notes about the helpers in a configuration: each is displaced, or kept for its address.
     private static func notes(_ text: String) -> [String] {
         helpers(text).filter { !$0.helper.isEmpty }.map { address, helper in
-            let helper = ShownSetting.helper(helper.filter { $0 != "\"" })
+            let shown = ShownSetting.helper(helper.filter { $0 != "\"" })
             let address = ShownSetting.address(address)
-            return address.isEmpty
-                ? "displaces the helper \(helper)" : "\(address) keeps the helper \(helper) of its own"
+            guard address.isEmpty else { return "\(address) keeps the helper \(shown) of its own" }
+            return DisplacedHelper.note(shown, moves: DisplacedHelper.git(shown))
         }
     }
 

@@ -14,14 +14,23 @@ struct PodmanSettingsFile: ToolSettings {
                 .unsupported, "docker-credential-tokenkeep is not on the PATH, where podman looks for it")
         }
         let file = try SettingsFile.forChange(PodmanSettingsFile.path())
+        let home = try ToolPlaces.home()
+        let others = PodmanHelpers(besides: file.path, home: home)
+        if let overriding = others.overriding {
+            guard !overriding.hasOurs else { return nil }
+            throw TokenKeepError(
+                .conflict, "podman reads \(overriding.path) after \(file.path), and it names other helpers",
+                hint: "add \"tokenkeep\" in front of them yourself")
+        }
         guard try SettingsBlock.removed(from: file, where: PodmanSettingsFile.isOurs) == nil else { return nil }
         guard file.text?.contains("credential-helpers") != true else {
             throw TokenKeepError(
                 .conflict, "\(file.path) names helpers already", hint: "add \"tokenkeep\" in front of them yourself")
         }
+        guard others.displaced?.hasOurs != true else { return nil }
         let lines = PodmanSettingsFile.lines
         let text = SettingsBlock(lines: lines).appended(to: file.text)
-        return SettingsChange(file: file, text: text, lines: lines)
+        return SettingsChange(file: file, text: text, lines: lines, notes: others.notes(home: home))
     }
 
     func undo() throws(TokenKeepError) -> SettingsChange? {

@@ -12,11 +12,18 @@ struct SettingsChange {
     /// Called before the file is written. ``after`` is called afterwards. Both maintain the notes that an undo needs.
     var before: (() throws(TokenKeepError) -> Void)?
     var after: (() throws(TokenKeepError) -> Void)?
+    /// Called if the file cannot be written, to undo what ``before`` did.
+    var failed: (() throws(TokenKeepError) -> Void)?
 
     /// Writes the file, between the calls of ``before`` and ``after``.
     func apply() throws(TokenKeepError) {
         try before?()
-        try file.replace(with: text)
+        do throws(TokenKeepError) {
+            try file.replace(with: text)
+        } catch {
+            try? failed?()
+            throw error
+        }
         try after?()
     }
 }

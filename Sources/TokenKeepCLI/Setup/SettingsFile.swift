@@ -1,5 +1,6 @@
 import Glibc
 import TokenKeepCore
+import TokenKeepTerminal
 
 /// A file with settings of another program, which is read and replaced as a whole.
 struct SettingsFile {
@@ -15,8 +16,8 @@ struct SettingsFile {
 
     /// Reads the file.
     ///
-    /// - Throws: ``Status/invalid`` if the file is too long or not UTF-8, ``Status/denied`` if another user owns it,
-    ///   ``Status/io`` if it cannot be read.
+    /// - Throws: ``Status/invalid`` if the file is too long or not UTF-8, ``Status/denied`` if a user other than root owns
+    ///   it, ``Status/io`` if it cannot be read.
     init(_ path: String) throws(TokenKeepError) {
         self.path = path
         text = try SettingsFile.read(path)
@@ -43,13 +44,15 @@ struct SettingsFile {
 
     /// Replaces the text of the file, or removes the file if `new` is nil. A crash leaves the old text or the new text.
     ///
-    /// - Throws: ``Status/conflict`` if the file changed since it was read, ``Status/io`` if it cannot be written.
+    /// - Throws: ``Status/conflict`` if the file changed since it was read; ``Status/denied`` if it is read-only or root's;
+    ///   ``Status/io`` if it cannot be written.
     func replace(with new: String?) throws(TokenKeepError) {
         guard try SettingsFile.read(path) == text else {
             throw TokenKeepError(.conflict, "\(path) changed meanwhile", hint: "run it again")
         }
         // If the path is a symbolic link, the link stays and its target is replaced.
         let target = SettingsFile.resolved(path)
+        try SettingsFile.checkWritable(target, named: path)
         guard let new else {
             guard unlink(target) == 0 || errno == ENOENT else { throw SettingsFile.failure("removed", path) }
             return
@@ -58,6 +61,23 @@ struct SettingsFile {
         try SettingsFile.makeFolder(of: target)
         try SettingsFile.write(new, to: target, named: path)
     }
+
+    /// Throws if the file's owner did not mean it to be changed: a rename would replace such a file nevertheless.
+    private static func checkWritable(_ target: String, named path: String) throws(TokenKeepError) {
+        var status = stat()
+        guard stat(target, &status) == 0 else { return }
+        guard status.st_uid == geteuid() else {
+            throw TokenKeepError(.denied, "\(path) belongs to user \(status.st_uid)", hint: managed)
+        }
+        guard status.st_mode & 0o200 != 0 else {
+            let place = target == path ? "" : ", and is the link to \(target)"
+            throw TokenKeepError(
+                .denied, "\(path) is read-only\(place)", hint: "chmod u+w \(ShellWord.quoted(target)), or \(managed)")
+        }
+    }
+
+    /// The advice for a file that another program manages, such as Home Manager.
+    private static let managed = "change these lines with the program that manages the file"
 
     private static func resolved(_ path: String) -> String {
         if let target = realpath(path, nil) {
@@ -88,7 +108,7 @@ struct SettingsFile {
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw TokenKeepError(.invalid, "\(path) is not a file")
         }
-        guard status.st_uid == geteuid() else {
+        guard status.st_uid == geteuid() || status.st_uid == 0 else {
             throw TokenKeepError(.denied, "\(path) belongs to user \(status.st_uid)")
         }
         let tooLong = TokenKeepError(.invalid, "\(path) is longer than \(longest) bytes")
@@ -154,7 +174,9 @@ struct SettingsFile {
     /// Makes the error for the present errno.
     static func failure(_ verb: String, _ path: String) -> TokenKeepError {
         let number = errno
+        let isForbidden = verb != "read" && [EACCES, EPERM, EROFS].contains(number)
         return TokenKeepError(
-            .ofNamedFile(errno: number), "\(path) cannot be \(verb): \(Terminal.describe(errno: number))")
+            .ofNamedFile(errno: number), "\(path) cannot be \(verb): \(Terminal.describe(errno: number))",
+            hint: isForbidden ? managed : nil)
     }
 }
