@@ -47,9 +47,10 @@ def what_podmans_other_files_have_is_named(world):
     os.remove(part)
     has(setup(world, "podman", "--yes", env={"CONTAINERS_REGISTRIES_CONF": named}).out, f"displaces the helper named of {named}\n")
     # A file that is read later.
+    ours = world.path(f"{folder}/registries.conf.d/tokenkeep.conf")
     later = world.write(f"{folder}/registries.conf.d/zz.conf", 'credential-helpers = ["pass"]\n')
     for _ in range(2):
-        has(setup(world, "podman", "--yes", code=6).err, f"podman reads {later} after ", ", and it names other helpers\n",
+        has(setup(world, "podman", "--yes", code=6).err, f"podman reads {later} after {ours}, and it names other helpers\n",
             'add "tokenkeep" in front of them yourself')
         setup(world, "podman", "--undo", "--yes")
     world.write(f"{folder}/registries.conf.d/zz.conf", 'credential-helpers = ["tokenkeep"]\n')
@@ -99,6 +100,18 @@ def a_registry_that_cargo_refuses_gets_no_command_of_cargos(world):
     has(world.run("tokenkeep", "doctor", code=1).out, f"hint: tokenkeep setup cargo --yes && {command}\n")
     has(setup(world, "cargo", "--yes").out, f"keeps the plain token of my.reg, a name that cargo refuses: {command}\n")
     same(world.run("sh", "-c", command).out, '1:[registries."my.reg"]\n')
+
+
+def the_command_that_moves_the_logins_of_a_displaced_helper_is_named(world):
+    keyring = "; its logins come over with: tokenkeep import --from secret-service\n"
+    for helper, command in (("libsecret", keyring), ("/usr/lib/git-core/git-credential-libsecret", keyring), ("manager", keyring),
+                            ("cache", "\n"), ("store --file=x", "\n")):
+        world.write(GIT[0], f"[credential]\n\thelper = {helper}\n")
+        shown = helper.replace(" --file=x", " …")
+        has(setup(world, "git", "--yes").out, f"displaces the helper {shown}{command}")
+    for helper, command in (("secretservice", keyring), ("pass", "\n")):
+        world.write(DOCKER[0], json.dumps({"credsStore": helper}))
+        has(setup(world, "docker", "--yes").out, f"displaces the helper {helper}{command}")
 
 
 def a_read_only_file_stays_as_it_is(world):
