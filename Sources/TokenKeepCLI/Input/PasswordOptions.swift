@@ -31,7 +31,7 @@ struct PasswordOptions: ParsableArguments {
     /// Whether an option gives the password. The environment does not count.
     var isGiven: Bool { passwordFile != nil || passwordDescriptor != nil }
 
-    /// The options that pass this password to another of our programs.
+    /// The command-line options that give another TokenKeep program this password's source; empty if there is none.
     var words: [String] {
         if let passwordDescriptor { return ["--password-fd", "\(passwordDescriptor)"] }
         if let passwordFile { return ["--password-file", passwordFile] }
