@@ -1,6 +1,7 @@
 /// The keys of a vault that an unlock keeps for later calls: all but the header key and the presence key.
 extension KeyRing {
-    /// Whether all current keys that an unlock keeps are open.
+    /// Whether every current key of the header is open, except the header key and the presence key, which no unlock
+    /// keeps.
     package var isWhollyOpen: Bool {
         header.listedKeys.filter { !$0.isRetiring && $0.isResident }.allSatisfy { isOpen($0.purpose) }
     }

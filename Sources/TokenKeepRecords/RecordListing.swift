@@ -81,7 +81,7 @@ extension ItemListing {
 }
 
 extension Records {
-    /// The numbers of a vault's records, by kind.
+    /// How many records of each kind a vault has.
     package struct Census: Sendable {
         /// The number of records with a value of an item.
         package fileprivate(set) var items = 0

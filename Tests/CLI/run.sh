@@ -87,7 +87,7 @@ scenario() {
             ${TOKENKEEP_EVERY_MOMENT:+TOKENKEEP_EVERY_MOMENT=1} COLUMNS=80 TERM=dumb TOKENKEEP="$program" HERE="$here" WORK="$work" \
             ${slowness:+TOKENKEEP_SLOWNESS="$slowness"} \
             ${TOKENKEEP_TEST_CLOCK:+TOKENKEEP_TEST_CLOCK="$TOKENKEEP_TEST_CLOCK" LD_PRELOAD="$LD_PRELOAD"} \
-            timeout 900 "$here/../Support/Clock/run.sh" bash -u -c '. "$HERE/lib.sh"; . "$HERE/$0"' "t_$name.sh"
+            timeout 3600 "$here/../Support/Clock/run.sh" bash -u -c '. "$HERE/lib.sh"; . "$HERE/$0"' "t_$name.sh"
     ) >"$work.raw" 2>&1 </dev/null
     code=$?
     [ $code = 0 ] || echo "the scenario itself ended with $code" >>"$work.raw"

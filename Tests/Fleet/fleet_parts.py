@@ -24,6 +24,8 @@ from patience import PATIENCE, wait_until  # noqa: E402
 STACK = ["--stack", "any required vault"]
 # What such a command starts ends with the thread that started it, also if the tests are killed.
 ENDING = ["setpriv", "--pdeathsig", "KILL"]
+# Of a call of etcdctl that is repeated until a member answers.
+SHORT = ("--command-timeout", "5s")
 
 
 def openssl(*arguments):
@@ -93,7 +95,7 @@ class Etcd:
 
     def is_there(self):
         assert self.process.poll() is None, self.log()[-2000:]
-        return self.ctl("endpoint", "health", check=False).returncode == 0 or "auth: user name is empty" in self.log()
+        return self.ctl(*SHORT, "endpoint", "health", check=False).returncode == 0 or "auth: user name is empty" in self.log()
 
     def log(self):
         with open(f"{self.directory}/log", encoding="utf-8") as file:
@@ -122,7 +124,8 @@ class Etcd:
             self.kill()
 
     def ctl(self, *arguments, user=None, check=True):
-        command = ["etcdctl", "--endpoints", self.url, *arguments]
+        # The limit is 5 s unless it is given, and a busy machine misses it.
+        command = ["etcdctl", "--endpoints", self.url, "--command-timeout", f"{PATIENCE}s", *arguments]
         if self.authority:
             certificate = self.client_certificate if self.wants_certificate else None
             command[1:1] = ["--cacert", self.authority.file]
@@ -171,7 +174,7 @@ class Cluster:
     def leader(self):
         """The leader, as the members that answer have it."""
         for one in self.members:
-            answer = one.ctl("--command-timeout", "5s", "endpoint", "status", "-w", "json", check=False)
+            answer = one.ctl(*SHORT, "endpoint", "status", "-w", "json", check=False)
             found = json.loads(answer.stdout or "[]")
             if found and found[0]["Status"].get("leader") == found[0]["Status"]["header"]["member_id"]:
                 return one

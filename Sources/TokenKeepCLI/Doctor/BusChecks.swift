@@ -63,7 +63,8 @@ struct BusChecks {
             hint: hint)
     }
 
-    /// The address of the bus of the user's login; nil if there is none, or if it is the bus that was tried.
+    /// The address of the bus of the user's login; nil if its socket does not exist, or if DBUS_SESSION_BUS_ADDRESS has
+    /// this address already.
     private var otherBus: String? {
         let path = "/run/user/\(getuid())/bus"
         let address = "unix:path=\(path)"

@@ -57,7 +57,7 @@ enum GPGFailure {
         }
     }
 
-    /// Whether another question for a passphrase would go as this one did.
+    /// Whether gpg should ask for no further passphrase: nobody gave one, it was wrong, or nobody could be asked.
     var isUnanswered: Bool { if case .unanswered = self { true } else { false } }
 
     var text: String {

@@ -31,13 +31,14 @@ struct PasswordOptions: ParsableArguments {
     /// Whether an option gives the password. The environment does not count.
     var isGiven: Bool { passwordFile != nil || passwordDescriptor != nil }
 
-    /// The options that pass the password in the options, but not that in the environment, to another of our programs.
+    /// The command-line options that give another TokenKeep program the password of this program's options; empty if
+    /// the password is not in the options.
     var givenWords: [String] {
         if let passwordDescriptor { return ["--password-fd", "\(passwordDescriptor)"] }
         return passwordFile.map { ["--password-file", $0] } ?? []
     }
 
-    /// The options that pass this password to another of our programs.
+    /// The command-line options that give another TokenKeep program this password's source; empty if there is none.
     var words: [String] {
         guard !isGiven else { return givenWords }
         guard !Privileges.areRaised, let value = getenv(Self.variable), value.pointee != 0 else { return [] }

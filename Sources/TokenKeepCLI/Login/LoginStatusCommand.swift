@@ -41,7 +41,7 @@ struct LoginReport {
     /// Whether the last login gave the module no password, because the PAM service has no `auth` line of the module.
     let lacksAuthLine: Bool
 
-    /// The remedy for the last login's outcome; nil if the login unlocked the vault or none is known.
+    /// The remedy for the last login's outcome; nil if that login unlocked the vault, or if no login is recorded.
     private var remedy: String? {
         guard let note, lacksAuthLine else { return note?.hint }
         return "add the auth line of docs/login.md to /etc/pam.d/\(note.service); for now: tokenkeep unlock"

@@ -180,7 +180,7 @@ private struct Clearing {
     }
 }
 
-/// The progress of a clear that visits the modules.
+/// What the clear of one item has done so far, while it removes the item from one module after another.
 private struct ClearVisit {
     /// Whether the record may get pending removals. False if it has a value, which would be lost.
     let mayRecord: Bool

@@ -27,7 +27,8 @@ struct DeferrableModule: ModuleWrapper, RememberingModule {
 
     func lastSeen(_ name: ItemName) -> SeenValue? { seen[name] }
 
-    /// Remembers the value of a loaded item, in this process and in a file for later processes.
+    /// Remembers the keyed hash of a loaded item's value in this process and, unless the item is sealed, in a file of
+    /// the vault for later processes.
     private func noteSeen(_ item: TokenItem, _ name: ItemName) {
         let before = seen[name]
         remember(name, item.secret, item.details)

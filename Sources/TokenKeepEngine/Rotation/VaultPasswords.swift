@@ -60,8 +60,8 @@ public struct VaultPasswords: Sendable {
         try checkUnknownSlots(vault, isDroppingUnknownSlots)
         let unlocked = try passwords.openUnchecked(with: old, vault, call)
         let opener = try keyChange.passwordOpener(new, call)
-        // The old keys stay available to readers until the new keys are in force. The unverified header is not marked
-        // as trusted.
+        // The old keys stay available to readers until the new keys are in force. The headers that were verified
+        // earlier stay as they are (nil), because this header was not verified.
         try records.opener.residentKeys.keep(unlocked.keys, nil, of: vault.keys.vaultID)
         let (after, unreadable) = try keyChange.rotation(call, progress).run(unlocked, with: opener)
         return try keyChange.finish(after, unreadable: unreadable, done: "the password is changed", call, progress)

@@ -68,9 +68,9 @@ struct ItemView {
 
     /// Reads the store again, and compares the store's items with this view.
     ///
-    /// Changes of an unreadable item cannot be seen. If a change was signalled, ``ItemChange/listAgain`` is reported
-    /// instead. A reading without a signal does not report it, because with a module that is gone for good each such
-    /// reading would.
+    /// Changes of an item that cannot be read are not seen. If such a change is possible, ``ItemChange/listAgain`` is
+    /// reported after a signal, and when the items of a module can be read again. A regular reading does not report it
+    /// for this reason: while a module is absent for good, every regular reading would report it.
     ///
     /// - Returns: the changes since the last reading, and whether the store was readable.
     mutating func update(

@@ -30,7 +30,8 @@ enum EtcdWire {
         return "{\(members.joined(separator: ","))}"
     }
 
-    /// Reads a key of a listing; nil if it is malformed. The entry is nil if the key is not UTF-8.
+    /// Reads one element of a listing: the key, and the entry, which is nil if the key is not UTF-8. Returns nil if the
+    /// element is malformed.
     static func entry(_ element: WireValue) -> (key: [UInt8], entry: RegistryEntry?)? {
         guard let key = element["key"]?.bytes, let changedAt = element["mod_revision"]?.integer else { return nil }
         let value = element["value"].map { $0.bytes } ?? []

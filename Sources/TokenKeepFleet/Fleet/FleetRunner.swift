@@ -200,8 +200,8 @@ package final class FleetRunner {
                 _ = try registry.change([.put(path, value, lease: lease)], ifAbsent: [])
                 return
             } catch {
-                // The server refuses the renewal if a key of another user is attached to the lease, so a new lease is
-                // granted.
+                // The server may refuse this lease (`denied`) because a key of another user is attached to it. As after
+                // the end of the lease, a new lease is granted below.
                 guard error.kind == .leaseGone || error.kind == .denied else { return try miss(error, surroundings) }
                 lease = 0
             }

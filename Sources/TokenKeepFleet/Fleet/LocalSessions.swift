@@ -14,12 +14,12 @@ final class LocalSessions {
     /// beginning that was unknown at that time stays unknown.
     var beginnings: [String: Int64] = [:]
 
-    /// The value in ``beginnings`` for an unknown beginning.
+    /// The value in ``beginnings`` for a session whose beginning is unknown.
     private static let unknown: Int64 = -1
 
     init(_ store: Store, _ key: FleetKey) { (self.store, self.key) = (store, key) }
 
-    /// A session with its published value.
+    /// A session of this device, and the value to publish for it.
     struct Found {
         let local: LocalSession
         let value: SessionValue

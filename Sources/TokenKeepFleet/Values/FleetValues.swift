@@ -158,7 +158,8 @@ package struct OrderValue: FleetValue {
     package var from: String
     package var reason: String
     package var at: Int64
-    /// The time, in Unix seconds, of the event that caused the order.
+    /// The time, in Unix seconds, of the event that is the reason for this order. The same as `at`, unless an
+    /// administrator selects sessions that began before an earlier time: then that time.
     package var eventAt: Int64
 
     package init(

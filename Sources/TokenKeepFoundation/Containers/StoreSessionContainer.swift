@@ -78,8 +78,9 @@ public struct StoreSessionContainer<Item: Codable & Sendable>: SessionContainer 
 
     /// Stores the item as JSON. When the call returns, the item survives a loss of power.
     ///
-    /// - Throws: the error of `jsonEncoder`, or `TokenKeepError` with `locked`, `unavailable`, `policy` or
-    ///   `unsupported` if the level is impossible here, or another status.
+    /// - Throws: the error of `jsonEncoder`, or `TokenKeepError`: `locked` if a module or a key is locked,
+    ///   `unavailable` if no module can store the item, `policy` or `unsupported` if the level is refused or
+    ///   impossible, or another status.
     public func storeItem(
         _ item: Item, forIdentifier identifier: String, jsonEncoder: JSONEncoder
     ) async throws {

@@ -25,7 +25,7 @@ struct Connections: Sendable {
         }
     }
 
-    /// The interval between two requests for a token that replaces an expiring token.
+    /// The pause between two attempts to get another token from the session when the present token is about to expire.
     private static let glance = Duration.seconds(30)
 
     let session: TokenSession

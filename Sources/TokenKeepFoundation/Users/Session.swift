@@ -53,7 +53,7 @@ open class Session<Value: Codable & Sendable>: @unchecked Sendable {
 
 /// An object that can be refreshed, for example a session whose value expires.
 public protocol Refreshable {
-    /// Refreshes the object.
+    /// Refreshes this object. For example, a session gets a new value in place of the expiring one.
     ///
     /// - Throws: an error if the object could not be refreshed. The object is then unchanged.
     func refresh() async throws

@@ -11,9 +11,10 @@ struct DeviceSlots {
         var fault: DeviceFault?
     }
 
-    /// Opens those device slots of a verified header whose base slot has the type `type`.
+    /// Opens the device slots of a verified header that belong to the base slot of the type `type`.
     ///
-    /// A slot that stays closed is no damage: the header's other keys remain usable.
+    /// A device slot opens only with the device's secret and the key-encryption key of its base slot. A slot that stays
+    /// closed is no damage: the header's other keys remain usable.
     ///
     /// - Parameter base: the key-encryption key of the base slot, which was opened.
     func open(

@@ -64,7 +64,8 @@ package struct HeaderTrust {
 
     /// Whether the vault was deleted or moved; false if its path cannot be checked.
     ///
-    /// A vault in another mount namespace may exist although this process cannot see the vault.
+    /// The path cannot be checked from another mount namespace: the vault may exist although this process cannot see
+    /// it.
     func isLost(_ vaultID: [UInt8]) -> Bool {
         mountNamespace != HeaderTrust.unknownNamespace && mountNamespace == HeaderTrust.ownMountNamespace
             && VaultDirectory.isGone(vaultID, from: path)
@@ -77,9 +78,12 @@ package struct HeaderTrust {
         header.hasPassword && entries.allSatisfy { $0.era < header.era }
     }
 
-    /// Throws ``Status/corrupt`` if a header is older than the verified header, or was altered without the password.
+    /// Checks a header against the headers that unlocks verified.
     ///
-    /// Throws ``Status/locked`` if only the password can verify the header, or if the password may have been removed since.
+    /// - Throws: ``Status/locked`` if the keys were replaced elsewhere, so that only the password can verify the
+    ///   header, or if only this process has the verified headers and a header of a later era has no password, because
+    ///   the user may have removed the password; ``Status/corrupt`` for every other header that the verified headers do
+    ///   not confirm.
     func check(_ header: Header, file: [UInt8]) throws(TokenKeepError) {
         guard !isReplacedElsewhere(by: header) else { throw HeaderTrust.replacedElsewhere }
         guard let entry = entries.first(where: { $0.era == header.era }) else { throw refusal(of: header) }

@@ -101,7 +101,7 @@ struct PastedText {
         }
         guard let start else { return nil }
         let end = start + name.count + state.count
-        // Further fields that decide must not be left out.
+        // If `code`, `iss` or `error` may follow, nothing is cut off, because these fields decide about the sign-in.
         let decides = text.withUnsafeBytes { bytes in
             end < bytes.count && bytes[end] == UInt8(ascii: "&")
                 && bytes[end...].indices.contains { index in

@@ -104,7 +104,7 @@ extension SignInServer {
     /// time.
     private static let leastWait: UInt32 = 2000
 
-    /// Requests the user of an access token (OpenID Connect Core section 5.3).
+    /// Requests the claims about the user to whom an access token belongs (OpenID Connect Core section 5.3).
     private static func userinfo(
         at address: WebAddress, _ token: SecretBytes, caFile: String?, until deadline: Deadline
     ) throws(TokenKeepError) -> HTTPResponse {

@@ -16,7 +16,9 @@ enum ForeignStrings {
         UnsafeRawBufferPointer(start: text, count: strnlen(text, 512))
     }
 
-    /// A text of at most `limit` bytes; nil for NULL. Reads at most one byte beyond the limit.
+    /// Copies a text of at most `limit` bytes; nil for NULL. Reads at most one byte beyond the limit.
+    ///
+    /// - Throws: ``Status/corrupt`` if the text is longer or is not UTF-8.
     static func text(
         _ text: UnsafePointer<CChar>?, _ field: String, atMost limit: Int
     ) throws(TokenKeepError) -> String? {

@@ -80,7 +80,7 @@ final class Bus {
         return sd_bus_creds_get_pid(creds, &process) >= 0 ? process : nil
     }
 
-    /// Calls a method of the bus daemon with a name, and returns the names in the reply; nil on failure.
+    /// Calls a method of the bus daemon whose argument is a bus name. Returns the names in the reply; nil on failure.
     func names(_ member: String, of name: String) -> [String]? {
         var call: OpaquePointer?
         let daemon = "org.freedesktop.DBus"

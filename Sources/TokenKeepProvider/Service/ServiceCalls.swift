@@ -122,7 +122,8 @@ extension Provider {
     /// more than 32 MiB.
     private static let secretsLimit = 16 << 20
 
-    /// Loads the secrets of items. Omits items that were removed or locked meanwhile.
+    /// Loads the secrets of items. Omits items that were removed, locked or damaged meanwhile: the readable secrets must
+    /// not depend on a damaged record.
     ///
     /// - Returns: the secrets; nil if they are too long for one reply.
     private static func load(
@@ -146,7 +147,7 @@ extension Provider {
         do throws(TokenKeepError) {
             return try writer.load(name).secret
         } catch {
-            guard [.notFound, .locked].contains(error.status) else { throw error }
+            guard [.notFound, .locked, .corrupt].contains(error.status) else { throw error }
             return nil
         }
     }

@@ -75,7 +75,8 @@ final class Workers: @unchecked Sendable {
                 guard waitForCall() else { return }
                 continue
             }
-            // A task that ended may have kept two others from running.
+            // The task that ended may have blocked two tasks, one by its key and one by its client's limit. This thread
+            // takes one of them, so another thread is called for the other.
             let needsThread = callThread()
             pthread_mutex_unlock(mutex)
             if needsThread { startThread() }

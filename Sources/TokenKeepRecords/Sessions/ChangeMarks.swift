@@ -35,7 +35,8 @@ package final class ChangeMarks: Sendable {
         return value
     }
 
-    /// Replaces a session's random bytes, so that other processes notice a change of the session.
+    /// Replaces a session's 8 bytes in the file by other random bytes, so that other processes notice that the session
+    /// changed.
     ///
     /// A failure is ignored, because programs also check the expiry time of a token.
     package func change(_ id: [UInt8]) {

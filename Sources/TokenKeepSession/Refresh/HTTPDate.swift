@@ -60,7 +60,8 @@ package enum HTTPDate {
         return Int64(whole).map { $0 < Int64.max && isFraction ? $0 + 1 : $0 } ?? Int64.max
     }
 
-    /// The year that ends with two digits, at most 50 years from the present one (RFC 9110 section 5.6.7).
+    /// The year that ends with these two digits and is at most 50 years before or after the present year (RFC 9110
+    /// section 5.6.7).
     private static func fullYear(_ year: Int32, now: Int64) -> Int32 {
         var time = time_t(now)
         var parts = tm()

@@ -154,8 +154,8 @@ extension Renewal {
         try transaction.apply(
             .renewed(
                 record, level: present == nil ? facts.level ?? AccessLevel(rawValue: note.level) : nil,
-                // An extension without a new refresh token does not answer an earlier refresh, which stays noted as
-                // unanswered.
+                // An extension sends no refresh token. Unless its answer has a new one, it says nothing about an
+                // earlier refresh whose answer was lost, which stays noted as unanswered.
                 answersRefresh: !isExtension || renewed.refreshToken != facts.record?.refreshToken),
             to: facts.note)
         var saved = facts

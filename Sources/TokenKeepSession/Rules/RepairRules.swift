@@ -71,7 +71,7 @@ enum RepairRules {
     enum TakeOver {
         /// Write a note for the record.
         case note
-        /// Give the record an epoch, and begin a session with it.
+        /// Give the record an epoch, and begin a session with the record.
         case begin
         case leave
     }
