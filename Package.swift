@@ -176,7 +176,8 @@ let package = Package(
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),
         .testTarget(
-            name: "TokenKeepCoreTests", dependencies: ["TokenKeepCore", "TestSupport"], path: "Tests/TokenKeepCore",
+            name: "TokenKeepCoreTests", dependencies: ["TokenKeepCore", "CSystemShims", "TestSupport"],
+            path: "Tests/TokenKeepCore",
             swiftSettings: strict),
         .testTarget(
             name: "TokenKeepKeysTests",

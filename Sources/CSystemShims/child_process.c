@@ -3,11 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,9 +32,10 @@ static int make_pipe(int ends[2]) {
 
 /* The data that a new process needs to become the program. */
 typedef struct start {
-    const char *path, *argument;
-    char *const *environment;
-    int input, output, death_pipe, shows_errors;
+    char *const *arguments, *const *environment;
+    const tokenkeep_start_options *options;
+    int streams[3]; /* TOKENKEEP_INHERITED, TOKENKEEP_NOTHING or a descriptor above 2 */
+    int death_pipe; /* -1 for none */
     pid_t caller;
     volatile int error;
 } start;
@@ -64,46 +63,75 @@ static int close_between(unsigned first, unsigned last) {
 #endif
 }
 
-static void close_others(void) {
-    if (close_between(3, death_pipe_number - 1) == 0 && close_between(death_pipe_number + 1, ~0u) == 0)
+/* Closes all descriptors above 2 except `kept`, which is -1 for none. */
+static void close_others(int kept) {
+    if (kept < 0 ? close_between(3, ~0u) == 0
+                 : close_between(3, (unsigned)kept - 1) == 0 && close_between((unsigned)kept + 1, ~0u) == 0)
         return;
     struct rlimit limit; /* a kernel before 5.9 */
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         limit.rlim_cur = 1024;
     for (int number = 3; (rlim_t)number < limit.rlim_cur; number++)
-        if (number != death_pipe_number)
+        if (number != kept)
             close(number);
 }
 
-static int prepare(const start *plan) {
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+static int set_stream(int number, int source) {
+    if (source > 2)
+        return dup2(source, number);
+    if (source == TOKENKEEP_INHERITED)
+        return 0;
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0)
         return -1;
-    if (getppid() != plan->caller)
-        _exit(127); /* it died before that was asked for */
-    if (setpgid(0, 0) != 0 || dup2(plan->input, 0) < 0 || dup2(plan->output, 1) < 0)
-        return -1;
-    if (!plan->shows_errors) {
-        int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-        if (null < 0 || (null != 2 && dup2(null, 2) < 0) || (null == 2 && fcntl(2, F_SETFD, 0) != 0))
-            return -1;
-    }
-    if (chdir("/") != 0)
-        return -1;
-    put_on_death_pipe(plan->death_pipe);
-    close_others();
-    struct sigaction action = {.sa_handler = SIG_DFL};
-    for (int number = 1; number < NSIG; number++)
-        (void)sigaction(number, &action, NULL);
-    sigset_t none;
-    sigemptyset(&none);
-    return sigprocmask(SIG_SETMASK, &none, NULL);
+    return null == number ? fcntl(number, F_SETFD, 0) : dup2(null, number);
 }
 
-/* Runs in the new process, which shares its caller's memory until execve: only system calls are allowed. */
+/* No handler of the caller may run in the new process, which shares its memory. */
+static void set_signals(int keeps_ignored) {
+    struct sigaction action, plain = {.sa_handler = SIG_DFL};
+    for (int number = 1; number < NSIG; number++)
+        if (!keeps_ignored || number == SIGPIPE || sigaction(number, NULL, &action) != 0 ||
+            action.sa_handler != SIG_IGN)
+            (void)sigaction(number, &plain, NULL);
+    sigset_t none;
+    sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int prepare(const start *plan) {
+    const tokenkeep_start_options *options = plan->options;
+    if (options->death_signal != 0) {
+        if (prctl(PR_SET_PDEATHSIG, options->death_signal) != 0)
+            return -1;
+        if (getppid() != plan->caller)
+            _exit(127); /* it died before that was asked for */
+    }
+    if (options->has_own_session ? setsid() < 0 : options->has_own_group && setpgid(0, 0) != 0)
+        return -1;
+    for (int number = 0; number < 3; number++)
+        if (set_stream(number, plan->streams[number]) < 0)
+            return -1;
+    if (options->is_apart && chdir("/") != 0)
+        return -1;
+    if (plan->death_pipe >= 0)
+        put_on_death_pipe(plan->death_pipe);
+    if (options->is_apart)
+        close_others(plan->death_pipe >= 0 ? death_pipe_number : -1);
+    if (options->descriptor_limit != NULL)
+        (void)setrlimit(RLIMIT_NOFILE, options->descriptor_limit);
+    set_signals(options->keeps_ignored_signals);
+    return 0;
+}
+
+/* Runs in the new process, which shares its caller's memory until execve: only system calls are allowed.
+ * execvpe makes no other calls, and allocates on the stack alone. */
 __attribute__((noinline, noreturn)) static void become(start *plan) {
     if (prepare(plan) == 0) {
-        char *const arguments[] = {(char *)plan->path, (char *)plan->argument, NULL};
-        execve(plan->path, arguments, plan->environment);
+        if (plan->options->searches_path)
+            execvpe(plan->arguments[0], plan->arguments, plan->environment);
+        else
+            execve(plan->arguments[0], plan->arguments, plan->environment);
     }
     plan->error = errno;
     _exit(127);
@@ -129,97 +157,75 @@ static int spawn(start *plan, pid_t *process) {
     return error;
 }
 
-static void close_pipe(const int ends[2]) {
-    close(ends[0]);
-    close(ends[1]);
+static void close_all(const int *descriptors, int count) {
+    for (int i = 0; i < count; i++)
+        if (descriptors[i] >= 0)
+            close(descriptors[i]);
 }
 
-static int make_pipes(int pipes[3][2]) {
+/* Makes the pipes of input, output and death pipe, as far as they are wanted. The others are -1. */
+static int make_pipes(const int wanted[3], int pipes[6]) {
+    int error = 0;
     for (int i = 0; i < 3; i++) {
-        int error = make_pipe(pipes[i]);
-        if (error == 0)
+        pipes[2 * i] = pipes[2 * i + 1] = -1;
+        int ends[2];
+        if (!wanted[i] || error != 0 || (error = make_pipe(ends)) != 0)
             continue;
-        while (i-- > 0)
-            close_pipe(pipes[i]);
-        return error;
+        pipes[2 * i] = ends[0];
+        pipes[2 * i + 1] = ends[1];
     }
-    return 0;
+    if (error == 0 && ((wanted[0] && fcntl(pipes[1], F_SETFL, O_NONBLOCK) != 0) ||
+                       (wanted[1] && fcntl(pipes[2], F_SETFL, O_NONBLOCK) != 0)))
+        error = errno;
+    return error;
 }
 
-int tokenkeep_program_start(const char *path, const char *argument, char *const environment[],
-                            int shows_errors, tokenkeep_program *program) {
-    int pipes[3][2];
-    int error = make_pipes(pipes);
-    if (error != 0)
-        return error;
-    int *input = pipes[0], *output = pipes[1], *death_pipe = pipes[2];
-    start plan = {.path = path,
-                  .argument = argument,
-                  .environment = environment,
-                  .input = input[0],
-                  .output = output[1],
-                  .death_pipe = death_pipe[0],
-                  .shows_errors = shows_errors};
-    if (fcntl(input[1], F_SETFL, O_NONBLOCK) != 0 || fcntl(output[0], F_SETFL, O_NONBLOCK) != 0)
-        error = errno;
+int tokenkeep_program_start(char *const arguments[], char *const environment[],
+                            const tokenkeep_start_options *options, tokenkeep_program *program) {
+    const int wanted[] = {options->input == TOKENKEEP_PIPE, options->output == TOKENKEEP_PIPE,
+                          options->ties_group};
+    int pipes[6];
+    int error = make_pipes(wanted, pipes);
+    start plan = {.arguments = arguments,
+                  .environment = environment == NULL ? environ : environment,
+                  .options = options,
+                  .streams = {wanted[0] ? pipes[0] : options->input, wanted[1] ? pipes[3] : options->output,
+                              options->errors},
+                  .death_pipe = pipes[4]};
     if (error == 0)
         error = spawn(&plan, &program->process);
-    close(input[0]);
-    close(output[1]);
-    program->input = input[1];
-    program->output = output[0];
-    program->death_pipe = death_pipe[0];
-    program->death_pipe_end = death_pipe[1];
     if (error != 0) {
-        close(input[1]);
-        close(output[0]);
-        tokenkeep_program_let_go(program);
+        close_all(pipes, 6);
+        return error;
     }
-    return error;
+    close_all(&pipes[3], 1);
+    if (!options->keeps_input_reader) {
+        close_all(&pipes[0], 1);
+        pipes[0] = -1;
+    }
+    program->end = (int)syscall(SYS_pidfd_open, program->process, 0);
+    program->input_reader = pipes[0];
+    program->input = pipes[1];
+    program->output = pipes[2];
+    program->death_pipe = pipes[4];
+    program->death_pipe_end = pipes[5];
+    return 0;
 }
 
 void tokenkeep_program_let_go(const tokenkeep_program *program) {
     /* Processes that the program left running on purpose are not killed. */
-    (void)fcntl(program->death_pipe, F_SETFL, 0);
-    close(program->death_pipe_end);
-    close(program->death_pipe);
+    if (program->death_pipe >= 0)
+        (void)fcntl(program->death_pipe, F_SETFL, 0);
+    const int descriptors[] = {program->end,    program->input_reader,   program->input,
+                               program->output, program->death_pipe_end, program->death_pipe};
+    close_all(descriptors, 6);
 }
 
-int tokenkeep_program_descriptor(pid_t process) {
-    return (int)syscall(SYS_pidfd_open, process, 0);
-}
-
-int tokenkeep_program_wait(pid_t process, uint32_t timeout_ms, int *status) {
-    enum { look_ms = 5 }; /* without a descriptor of the process: none was left, or a kernel before 5.3 */
-    const int64_t deadline = tokenkeep_deadline_after(timeout_ms);
-    struct pollfd end = {.fd = tokenkeep_program_descriptor(process), .events = POLLIN};
-    int error = EINTR;
-    while (error == EINTR) {
-        /* The time is read before waitpid: however long this thread is suspended, the last check is late
-         * enough. */
-        int left = tokenkeep_timeout_until(deadline);
-        pid_t found = waitpid(process, status, WNOHANG);
-        if (found == process)
-            error = 0;
-        else if (found < 0 && errno != EINTR)
-            error = errno; /* ECHILD: somebody else of this process waited for it */
-        else if (left == 0)
-            error = ETIMEDOUT;
-        else
-            (void)poll(&end, 1, end.fd >= 0 || left < look_ms ? left : look_ms);
-    }
-    if (end.fd >= 0)
-        (void)close(end.fd);
-    return error;
-}
-
-int tokenkeep_program_kill(pid_t process, uint32_t timeout_ms) {
+void tokenkeep_program_kill(pid_t process) {
     siginfo_t end;
-    int status;
     /* Until the end is waited for, the process number and the group number cannot be reused. */
     if (waitid(P_PID, (id_t)process, &end, WEXITED | WNOHANG | WNOWAIT) != 0)
-        return errno;
+        return;
     kill(-process, SIGKILL);
     kill(process, SIGKILL); /* a program may have joined another group */
-    return tokenkeep_program_wait(process, timeout_ms, &status);
 }

@@ -59,7 +59,8 @@ static int set_hint(bool is_locked) {
 }
 
 int tool_locker(char *const command[]) {
-    /* The locker first: a bus that hangs must not leave the screen open. */
+    /* The locker first: a bus that hangs must not leave the screen open. It inherits everything, so
+     * posix_spawnp needs no options. */
     pid_t process;
     int error = posix_spawnp(&process, command[0], NULL, NULL, command, environ);
     if (error != 0) {

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -199,47 +200,48 @@ int tokenkeep_secret_service_program(char *path);
  */
 int tokenkeep_tpm2_program(char *path);
 
-/* A started program, and the host's non-blocking ends of its standard input and output. */
+/* A standard stream of a program to start: one of these, or a descriptor above 2. */
+#define TOKENKEEP_INHERITED 0
+#define TOKENKEEP_NOTHING   (-1) /* /dev/null */
+#define TOKENKEEP_PIPE      (-2) /* a pipe, whose other end the caller gets; not for standard error */
+
+/* How a program is started. The program has no blocked signal. Zero in all fields: it is the first argument's
+ * file, with the caller's standard streams, directory, process group and inherited descriptors, and with the
+ * default action for each signal. */
+typedef struct tokenkeep_start_options {
+    int searches_path; /* whether the PATH is searched for the program, as execvp(3) does */
+    int input, output, errors;
+    int keeps_input_reader; /* whether the caller also keeps the end of the pipe from which the program reads
+                             */
+    int has_own_group;
+    int has_own_session;
+    int is_apart; /* in the directory /, without descriptors but its streams and death pipe, 63 */
+    int keeps_ignored_signals; /* except SIGPIPE */
+    int death_signal;          /* which the program gets when the starting thread ends; 0 for none */
+    int ties_group;            /* whether its own group is killed when this process ends, by the death pipe */
+    const struct rlimit *descriptor_limit; /* NULL for the caller's */
+} tokenkeep_start_options;
+
+/* A started program, and this process's descriptors for it; -1 for each that there is not. */
 typedef struct tokenkeep_program {
     pid_t process;
-    int input;
-    int output;
-    int death_pipe;
-    int death_pipe_end;
+    int end;          /* becomes readable when the program ends (pidfd_open(2)) */
+    int input;        /* writes to its standard input; non-blocking */
+    int output;       /* reads its standard output; non-blocking */
+    int input_reader; /* the end of `input` from which the program reads */
+    int death_pipe, death_pipe_end;
 } tokenkeep_program;
 
-/* Starts a program in the directory /, in its own process group, with no signal blocked. It gets the
- * argument unless that is NULL. Of other descriptors it gets only its death pipe, 63. Its standard error is
- * dropped unless shows_errors. 0 or an errno.
- *
- * The program is killed when the starting thread ends, and its whole group when this process ends. */
-int tokenkeep_program_start(const char *path, const char *argument, char *const environment[],
-                            int shows_errors, tokenkeep_program *program);
+/* Starts a program. NULL as the environment: the caller's. 0 or an errno, also if the program cannot be
+ * executed. The caller must wait for the program's end. */
+int tokenkeep_program_start(char *const arguments[], char *const environment[],
+                            const tokenkeep_start_options *options, tokenkeep_program *program);
 
-/* Closes the death pipe of a program that has ended. Other processes of its group may live on. */
+/* Closes the descriptors of a program. Other processes of its group may live on after its end. */
 void tokenkeep_program_let_go(const tokenkeep_program *program);
 
-/* A new descriptor of a child process that becomes readable when the process ends (pidfd_open(2)). The caller
- * must close the descriptor. -1 and errno on failure. */
-int tokenkeep_program_descriptor(pid_t process);
-
-/* Waits for the end of a program. 0 and its status; ETIMEDOUT; ECHILD if other code has waited for it. */
-int tokenkeep_program_wait(pid_t process, uint32_t timeout_ms, int *status);
-
-/* Kills a program with its group and waits for its end, which comes at once unless the kernel blocks it. 0;
- * ETIMEDOUT; ECHILD if other code has waited for it. */
-int tokenkeep_program_kill(pid_t process, uint32_t timeout_ms);
-
-/* Starts a program with an argument, sends a request of at most 4096 bytes to its standard input, and
- * receives its reply of at most capacity bytes, which the program must write at once. Then the program is
- * killed.
- *
- * Waits for the reply and not for the program's end: the kernel may block that. 0, or an errno: ETIMEDOUT if
- * there is no reply within timeout_ms, EPROTO if there is none at all, EBUSY while four earlier programs have
- * not ended. */
-int tokenkeep_program_ask(const char *path, const char *argument, char *const environment[],
-                          const void *request, size_t length, uint32_t timeout_ms, uint8_t *reply,
-                          size_t capacity, size_t *reply_length);
+/* Kills a program with its group, unless other code has waited for its end. */
+void tokenkeep_program_kill(pid_t process);
 
 /* How a socket tells the end of a request and of a reply. */
 typedef enum tokenkeep_framing {

@@ -25,7 +25,7 @@ enum AskedProgram {
     {
         guard let path = program.hasPrefix("/") ? program : path(of: program) else { return .absent }
         do throws(TokenKeepError) {
-            let outcome = try SessionProgram(arguments: [path] + arguments, variables: variables).run(
+            let outcome = try ProgramRun([path] + arguments, variables: variables).run(
                 input: nil, until: deadline, showsErrors: false)
             return .ended(exitCode: outcome.exitCode, output: outcome.output.utf8String ?? "")
         } catch {

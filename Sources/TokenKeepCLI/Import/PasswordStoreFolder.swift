@@ -1,5 +1,6 @@
 import Glibc
 import TokenKeepCore
+import TokenKeepTerminal
 
 /// A directory of the program `pass`, with a file for each entry that gpg encrypted.
 ///
@@ -110,11 +111,10 @@ struct PasswordStoreFolder: ForeignSource {
         // Another process may still have the other end.
         _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
         // With --quiet, gpg does not say why a key cannot be used.
-        let program = SessionProgram(
-            arguments: ["/usr/bin/env", "gpg", "--batch", "--status-fd", "\(ends[1])"]
-                + (mayAsk ? [] : ["--pinentry-mode", "error"]) + ["--decrypt", "--", "\(root)/\(name).gpg"],
-            variables: [])
-        let outcome: SessionProgram.Outcome
+        let program = ProgramRun(
+            ["/usr/bin/env", "gpg", "--batch", "--status-fd", "\(ends[1])"]
+                + (mayAsk ? [] : ["--pinentry-mode", "error"]) + ["--decrypt", "--", "\(root)/\(name).gpg"])
+        let outcome: ProgramRun.Outcome
         do throws(TokenKeepError) {
             outcome = try program.run(
                 input: nil, until: Deadline(milliseconds: PasswordStoreFolder.milliseconds), showsErrors: false)

@@ -1,6 +1,7 @@
 import CSystemShims
 import Glibc
 import TokenKeepCore
+import TokenKeepTerminal
 
 /// The installed program `tokenkeep-secret-service`.
 enum SecretServiceProgram {
@@ -29,26 +30,14 @@ enum SecretServiceProgram {
     /// Requests that the running provider lock the vault in its own memory.
     static func lock() { _ = tell("lock-running", nil) }
 
+    /// The time, in milliseconds, for the program's request to the provider, which ends after a minute.
+    private static let limit: UInt32 = 70_000
+
     private static func tell(_ command: String, _ input: SecretBytes?) -> Bool {
-        guard hasBus, let program = path, let ends = pipe() else { return false }
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_adddup2(&actions, ends.reading, STDIN_FILENO)
-        for descriptor in [STDOUT_FILENO, STDERR_FILENO] {
-            posix_spawn_file_actions_addopen(&actions, descriptor, "/dev/null", O_WRONLY, 0)
-        }
-        let words = [strdup(program), strdup(command), nil]
-        defer { for word in words { free(word) } }
-        var process: pid_t = 0
-        let error = posix_spawn(&process, program, &actions, nil, words, environ)
-        close(ends.reading)
-        if error == 0 { input?.withUnsafeBytes { _ = write(ends.writing, $0.baseAddress, $0.count) } }
-        close(ends.writing)
-        guard error == 0 else { return false }
-        var status: Int32 = 0
-        while waitpid(process, &status, 0) < 0, errno == EINTR {}
-        return status == 0
+        guard hasBus, let program = path else { return false }
+        let outcome = try? ProgramRun([program, command]).run(
+            input: input, until: Deadline(milliseconds: limit), showsErrors: false)
+        return outcome?.exitCode == 0
     }
 
     /// Whether this user has a message bus, on which a provider may run.
@@ -56,12 +45,5 @@ enum SecretServiceProgram {
         if getenv("DBUS_SESSION_BUS_ADDRESS") != nil { return true }
         guard let folder = getenv("XDG_RUNTIME_DIR") else { return false }
         return access(String(cString: folder) + "/bus", F_OK) == 0
-    }
-
-    private static func pipe() -> (reading: Int32, writing: Int32)? {
-        var ends: [Int32] = [-1, -1]
-        guard Glibc.pipe(&ends) == 0 else { return nil }
-        for descriptor in ends { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
-        return (ends[0], ends[1])
     }
 }

@@ -2,6 +2,7 @@ import Glibc
 import TokenKeepCore
 import TokenKeepSecretService
 import TokenKeepSession
+import TokenKeepTerminal
 
 /// Shows notifications on the desktop (org.freedesktop.Notifications), by running systemd's program busctl.
 enum DesktopNotification {
@@ -18,12 +19,12 @@ enum DesktopNotification {
         let text = Terminal.printable("\(name): \(SignInCommand.text(name, provider: provider))")
         // The service may parse the body as markup, so escape it.
         let body = text.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
-        let call = SessionProgram(
-            arguments: [
+        let call = ProgramRun(
+            [
                 program, "--address=\(address)", "--quiet", "--timeout=2", "call", "org.freedesktop.Notifications",
                 "/org/freedesktop/Notifications", "org.freedesktop.Notifications", "Notify", "susssasa{sv}i",
                 "tokenkeep", "0", "dialog-password", "Sign in again", body, "0", "0", "0",
-            ], variables: [])
+            ])
         _ = try? call.run(input: nil, until: Deadline(milliseconds: milliseconds), showsErrors: false)
     }
 }

@@ -3,9 +3,6 @@ import TokenKeepSession
 
 /// Parses the output of the command of `--exec`, which contains the server's answer.
 enum SessionAnswer {
-    /// The maximum length of the command's output, in bytes: a body of 256 KiB and its headers.
-    static let maximumLength = 262_144 + 65_536
-
     /// Parses a body, or status line, headers and body as `curl -i` prints them.
     ///
     /// - Throws: ``Status/io`` if the output has no status line, and its body does not show the status.

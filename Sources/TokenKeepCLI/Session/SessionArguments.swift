@@ -46,7 +46,7 @@ struct SessionServerOptions: ParsableArguments {
             return try SessionServer.send(request, to: provider)
         }
         try request.willSend()
-        return try SessionProgram.transport(command)(request)
+        return try ExecTransport.make(command)(request)
     }
 
     /// Makes the options of sessions. Their requests go to the server in the provider's file, or to the command of
@@ -58,7 +58,7 @@ struct SessionServerOptions: ParsableArguments {
         var options = SessionOptions()
         options.transportNotesSending = isForMany || command == nil
         if let command, !isForMany {
-            options.transport = SessionProgram.transport(command)
+            options.transport = ExecTransport.make(command)
         } else {
             options.transport = { [command] request throws(TokenKeepError) in try Self.ask(request, command) }
         }

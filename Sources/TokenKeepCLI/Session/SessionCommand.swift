@@ -16,7 +16,7 @@ struct SessionCommand: CommandGroup {
             The server is asked at the endpoints in the provider's file; see tokenkeep provider. --exec CMD asks it \
             instead. CMD runs in a shell and gets the refresh token on standard input. It prints the \
             answer's body, or status line, headers and body as curl -i does. Its exit code is 0, or 75 if nothing was \
-            sent. \(SessionProgram.purposeVariable) is refresh, revoke, validate or extend; TOKENKEEP_SERVICE and \
+            sent. \(ExecTransport.purposeVariable) is refresh, revoke, validate or extend; TOKENKEEP_SERVICE and \
             TOKENKEEP_ACCOUNT name the session. Without ACCOUNT the active account is meant.
             """.withWholeExamples,
         subcommands: [

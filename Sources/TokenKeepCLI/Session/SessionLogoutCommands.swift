@@ -4,6 +4,7 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepOAuth
 import TokenKeepSession
+import TokenKeepTerminal
 
 /// `tokenkeep session logout SERVICE [ACCOUNT]`.
 struct SessionLogoutCommand: ParsableCommand {
@@ -216,8 +217,8 @@ struct LogoutHooks: Sendable {
         let (path, refusal) = (path, refusal)
         session.onEnd(name, order: 1000) { service, account, _ throws(TokenKeepError) in
             if let refusal { throw refusal }
-            let program = SessionProgram(
-                arguments: [path], variables: ["TOKENKEEP_SERVICE=\(service)", "TOKENKEEP_ACCOUNT=\(account)"])
+            let program = ProgramRun(
+                [path], variables: ["TOKENKEEP_SERVICE=\(service)", "TOKENKEEP_ACCOUNT=\(account)"])
             let outcome = try program.run(input: nil, until: Deadline(milliseconds: EndHookLimit.milliseconds))
             guard outcome.exitCode == 0 else {
                 throw TokenKeepError(.io, "it ended with exit code \(outcome.exitCode)")

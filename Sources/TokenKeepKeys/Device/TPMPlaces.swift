@@ -83,19 +83,14 @@ package struct TPMPlaces: Sendable {
             _ request: UnsafeRawBufferPointer, _ milliseconds: UInt32, _ reply: UnsafeMutableRawBufferPointer,
             _ count: inout Int
         ) -> Int32 {
-            let bytes = reply.bindMemory(to: UInt8.self).baseAddress
             switch self {
             case .socket(let path):
                 return tokenkeep_socket_ask(
-                    path, 0, TOKENKEEP_MESSAGE, request.baseAddress, request.count, milliseconds, bytes, reply.count,
-                    &count)
+                    path, 0, TOKENKEEP_MESSAGE, request.baseAddress, request.count, milliseconds,
+                    reply.bindMemory(to: UInt8.self).baseAddress, reply.count, &count)
             case .program(let path, let configuration):
-                // No other variable is passed, because some variables make tpm2-tss log secrets.
-                let variable = configuration.map { strdup("TOKENKEEP_TCTI=" + $0) }
-                defer { if let variable { free(variable) } }
-                return tokenkeep_program_ask(
-                    path, "--once", variable.map { [$0, nil] } ?? [nil], request.baseAddress, request.count,
-                    milliseconds, bytes, reply.count, &count)
+                return TPMProgram.ask(
+                    path, configuration, request, until: Deadline(milliseconds: milliseconds), reply, &count)
             }
         }
 

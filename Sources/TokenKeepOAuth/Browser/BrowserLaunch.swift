@@ -1,3 +1,4 @@
+import CSystemShims
 import Glibc
 import Synchronization
 import TokenKeepCore
@@ -46,40 +47,21 @@ package final class BrowserLaunch: Sendable {
     /// The time in milliseconds after which a running command is taken to have opened the address.
     private static let patience: UInt32 = 10_000
 
-    /// The flag POSIX_SPAWN_SETSID, which glibc declares only with _GNU_SOURCE.
-    private static let setsid: Int32 = 0x80
-
     /// Runs a command in a session of its own, and waits until it exits. A browser may exit much later.
     ///
     /// - Parameter patience: the time in milliseconds after which the command counts as successful; replaced in tests.
     /// - Returns: whether the command has opened the address.
     static func run(_ words: [String], patience: UInt32 = patience) -> Bool {
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-        posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
-        posix_spawn_file_actions_adddup2(&actions, 1, 2)
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        // The new session receives no signal from the terminal, and the empty mask blocks no signal in the browser.
-        var none = sigset_t()
-        sigemptyset(&none)
-        posix_spawnattr_setsigmask(&attributes, &none)
-        posix_spawnattr_setflags(&attributes, Int16(setsid | POSIX_SPAWN_SETSIGMASK))
-        var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
-        defer { arguments.forEach { free($0) } }
-        var process: pid_t = 0
-        guard posix_spawnp(&process, words[0], &actions, &attributes, &arguments, environ) == 0 else { return false }
-        var status: Int32 = 0
+        var options = tokenkeep_start_options()
+        options.searches_path = 1
+        (options.input, options.output, options.errors) = (TOKENKEEP_NOTHING, TOKENKEEP_NOTHING, TOKENKEEP_NOTHING)
+        // The new session receives no signal from the terminal.
+        options.has_own_session = 1
+        guard let program = try? RunningProgram(words, options) else { return false }
         let started = Deadline(milliseconds: patience)
-        while waitpid(process, &status, 0) == -1 {
-            // The application has reaped the child process itself, so the exit status is unknown and counts as success.
-            guard errno == EINTR else { return true }
-        }
+        program.waitForEnd()
         // A browser in the foreground exits when the user closes it, so its exit status does not matter after the
-        // limit.
-        return status == 0 || started.hasPassed
+        // limit. If the application has reaped the child process itself, the status is unknown and counts as success.
+        return program.status ?? 0 == 0 || started.hasPassed
     }
 }

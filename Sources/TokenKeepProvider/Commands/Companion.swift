@@ -1,20 +1,21 @@
-import CSystemdBus
+import CSystemShims
 import Glibc
 import TokenKeepCore
+import TokenKeepTerminal
 
 /// A child process that ends when this process ends.
 struct Companion {
-    let process: pid_t
+    private let program: RunningProgram
+
+    var process: pid_t { program.process }
+    /// A descriptor that becomes readable at the program's end; -1 if the system has none.
+    var endDescriptor: Int32 { program.endDescriptor }
 
     /// Starts a program.
     ///
-    /// - Parameters:
-    ///   - variables: environment variables to set, in addition to the present ones.
-    ///   - deathSignal: the signal that the program gets when this process ends, also by kill -9.
+    /// - Parameter variables: environment variables to set, in addition to the present ones.
     /// - Throws: a ``CompanionFailure`` with the errno if the program cannot be started.
-    init(_ arguments: [String], _ variables: [String: String] = [:], deathSignal: Int32 = SIGKILL)
-        throws(CompanionFailure)
-    {
+    init(_ arguments: [String], _ variables: [String: String] = [:]) throws(CompanionFailure) {
         var all: [String] = []
         var place = environ
         while let entry = place.pointee {
@@ -24,19 +25,20 @@ struct Companion {
             place += 1
         }
         all += variables.map { "\($0.key)=\($0.value)" }
-        let (words, settings) = (arguments.map { strdup($0) } + [nil], all.map { strdup($0) } + [nil])
-        defer { for copy in words + settings { free(copy) } }
-        var started: pid_t = 0
-        let error = tokenkeep_companion_start(arguments.first ?? "", words, settings, deathSignal, &started)
-        guard error == 0 else { throw CompanionFailure(program: arguments.first ?? "", code: error) }
-        process = started
+        var options = tokenkeep_start_options()
+        (options.searches_path, options.keeps_ignored_signals) = (1, 1)
+        options.death_signal = SIGKILL
+        do throws(RunningProgram.StartFailure) {
+            program = try RunningProgram(arguments, environment: all, options)
+        } catch {
+            throw CompanionFailure(program: arguments.first ?? "", code: error.number)
+        }
     }
 
     /// Waits until the program ends. Returns its exit code as a shell reports it: 128 + N after signal N.
     func wait() -> Int32 {
-        var status: Int32 = 0
-        while waitpid(process, &status, 0) < 0, errno == EINTR {}
-        return tokenkeep_exit_code(status)
+        program.waitForEnd()
+        return program.exitCode ?? Status.internal.exitCode
     }
 
     /// Sends SIGTERM to the program, and waits until the program has ended.

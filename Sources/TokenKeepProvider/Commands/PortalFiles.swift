@@ -1,6 +1,7 @@
 import CSystemdBus
 import Glibc
 import TokenKeepCore
+import TokenKeepTerminal
 
 /// The files by which xdg-desktop-portal finds the provider: a `.portal` file and a line of the user's `portals.conf`.
 ///
@@ -106,7 +107,9 @@ struct PortalFiles {
         let files = Activation.folders.map { "\($0)/dbus-1/services/\(service)" }
         guard let file = files.lazy.compactMap(Activation.text).first,
             let program = Activation.command(of: file)?.first,
-            let text = ProgramOutput.read([program, "--version"], limit: 2_000)
+            let outcome = try? ProgramRun([program, "--version"]).run(
+                input: nil, until: Deadline(milliseconds: 2_000)),
+            let text = outcome.output.utf8String
         else { return nil }
         let parts = text.split { !($0.isNumber || $0 == ".") }.first { $0.contains(".") }?.split(separator: ".")
         guard let parts, parts.count > 1, let major = Int(parts[0]), let minor = Int(parts[1]) else { return nil }

@@ -128,8 +128,7 @@ enum RunCommand {
 
     /// Waits until the command ends, and forwards signals to the command. Returns its exit code.
     private static func wait(for command: Companion, _ signals: Int32) -> Int32 {
-        let ended = tokenkeep_program_descriptor(command.process)
-        defer { if ended >= 0 { close(ended) } }
+        let ended = command.endDescriptor
         while ended >= 0 {
             var files = [
                 pollfd(fd: ended, events: Int16(POLLIN), revents: 0),

@@ -58,16 +58,23 @@ final class PasswordQuestion: Sendable {
     private func start() throws(TokenKeepError) -> PinentryDialog {
         let variables =
             caller.environment.filter { $0.key != "TERM" }.map { "\($0.key)=\($0.value)" } + ["PATH=/usr/bin:/bin"]
-        let copies = variables.map { strdup($0) } + [nil]
-        defer { for copy in copies { free(copy) } }
-        var (process, input, output): (pid_t, Int32, Int32) = (0, -1, -1)
-        let error = tokenkeep_asking_start(program, copies, &process, &input, &output)
-        guard error == 0 else { throw TokenKeepError(.unavailable, "\(program) cannot be run: \(Bus.describe(error))") }
-        state.withLock { state in
-            state.process = process
-            if state.isEnded { kill(process, SIGINT) }
+        var options = tokenkeep_start_options()
+        (options.input, options.output, options.errors) = (TOKENKEEP_PIPE, TOKENKEEP_PIPE, TOKENKEEP_NOTHING)
+        (options.has_own_session, options.is_apart) = (1, 1)
+        // pinentry restores the terminal after SIGINT, but not after SIGTERM or SIGHUP.
+        options.death_signal = SIGINT
+        options.descriptor_limit = tokenkeep_former_limit()
+        let pinentry: RunningProgram
+        do throws(RunningProgram.StartFailure) {
+            pinentry = try RunningProgram([program], environment: variables, options)
+        } catch {
+            throw TokenKeepError(.unavailable, "\(program) cannot be run: \(Bus.describe(error.number))")
         }
-        return PinentryDialog(process: process, input: input, output: output)
+        state.withLock { state in
+            state.process = pinentry.process
+            if state.isEnded { kill(pinentry.process, SIGINT) }
+        }
+        return PinentryDialog(pinentry)
     }
 
     private func stop(_ dialog: PinentryDialog) {

@@ -1,12 +1,9 @@
-import CSystemShims
 import Glibc
 import TokenKeepCore
 
 /// A connection to pinentry that speaks the Assuan protocol over pipes. Used by one thread.
 final class PinentryDialog {
-    private let process: pid_t
-    private let input: Int32
-    private let output: Int32
+    private let program: RunningProgram
     private static let lineLimit = 4096
     /// The maximum times, in milliseconds, for pinentry's end after SIGINT and then after SIGKILL.
     private static let ending: UInt32 = 1900
@@ -14,22 +11,15 @@ final class PinentryDialog {
     /// The interval, in milliseconds, at which `isOver` is checked while pinentry has no output.
     private static let pause: Int32 = 50
 
-    init(process: pid_t, input: Int32, output: Int32) {
-        self.process = process
-        self.input = input
-        self.output = output
-    }
+    init(_ program: RunningProgram) { self.program = program }
 
     /// Sends SIGINT to pinentry and waits until it ends. Kills pinentry if it ignores SIGINT.
     func close() {
-        kill(process, SIGINT)
-        Glibc.close(input)
-        var status: Int32 = 0
-        if tokenkeep_program_wait(process, PinentryDialog.ending, &status) == ETIMEDOUT {
-            kill(process, SIGKILL)
-            _ = tokenkeep_program_wait(process, PinentryDialog.dying, &status)
+        kill(program.process, SIGINT)
+        program.closeInput()
+        if !program.waitForEnd(until: Deadline(milliseconds: PinentryDialog.ending)) {
+            program.kill(within: PinentryDialog.dying)
         }
-        Glibc.close(output)
     }
 
     func greet(_ isOver: () -> Bool) throws(TokenKeepError) {
@@ -91,7 +81,7 @@ final class PinentryDialog {
 
     private func send(_ text: String) throws(TokenKeepError) {
         let bytes = Array((text + "\n").utf8)
-        guard bytes.withUnsafeBytes({ write(input, $0.baseAddress, $0.count) }) == bytes.count else {
+        guard bytes.withUnsafeBytes({ write(program.input, $0.baseAddress, $0.count) }) == bytes.count else {
             throw PinentryDialog.dismissed
         }
     }
@@ -102,7 +92,7 @@ final class PinentryDialog {
             var length = 0
             while length < bytes.count {
                 try waitForOutput(isOver)
-                guard read(output, bytes.baseAddress.map { $0 + length }, 1) == 1 else {
+                guard read(program.output, bytes.baseAddress.map { $0 + length }, 1) == 1 else {
                     throw PinentryDialog.dismissed
                 }
                 if bytes[length] == UInt8(ascii: "\n") { return length }
@@ -114,7 +104,7 @@ final class PinentryDialog {
 
     private func waitForOutput(_ isOver: () -> Bool) throws(TokenKeepError) {
         while true {
-            var ready = pollfd(fd: output, events: Int16(POLLIN), revents: 0)
+            var ready = pollfd(fd: program.output, events: Int16(POLLIN), revents: 0)
             if poll(&ready, 1, PinentryDialog.pause) > 0 { return }
             guard !isOver() else { throw PinentryDialog.dismissed }
         }
