@@ -9,6 +9,15 @@ from patience import wait_until
 from real_keyring import WithKeyring
 from world import TOKENKEEP
 
+# Runs a command without a variable that names a bus, and with a runtime directory of its own, whose bus is the socket "$0".
+UNDER_CRON = """
+mount -t tmpfs none /run
+mkdir -p "/run/user/$(id -u)"
+chmod 700 "/run/user/$(id -u)"
+ln -s "$0" "/run/user/$(id -u)/bus"
+exec env -u DBUS_SESSION_BUS_ADDRESS -u XDG_RUNTIME_DIR "$@"
+"""
+
 
 class UnlockKeyring(WithKeyring):
     def unlock(self, *arguments, code=0, **options):
@@ -52,6 +61,14 @@ class UnlockKeyring(WithKeyring):
         done = self.unlock(code=3, environment={"TOKENKEEP_PASSWORD_FILE": self.world.password_file()})
         self.assertIn("terminal", done.stderr)
         self.assertTrue(self.is_locked())
+
+    @unittest.skipUnless(os.geteuid() == 0, "a /run of one's own needs root")
+    def test_under_cron_the_bus_of_the_runtime_directory_is_used(self):
+        self.filled()
+        self.world.run(
+            "unshare", "-m", "sh", "-euc", UNDER_CRON, self.world.address.split("=")[1].split(",")[0], TOKENKEEP, "unlock",
+            "--keyring", "--stdin", input="pw\n")
+        self.assertFalse(self.is_locked())
 
     def test_it_asks_on_the_terminal(self):
         self.filled()

@@ -1,6 +1,7 @@
 import CSystemShims
 import Glibc
 import TokenKeepCore
+import TokenKeepSecretService
 import TokenKeepTerminal
 
 /// The installed program `tokenkeep-secret-service`.
@@ -19,6 +20,7 @@ enum SecretServiceProgram {
                 .unsupported, "tokenkeep-secret-service is not installed beside this program",
                 hint: "install the package tokenkeep-secret-service, or build with libsystemd and libgcrypt")
         }
+        if let bus = busVariable { setenv(bus.name, bus.address, 0) }
         let error = ProgramExecution.replaceProcess(program, [program] + arguments)
         return TokenKeepError(.unavailable, "\(program) cannot be run: \(Terminal.describe(errno: error))")
     }
@@ -34,16 +36,15 @@ enum SecretServiceProgram {
     private static let limit: UInt32 = 70_000
 
     private static func tell(_ command: String, _ input: SecretBytes?) -> Bool {
-        guard hasBus, let program = path else { return false }
-        let outcome = try? ProgramRun([program, command]).run(
+        guard let bus = busVariable, let program = path else { return false }
+        let outcome = try? ProgramRun([program, command], variables: ["\(bus.name)=\(bus.address)"]).run(
             input: input, until: Deadline(milliseconds: limit), showsErrors: false)
         return outcome?.exitCode == 0
     }
 
-    /// Whether this user has a message bus, on which a provider may run.
-    private static var hasBus: Bool {
-        if getenv("DBUS_SESSION_BUS_ADDRESS") != nil { return true }
-        guard let folder = getenv("XDG_RUNTIME_DIR") else { return false }
-        return access(String(cString: folder) + "/bus", F_OK) == 0
+    /// The variable that names the user's bus for the program. Under cron and `su` no variable names it: it is then the
+    /// bus in the user's runtime directory, which the module `secret-service` finds too. nil if there is no bus.
+    private static var busVariable: (name: String, address: String)? {
+        (try? BusAddress.find()).map { ("DBUS_SESSION_BUS_ADDRESS", $0) }
     }
 }
