@@ -280,9 +280,17 @@ class WebServer:
         self.server.server_close()
 
 
+class Refusal(Exception):
+    """An answer of etcd's that a hook of a relay gives in the place of the real one."""
+
+    def __init__(self, status, message):
+        super().__init__(message)
+        self.status, self.content = status, json.dumps({"error": message, "message": message, "code": 14}).encode()
+
+
 class Relay(WebServer):
     """An endpoint that passes requests on, one by one, and calls `hook(number, path, is_answered)` before and after each.
-    A hook that raises ConnectionResetError loses the request, or the answer."""
+    A hook that raises ConnectionResetError loses the request, or the answer; a Refusal is answered."""
 
     def __init__(self, etcd, hook):
         self.etcd, self.hook, self.count, self.lock = etcd, hook, 0, threading.Lock()
@@ -298,12 +306,14 @@ class Relay(WebServer):
             token = request.headers.get("Authorization")
             call.request(request.command, request.path, body or None, {"Authorization": token} if token else {})
             answer = call.getresponse()
-            content = answer.read()
+            status, content = answer.status, answer.read()
             self.hook(number, request.path, True)
         except OSError:
             request.close_connection = True
             return
-        request.send_response(answer.status)
+        except Refusal as refusal:
+            status, content = refusal.status, refusal.content
+        request.send_response(status)
         request.send_header("Content-Length", str(len(content)))
         request.end_headers()
         request.wfile.write(content)

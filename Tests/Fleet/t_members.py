@@ -1,5 +1,5 @@
 """Three members: the leader dies, in the middle of an order too; members hang, one and two."""
-from fleet_parts import Relay, wait_until
+from fleet_parts import Refusal, Relay, wait_until
 
 ORDER = ["sign-out", "api.example.com", "ann", "--device", "laptop"]
 
@@ -28,6 +28,31 @@ def test_orders_are_given_and_obeyed_after_the_leader_was_killed(place, server):
     wait_until(cluster.leader, "a leader").kill()
     desk.fleet(*ORDER, "--wait", "200s")
     assert laptop.state() == ("signed-out", "remote")
+
+
+def test_a_change_during_an_election_is_sent_again(place, server):
+    etcd, desk, laptop = place.etcd(), place.device("desk", server), place.device("laptop", server)
+    desk.init(etcd)
+    laptop.join(desk)
+    laptop.sign_in(server)
+    laptop.fleet("run", "--once")
+    refused = []
+
+    def elect(_, path, is_answered):
+        # The change is made, or is not: each member answers so.
+        if path == "/v3/kv/txn" and is_answered == is_made and not refused:
+            refused.append(path)
+            raise Refusal(503, "etcdserver: leader changed")
+
+    relay = Relay(etcd, elect)
+    desk.use(relay.url)
+    for is_made in (False, True):
+        desk.fleet(*ORDER)
+        assert refused
+        refused.clear()
+    laptop.fleet("run", "--once")
+    assert laptop.state() == ("signed-out", "remote")
+    relay.close()
 
 
 def test_an_order_outlives_its_leader(place, server):

@@ -24,6 +24,9 @@ package enum EtcdAnswers {
             || has(message, "request timed out") || has(message, "no leader") || has(message, "too many requests")
     }
 
+    /// Whether the cluster has lost its leader, and is electing another.
+    static func isElection(_ message: String) -> Bool { has(message, "leader changed") || has(message, "no leader") }
+
     /// Whether an error was sent by another server than etcd's client port: its peer port, a wrong path, or a captive
     /// portal.
     private static func isForeign(_ status: UInt32, _ message: String) -> Bool {

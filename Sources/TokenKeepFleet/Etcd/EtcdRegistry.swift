@@ -101,11 +101,38 @@ package final class EtcdRegistry: Registry {
                 hint: EtcdAnswers.addressHint))
     }
 
-    /// Sends a request to the endpoints in turn until a registry answers.
+    /// The pause, in milliseconds, in which a cluster without a leader usually elects one.
+    private static let electionPause: UInt32 = 1000
+
+    /// Sends a request to the endpoints in turn until a registry answers. If every endpoint refuses, one of them because
+    /// the cluster is electing a leader, the request is sent once more to each: every request may be repeated.
     private func sendToAny<Value>(
         _ path: String, _ body: SecretBytes?, _ limit: UInt32, _ read: (WireValue) -> Value?
     ) throws(RegistryFailure) -> Answer<Value> {
+        var round = try sendOnceToAny(path, body, limit, read)
+        if case .outage(_, isElection: true) = round {
+            ShortPause.wait(milliseconds: EtcdRegistry.electionPause)
+            round = try sendOnceToAny(path, body, limit, read)
+        }
+        switch round {
+        case .answer(let answer): return answer
+        case .outage(let failure, _): throw failure
+        }
+    }
+
+    /// The result of sending a request to the endpoints in turn.
+    private enum Round<Value> {
+        case answer(Answer<Value>)
+        /// No endpoint gave a registry's answer: the last failure, and whether a member said that the cluster is electing a
+        /// leader.
+        case outage(RegistryFailure, isElection: Bool)
+    }
+
+    private func sendOnceToAny<Value>(
+        _ path: String, _ body: SecretBytes?, _ limit: UInt32, _ read: (WireValue) -> Value?
+    ) throws(RegistryFailure) -> Round<Value> {
         var last: RegistryFailure?
+        var isElection = false
         for _ in link.settings.endpoints {
             let outcome = try EtcdRegistry.needing { () throws(TokenKeepError) in
                 try link.send(path, to: current, body, token: token, limit: limit)
@@ -114,20 +141,21 @@ package final class EtcdRegistry: Registry {
             case .answer(200, let json, _, _):
                 if let value = json.flatMap(read) {
                     noteClock()
-                    return .value(value)
+                    return .answer(.value(value))
                 }
                 last = nonsense()
             case .answer(let status, _, let message, _):
                 guard EtcdAnswers.isOutage(status, message) else {
                     noteClock()
-                    return .refusal(status, message)
+                    return .answer(.refusal(status, message))
                 }
                 last = failure(status, message)
+                isElection = isElection || EtcdAnswers.isElection(message)
             case .failure(let failure): last = failure
             }
             leaveEndpoint()
         }
-        throw last ?? nonsense()
+        return .outage(last ?? nonsense(), isElection: isElection)
     }
 
     /// Stores the server's clock offset. Called only after a registry's answer, because a captive portal's clock may be
