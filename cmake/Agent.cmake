@@ -16,7 +16,7 @@ endif()
 
 add_executable(tokenkeep-agent
     Sources/agent/agent.c Sources/agent/bus_calls.c Sources/agent/foreign_keys.c Sources/agent/held_keys.c
-    Sources/agent/listener.c Sources/agent/lock_proof.c Sources/agent/lock_state.c Sources/agent/lock_step.c
+    Sources/agent/listener.c Sources/agent/lock_proof.c Sources/agent/lock_state.c Sources/agent/lock_actions.c
     Sources/agent/lock_words.c Sources/agent/login1.c Sources/agent/login1_sessions.c Sources/agent/login1_state.c
     Sources/agent/main.c Sources/agent/requests.c Sources/agent/screensavers.c Sources/agent/service_manager.c
     Sources/agent/session_bus.c Sources/agent/timers.c Sources/agent/tools.c Sources/CSystemShims/agent_client.c

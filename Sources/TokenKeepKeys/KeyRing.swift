@@ -143,9 +143,9 @@ package struct KeyRing: Sendable {
     package func isOpen(_ purpose: KeyPurpose) -> Bool { (try? currentKey(for: purpose)) != nil }
 
     /// Makes an object that checks whether the current key of a purpose is open; nil if the vault has no such key.
-    package func residentKey(for purpose: KeyPurpose) -> ResidentKey? {
+    package func presence(of purpose: KeyPurpose) -> KeyPresence? {
         currentKeyID(for: purpose).map {
-            ResidentKey(store: base.residentKeys, place: ClassKeyPlace.of($0, for: purpose, vaultID))
+            KeyPresence(store: base.residentKeys, place: ClassKeyPlace.of($0, for: purpose, vaultID))
         }
     }
 

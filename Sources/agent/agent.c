@@ -1,7 +1,7 @@
 #include "agent.h"
 
 #include "lock_state.h"
-#include "lock_step.h"
+#include "lock_actions.h"
 
 #include <systemd/sd-daemon.h>
 

@@ -1,4 +1,4 @@
-/* The facts that the agent acts on. Sources change them; lock_state.c and lock_step.c read them. */
+/* The facts that the agent acts on. Sources change them; lock_state.c and lock_actions.c read them. */
 #ifndef TOKENKEEP_AGENT_FACTS_H
 #define TOKENKEEP_AGENT_FACTS_H
 

@@ -3,7 +3,7 @@
 #define TOKENKEEP_TEST_LOCK_RULES_H
 
 #include "../../Sources/agent/lock_state.h"
-#include "../../Sources/agent/lock_step.h"
+#include "../../Sources/agent/lock_actions.h"
 
 #define NOW (1000 * SECOND_US)
 

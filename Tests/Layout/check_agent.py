@@ -14,12 +14,12 @@ FLOORS = [
     ["facts"],
     # The rules see no source, and sources see no rule.
     ["lock_state", "login1_state", "screensavers", "requests"],
-    ["lock_step", "login1_sessions", "session_bus"],
+    ["lock_actions", "login1_sessions", "session_bus"],
     ["login1"],
     ["agent"],
     ["main"],
 ]
-RULES = {"lock_state", "lock_step"}
+RULES = {"lock_state", "lock_actions"}
 # The files that carry out actions include both rules and sources.
 ABOVE = {"agent", "main"}
 INCLUDE = re.compile(r'^#include "([a-z0-9_]+)\.h"$', re.M)

@@ -14,7 +14,7 @@ struct PlainFileCheck {
     private let kept: [String: UnixTime]
 
     init() {
-        let services = Set(PlainFile.known.compactMap(\.services))
+        let services = Set(KnownTokenFile.all.compactMap(\.services))
         var kept: [String: UnixTime] = [:]
         let store = try? Store(StoreConfiguration(stackText: "any required vault"))
         for item in (try? store?.list())?.items ?? [] {
@@ -29,14 +29,14 @@ struct PlainFileCheck {
     func findings() -> [Finding] {
         // Two variables may name one file, and a file has an entry for each kind of token that another command moves.
         var seen: Set<[String?]> = []
-        let found = PlainFile.known.flatMap { file in
+        let found = KnownTokenFile.all.flatMap { file in
             paths(of: file).compactMap { finding(file, $0) }.filter { seen.insert([$0.message, $0.hint]).inserted }
         }
         guard found.isEmpty else { return found }
-        return [.ok("plaintext", "none of \(Set(PlainFile.known.map(\.path)).count) known files holds a token")]
+        return [.ok("plaintext", "none of \(Set(KnownTokenFile.all.map(\.path)).count) known files holds a token")]
     }
 
-    private func finding(_ file: PlainFile, _ path: String) -> Finding? {
+    private func finding(_ file: KnownTokenFile, _ path: String) -> Finding? {
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0 else { return nil }
         guard let bytes = SmallFile.bytes(path, PlainFileCheck.longest) else { return PlainFileCheck.unread(path) }
@@ -91,7 +91,7 @@ struct PlainFileCheck {
     }
 
     /// Says whether the file or the vault's items are newer; empty if the vault has no items of this kind.
-    private func comparison(_ file: PlainFile, _ written: UnixTime) -> String {
+    private func comparison(_ file: KnownTokenFile, _ written: UnixTime) -> String {
         guard let services = file.services, let time = kept[services] else { return "" }
         let isNewer = written.rawValue > time.rawValue
         return isNewer
@@ -104,7 +104,7 @@ struct PlainFileCheck {
     }
 
     /// The paths of a known file: one path, the paths in KUBECONFIG, or all files of a directory.
-    private func paths(of file: PlainFile) -> [String] {
+    private func paths(of file: KnownTokenFile) -> [String] {
         if file.variable == "KUBECONFIG", let list = ToolPlaces.variable("KUBECONFIG") {
             return list.split(separator: ":" as Character).prefix(PlainFileCheck.most).map(String.init)
         }
@@ -116,7 +116,7 @@ struct PlainFileCheck {
         return names(in: folder).prefix(PlainFileCheck.most).map { "\(folder)/\($0)" }
     }
 
-    private static func expanded(_ file: PlainFile) -> String? {
+    private static func expanded(_ file: KnownTokenFile) -> String? {
         let name = file.path.split(separator: "/" as Character).last.map(String.init) ?? ""
         if let variable = file.variable, let value = ToolPlaces.variable(variable) { return "\(value)/\(name)" }
         guard let home = try? ToolPlaces.home() else { return nil }

@@ -1,25 +1,3 @@
-/// A source, on this machine, of a secret that copies of the vault do not contain.
-package enum DeviceProvider: UInt8, CaseIterable, Sendable {
-    /// The machine's TPM 2.0.
-    case tpm2 = 1
-    /// systemd's credential service, which uses the keys of the host and of its TPM 2.0.
-    case systemd = 2
-    /// The file `/var/lib/tokenkeep/machine-key`.
-    case machineKey = 3
-
-    /// The providers that this version supports, in the order of preference.
-    package static let supported: [DeviceProvider] = [.tpm2, .systemd, .machineKey]
-
-    /// The provider's name on the command line.
-    package var word: String {
-        switch self {
-        case .tpm2: "tpm2"
-        case .systemd: "systemd"
-        case .machineKey: "machine-key"
-        }
-    }
-}
-
 /// The extension of a device slot, which says how the device provides the slot's secret (docs/format.md, "Device slots").
 package struct DeviceBinding: Equatable, Sendable {
     /// The form in which the device keeps the secret: a sealed blob, for example, or an index in the TPM.
@@ -93,17 +71,6 @@ package struct DeviceBinding: Equatable, Sendable {
         writer.append(name)
         writer.append(data.bytes)
         return writer.bytes
-    }
-}
-
-extension DeviceProvider {
-    /// The length of a device's public name, in bytes.
-    var nameLength: Int {
-        switch self {
-        case .tpm2: 34
-        case .systemd: 0
-        case .machineKey: 32
-        }
     }
 }
 

@@ -10,9 +10,9 @@ struct KeptToken: Sendable {
     let generation: UInt64
     let life: TokenLife
     /// The class key that must be open for the token to be used; nil if the token needs no key.
-    let sealingKey: ResidentKey?
+    let sealingKey: KeyPresence?
 
-    init(_ access: AccessToken, generation: UInt64, sealingKey: ResidentKey?) {
+    init(_ access: AccessToken, generation: UInt64, sealingKey: KeyPresence?) {
         value = access.value
         provider = access.provider
         scope = access.scope

@@ -17,7 +17,7 @@ struct SessionFacts {
     /// The level of the session's item; nil if the item was not read.
     var level: AccessLevel?
     /// The class key that must be open for the token to be used; nil if the token needs no key.
-    var sealingKey: ResidentKey?
+    var sealingKey: KeyPresence?
     /// Whether a handle may keep the token in memory. False, for example, if each use requires the password.
     var isKeepable = true
     /// Copies of the keys that encrypt the server's answer even if the vault is locked meanwhile; nil if there are

@@ -119,7 +119,7 @@ struct SessionStorage: Sendable {
         facts.isKeepable = item.details.accessLevel != .memoryOnly && !item.details.flags.contains(.userPresence)
         let vault = try store.records.open()
         if item.details.module == "vault" || item.details.isSealed, let keys = vault?.keys, keys.header.hasPassword {
-            facts.sealingKey = keys.residentKey(for: .level(item.details.accessLevel))
+            facts.sealingKey = keys.presence(of: .level(item.details.accessLevel))
             facts.isKeepable = facts.isKeepable && facts.sealingKey != nil
         }
         let belonging = RepairRules.belonging(

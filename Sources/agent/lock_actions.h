@@ -1,6 +1,6 @@
 /* The agent's actions: a pure function of the facts. */
-#ifndef TOKENKEEP_AGENT_LOCK_STEP_H
-#define TOKENKEEP_AGENT_LOCK_STEP_H
+#ifndef TOKENKEEP_AGENT_LOCK_ACTIONS_H
+#define TOKENKEEP_AGENT_LOCK_ACTIONS_H
 
 #include "facts.h"
 

@@ -1,7 +1,7 @@
 import TokenKeepCore
 
 /// A file in which a program stores tokens without encryption.
-struct PlainFile: Sendable {
+struct KnownTokenFile: Sendable {
     /// The path. `~`, `CONFIG`, `DATA` and `RUNTIME` are placeholders for the user's directories.
     let path: String
     /// An environment variable whose value replaces the path's directory; nil for none.
@@ -32,7 +32,7 @@ struct PlainFile: Sendable {
     }
 }
 
-extension PlainFile {
+extension KnownTokenFile {
     // The helper comes first: without it the program would find nothing any more.
     private static let fromAuths = "tokenkeep import --from docker 'FILE' --remove"
     private static let fromDocker = "tokenkeep setup docker --yes && \(fromAuths)"
@@ -49,40 +49,40 @@ extension PlainFile {
     private static let inDocker: PlainContent = ["auth:", "identitytoken:", "registrytoken:", "password:"]
 
     /// The token files of widely used developer programs, grouped by program.
-    static let known: [PlainFile] =
+    static let all: [KnownTokenFile] =
         [
-            PlainFile("~/.git-credentials", inGit, moves: fromGit, kept: "git:"),
-            PlainFile("CONFIG/git/credentials", inGit, moves: fromGit, kept: "git:"),
-            PlainFile("~/.netrc", orAt: "NETRC", .netrc, moves: gitOfNetrc, comesFirst: true),
-            PlainFile("~/.authinfo", .netrc, moves: fromNetrc),
-            PlainFile("~/.docker/config.json", orIn: "DOCKER_CONFIG", inDocker, moves: fromDocker, kept: "docker:"),
-            PlainFile(
+            KnownTokenFile("~/.git-credentials", inGit, moves: fromGit, kept: "git:"),
+            KnownTokenFile("CONFIG/git/credentials", inGit, moves: fromGit, kept: "git:"),
+            KnownTokenFile("~/.netrc", orAt: "NETRC", .netrc, moves: gitOfNetrc, comesFirst: true),
+            KnownTokenFile("~/.authinfo", .netrc, moves: fromNetrc),
+            KnownTokenFile("~/.docker/config.json", orIn: "DOCKER_CONFIG", inDocker, moves: fromDocker, kept: "docker:"),
+            KnownTokenFile(
                 "RUNTIME/containers/auth.json", orAt: "REGISTRY_AUTH_FILE", inDocker, moves: fromPodman,
                 kept: "docker:"),
-            PlainFile("CONFIG/containers/auth.json", inDocker, moves: fromPodman, kept: "docker:"),
-            PlainFile(
+            KnownTokenFile("CONFIG/containers/auth.json", inDocker, moves: fromPodman, kept: "docker:"),
+            KnownTokenFile(
                 "CONFIG/helm/registry/config.json", inDocker, moves: fromHelm,
                 kept: "docker:"),
-            PlainFile(
+            KnownTokenFile(
                 "~/.cargo/credentials.toml", orIn: "CARGO_HOME", ["token=", "secret-key="], moves: cargo, kept: "cargo:"
             ),
-            PlainFile(
+            KnownTokenFile(
                 "~/.cargo/credentials", orIn: "CARGO_HOME", ["token=", "secret-key="], moves: cargo, kept: "cargo:"),
-            PlainFile("~/.npmrc", orAt: "NPM_CONFIG_USERCONFIG", ["_authToken=", "_password=", "_auth="], moves: npm),
-            PlainFile("~/.yarnrc.yml", ["npmAuthToken:", "npmAuthIdent:"], moves: npm),
-            PlainFile(
+            KnownTokenFile("~/.npmrc", orAt: "NPM_CONFIG_USERCONFIG", ["_authToken=", "_password=", "_auth="], moves: npm),
+            KnownTokenFile("~/.yarnrc.yml", ["npmAuthToken:", "npmAuthIdent:"], moves: npm),
+            KnownTokenFile(
                 "~/.pypirc", ["password=", "password:"], moves: "keyring set https://upload.pypi.org/legacy/ __token__"),
-            PlainFile(
+            KnownTokenFile(
                 "CONFIG/pypoetry/auth.toml", orIn: "POETRY_CONFIG_DIR", ["password=", "token=", "[pypi-token]"],
                 moves: "poetry config keyring.enabled true"),
-            PlainFile(
+            KnownTokenFile(
                 "DATA/uv/credentials/credentials.toml", ["password=", "token="], moves: "uv auth logout SERVICE"),
-            PlainFile(
+            KnownTokenFile(
                 "DATA/python_keyring/keyring_pass.cfg", .pythonKeyring,
                 moves: "tokenkeep import --from python-keyring 'FILE' --remove"),
-            PlainFile("CONFIG/gh/hosts.yml", orIn: "GH_CONFIG_DIR", ["oauth_token:"], moves: "gh auth refresh"),
-            PlainFile("CONFIG/hub", ["oauth_token:"], moves: "tokenkeep save git:https://github.com NAME"),
-            PlainFile(
+            KnownTokenFile("CONFIG/gh/hosts.yml", orIn: "GH_CONFIG_DIR", ["oauth_token:"], moves: "gh auth refresh"),
+            KnownTokenFile("CONFIG/hub", ["oauth_token:"], moves: "tokenkeep save git:https://github.com NAME"),
+            KnownTokenFile(
                 "CONFIG/glab-cli/config.yml", ["token:", "oauth2_refresh_token:", "job_token:"],
                 moves: "glab auth login --use-keyring"),
         ] + clouds + others
@@ -91,70 +91,70 @@ extension PlainFile {
 
     private static let cargo = "tokenkeep setup cargo --yes && 'LOGIN'"
 
-    private static let clouds: [PlainFile] = [
-        PlainFile(
+    private static let clouds: [KnownTokenFile] = [
+        KnownTokenFile(
             "~/.aws/credentials", orAt: "AWS_SHARED_CREDENTIALS_FILE",
             ["aws_secret_access_key=", "aws_session_token="],
             moves: "tokenkeep save aws:PROFILE KEY-ID", kept: "aws:"),
-        PlainFile("~/.aws/sso/cache/*", ["accessToken:", "refreshToken:", "clientSecret:"], moves: "aws sso logout"),
-        PlainFile("~/.aws/cli/cache/*", ["SecretAccessKey:", "SessionToken:"], moves: "rm -r ~/.aws/cli/cache"),
-        PlainFile(
+        KnownTokenFile("~/.aws/sso/cache/*", ["accessToken:", "refreshToken:", "clientSecret:"], moves: "aws sso logout"),
+        KnownTokenFile("~/.aws/cli/cache/*", ["SecretAccessKey:", "SessionToken:"], moves: "rm -r ~/.aws/cli/cache"),
+        KnownTokenFile(
             "~/.aws/login/cache/*", orIn: "AWS_LOGIN_CACHE_DIRECTORY", ["refreshToken:", "secretAccessKey:"],
             moves: "export AWS_LOGIN_CACHE_DIRECTORY=$XDG_RUNTIME_DIR/aws-login"),
-        PlainFile(
+        KnownTokenFile(
             "~/.azure/msal_token_cache.json", orIn: "AZURE_CONFIG_DIR", ["secret:"],
             moves: "az config set core.encrypt_token_cache=true"),
-        PlainFile(
+        KnownTokenFile(
             "~/.azure/service_principal_entries.json", orIn: "AZURE_CONFIG_DIR",
             ["client_secret:", "client_assertion:"], moves: "az logout"),
-        PlainFile(
+        KnownTokenFile(
             "CONFIG/gcloud/credentials.db", orIn: "CLOUDSDK_CONFIG", ["refresh_token:", "private_key:"],
             moves: "gcloud auth revoke --all"),
-        PlainFile(
+        KnownTokenFile(
             "CONFIG/gcloud/access_tokens.db", orIn: "CLOUDSDK_CONFIG", .beginning("ya29."),
             moves: "gcloud auth revoke --all"),
-        PlainFile(
+        KnownTokenFile(
             "CONFIG/gcloud/application_default_credentials.json", orIn: "CLOUDSDK_CONFIG",
             ["refresh_token:", "private_key:"],
             moves: "gcloud auth application-default revoke"),
-        PlainFile(
+        KnownTokenFile(
             "~/.kube/config", orIn: "KUBECONFIG",
             ["token:", "password:", "id-token:", "refresh-token:", "access-token:", "client-secret:"],
             moves: "'KUBE-TOKEN'", kept: "kubernetes:"),
-        PlainFile(
+        KnownTokenFile(
             "~/.kube/config", orIn: "KUBECONFIG", ["client-key-data:"],
             moves: "'KUBE-KEY'", kept: "kubernetes:"),
-        PlainFile("~/.kube/cache/oidc-login/*", ["id_token:", "refresh_token:"], moves: "kubectl oidc-login clean"),
-        PlainFile(
+        KnownTokenFile("~/.kube/cache/oidc-login/*", ["id_token:", "refresh_token:"], moves: "kubectl oidc-login clean"),
+        KnownTokenFile(
             "~/.terraform.d/credentials.tfrc.json", ["token:"], moves: "terraform logout HOST", kept: "terraform:"),
-        PlainFile(
+        KnownTokenFile(
             "~/.databricks/token-cache.json", ["access_token:", "refresh_token:"], moves: "databricks auth logout"),
-        PlainFile("~/.databrickscfg", orAt: "DATABRICKS_CONFIG_FILE", ["token="], moves: "databricks auth login"),
-        PlainFile("~/.vault-token", .lines, moves: "vault token revoke -self"),
-        PlainFile("~/.s3cfg", ["secret_key="], moves: "tokenkeep save s3cmd NAME"),
+        KnownTokenFile("~/.databrickscfg", orAt: "DATABRICKS_CONFIG_FILE", ["token="], moves: "databricks auth login"),
+        KnownTokenFile("~/.vault-token", .lines, moves: "vault token revoke -self"),
+        KnownTokenFile("~/.s3cfg", ["secret_key="], moves: "tokenkeep save s3cmd NAME"),
     ]
 
-    private static let others: [PlainFile] = [
-        PlainFile("~/.vscode/cli/token.json", .json, moves: "code tunnel user logout"),
-        PlainFile(
+    private static let others: [KnownTokenFile] = [
+        KnownTokenFile("~/.vscode/cli/token.json", .json, moves: "code tunnel user logout"),
+        KnownTokenFile(
             "~/.claude/.credentials.json", orIn: "CLAUDE_CONFIG_DIR",
             ["accessToken:", "refreshToken:", "access_token:", "refresh_token:", "clientSecret:"],
             moves: "tokenkeep helper-link ~/.local/bin/claude-key tokenkeep://anthropic/NAME"),
-        PlainFile(
+        KnownTokenFile(
             "~/.codex/auth.json", orIn: "CODEX_HOME", ["access_token:", "refresh_token:", "OPENAI_API_KEY:"],
             moves: "codex -c cli_auth_credentials_store=keyring login"),
-        PlainFile(
+        KnownTokenFile(
             "~/.codex/.credentials.json", orIn: "CODEX_HOME", .json,
             moves: "codex -c mcp_oauth_credentials_store=keyring mcp login NAME"),
-        PlainFile("~/.gemini/oauth_creds.json", ["access_token:", "refresh_token:"], moves: "rm 'FILE'"),
-        PlainFile("~/.gemini/mcp-oauth-tokens.json", .json, moves: "rm 'FILE'"),
-        PlainFile("~/.gemini/.env", ["GEMINI_API_KEY=", "GOOGLE_API_KEY="], moves: gemini),
-        PlainFile(
+        KnownTokenFile("~/.gemini/oauth_creds.json", ["access_token:", "refresh_token:"], moves: "rm 'FILE'"),
+        KnownTokenFile("~/.gemini/mcp-oauth-tokens.json", .json, moves: "rm 'FILE'"),
+        KnownTokenFile("~/.gemini/.env", ["GEMINI_API_KEY=", "GOOGLE_API_KEY="], moves: gemini),
+        KnownTokenFile(
             "~/.copilot/config.json", ["copilot_tokens:{", "copilotTokens:{", "token:"],
             moves: "tokenkeep secret-service enable"),
-        PlainFile("CONFIG/github-copilot/hosts.json", ["oauth_token:"], moves: "tokenkeep secret-service enable"),
-        PlainFile("CONFIG/github-copilot/apps.json", ["oauth_token:"], moves: "tokenkeep secret-service enable"),
-        PlainFile(
+        KnownTokenFile("CONFIG/github-copilot/hosts.json", ["oauth_token:"], moves: "tokenkeep secret-service enable"),
+        KnownTokenFile("CONFIG/github-copilot/apps.json", ["oauth_token:"], moves: "tokenkeep secret-service enable"),
+        KnownTokenFile(
             "CONFIG/rclone/rclone.conf", orAt: "RCLONE_CONFIG",
             [
                 "pass=", "token=", "secret_access_key=", "client_secret=", "password=", "password2=", "key=",
@@ -163,13 +163,13 @@ extension PlainFile {
                 "passphrase=", "key_pem=", "key_file_pass=", "file_password=", "service_account_credentials=",
             ],
             moves: "rclone config encryption set"),
-        PlainFile("~/.gem/credentials", ["rubygems_api_key:"], moves: "gem signout"),
-        PlainFile("~/.m2/settings.xml", ["<password>"], moves: "mvn --encrypt-password"),
-        PlainFile(
+        KnownTokenFile("~/.gem/credentials", ["rubygems_api_key:"], moves: "gem signout"),
+        KnownTokenFile("~/.m2/settings.xml", ["<password>"], moves: "mvn --encrypt-password"),
+        KnownTokenFile(
             "~/.pgpass", orAt: "PGPASSFILE", .lines,
             moves: "tokenkeep run --env PGPASSWORD=tokenkeep://postgresql/NAME -- psql"),
-        PlainFile("~/.my.cnf", ["password="], moves: "tokenkeep run --env MYSQL_PWD=tokenkeep://mysql/NAME -- mysql"),
-        PlainFile("~/.msmtprc", ["password "], moves: "tokenkeep save smtp NAME"),
+        KnownTokenFile("~/.my.cnf", ["password="], moves: "tokenkeep run --env MYSQL_PWD=tokenkeep://mysql/NAME -- mysql"),
+        KnownTokenFile("~/.msmtprc", ["password "], moves: "tokenkeep save smtp NAME"),
     ]
 
     private static let gemini = "tokenkeep run --env GEMINI_API_KEY=tokenkeep://gemini/NAME -- gemini"

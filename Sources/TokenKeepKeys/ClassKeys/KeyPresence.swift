@@ -1,5 +1,5 @@
 /// Checks whether a key that an unlock opened is still open. Neither reads the vault nor contains the key.
-package struct ResidentKey: Sendable {
+package struct KeyPresence: Sendable {
     let store: ClassKeyStore
     let place: String
 

@@ -4,7 +4,7 @@ import TokenKeepSession
 /// Checks ID tokens (OpenID Connect Core with errata set 2, section 3.1.3.7).
 ///
 /// The signature is not checked: the token came from the token endpoint over TLS, which already proves the issuer.
-enum IDToken {
+enum IDTokenCheck {
     /// The maximum difference between two clocks, in seconds.
     private static let leeway: Int64 = 300
 
@@ -14,8 +14,8 @@ enum IDToken {
     ///   machine's, because a gateway may have set the header Date.
     /// - Returns: the claims; nil if the response has no ID token.
     /// - Throws: ``Status/denied``, naming the claim that differs.
-    static func check(
-        _ token: SecretBytes?, _ server: SignInServer, nonce: String?, now: Int64
+    static func claims(
+        of token: SecretBytes?, _ server: SignInServer, nonce: String?, now: Int64
     ) throws(TokenKeepError) -> UnverifiedClaims? {
         guard let token else {
             guard nonce == nil else { throw denied("the server sent no ID token, which openid asks for") }

@@ -1,4 +1,4 @@
-#include "lock_step.h"
+#include "lock_actions.h"
 
 #include "lock_state.h"
 
