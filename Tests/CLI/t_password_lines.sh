@@ -25,3 +25,7 @@ run unlock --password-file lines/mac
 run unlock --password-file lines/wide
 printf '\376\377\000h' | run unlock --stdin
 printf 'a\rb\n' | run unlock --stdin
+
+title "what a file does not show belongs to the password, and is said"
+printf 'battery\nstaple \n' | run password change --stdin
+printf 'staple \nsta\tple\177\n' | run password change --stdin

@@ -9,11 +9,11 @@ pam-auth-update) and of kills at each step are left out. NAMEs choose cases."""
 import os, sys
 
 from world import World, die_on_signals, enter_own_namespace, play, tests_clock  # its path has what the others need
-import checks, faults, homes, programs, steps
+import checks, faults, homes, programs, steps, together
 
 
 def cases(every):
-    modules = [checks, faults, homes] + ([programs, steps] if every else [])
+    modules = [checks, faults, homes, together] + ([programs, steps] if every else [])
     return [(name, body) for module in modules for name, body in vars(module).items() if getattr(body, "is_case", False)]
 
 

@@ -31,4 +31,26 @@ import TokenKeepKeys
         }
         #expect(failures.withLock { Set($0) } == [])
     }
+
+    /// Logouts side by side do not wait for each other.
+    @Test func nobodyRemovesItWhileATokenIsAdded() throws {
+        let records = Records(VaultOpener(path: directory.path + "/vault", residentKeys: ClassKeyStore()))
+        try OutboxMark(records, namespace: "").set()
+        let call = CallContext(deadline: Deadline(milliseconds: 60_000))
+        let isRemovable = { try OutboxLock.tryForRemoving(records) != nil }
+        do {
+            let first = try OutboxLock.acquireForAdding(records, call)
+            let second = try OutboxLock.acquireForAdding(records, call)
+            let (isFirst, isSecond) = (first != nil, second != nil)
+            #expect(isFirst && isSecond)
+            #expect(try !isRemovable())
+        }
+        let removing = try OutboxLock.tryForRemoving(records)
+        let isRemoving = removing != nil
+        #expect(isRemoving)
+        #expect(try !isRemovable())
+        let late = try OutboxLock.acquireForAdding(records, CallContext(deadline: Deadline(milliseconds: 0)))
+        let isAdding = late != nil
+        #expect(!isAdding)
+    }
 }

@@ -211,6 +211,27 @@ import TokenKeepCore
         #expect(world.file(second) == later)
     }
 
+    // MARK: Two changes at once
+
+    /// The slower process must not take the keys of the faster process for an attack.
+    @Test(arguments: [false, true]) func keysThatAnotherProcessHasJustReplacedAreAConflict(hasPassword: Bool) throws {
+        try world.save("a")
+        if hasPassword { try world.setPassword() }
+        let before = try #require(try world.records.open())
+        if hasPassword {
+            try world.changePassword(isCompromised: true, world.other())
+        } else {
+            try world.setPassword()
+        }
+        let keys = PasswordDerivation.new(PasswordCosts(passes: 1, memoryKiB: 8))
+        let derived = try PasswordDerivation.key(of: SecretBytes("third"), by: keys, world.call)
+        let status = LockedVault.status {
+            _ = try EraSwitch.begin(
+                before, opener: world.records.opener, with: .password(derived, keys), retiring: [], device: nil)
+        }
+        #expect(status == .conflict)
+    }
+
     // MARK: The end of the numbers
 
     @Test func theLastEraIsFollowedByNone() throws {

@@ -8,6 +8,7 @@ final class LockableShelf: Sendable {
         var isDamaged = false
         var refusedService: String?
         var whenAsked: (@Sendable () -> Void)?
+        var whileSaving: (service: String, body: @Sendable () -> Void)?
     }
 
     private let state = MutexGuarded(State())
@@ -21,6 +22,20 @@ final class LockableShelf: Sendable {
     func damage() { state.withLock { $0.isDamaged = true } }
     /// Runs `body` while the user is asked to unlock the keyring, and unlocks it.
     func whenAsked(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.whenAsked = body } }
+
+    /// Runs `body` once, while an item of the service is being saved and cannot be listed yet.
+    func whileSaving(service: String, _ body: @escaping @Sendable () -> Void) {
+        state.withLock { $0.whileSaving = (service, body) }
+    }
+
+    fileprivate func beginSaving(_ name: ItemName) {
+        let body = state.withLock { state -> (@Sendable () -> Void)? in
+            guard let waiting = state.whileSaving, waiting.service == name.service else { return nil }
+            state.whileSaving = nil
+            return waiting.body
+        }
+        body?()
+    }
 
     fileprivate func ask() {
         let asked = state.withLock { state -> (@Sendable () -> Void)? in
@@ -77,6 +92,7 @@ struct ShelfModule: BasicModule {
         if call.promptsAllowed { shelf.ask() }
         let key = try versionKey()
         try shelf.checkPermission(request.name)
+        shelf.beginSaving(request.name)
         return try shelf.withItems { items throws(TokenKeepError) in
             let present = items[request.name]?.details
             try request.check(present: present)

@@ -160,6 +160,25 @@ struct LogoutTests {
         #expect(try !Sessions(world.store()).losses().mayHaveOutbox)
     }
 
+    /// The process that adds the token may be killed at any moment, and then no later call would look for the token.
+    @Test func aFlushBesideALogoutLeavesTheMarkOfTheTokenThatIsBeingAdded() throws {
+        let world = SessionWorld(stack: "any required secret-service")
+        let session = try world.signedIn()
+        world.server.become(.isAway)
+        let marks = MutexGuarded<[Bool]>([])
+        let other = try world.session("bob")
+        world.shelf.whileSaving(service: Outbox.service) {
+            let left = (try? other.outbox.flush(of: other.name))?.left
+            marks.withLock { $0.append(left == 0 && other.outbox.mayHaveTokens) }
+        }
+        #expect(try session.end().revocation == .queued)
+        #expect(marks.withLock { $0 } == [true])
+        #expect(session.outbox.mayHaveTokens)
+        world.server.become(.answers)
+        #expect(try session.outbox.flush().sent == 1)
+        #expect(!session.outbox.mayHaveTokens)
+    }
+
     @Test func aTokenThatNobodyRevokedIsDroppedAfterThirtyDays() throws {
         let session = try world.signedIn()
         world.server.become(.isAway)

@@ -131,6 +131,34 @@ import TokenKeepSession
         }
     }
 
+    /// A keeper of 10 000 accounts would list 10 000 files. A listing would show that another session's file is gone.
+    @Test func aSignInThatHasNotWrittenAnythingListsNoDirectory() throws {
+        let (store, other) = (try world.store(), try world.store())
+        let answer = try SecretBytes(#"{"access_token":"a","expires_in":3600,"refresh_token":"r"}"#)
+        try SessionEngine(other, service: "web", account: "ann").begin(.user, response: answer)
+        var seen = try Seen(store)
+        try seen.expectAll(after: "the beginning")
+        let folder = world.vault + "/current/sessions/"
+        let note = try FileManager.default.contentsOfDirectory(atPath: folder).first { $0.count == 32 }
+        try FileManager.default.removeItem(atPath: folder + #require(note))
+        let looks = MutexGuarded<[SessionChanges]>([])
+        let watch = seen.watch
+        var options = SessionOptions()
+        options.explain = { _ in
+            if let changes = try? watch.changes() { looks.withLock { $0.append(changes) } }
+        }
+        let bob = try SessionEngine(other, service: "web", account: "bob", options)
+        #expect(throws: TokenKeepError(.notFound, "")) { try bob.token() }
+        #expect(try seen.look().gone.isEmpty, "a question")
+        // The look is between the first note and the change mark.
+        try bob.begin(.user, response: answer)
+        let during = looks.withLock { $0 }
+        #expect(!during.isEmpty && during.allSatisfy { $0.gone.isEmpty && $0.present.isEmpty }, "during the sign-in")
+        let changes = try seen.look()
+        #expect(changes.present.map(\.account) == ["bob"])
+        #expect(changes.gone.isEmpty, "after the sign-in")
+    }
+
     @Test func lockedNamesAreReportedWhenTheyOpen() throws {
         let store = try world.store()
         try SessionEngine(store, service: "web", account: "ann").begin(

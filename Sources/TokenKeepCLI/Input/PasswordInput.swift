@@ -54,12 +54,29 @@ enum PasswordInput {
             return try twice("new password of the vault: ", .password)
         }
         let password = try line(inInput: inInput, or: source, within: limit, orAsk: password)
-        explainWeakness()
+        explainRisks(of: password)
         return password
     }
 
+    /// Explains the risks of a new password that a file or standard input has given.
+    static func explainRisks(of password: SecretBytes) {
+        explainWeakness()
+        explainInvisible(in: password)
+    }
+
+    /// Warns about bytes of a given password that its file does not show, and that a person who types it leaves out.
+    private static func explainInvisible(in password: SecretBytes) {
+        var (hasSpaces, hasControls) = (false, false)
+        password.withUnsafeBytes { bytes in
+            for byte in [bytes.first, bytes.last] where byte == 0x20 || byte == 0x09 { hasSpaces = true }
+            for byte in bytes where byte != 0x09 && (byte < 0x20 || byte == 0x7F) { hasControls = true }
+        }
+        if hasSpaces { Terminal.explain("the password begins or ends with white space, which belongs to it") }
+        if hasControls { Terminal.explain("the password has a control character, which no keyboard enters") }
+    }
+
     /// Explains the risk of a weak password, once for each new password.
-    static func explainWeakness() {
+    private static func explainWeakness() {
         Terminal.explain(
             "who has the disk or a backup can try as many passwords as he likes: a short or common one is found")
     }

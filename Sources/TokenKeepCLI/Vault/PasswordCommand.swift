@@ -85,7 +85,7 @@ struct PasswordCommand: CommandGroup {
                     throw TokenKeepError(.invalid, "--stdin gives both passwords: it excludes files and descriptors")
                 }
                 let lines = try PasswordInput.lines(2)
-                PasswordInput.explainWeakness()
+                PasswordInput.explainRisks(of: lines[1])
                 return (lines[0], lines[1])
             }
             let present = try options.password(of: store, inInput: false) { () throws(TokenKeepError) in

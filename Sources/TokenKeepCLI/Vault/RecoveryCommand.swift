@@ -84,7 +84,7 @@ struct RecoveryCommand: CommandGroup {
             }
             guard let source = newPasswordOptions.source() else {
                 let lines = try PasswordInput.lines(2)
-                PasswordInput.explainWeakness()
+                PasswordInput.explainRisks(of: lines[1])
                 return (lines[0], lines[1])
             }
             return (try PasswordInput.lines(1)[0], try PasswordInput.newPassword(or: source, within: options.limit()))

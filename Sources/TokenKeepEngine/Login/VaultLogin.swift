@@ -85,15 +85,28 @@ package struct VaultLogin {
     private func create(with password: SecretBytes) -> LoginResult {
         do throws(TokenKeepError) {
             record(.tooSlow)
-            _ = try store.passwords.set(password)
-            write(.unlocked)
-            return .done
+            if try setFirst(password) { return .done }
         } catch {
-            // Another login has created the vault meanwhile.
-            if error.status == .invalid, (try? present()) ?? nil != nil { return unlock(with: password) }
+            // Another program has given the vault a password meanwhile, or is about to.
+            let isOvertaken = [.invalid, .conflict, .busy].contains(error.status)
+            if isOvertaken, (try? present()) ?? nil != nil { return unlock(with: password) }
             record(.unreachable)
             return error.status == .denied ? .refused : VaultLogin.result(of: error)
         }
+        return unlock(with: password)
+    }
+
+    /// Gives the vault its first password. Returns false if another login has done so meanwhile.
+    private func setFirst(_ password: SecretBytes) throws(TokenKeepError) -> Bool {
+        let call = try store.begin(.any, until: Deadline(milliseconds: VaultLogin.longestTimeout)).withoutPrompts
+        try PasswordDerivation.check(password)
+        let turn = try? VaultLock(
+            .asking(id: VaultLogin.turn), of: store.records.openOrMake(call).directory, call)
+        defer { turn?.release() }
+        guard try present() == nil else { return false }
+        _ = try store.passwords.set(password)
+        write(.unlocked)
+        return true
     }
 
     /// Whether every key of the vault is unlocked. Gives temporary keys a new time limit, or none if a session is open.

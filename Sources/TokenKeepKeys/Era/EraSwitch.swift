@@ -25,7 +25,7 @@ package struct EraSwitch: ~Copyable {
     ) throws(TokenKeepError) -> EraSwitch {
         let number = try EraDirectory.number(after: before.era.number)
         let vault = before.directory
-        try checkIsNext(number, of: vault)
+        try checkIsNext(number, before.era.number, of: vault)
         let era = try EraDirectory.make(number, of: vault)
         let making = try lock(era)
         do throws(TokenKeepError) {
@@ -45,6 +45,9 @@ package struct EraSwitch: ~Copyable {
             let after = before.with(era: era, records: records, made, try made.ring(opener.residentKeys))
             return EraSwitch(before: before, after: after, made: made, opener: opener, making: making)
         } catch {
+            // Another process may have put this directory's keys in force just before it was locked. Keys in force must not
+            // look unfinished.
+            if (try? vault.currentEra()) == number { _ = try? SystemCall.remove(EraRemoval.making, in: era.descriptor) }
             tokenkeep_lock_release(making)
             throw error
         }
@@ -62,9 +65,14 @@ package struct EraSwitch: ~Copyable {
 
     /// Throws if a complete directory `era-N` with the next number exists.
     ///
-    /// If such a directory exists, somebody has put back an older link `current`.
-    private static func checkIsNext(_ number: UInt64, of vault: VaultDirectory) throws(TokenKeepError) {
+    /// If such a directory exists, another process has just replaced the keys, or somebody has put back an older link
+    /// `current`.
+    private static func checkIsNext(
+        _ number: UInt64, _ present: UInt64, of vault: VaultDirectory
+    ) throws(TokenKeepError) {
         guard let era = try EraDirectory.open(number, of: vault), try !era.isUnfinished() else { return }
+        // A directory stays unfinished until its keys are in force, so the link is read after the directory.
+        guard try vault.currentEra() == present else { throw VaultOpener.changedMeanwhile }
         throw TokenKeepError(
             .corrupt,
             "\(vault.path) has the later era \(EraDirectory.name(number)): \(EraDirectory.link) is an older link",

@@ -32,11 +32,19 @@ package struct SessionLock: ~Copyable {
         let id = vault.keys.journal.id(of: name)
         let bits = id.prefix(8).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) } & (1 << 61 - 1)
         let offset = off_t(bits) + (purpose == .change ? 1 << 61 : 0)
+        return try acquire(bytesFrom: offset, count: 1, in: folder, call)
+    }
+
+    /// Waits until the deadline for a lock on a range of the lock file's bytes; nil if another process or thread still
+    /// holds a lock on one of the bytes.
+    static func acquire(
+        bytesFrom offset: off_t, count: off_t, in folder: OwnedDescriptor, _ call: CallContext
+    ) throws(TokenKeepError) -> SessionLock? {
         var descriptor: Int32 = -1
         let milliseconds = call.deadline.remainingMilliseconds
         let error = call.deadline.lendingCancellation { isCancelled, data in
             tokenkeep_lock_acquire(
-                folder.number, "lock", offset, 1, TOKENKEEP_NO_GATE, milliseconds, isCancelled, data, &descriptor)
+                folder.number, "lock", offset, count, TOKENKEEP_NO_GATE, milliseconds, isCancelled, data, &descriptor)
         }
         if error == EBUSY {
             try call.deadline.checkCancellation()

@@ -26,10 +26,10 @@ package enum FormText {
     }
 
     /// Parses an answer that is a form; nil for other text, such as a web page. Members that cannot be decoded are left
-    /// out; the last of several members with one name counts.
+    /// out; the last of several members with one name counts. A question mark before the form, as in a URL, is left out.
     static func members(of answer: UnsafeRawBufferPointer) throws(TokenKeepError) -> JSONValue? {
         let json = try JSONValue.object()
-        let start = AnswerText.withoutMark(answer).drop { $0 <= 0x20 }
+        let start = AnswerText.withoutMark(answer).drop { $0 <= 0x20 || $0 == UInt8(ascii: "?") }
         let text = start.prefix(start.lastIndex { $0 > 0x20 }.map { $0 + 1 - start.startIndex } ?? 0)
         guard text.allSatisfy({ $0 >= 0x20 && !"<>\"{}".utf8.contains($0) }) else { return nil }
         for field in text.split(separator: UInt8(ascii: "&")) {

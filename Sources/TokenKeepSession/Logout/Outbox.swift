@@ -88,12 +88,17 @@ public struct Outbox: Sendable {
         try json.set("token_type_hint", isRefresh ? "refresh_token" : "access_token")
         try json.set("since", options.clock().wall)
         try json.set("not_before", 0)
+        // Keeps other processes from removing the mark until the token is saved. A process that holds the lock for long, for
+        // example because it is stopped, must not prevent a logout, so the token is added even without the lock.
+        let limit = try store.sessionCall(Outbox.briefLimit)
+        let lock = try? OutboxLock.acquireForAdding(store.records, limit)
         try mark.set()
         let id = try SessionFiles(store.records).id(of: session, store.sessionCall(options.timeoutMilliseconds))
         let attributes = try ItemAttributes([(name: Outbox.sessionAttribute, value: Hexadecimal.text(id))])
         try save(Entry(name: name, json: json, attributes: attributes, precondition: .none), level: level)
-        // Sets the mark again, because a flush that saw an empty outbox may have removed it meanwhile.
-        try mark.set()
+        // Without the lock, a flush that saw an empty outbox may have removed the mark meanwhile.
+        if lock == nil { try mark.set() }
+        _ = consume lock
     }
 
     func save(_ entry: Entry, level: AccessLevel?) throws(TokenKeepError) {
@@ -180,11 +185,17 @@ public struct Outbox: Sendable {
         return result
     }
 
-    /// Removes the mark if no token waits. A process that adds a token meanwhile sets the mark again.
+    /// Removes the mark if no token waits and no process adds a token now. Otherwise a later flush removes the mark.
+    ///
+    /// Lists the outbox while the lock is held, so that a process killed at any moment leaves no token without a mark.
     private func removeMark(until end: Deadline) {
-        guard isEmpty(until: end) else { return }
-        mark.remove()
-        if !isEmpty(until: end) { try? mark.set() }
+        guard mark.isSet, let lock = try? OutboxLock.tryForRemoving(store.records) else { return }
+        if isEmpty(until: end) {
+            mark.remove()
+            // A process that waited too long for the lock may have added a token without it.
+            if !isEmpty(until: end) { try? mark.set() }
+        }
+        _ = consume lock
     }
 
     /// Whether certainly no token waits. False if the outbox cannot be listed.

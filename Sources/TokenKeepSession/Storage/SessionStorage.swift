@@ -82,10 +82,18 @@ struct SessionStorage: Sendable {
     }
 
     /// Reads change mark, note and stash. The mark comes first, because a kept token must not be older than its mark.
+    ///
+    /// A session without a mark gets a new one. An account without a note gets its mark from the sign-in that writes the
+    /// note: until then no token can be kept, and a mark would make every watcher look for a note that is not there.
     func factsWithoutRecord() throws(TokenKeepError) -> SessionFacts {
-        if mark == nil { marks.change(id) }
-        let mark = mark
-        return SessionFacts(note: try note() ?? SessionNote(), mark: mark, stashed: try stashedRecord())
+        var mark = mark
+        var note = try note()
+        if mark == nil, note != nil {
+            marks.change(id)
+            mark = self.mark
+            note = try self.note()
+        }
+        return SessionFacts(note: note ?? SessionNote(), mark: mark, stashed: try stashedRecord())
     }
 
     func readRecord(into facts: inout SessionFacts, _ call: CallContext) throws(TokenKeepError) {
