@@ -66,6 +66,7 @@ struct OddAnswerTests {
         Answer("a form", "access_token=new&expires_in=3600&refresh_token=next&scope=&token_type=bearer"),
         Answer("a form with a newline", "token_type=Bearer&access_token=ne%77&refresh_token=n%65xt&name=a+b%2\r\n"),
         Answer("a form like a URL's query", "?access_token=new&expires_in=3600&refresh_token=next"),
+        Answer("a form separated by semicolons", "access_token=new;expires_in=3600;refresh_token=next"),
         Answer("a form that repeats a name", "user=1&user=2&access_token=new&refresh_token=next"),
     ]
 

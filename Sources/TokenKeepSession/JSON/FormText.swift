@@ -32,7 +32,7 @@ package enum FormText {
         let start = AnswerText.withoutMark(answer).drop { $0 <= 0x20 || $0 == UInt8(ascii: "?") }
         let text = start.prefix(start.lastIndex { $0 > 0x20 }.map { $0 + 1 - start.startIndex } ?? 0)
         guard text.allSatisfy({ $0 >= 0x20 && !"<>\"{}".utf8.contains($0) }) else { return nil }
-        for field in text.split(separator: UInt8(ascii: "&")) {
+        for field in fields(of: text) {
             let (name, value) = try (
                 decoded(field.prefix { $0 != UInt8(ascii: "=") }),
                 decoded(field.drop { $0 != UInt8(ascii: "=") }.dropFirst())
@@ -42,5 +42,12 @@ package enum FormText {
             }
         }
         return ["access_token", "refresh_token", "device_code", "error"].contains { json[$0] != nil } ? json : nil
+    }
+
+    /// Splits a form at `&`, or, if it has none, at `;` (HTML 4.01, section B.2.2) if each part is then a field.
+    private static func fields(of text: Slice<UnsafeRawBufferPointer>) -> [Slice<UnsafeRawBufferPointer>] {
+        let fields = text.split(separator: UInt8(ascii: "&"))
+        let parts = fields.count == 1 ? text.split(separator: UInt8(ascii: ";")) : []
+        return parts.count > 1 && parts.allSatisfy { $0.contains(UInt8(ascii: "=")) } ? parts : fields
     }
 }
