@@ -2,7 +2,7 @@ import TokenKeepTerminal
 
 /// The commands that move the token, or the certificate and its key, of a user in kubectl's settings.
 enum KubeUsers {
-    /// What a user of the settings has in plain text.
+    /// The kind of secret that a user of the settings has in plain text.
     enum Secret {
         case token, key
     }

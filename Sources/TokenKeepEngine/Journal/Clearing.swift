@@ -180,7 +180,7 @@ private struct Clearing {
     }
 }
 
-/// What the clear of one item has done so far, while it removes the item from one module after another.
+/// The progress of clearing one item, which is removed from one module after another.
 private struct ClearVisit {
     /// Whether the record may get pending removals. False if it has a value, which would be lost.
     let mayRecord: Bool
