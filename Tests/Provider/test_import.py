@@ -1,23 +1,17 @@
 """`tokenkeep import --from secret-service`: what another keyring holds, taken over as it is."""
 import os
-import subprocess
 import unittest
 
 from client import COLLECTION, ITEM, LOGIN, ROOT, SERVICE, Client
 from odd_keyring import Item, Keyring
-from patience import wait_until
-from world import World
+from real_keyring import WithKeyring
 
 CHROMIUM = {"application": "chromium", "xdg:schema": "chrome_libsecret_os_crypt_password_v2"}
 SIGNAL = {"application": "Signal", "xdg:schema": "chrome_libsecret_os_crypt_password_v2"}
 PORTAL = {"app_id": "org.example.App", "xdg:schema": "org.freedesktop.portal.Secret"}
 
 
-class Importing(unittest.TestCase):
-    def setUp(self):
-        self.world = World()
-        self.addCleanup(self.world.close)
-
+class Importing(WithKeyring):
     def connect(self, **options):
         client = Client(self.world.address, **options)
         self.addCleanup(client.close)
@@ -27,17 +21,6 @@ class Importing(unittest.TestCase):
         done = self.world.tokenkeep("import", "--from", "secret-service", *arguments, check=False, **options)
         self.assertEqual(done.returncode, code, done.stderr + done.stdout)
         return done
-
-    def gnome_keyring(self, unlocks=True):
-        process = subprocess.Popen(
-            ["gnome-keyring-daemon", "--foreground", "--components=secrets", *(["--unlock"] if unlocks else [])],
-            env=self.world.environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        if unlocks:
-            process.stdin.write(b"pw")
-        process.stdin.close()
-        self.world.processes.append(process)
-        wait_until(self.world.owner, "gnome-keyring")
-        return process
 
     def other_vault(self):
         return self.world.provider(TOKENKEEP_VAULT=os.path.join(self.world.home, "other"))
