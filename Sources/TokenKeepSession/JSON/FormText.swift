@@ -25,8 +25,8 @@ package enum FormText {
         return isBroken ? nil : decoded
     }
 
-    /// Parses an answer that is a form; nil for other text, such as a web page. Members that cannot be decoded are left
-    /// out; the last of several members with one name counts.
+    /// Parses an answer that is a form; nil for other text, such as a web page. Ignores fields that cannot be decoded.
+    /// If several fields have one name, the last is used.
     static func members(of answer: UnsafeRawBufferPointer) throws(TokenKeepError) -> JSONValue? {
         let json = try JSONValue.object()
         let start = AnswerText.withoutMark(answer).drop { $0 <= 0x20 }
