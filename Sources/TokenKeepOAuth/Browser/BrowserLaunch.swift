@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 import TokenKeepCore
 
-/// Opens an address in the user's browser, with the browser's output discarded.
+/// Opens an address in the user's browser. The browser's output is discarded.
 package final class BrowserLaunch: Sendable {
     private let failed = Atomic(false)
 
@@ -12,12 +12,13 @@ package final class BrowserLaunch: Sendable {
     /// Starts a thread that tries `$BROWSER`, then the desktop portal, then xdg-open, until one exits with 0. Opens
     /// nothing in a process that has more rights than its caller.
     ///
-    /// - Parameter address: visible to other users, because it becomes an argument of a command.
+    /// - Parameter address: the address. It must not be secret, because other users can read the arguments of a
+    ///   command.
     package convenience init(_ address: String) {
         self.init(Privileges.areRaised ? [] : BrowserLaunch.commands(for: address))
     }
 
-    /// - Parameter commands: tried in this order, each as a list of words, until one succeeds.
+    /// - Parameter commands: the commands, each as a list of words. They are tried in this order until one succeeds.
     package init(_ commands: [[String]]) {
         let isStarted = DetachedThread.start {
             for command in commands where BrowserLaunch.run(command) { return }
@@ -43,13 +44,14 @@ package final class BrowserLaunch: Sendable {
         return commands
     }
 
-    /// The time in milliseconds after which a running command is taken to have opened the address.
+    /// The time, in milliseconds, after which a command that is still running counts as successful.
     private static let patience: UInt32 = 10_000
 
     /// The flag POSIX_SPAWN_SETSID, which glibc declares only with _GNU_SOURCE.
     private static let setsid: Int32 = 0x80
 
-    /// Runs a command in a session of its own, and waits until it exits. A browser may exit much later.
+    /// Runs a command in a new session (setsid), and waits until it exits. A browser that runs in the foreground may
+    /// exit much later.
     ///
     /// - Parameter patience: the time in milliseconds after which the command counts as successful; replaced in tests.
     /// - Returns: whether the command has opened the address.
@@ -63,7 +65,8 @@ package final class BrowserLaunch: Sendable {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // The new session receives no signal from the terminal, and the empty mask blocks no signal in the browser.
+        // In a new session, the command receives no signals from the terminal. The empty mask unblocks all signals for
+        // the browser.
         var none = sigset_t()
         sigemptyset(&none)
         posix_spawnattr_setsigmask(&attributes, &none)
@@ -75,11 +78,11 @@ package final class BrowserLaunch: Sendable {
         var status: Int32 = 0
         let started = Deadline(milliseconds: patience)
         while waitpid(process, &status, 0) == -1 {
-            // The application has reaped the child process itself, so the exit status is unknown and counts as success.
+            // If the application itself has already waited for the child process, its exit status is unknown and counts
+            // as success.
             guard errno == EINTR else { return true }
         }
-        // A browser in the foreground exits when the user closes it, so its exit status does not matter after the
-        // limit.
+        // A browser that ran longer than the limit has opened the address, so its exit status does not matter.
         return status == 0 || started.hasPassed
     }
 }
