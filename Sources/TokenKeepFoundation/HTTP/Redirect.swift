@@ -10,8 +10,8 @@ enum Redirect {
 
     /// The next request and its origin; nil if the response is not a redirect or must not be followed.
     ///
-    /// A redirect must not be followed from https to http, to a scheme other than these two, or if the request has a
-    /// body that must but cannot be sent again.
+    /// A redirect must not be followed from https to http, to a scheme other than these two, or if the next request
+    /// needs the body and the body cannot be sent again.
     static func next(
         after response: HTTPURLResponse, to request: URLRequest, at from: HTTPOrigin
     ) -> (request: URLRequest, origin: HTTPOrigin)? {

@@ -5,8 +5,8 @@ extension SessionClient {
     /// Sends a request and returns the body and the response, whatever its status.
     ///
     /// - Throws: ``APIError/authenticationRequired`` if nobody is signed in or the session ends during the call,
-    ///   ``APIError/unauthorized`` if the server has ended the session, ``APIError/invalidURL`` if the address is not
-    ///   http or https; the `TokenKeepError` of `TokenSession.token(minTTL:)`, such as `locked` or `unavailable`;
+    ///   ``APIError/unauthorized`` if the session had ended before the call, ``APIError/invalidURL`` if the address is
+    ///   not http or https; the `TokenKeepError` of `TokenSession.token(minTTL:)`, such as `locked` or `unavailable`;
     ///   `URLError` after a network failure; `CancellationError` if the task is cancelled.
     public func data(for request: URLRequest) async throws -> (Data, HTTPURLResponse) {
         try await send(request, isWhole: true) { (try await $0.body(), $0.response) }

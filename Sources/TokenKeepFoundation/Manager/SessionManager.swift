@@ -64,7 +64,8 @@ public final class SessionManager<User: Codable & Sendable> {
     public var queue: OfflineQueue? { bound?.queue }
     /// The present account's session with the application's objects; nil if there is no present account.
     public var observed: ObservedSession? { bound?.observed }
-    /// A stream of the events of all accounts from now on. If the reader is slow, only the latest 256 events are kept.
+    /// A stream of the events of all accounts from now on, with at most one event for each request. If the reader is
+    /// slow, only the latest 256 events are kept.
     public var events: AsyncStream<SessionEvent> { broadcast.stream() }
 
     /// Restores the active account of an earlier run of the application. Sends no request.

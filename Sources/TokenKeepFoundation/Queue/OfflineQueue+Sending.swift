@@ -17,7 +17,7 @@ extension OfflineQueue {
     ///   the request stays.
     /// - Returns: the number of requests that left the queue.
     /// - Throws: ``APIError`` for a status that ends the call, ``APIError/authenticationRequired`` if nobody is signed
-    ///   in or the session ends during the call, ``APIError/unauthorized`` if the server has ended the session;
+    ///   in or the session ends during the call, ``APIError/unauthorized`` if the session had ended before the call;
     ///   `URLError` after a network failure; `TokenKeepError` if the vault or the token cannot be used;
     ///   `CancellationError` if the task is cancelled; the error of `deliver`.
     @discardableResult
