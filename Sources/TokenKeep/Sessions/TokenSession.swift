@@ -18,7 +18,8 @@ package import TokenKeepSession
 /// the same time.
 ///
 /// Calls throw ``TokenKeepError``, or `CancellationError` if their task is cancelled. After a call has sent a refresh
-/// token, it returns only after the answer was saved or its time limit has passed.
+/// token, neither a cancellation nor the call's timeout ends the call before the server's answer was saved, or did not
+/// come within 30 seconds.
 public final class TokenSession: Sendable {
     package let store: TokenStore
     package let engine: SessionEngine
