@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// A task's call that has not been started by a thread yet.
+/// A call of a task that waits until a thread starts the call.
 ///
 /// If the task is cancelled before a thread starts the call, the task resumes at once.
 final class QueuedCall<Value: Sendable>: Sendable {
@@ -10,13 +10,13 @@ final class QueuedCall<Value: Sendable>: Sendable {
     private enum State {
         case new
         case waiting(Continuation)
-        /// A thread has taken the call, or the call ended before a thread took it.
+        /// A thread has started the call, or the call ended before a thread started it.
         case taken
     }
 
     private let state = MutexGuarded(State.new)
 
-    /// Stores the continuation until `take()`; false if the call has already ended.
+    /// Stores the continuation until `take()`. Returns false, without storing, if the call has already ended.
     func wait(_ continuation: Continuation) -> Bool {
         state.withLock { state in
             guard case .new = state else { return false }
@@ -25,9 +25,11 @@ final class QueuedCall<Value: Sendable>: Sendable {
         }
     }
 
-    /// Marks the call as taken and returns its continuation, which the caller must resume; nil if there is none.
+    /// Marks the call as taken, and returns its continuation; nil if the call has none, or was taken before. The caller
+    /// must resume the continuation.
     ///
-    /// A thread takes the call before it begins the work. A cancellation takes the call to end it without a thread.
+    /// A thread calls this before it begins the work. A cancellation calls this to end the call before a thread starts
+    /// it.
     func take() -> Continuation? {
         state.withLock { state in
             defer { state = .taken }
@@ -36,8 +38,8 @@ final class QueuedCall<Value: Sendable>: Sendable {
         }
     }
 
-    /// Locks and unlocks the mutex, so that the task sees what the call's thread wrote. Both of them call this
-    /// function.
+    /// Locks and unlocks the mutex, so that the task sees the memory that the call's thread wrote. The thread and the
+    /// task both call this function.
     func synchronize() { state.withLock { _ in } }
 
     static var cancelled: Outcome { .failure(CoreError(.cancelled, "the call was cancelled")) }

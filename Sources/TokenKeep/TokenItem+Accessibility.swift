@@ -10,7 +10,7 @@ extension TokenItem {
         /// Like ``whenUnlocked``, but only on this machine: the vault must be bound to a device first, by
         /// ``TokenStore/chooseDevice(_:password:)`` or `tokenkeep device choose`.
         case whenUnlockedThisDeviceOnly = 3
-        /// Like ``afterFirstUnlock``, but only on this machine. Needs a device as ``whenUnlockedThisDeviceOnly`` does.
+        /// Like ``afterFirstUnlock``, but only on this machine. Also needs a vault that is bound to a device.
         case afterFirstUnlockThisDeviceOnly = 4
         /// Like ``whenUnlockedThisDeviceOnly``, but only while the vault has a password.
         case whenPasscodeSetThisDeviceOnly = 5
@@ -49,11 +49,11 @@ extension TokenItem {
         /// Makes flags from their bits in the C API.
         public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-        /// A save fails unless keys enforce the level on every axis that it needs.
+        /// A save fails unless keys enforce the protection on every axis that the level requires.
         public static let requireEnforced = Flags(rawValue: 1)
         /// Each use of the item requires the password.
         public static let userPresence = Flags(rawValue: 2)
-        /// The item may be copied to the user's other machines. Excludes a this-device-only level.
+        /// The item may be copied to the user's other machines. Cannot be combined with a this-device-only level.
         public static let synchronizable = Flags(rawValue: 4)
 
         var core: ItemFlags { ItemFlags(rawValue: rawValue) }

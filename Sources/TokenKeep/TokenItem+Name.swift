@@ -3,7 +3,7 @@ import TokenKeepCore
 extension TokenItem {
     /// The checked name of an item: namespace, service and account.
     ///
-    /// Names are compared byte by byte, so canonically equivalent spellings name different items.
+    /// Names are compared byte by byte, so two Unicode spellings of the same text name different items.
     public struct Name: Sendable, Hashable, Comparable, CustomStringConvertible {
         let core: ItemName
 
@@ -11,8 +11,8 @@ extension TokenItem {
 
         /// Makes a name from its parts, and checks their limits.
         ///
-        /// - Throws: ``TokenKeepError/Status/invalid`` if a part is outside its limits: a service has 1 to 255 bytes, an
-        ///   account at most 255, a namespace at most 64, and none has control characters.
+        /// - Throws: ``TokenKeepError/Status/invalid`` if a part is outside its limits: a service has 1 to 255 bytes,
+        ///   an account at most 255, a namespace at most 64, and no part may have control characters.
         public init(namespace: String = "", service: String, account: String) throws(TokenKeepError) {
             core = try convertingError { () throws(CoreError) in
                 try ItemName(namespace: namespace, service: service, account: account)

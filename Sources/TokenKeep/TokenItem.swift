@@ -1,4 +1,4 @@
-// For Date. libtokenkeep.so does not link this target.
+// FoundationEssentials is imported for Date. libtokenkeep.so does not link this target, and so links no Foundation.
 public import FoundationEssentials
 import TokenKeepCore
 
@@ -37,13 +37,14 @@ public struct TokenItem: Sendable {
         /// The time at which the secret expires, in whole seconds; nil for never. Loading an expired item is not an
         /// error.
         public var expiresAt: Date? { core.expiresAt.map(Date.init(_:)) }
-        /// A number that changes with the secret and with user-visible metadata; 0 if the list did not read it.
+        /// A number that changes whenever the secret or user-visible metadata change; 0 if the list did not read the
+        /// number.
         public var version: UInt64 { core.version }
         /// The module that holds the item.
         public var module: String { core.module }
         /// Whether the vault sealed the secret for the module.
         public var isSealed: Bool { core.isSealed }
-        /// Whether the item is a foreign item: another program keeps it under the same names.
+        /// Whether the item is a foreign item: another program stored it under the same names.
         public var isForeign: Bool { core.isForeign }
     }
 }
@@ -55,7 +56,7 @@ extension Date {
 extension UnixTime {
     /// Rounds a date down to a whole second.
     ///
-    /// - Throws: ``TokenKeepError/Status/invalid`` if no 64-bit number of seconds names the date.
+    /// - Throws: ``TokenKeepError/Status/invalid`` if the date in seconds does not fit into 64 bits.
     init(_ date: Date) throws(CoreError) {
         guard let seconds = Int64(exactly: date.timeIntervalSince1970.rounded(.down)) else {
             throw CoreError(.invalid, "the expiry date is out of range")

@@ -1,4 +1,5 @@
-// For LocalizedError. libtokenkeep.so does not link this target.
+// FoundationEssentials is imported for LocalizedError. libtokenkeep.so does not link this target, and so links no
+// Foundation.
 public import FoundationEssentials
 package import TokenKeepCore
 

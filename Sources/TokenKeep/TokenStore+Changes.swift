@@ -37,9 +37,9 @@ extension TokenStore {
     public struct Changes: AsyncSequence, Sendable {
         /// One change of an item.
         public typealias Element = Change
-        /// The error if the store cannot be watched.
+        /// The error that ends the sequence, because the store cannot be watched.
         ///
-        /// - ``TokenKeepError/Status/io``: the system allows no more watches.
+        /// - ``TokenKeepError/Status/io``: the system's limit of file watches is reached.
         /// - ``TokenKeepError/Status/forked``: the process is a child made by `fork()`.
         /// - ``TokenKeepError/Status/unsupported``: no module of the stack can list items.
         public typealias Failure = TokenKeepError
@@ -88,8 +88,8 @@ extension TokenStore {
 
             private mutating func thread() throws(CoreError) -> WatchThread<StoreWatch> {
                 if let waiting { return waiting }
-                // A child made by fork() has no threads, so no watch can start. `list()` throws the error for such a
-                // child.
+                // In a child made by fork(), the watch's thread cannot start. `list()` is called only because it throws
+                // the error for such a child.
                 if !engine.isUsable { _ = try engine.list() }
                 let thread = try WatchThread(first: .listAgain) { [engine, service] cancellation throws(CoreError) in
                     try StoreWatch(engine, service: service, cancellation: cancellation)

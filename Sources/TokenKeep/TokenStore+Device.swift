@@ -9,8 +9,8 @@ extension TokenStore {
         case tpm2
         /// The service io.systemd.Credentials of systemd 256 or later.
         case systemd
-        /// A key file of root. Without it a copy of the home directory is useless; a copy of the whole disk contains
-        /// it.
+        /// A key file of root. A copy of the home directory alone is useless without this file, but a copy of the whole
+        /// disk contains the file.
         case machineKey
 
         init(_ core: DeviceProvider) {
@@ -30,7 +30,8 @@ extension TokenStore {
         }
     }
 
-    /// The kind of device to which the vault is bound; nil if it is bound to none. Does not access the device.
+    /// The kind of device to which the vault is bound; nil if the vault is bound to no device. Does not access the
+    /// device.
     ///
     /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/corrupt``, ``TokenKeepError/Status/denied`` or
     ///   ``TokenKeepError/Status/io`` if the vault cannot be read.
@@ -42,12 +43,12 @@ extension TokenStore {
 
     /// Binds the vault to a device of this machine, once.
     ///
-    /// The levels that end with `thisDeviceOnly` need a device: before, a save at such a level fails with
-    /// ``TokenKeepError/Status/policy`` or ``TokenKeepError/Status/unsupported``. `tokenkeep device re-bind` binds the
-    /// vault to another device.
+    /// The levels whose names end with `thisDeviceOnly` need a device. Until the vault is bound to a device, a save at
+    /// such a level fails with ``TokenKeepError/Status/policy`` or ``TokenKeepError/Status/unsupported``. `tokenkeep
+    /// device re-bind` binds the vault to another device.
     ///
     /// - Parameters:
-    ///   - device: the kind of device; nil for the strongest kind that this machine has.
+    ///   - device: the kind of device; nil to choose the strongest kind that this machine has.
     ///   - password: the vault's password; nil if the vault has none.
     /// - Returns: the kind of device to which the vault is bound now.
     /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/duplicate`` if the vault is bound already,

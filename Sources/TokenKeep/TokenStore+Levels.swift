@@ -3,7 +3,7 @@ import TokenKeepEngine
 extension TokenStore {
     /// Unlocks the vault with its password, for every process of the user.
     ///
-    /// If the kernel's keyring cannot be used, the vault is unlocked for this store alone. Items of the level
+    /// If the kernel's keyring cannot be used, the vault is unlocked only for this store. Items of the level
     /// ``TokenItem/Accessibility/whenUnlocked`` are locked again with the screen if `tokenkeep-agent` runs, otherwise
     /// after 180 seconds.
     ///
@@ -17,7 +17,7 @@ extension TokenStore {
 
     /// Locks the vault for every process of the user.
     ///
-    /// If the kernel's keyring cannot be reached, the vault is locked for this program alone.
+    /// If the kernel's keyring cannot be used, the vault is locked only for this program.
     ///
     /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/io`` if a key remains in the kernel or
     ///   ``TokenKeepError/Status/unsupported`` if the vault has no password. `CancellationError` if the task is
@@ -26,11 +26,11 @@ extension TokenStore {
         try await run { engine, _ throws(CoreError) in _ = try engine.lock() }
     }
 
-    /// The protection that this stack and machine achieve at present for items of a level with these flags.
+    /// Returns the protection that this stack and machine achieve at present for items with a level and flags.
     ///
-    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/unsupported`` if the level needs a device and the vault is
-    ///   bound to none, or the stack saves nothing; ``TokenKeepError/Status/policy`` if the level needs a password and the
-    ///   vault has none. `CancellationError` if the task is cancelled.
+    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/unsupported`` if the level needs a device and the
+    ///   vault is bound to no device, or if no module of the stack saves items; ``TokenKeepError/Status/policy`` if the
+    ///   level needs a password and the vault has none. `CancellationError` if the task is cancelled.
     public func protection(
         for accessibility: TokenItem.Accessibility, flags: TokenItem.Flags = []
     ) async throws -> Protection {

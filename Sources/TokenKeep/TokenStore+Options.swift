@@ -1,13 +1,13 @@
-// For Date. libtokenkeep.so does not link this target.
+// FoundationEssentials is imported for Date. libtokenkeep.so does not link this target, and so links no Foundation.
 public import FoundationEssentials
 import TokenKeepCore
 
 extension TokenStore {
     /// The options for opening a store.
     public struct Options: Sendable {
-        /// The name of a configured stack; nil for the default. Excludes ``stackText``.
+        /// The name of a configured stack; nil for the default stack. Cannot be combined with ``stackText``.
         public var stack: String?
-        /// The text of a stack, with one line for each module. Excludes ``stack``.
+        /// The text of a stack, with one line for each module; nil to use ``stack``. Cannot be combined with ``stack``.
         public var stackText: String?
         /// The namespace of the store's items.
         public var namespace: String
@@ -35,7 +35,8 @@ extension TokenStore {
             self.prompt = prompt
         }
 
-        /// The timeout for the engine, in milliseconds; 0 for the engine's default. A given timeout is at least 1.
+        /// The timeout for the engine, in milliseconds; 0 for the engine's default. A ``timeout`` of less than a
+        /// millisecond counts as 1.
         package var timeoutMilliseconds: UInt32 {
             guard let timeout else { return 0 }
             let (seconds, attoseconds) = timeout.components
@@ -62,9 +63,9 @@ extension TokenStore {
         public var attributes: [String: String]
         /// The time at which the secret expires, rounded down to whole seconds; nil for never.
         public var expiresAt: Date?
-        /// The condition that the existing item must meet; otherwise the save fails.
+        /// The condition that the existing item must meet. If it does not meet the condition, the save fails.
         public var precondition: Precondition
-        /// Whether the value becomes a pending write in the vault if the item's module is locked.
+        /// Whether the vault keeps the value as a pending write if the item's module is locked.
         ///
         /// The pending write needs an open key that the vault's password protects. Without such a key the save fails
         /// with ``TokenKeepError/Status/locked``.

@@ -41,7 +41,7 @@ extension TokenStore {
     /// becomes the error of the call. After any other error the prompt counts as dismissed.
     public typealias PromptHandler = @Sendable (Prompt) throws -> Secret?
 
-    /// Wraps a handler for the engine.
+    /// Converts a prompt handler to a handler of the engine.
     static func engineHandler(_ handler: @escaping PromptHandler) -> TokenKeepCore.PromptHandler {
         { prompt throws(CoreError) in
             let answer: Secret?

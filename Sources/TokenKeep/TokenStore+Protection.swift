@@ -13,7 +13,7 @@ extension TokenStore {
             case otherMachine = 3
             /// The user's own programs while the screen is locked.
             case screenLock = 4
-            /// A use of the item without a question to the user.
+            /// A use of the item without asking the user.
             case presence = 5
 
             var core: ProtectionAxis {
@@ -33,7 +33,7 @@ extension TokenStore {
             case none = 0
             /// Protection that can be circumvented.
             case advisory = 1
-            /// Protection by a missing key, or by the kernel.
+            /// Protection that holds because the key is missing, or that the kernel enforces.
             case enforced = 2
 
             init(_ core: ProtectionStrength) {

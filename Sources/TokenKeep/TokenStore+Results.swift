@@ -7,7 +7,7 @@ extension TokenStore {
         public let items: [TokenItem.Details]
         /// The first error that occurred during the list; nil if the list is complete.
         public let problem: TokenKeepError?
-        /// The first error of each status and module.
+        /// The errors that occurred during the list: for each status and module, the first one.
         public let problems: [TokenKeepError]
 
         init(_ core: ItemListing) {
@@ -19,17 +19,18 @@ extension TokenStore {
 
     /// The result of a sync.
     public struct SyncOutcome: Sendable {
-        /// The number of drained items, which have no pending changes left for this machine's modules of the stack.
+        /// The number of items that now have no pending changes left for the stack's modules on this machine.
         public let drained: Int
         /// The number of items with pending writes or removals left.
         public let left: Int
         /// The modules with pending writes or removals left, sorted by name.
         public let pendingModules: [String]
-        /// The first failure other than an unavailable module; nil if there was none.
+        /// The first failure other than an unavailable module; nil if there was no such failure.
         ///
         /// Examples: an unreadable record, an item that another process holds.
         public let problem: TokenKeepError?
-        /// The error of a module for the first pending item; nil if nothing is pending or no module could be reached.
+        /// The error of a module that left the first pending item pending; nil if nothing is pending or no module could
+        /// be reached.
         public let obstacle: TokenKeepError?
 
         init(_ core: TokenKeepCore.SyncOutcome) {
@@ -47,7 +48,7 @@ extension TokenStore {
         case saved(TokenItem.Name)
         /// The item was cleared.
         case cleared(TokenItem.Name)
-        /// Unknown items may have changed: list again.
+        /// Any item may have changed. The application should list the items again.
         case listAgain
 
         init(_ core: ItemChange) {
@@ -59,7 +60,7 @@ extension TokenStore {
                 }
         }
 
-        /// The changed item; nil if unknown.
+        /// The name of the changed item; nil for ``listAgain``.
         public var name: TokenItem.Name? {
             switch self {
             case .saved(let name), .cleared(let name): name

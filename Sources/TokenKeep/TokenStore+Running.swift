@@ -8,14 +8,14 @@ extension TokenStore {
     func run<Value: Sendable>(
         _ body: @escaping @Sendable (Store, Deadline) throws(CoreError) -> Value
     ) async throws -> Value {
-        // A child made by fork() has no threads, so the engine runs on the caller's thread, where it throws the error
-        // for such a child.
+        // In a child made by fork(), the store's threads do not exist. So the engine is called on this thread, and
+        // throws the error for such a child.
         guard engine.isUsable else {
             return try convertingError { () throws(CoreError) in try body(engine, Deadline(milliseconds: 0)) }
         }
         let cancellation = Cancellation(under: engine.cancellation)
         let result = await outcome(of: body, cancellation)
-        // A dismissed prompt has the same status, so the cancellation itself is checked, too.
+        // A dismissed prompt also has the status `cancelled`, so the cancellation itself is checked, too.
         if case .failure(let error) = result, error.status == .cancelled, cancellation.isCancelled {
             throw CancellationError()
         }
@@ -28,7 +28,8 @@ extension TokenStore {
         let deadline = engine.deadline.cancelled(by: cancellation)
         let engine = engine
         let queued = QueuedCall<Value>()
-        // ThreadSanitizer recognizes the memory order of a lock, but not that of a continuation.
+        // ThreadSanitizer does not know that resuming a continuation orders memory accesses, and would report a race.
+        // It knows this of a lock, so a lock is used in addition.
         defer { queued.synchronize() }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

@@ -5,7 +5,7 @@ extension TokenStore {
     ///
     /// The memory is excluded from core dumps, and locked if the kernel allows it. A secret never changes, so any
     /// thread may read it. Its description is always `<redacted>`. The duration of a comparison depends only on the
-    /// lengths. Other copies, such as a String, are not wiped.
+    /// lengths of the secrets. Copies outside of this type, such as a String, are not wiped.
     public struct Secret: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable
     {
         package let core: SecretBytes

@@ -2,7 +2,7 @@ import TokenKeepCore
 import TokenKeepEngine
 package import TokenKeepKeys
 
-/// Saves, loads and clears session tokens, with the names of the C API.
+/// Saves, loads and clears session tokens and other secrets. The methods have the names of the C API's functions.
 ///
 /// ```swift
 /// let store = try TokenStore()
@@ -11,7 +11,7 @@ package import TokenKeepKeys
 /// ```
 ///
 /// Several tasks may use a store at the same time. A store has its own threads and never blocks Swift's cooperative
-/// pool. Every call returns before its timeout. Memory-only items last as long as the store.
+/// pool. Every call returns before its timeout. Memory-only items exist as long as the store.
 ///
 /// The limits of an item: a service has 1 to 255 bytes, an account at most 255, a namespace at most 64, a label at most
 /// 1024, a secret at most 1 MiB; at most 32 attributes, with names of at most 64 bytes of `[a-z0-9._-]` and values of at
@@ -43,7 +43,8 @@ public final class TokenStore: Sendable {
     /// - Parameters:
     ///   - vaultPath: the path of the vault. If the path is not nil, the store reads no stack files.
     ///   - busAddress: the address of the bus; nil for the session bus.
-    ///   - residentKeys: the store of the unlocked vault's keys and of the machine's devices; nil for the default.
+    ///   - residentKeys: the key store that holds the keys of the unlocked vault, and the machine's devices; nil for
+    ///     the default.
     package init(
         _ options: Options, vaultPath: String?, busAddress: String? = nil, residentKeys: ClassKeyStore? = nil
     ) throws(TokenKeepError) {
@@ -85,10 +86,9 @@ public final class TokenStore: Sendable {
 
     /// Saves the UTF-8 bytes of a text.
     ///
-    /// The String itself is not wiped: prefer ``Secret`` for a secret that was never a String.
+    /// The String itself is not wiped. For a secret that is not a String yet, use ``Secret`` instead.
     ///
-    /// - Throws: the errors of the save of a ``Secret``, and ``TokenKeepError/Status/io`` if guarded memory is
-    ///   exhausted.
+    /// - Throws: the errors of saving a ``Secret``; ``TokenKeepError/Status/io`` if guarded memory is exhausted.
     @discardableResult
     public func save(
         _ secret: String, service: String, account: String, options: SaveOptions = SaveOptions()
@@ -123,8 +123,8 @@ public final class TokenStore: Sendable {
 
     /// Clears an item if its version is still `version`.
     ///
-    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/conflict`` if the item changed or is gone,
-    ///   ``TokenKeepError/Status/invalid`` for version 0, or the failure of a module that may hold the item:
+    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/conflict`` if the item was changed or no longer
+    ///   exists, ``TokenKeepError/Status/invalid`` for version 0, or the failure of a module that may hold the item:
     ///   ``TokenKeepError/Status/unavailable``, ``TokenKeepError/Status/locked`` and others. `CancellationError` if the
     ///   task is cancelled.
     public func clear(service: String, account: String, ifVersion version: UInt64) async throws {
@@ -133,7 +133,7 @@ public final class TokenStore: Sendable {
         }
     }
 
-    /// Clears every item of a service and returns the number of these items.
+    /// Clears every item of a service. Returns the number of cleared items.
     ///
     /// - Throws: ``TokenKeepError`` if an item could not be read or cleared. All other items are cleared nevertheless.
     ///   `CancellationError` if the task is cancelled.

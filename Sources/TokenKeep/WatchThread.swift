@@ -3,31 +3,31 @@ import Glibc
 import TokenKeepCore
 import TokenKeepEngine
 
-/// A watch that a thread can wait for by poll(2).
+/// A source of changes whose descriptor a thread can wait for with poll(2).
 protocol ChangeSource: Sendable {
     associatedtype Change: Sendable
 
     /// A descriptor that becomes readable when ``next()`` may have a change.
     var descriptor: Int32 { get }
-    /// The longest time between two calls of ``next()``, in milliseconds; -1 for no limit.
+    /// The maximum time between two calls of ``next()``, in milliseconds; -1 for no limit.
     var lookAgainMilliseconds: Int32 { get }
-    /// Returns the next change; nil if there is none yet.
+    /// Returns the next change; nil if there is no change at present.
     func next() throws(CoreError) -> Change?
 }
 
 extension StoreWatch: ChangeSource {}
 
-/// Waits for changes on its own thread, so that the cooperative pool never blocks.
+/// Waits for changes on a thread of its own, so that no thread of Swift's cooperative pool blocks.
 final class WatchThread<Source: ChangeSource>: Sendable {
     private let make: @Sendable (Cancellation) throws(CoreError) -> Source
-    /// A change that is delivered before the first wait; nil if the watch provides the first change itself.
+    /// The change that is returned first, without waiting; nil if the watch itself provides the first change.
     private let first: Source.Change?
     private let threads = WorkerThreads(limit: 1)
     /// A descriptor that becomes readable when the wait must end.
     private let end: Int32
     /// The watch, which the thread makes at its first wait.
     private let watch = MutexGuarded<Source?>(nil)
-    /// Cancels a list that is waiting for a module.
+    /// Cancels the watch while it lists items and waits for a module.
     private let cancellation = Cancellation()
 
     init(
@@ -41,7 +41,7 @@ final class WatchThread<Source: ChangeSource>: Sendable {
 
     deinit { close(end) }
 
-    /// Waits for the next change; nil once the task is cancelled.
+    /// Waits for the next change; nil after the task was cancelled.
     func next() async throws(CoreError) -> Source.Change? {
         let result: Result<Source.Change?, CoreError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -71,7 +71,7 @@ final class WatchThread<Source: ChangeSource>: Sendable {
                     pollfd(fd: end, events: Int16(POLLIN), revents: 0),
                     pollfd(fd: watch.descriptor, events: Int16(POLLIN), revents: 0),
                 ]
-                // The first poll does not wait. It checks for a cancellation, because a cancelled task gets no more
+                // This poll does not wait. It only checks for a cancellation, because a cancelled task must get no more
                 // changes.
                 poll(&pollers, 1, 0)
                 if pollers[0].revents != 0 { return .success(nil) }

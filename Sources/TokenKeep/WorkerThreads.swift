@@ -16,13 +16,13 @@ final class WorkerThreads: Sendable {
     /// - Parameter limit: the maximum number of threads at the same time.
     init(limit: Int) { shared = Shared(limit: limit) }
 
-    /// Queues a job for a thread of the pool; false if the pool has no thread and cannot start one.
+    /// Queues a job for a thread of the pool. Returns false if the pool has no thread and cannot start a thread.
     func run(_ job: @escaping Job) -> Bool { shared.enqueue(job) }
 
     /// The number of threads that have not ended.
     var threadCount: Int { shared.counts.threads }
 
-    /// The number of threads that wait for a job.
+    /// The number of threads that are waiting for a job.
     var idleCount: Int { shared.counts.idle }
 
     /// The state that the pool and its threads share. It exists until the last thread ends.
@@ -71,7 +71,7 @@ final class WorkerThreads: Sendable {
 
         /// Waits for a job; nil if no job arrived within `idleMilliseconds`.
         ///
-        /// After nil the thread must end, because it is no longer counted.
+        /// After nil the thread must end, because it is no longer counted in `threads`.
         private func next() -> Job? {
             pthread_mutex_lock(mutex)
             defer { pthread_mutex_unlock(mutex) }

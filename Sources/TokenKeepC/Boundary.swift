@@ -43,7 +43,8 @@ enum Boundary {
         }
     }
 
-    /// Runs the body of an entry point that returns nothing. Does nothing in a child that may run no call.
+    /// Runs the body of an entry point that returns nothing. Does nothing in a child of fork() in which no call may
+    /// run.
     static func run(_ body: () -> Void) {
         guard tokenkeep_call_enter() != 0 else { return }
         defer { tokenkeep_call_leave() }
@@ -56,12 +57,12 @@ enum Boundary {
         return value
     }
 
-    /// Copies a text of at most `limit` bytes, which must not be NULL.
+    /// Copies a text of at most `limit` bytes. Throws ``Status/invalid`` if the text is NULL, longer or not UTF-8.
     static func text(
         _ pointer: UnsafePointer<CChar>?, _ argument: String, atMost limit: Int
     ) throws(TokenKeepError) -> String {
         let pointer = try required(pointer, argument)
-        // At most one byte past the limit is read: the caller's text may lack its NUL.
+        // At most one byte past the limit is read, because the caller's text may lack its NUL.
         let length = strnlen(pointer, limit + 1)
         guard length <= limit else {
             throw TokenKeepError(.invalid, "the \(argument) is longer than \(limit) bytes")
@@ -73,7 +74,8 @@ enum Boundary {
         return text
     }
 
-    /// Copies a text of at most `limit` bytes; nil for NULL.
+    /// Copies a text of at most `limit` bytes; nil for NULL. Throws ``Status/invalid`` if the text is longer or is not
+    /// UTF-8.
     static func optionalText(
         _ pointer: UnsafePointer<CChar>?, _ argument: String, atMost limit: Int
     ) throws(TokenKeepError) -> String? {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Texts as C strings, in one allocation that lives as long as this object.
+/// Copies of texts as C strings. All are in one allocation, which lives as long as this object.
 ///
 /// The texts never change, so any thread may read them.
 final class CStrings: @unchecked Sendable {

@@ -1,12 +1,12 @@
 import CSystemShims
 import TokenKeepCore
 
-/// The error of a call in a child of `fork()` that may run no call.
+/// Provides the error for calls in a child of `fork()` in which no call may run.
 ///
-/// An earlier call makes the error object, because making one in the child could wait for a lock of the Swift runtime
-/// that nobody will release.
+/// The error object is made before `fork()`, by an earlier call. Making it in the child could wait for ever for a lock
+/// of the Swift runtime that a thread of the parent held.
 enum ForkRefusal {
-    /// Makes the error object, once per process. Called inside a call.
+    /// Makes the error object, once per process. Must be called inside a call of the C API.
     static func prepare() { _ = once }
 
     /// The error object, retained for the caller; nil if no call has made it yet.

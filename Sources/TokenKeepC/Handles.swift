@@ -1,19 +1,21 @@
 import TokenKeepCore
 import TokenKeepEngine
 
-// C holds each of these objects by an opaque pointer. Each object is retained once for the caller.
+// C code refers to each of these objects by an opaque pointer. An object is retained once for the C caller, until the
+// caller frees it.
 
 /// Retains an object for C and returns its pointer. `consume` releases the object.
 func retainForC(_ object: some AnyObject) -> OpaquePointer {
     OpaquePointer(Unmanaged.passRetained(object).toOpaque())
 }
 
-/// Returns a pointer to an object without retaining the object: a list owns it and keeps it alive.
+/// Returns a pointer to an object without retaining the object. Another object, such as a list, must own it and keep it
+/// alive.
 func lentToC(_ object: some AnyObject) -> OpaquePointer {
     OpaquePointer(Unmanaged.passUnretained(object).toOpaque())
 }
 
-/// Returns the object of a pointer, still owned by C; nil for NULL.
+/// Returns the object of a pointer, and leaves its ownership with C; nil for NULL.
 func borrow<Object: AnyObject>(_ pointer: OpaquePointer?, as type: Object.Type) -> Object? {
     pointer.map { Unmanaged<Object>.fromOpaque(UnsafeRawPointer($0)).takeUnretainedValue() }
 }

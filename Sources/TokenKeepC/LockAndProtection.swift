@@ -15,7 +15,7 @@ final class ProtectionHandle: Sendable {
         texts = CStrings(axes.map(\.mechanism))
     }
 
-    /// The position of an axis in the arrays; nil for an unknown number.
+    /// The index of an axis in `strengths` and `texts`; nil if `axis` is no known axis.
     private static func index(_ axis: UInt32) -> Int? {
         ProtectionAxis.allCases.firstIndex { $0.rawValue == axis }
     }

@@ -2,20 +2,23 @@ import TokenKeepCore
 import TokenKeepEngine
 import TokenKeepHeaders
 
-/// Copies a caller's structure, which may be older (shorter) or newer (longer) than this version's.
+/// Copies a caller's structure. It may be from an older version of the header, and shorter, or from a newer version,
+/// and longer.
 ///
-/// Reads only the bytes that the caller's `struct_size` declares. `pointee` would read this version's whole size.
+/// Reads only the bytes that the caller's `struct_size` declares. `pointee` is not used, because it would read the size
+/// of this version's structure.
 ///
 /// - Parameter empty: a zeroed structure of this version.
-/// - Throws: ``Status/invalid`` for an impossible size, ``Status/unsupported`` if a field beyond this version's
-///   structure is set.
+/// - Throws: ``Status/invalid`` if the declared size is impossible; ``Status/unsupported`` if a field is set that only
+///   a newer version knows.
 func copy<Options>(
     _ pointer: UnsafePointer<Options>, over empty: Options, _ argument: String
 ) throws(TokenKeepError) -> Options {
     let foreign = UnsafeRawPointer(pointer)
     let size = foreign.loadUnaligned(as: UInt.self)  // struct_size is the first field
     let own = UInt(MemoryLayout<Options>.size)
-    // A size that is no multiple of the alignment would cut a pointer in two. A size over 4096 is garbage.
+    // A size that is not a multiple of the alignment would cut a pointer in two. A size of more than 4096 means that
+    // `struct_size` was not set.
     guard size >= UInt(MemoryLayout<UInt>.size), size <= 4096, size % UInt(MemoryLayout<Options>.alignment) == 0 else {
         throw TokenKeepError(
             .invalid, "struct_size of the \(argument) is \(size)", hint: "set it to the size of the structure, \(own)")
@@ -91,7 +94,7 @@ struct SaveOptions {
         savedVersion = options.saved_version
     }
 
-    /// Reads the flags that are kept with an item; throws ``Status/unsupported`` for any other flag.
+    /// Reads the flags that are stored with an item. Throws ``Status/unsupported`` if any other flag is set.
     static func keptFlags(_ flags: UInt32) throws(TokenKeepError) -> ItemFlags {
         try checkFlags(flags, known: ItemFlags.known.rawValue, "protection")
         return ItemFlags(rawValue: flags)

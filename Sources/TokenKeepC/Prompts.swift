@@ -6,7 +6,7 @@ import TokenKeepHeaders
 ///
 /// The caller owns the data. The data must live as long as the store and be safe for the threads that use the store.
 struct CPrompt: @unchecked Sendable {
-    /// The longest answer, in bytes.
+    /// The maximum length of an answer, in bytes.
     private static let capacity = 4096
 
     let function: tokenkeep_prompt_fn
@@ -43,7 +43,8 @@ struct CPrompt: @unchecked Sendable {
         question.service = texts[1]
         question.account = texts[2]
         let answer = buffer.bindMemory(to: CChar.self).baseAddress
-        // The function waits for a person: fork() does not wait for the person too.
+        // The function waits for a person. The thread leaves the call meanwhile, so that fork() in another thread does
+        // not wait for this person, too.
         tokenkeep_call_leave()
         defer { tokenkeep_call_resume() }
         return withExtendedLifetime(texts) { function(data, &question, answer, buffer.count, &length) }

@@ -2,7 +2,7 @@ import Glibc
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// A moment, read from the wall clock and from the clock that counts from the machine's start.
+/// A moment, as shown by two clocks: the wall clock, and the clock that counts from the machine's start.
 package struct SessionTime: Sendable, Equatable {
     /// Unix time in seconds, by the wall clock, which the user can set.
     package var wall: Int64
@@ -22,7 +22,8 @@ package struct SessionTime: Sendable, Equatable {
         SessionTime(wall: seconds(CLOCK_REALTIME), boottime: seconds(CLOCK_BOOTTIME), boot: start)
     }
 
-    /// The milliseconds passed in the wall clock's second `wall`: 999 if that second is over, 0 if it has not begun.
+    /// The number of milliseconds of the wall clock's second `wall` that have passed: 0 before this second, 999 after
+    /// it.
     package static func milliseconds(since wall: Int64) -> UInt32 {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
@@ -41,10 +42,11 @@ package struct SessionTime: Sendable, Equatable {
 
 /// The lifetime of a token, measured by two clocks, so that setting the wall clock cannot make an expired token valid.
 package struct TokenLife: Sendable, Equatable {
-    /// The largest change of the wall clock that counts, in seconds: 10 years. A larger one is ignored.
+    /// The maximum age of a token that the wall clock may show, in seconds: 10 years. A greater age means that the
+    /// clock was wrong, and is ignored.
     private static let plausible: UInt64 = 315_576_000
-    /// The largest margin, in seconds: a token is renewed this long before it expires, or earlier if the caller needs
-    /// it longer.
+    /// The maximum ``margin``, in seconds. A token is renewed this long before it expires, or earlier if the caller
+    /// needs a longer validity.
     private static let longestMargin: Int64 = 300
 
     package let obtained: SessionTime
@@ -94,7 +96,8 @@ package struct TokenLife: Sendable, Equatable {
         return left > 0 && left >= max(minTTL, margin)
     }
 
-    /// Whether the token is too new to be renewed for its age. Otherwise a wrong lifetime would cause endless renewals.
+    /// Whether the token is too new to be renewed because of its remaining lifetime. Without this limit, wrong
+    /// lifetimes would cause endless renewals.
     package func isYoung(at now: SessionTime) -> Bool {
         guard let lifetime else { return true }
         return age(at: now) < min(30, lifetime / 10)

@@ -9,13 +9,13 @@ public struct SessionOptions: Sendable {
     package var transportNotesSending = false
     /// Whether ``SessionEngine/step()`` asks the server every 3 minutes whether it still accepts the token.
     public var validates = false
-    /// The name of the provider; stored with the session and shown in outputs.
+    /// The name of the provider. It is stored with the session and shown to the user.
     public var provider: String?
-    /// The address of the token endpoint, passed on in requests.
+    /// The URL of the token endpoint, which requests pass on to the transport.
     public var refreshURL: String?
-    /// The OAuth client id, sent in the body of requests.
+    /// The OAuth client id, which is sent in the body of refreshes and revocations.
     public var clientID: String?
-    /// The server's treatment of used refresh tokens; nil for the profile of the last sign-in, which defaults to
+    /// Whether the server keeps used refresh tokens valid; nil for the profile that the last sign-in set, or else
     /// strict.
     public var rotation: RotationProfile?
     /// The accessibility level of the session's item; nil for the level of the existing item, by default after first
@@ -27,15 +27,15 @@ public struct SessionOptions: Sendable {
     public var refreshLevel: AccessLevel?
     /// The time limit of a call, in milliseconds.
     public var timeoutMilliseconds: UInt32
-    /// Receives a line of text for each step of a call; nil for no report. No line contains a token.
+    /// Called with a line of text for each step of a call; nil to report no steps. No line contains a token.
     public var explain: (@Sendable (String) -> Void)?
-    /// Called with true before a refresh is sent, and with false after its answer is saved. Meanwhile a program should
-    /// hold back signals that would end it, because the answer would be lost.
+    /// Called with true before a refresh is sent, and with false after its answer is saved. In between, a program
+    /// should hold back signals that would end it, because the answer would be lost.
     public var whileSending: (@Sendable (Bool) -> Void)?
-    /// Called after one second of waiting for the process that renews the token, with that process's id (nil if
-    /// unknown).
+    /// Called if a call has waited for one second because another process is renewing the token. The argument is that
+    /// process's id, nil if unknown.
     public var whileWaiting: (@Sendable (UInt32?) -> Void)?
-    /// The time limit of an answer to a request, in milliseconds; replaced in tests.
+    /// The maximum time to wait for a server's answer, in milliseconds. Tests replace it.
     package var answerLimit: UInt32 = 30_000
     /// Returns the present time; replaced in tests.
     package var clock: @Sendable () -> SessionTime = { .now }
@@ -45,7 +45,7 @@ public struct SessionOptions: Sendable {
     /// Returns the transport.
     ///
     /// - Parameter missing: the message of the error if there is no transport.
-    /// - Throws: ``Status/unsupported``.
+    /// - Throws: ``Status/unsupported`` if there is no transport.
     func requiredTransport(
         orThrow missing: String = "nothing was given that asks the server"
     ) throws(TokenKeepError) -> SessionTransport {

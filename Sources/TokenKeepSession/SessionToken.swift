@@ -8,13 +8,13 @@ public struct SessionToken: Sendable {
     public let type: String
     /// The scope that the server granted; nil if the server did not state it.
     public let scope: String?
-    /// The seconds for which the token was still valid when it was returned; nil if unknown.
+    /// The remaining lifetime of the token when it was returned, in seconds; nil if unknown.
     public let secondsLeft: Int64?
     /// The number of the token within its session; each renewal increments it.
     public let generation: UInt64
     /// Whether the token expires sooner than the caller asked for, because no token with more time was available.
     public let isShort: Bool
-    /// The resource or scope for which the token is; nil for the access token of the sign-in.
+    /// The resource or scope for which the token is valid; nil for the access token of the sign-in.
     public let target: TokenTarget?
     /// The provider that issued the token, as named in the session's sealed record; nil if the record names none.
     package let provider: String?
@@ -34,7 +34,7 @@ public struct SessionInfo: Sendable, Equatable {
     public let reason: SessionReason
     /// The kind of the session: user or guest.
     public let kind: SessionKind
-    /// Whether the session is the active one of its service.
+    /// Whether the session's account is the active account of its service.
     public let isActive: Bool
     /// Whether the session has a refresh token.
     public let canRenew: Bool
@@ -44,7 +44,7 @@ public struct SessionInfo: Sendable, Equatable {
     public let scope: String?
     /// The level of the session's item; nil if unknown.
     public let level: AccessLevel?
-    /// The level of the separate item that has the refresh token; nil if the record has it.
+    /// The level of the separate item that stores the refresh token; nil if there is no such item.
     public let refreshLevel: AccessLevel?
     /// The time at which the access token expires; nil if unknown.
     public let expiresAt: UnixTime?
@@ -59,7 +59,7 @@ public struct SessionInfo: Sendable, Equatable {
     public let coolDownUntil: UnixTime?
     /// The number of the session's present tokens; each renewal increments it.
     public let generation: UInt64
-    /// The server's treatment of used refresh tokens, as the sign-in stated it.
+    /// Whether the server keeps used refresh tokens valid, as the sign-in's options stated.
     public let rotation: RotationProfile
     /// Whether the newest tokens are stored only in the kernel's memory, until the session's item can be written. A
     /// restart of the machine would lose them.
@@ -67,7 +67,8 @@ public struct SessionInfo: Sendable, Equatable {
     /// The id of the process that is renewing the token, or that died during the renewal; nil if there is none.
     public internal(set) var refreshingProcess: UInt32?
 
-    /// Whether a watch treats two states as equal: neither a refresh that begins nor a validation is a change.
+    /// Whether a watch treats two states as equal. The beginning of a refresh and a validation are not reported as
+    /// changes.
     func isSame(as other: SessionInfo?) -> Bool {
         var (one, other) = (self, other)
         one.refreshingProcess = nil

@@ -1,7 +1,6 @@
 public import TokenKeepCore
 
-/// The claims of a JSON Web Token (RFC 7519), read without checking its signature, so that anybody can have written
-/// them.
+/// The claims of a JSON Web Token (RFC 7519). Its signature is not checked, so anybody may have written them.
 public struct UnverifiedClaims {
     private let json: JSONValue
 
@@ -21,10 +20,11 @@ public struct UnverifiedClaims {
     /// The value of a claim that is a string or a whole number; nil for a claim of another type.
     public func unverified(_ name: String) -> String? { json[name]?.text ?? json[name]?.integer.map(String.init) }
 
-    /// The values of a claim that is a string or a whole number, or an array of them; empty for a claim of another type.
+    /// The values of a claim that is a string, a whole number, or an array of strings and whole numbers; empty for a
+    /// claim of another type.
     package func texts(_ name: String) -> [String] { unverified(name).map { [$0] } ?? json[name]?.words ?? [] }
 
-    /// The value of a claim that is a time (NumericDate, RFC 7519 section 2), in whole seconds, rounded down; nil for
+    /// The value of a claim that is a time (NumericDate, RFC 7519 section 2), in Unix seconds, rounded down; nil for
     /// another type.
     package func seconds(_ name: String) -> Int64? {
         json[name]?.number.map { Int64(min(max($0.rounded(.down), -UnverifiedClaims.latest), UnverifiedClaims.latest)) }

@@ -2,13 +2,13 @@ import TokenKeepCore
 import TokenKeepSession
 
 extension TokenSession {
-    /// The validity of a refresh token at the server after its use.
+    /// Whether a refresh token stays valid at the server after its use.
     public enum Rotation: Sendable, Equatable {
-        /// The token is invalid, and its reuse may end the session. Safe with every server.
+        /// A used token is invalid, and its reuse may end the session. This value is safe with every server.
         case strict
-        /// The token stays valid for this time.
+        /// A used token stays valid for this time.
         case overlap(Duration)
-        /// The token stays valid and is not replaced.
+        /// A used token stays valid, and the server does not replace it.
         case none
     }
 
@@ -22,7 +22,7 @@ extension TokenSession {
             case revoke
             /// Validates an access token by GET: a status from 200 to 299 accepts the token, 401 refuses it.
             case validate
-            /// Extends the session.
+            /// Extends the session at the server.
             case extend
 
             init(_ core: SessionRequest.Purpose) {
@@ -43,7 +43,8 @@ extension TokenSession {
         public let url: String?
         /// The token to renew, revoke, validate or extend.
         public let token: TokenStore.Secret
-        /// The body for POST, `application/x-www-form-urlencoded`. It is empty to validate and `seconds=N` to extend.
+        /// The body for POST, `application/x-www-form-urlencoded`. For a validation it is empty; for an extension it is
+        /// `seconds=N`.
         public let body: TokenStore.Secret
 
         init(_ core: SessionRequest) {
@@ -69,8 +70,8 @@ extension TokenSession {
     /// Sends a request and returns the answer.
     ///
     /// A ``TokenKeepError`` with ``TokenKeepError/Status/unavailable`` means that nothing was sent, so the request is
-    /// sent again. Any other error means that the server may have received the request. The task is cancelled after 30
-    /// seconds.
+    /// sent again. Any other error means that the server may have received the request. The task in which the transport
+    /// runs is cancelled after 30 seconds.
     public typealias Transport = @Sendable (Request) async throws -> Response
 
     /// The options of a session.
@@ -81,21 +82,23 @@ extension TokenSession {
         public var validates = false
         /// The name of the provider (docs/signing-in.md), which is stored when a session begins and shown in lists.
         public var provider: String?
-        /// The address of the token endpoint, which is passed on in requests.
+        /// The address of the token endpoint. Requests pass it on to the transport as ``Request/url``.
         public var refreshURL: String?
         /// The client's id, which is sent in the bodies of requests.
         public var clientID: String?
-        /// The validity of used refresh tokens; nil for the value of the sign-in, or strict if there is none.
+        /// Whether used refresh tokens stay valid at the server; nil for the value that the last sign-in set, or strict
+        /// if it set none.
         public var rotation: Rotation?
         /// The level of the session's item; nil for its present level, or after first unlock for a new item.
         public var accessibility: TokenItem.Accessibility?
         /// The level of the refresh token if it is stricter than ``accessibility``; nil for the token's present level.
         ///
-        /// The refresh token is then an item of its own, and the session is not renewed while that level is locked.
+        /// At a stricter level, the refresh token is stored as an item of its own, and the session cannot be renewed
+        /// while this level is locked.
         public var refreshAccessibility: TokenItem.Accessibility?
         /// The time limit of a call.
         public var timeout: Duration = .seconds(35)
-        /// The longest wait for the answer to a request, in milliseconds; replaced in tests.
+        /// The maximum time to wait for the answer to a request, in milliseconds. Tests replace it.
         package var answerLimit: UInt32 = 30_000
 
         /// Makes options that use the provider's file, with a timeout of 35 seconds for each call.
@@ -117,14 +120,14 @@ extension TokenSession {
                 case Rotation.none?: RotationProfile.none
                 }
             let (seconds, attoseconds) = timeout.components
-            // The limit of 49 days is the longest time in milliseconds that fits into 32 bits.
+            // Limits the seconds to 49 days, because more milliseconds do not fit into 32 bits.
             let milliseconds = min(max(seconds, 0), 4_294_967) * 1000 + attoseconds / 1_000_000_000_000_000
             options.timeoutMilliseconds = max(1, UInt32(clamping: milliseconds))
             return options
         }
 
-        /// Wraps a transport for the engine. The engine's thread blocks until the task ends; it is not a thread of
-        /// Swift's pool.
+        /// Wraps a transport for the engine, whose calls are synchronous. The engine's thread blocks until the
+        /// transport's task ends. It may block, because it is not a thread of Swift's cooperative pool.
         private static func synchronous(_ transport: @escaping Transport) -> SessionTransport {
             { request throws(CoreError) in
                 var task: Task<Void, Never>?

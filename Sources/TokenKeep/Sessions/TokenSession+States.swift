@@ -21,17 +21,18 @@ extension TokenSession {
 
     /// Renews the token before it ends, until the session ends or the task is cancelled.
     ///
-    /// Checks the time at least every 30 seconds, so that a suspend of the machine delays no renewal. Retries after an
-    /// unreachable server or a locked module. Leaves no background work when it returns.
+    /// Checks the time at least every 30 seconds, so that a suspension of the machine does not delay a renewal for
+    /// long. If the server is unreachable or a module is locked, tries again later. When the function returns, no
+    /// background work is left.
     ///
     /// - Returns: the reason why the session ended.
     /// - Throws: `CancellationError` if the task is cancelled, ``TokenKeepError`` if the vault cannot be used.
     public func run() async throws -> Reason { try await run(isValidating: false) }
 
-    /// See ``run()``.
+    /// Does a ``run()`` with other intervals or with validation.
     ///
     /// - Parameters:
-    ///   - interval: the longest time between two checks, in milliseconds.
+    ///   - interval: the maximum time between two checks, in milliseconds.
     ///   - isValidating: whether the token is validated every 3 minutes even if the options' `validates` is false.
     package func run(lookingAgainAfter interval: UInt32 = 30_000, isValidating: Bool = false) async throws -> Reason {
         while true {
@@ -53,10 +54,10 @@ extension TokenSession {
     /// Several changes may produce one element, and a change that is undone at once may produce none. Each iterator has
     /// its own watch and its own thread, and ends soon after its task is cancelled.
     public struct States: AsyncSequence, Sendable {
-        /// A state.
+        /// The type of the elements: a session's state.
         public typealias Element = Info
-        /// The error if the sessions cannot be watched: ``TokenKeepError/Status/io`` if the system allows no more
-        /// watches, or the error of reading the vault.
+        /// The error that ends the sequence: ``TokenKeepError/Status/io`` if the system's limit of file watches is
+        /// reached, or the error of reading the vault.
         public typealias Failure = TokenKeepError
 
         let make: @Sendable (Cancellation) throws(CoreError) -> StateSource

@@ -1,4 +1,4 @@
-// For Date. libtokenkeep.so does not link this target.
+// FoundationEssentials is imported for Date. libtokenkeep.so does not link this target, and so links no Foundation.
 public import FoundationEssentials
 import TokenKeepSession
 
@@ -66,7 +66,7 @@ extension TokenSession {
         public let type: String
         /// The scope that the server granted; nil if the server did not report a scope.
         public let scope: String?
-        /// The remaining lifetime at the moment when the token was returned; nil if unknown.
+        /// The remaining lifetime of the token when it was returned; nil if unknown.
         public let timeLeft: Duration?
         /// The ordinal number of the token among all tokens of the session.
         public let generation: UInt64
@@ -95,7 +95,7 @@ extension TokenSession {
         public let state: State
         /// The reason why the session ended.
         public let reason: Reason
-        /// Whether the session is the active session of its service.
+        /// Whether the session's account is the active account of its service.
         public let isActive: Bool
         /// Whether the session has a refresh token.
         public let canRenew: Bool
@@ -103,7 +103,8 @@ extension TokenSession {
         public let expiresAt: Date?
         /// The time at which the server last accepted a token of the session; nil if unknown.
         public let validatedAt: Date?
-        /// The fault of the server's last answer, or the server's message about the session's end; nil if none.
+        /// A description of the last failed answer, or the server's message about the session's end; nil if there is
+        /// neither.
         public let problem: String?
         /// The time before which no request is sent to the server; nil if a request can be sent now.
         public let coolDownUntil: Date?
@@ -134,7 +135,7 @@ extension TokenSession {
             case done
             /// The revocation is queued for at most 30 days, or the session's record is still locked.
             case queued
-            /// There was no token to revoke, or no revocation was to be sent.
+            /// There was no token to revoke, or the logout was local and sends no revocation.
             case none
         }
 

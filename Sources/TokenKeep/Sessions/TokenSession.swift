@@ -13,12 +13,13 @@ package import TokenKeepSession
 ///
 /// Without a transport, requests are sent by libcurl to the endpoints in the file of the session's provider.
 ///
-/// One process renews a token before its end; all others wait and get the new token. The server's answer is saved
-/// before any process uses it. Only a refusal by the server ends a session. Several tasks may use a session at the same
-/// time.
+/// Only one process renews a token before its end; all other processes wait and get the new token. The server's answer
+/// is saved before any process uses it. Only a refusal by the server ends a session. Several tasks may use a session at
+/// the same time.
 ///
-/// Calls throw ``TokenKeepError``, or `CancellationError` if their task is cancelled. Once a refresh token was sent, a
-/// call ends only after the answer is saved.
+/// Calls throw ``TokenKeepError``, or `CancellationError` if their task is cancelled. After a call has sent a refresh
+/// token, neither a cancellation nor the call's timeout ends the call before the server's answer was saved, or did not
+/// come within 30 seconds.
 public final class TokenSession: Sendable {
     package let store: TokenStore
     package let engine: SessionEngine
@@ -47,12 +48,12 @@ public final class TokenSession: Sendable {
 
     /// Begins the session with the server's unchanged token response, a JSON object (RFC 6749 section 5.1).
     ///
-    /// One write replaces a present session of the account, so that a guest becomes a user. The first session of a
-    /// service becomes its active session.
+    /// A present session of the account is replaced in one write. In this way a guest becomes a user. The first session
+    /// of a service becomes its active session.
     ///
     /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/invalid`` if the response has no token or the level is
-    ///   impossible, or ``TokenKeepError/Status/unsupported`` if the token is a DPoP token, both without any change;
-    ///   ``TokenKeepError/Status/busy`` if another process is changing the session; otherwise the errors of
+    ///   impossible, or ``TokenKeepError/Status/unsupported`` if the token is a DPoP token, in both cases with nothing
+    ///   changed; ``TokenKeepError/Status/busy`` if another process is changing the session; otherwise the errors of
     ///   `TokenStore.save`, such as ``TokenKeepError/Status/locked``.
     public func begin(_ kind: Kind, response: TokenStore.Secret) async throws {
         try await perform { session throws(CoreError) in try session.begin(kind.core, response: response.core) }
@@ -73,7 +74,7 @@ public final class TokenSession: Sendable {
         }
     }
 
-    /// Returns an access token that is valid for at least `minTTL`. Renews the token first if it ends sooner.
+    /// Returns an access token that is valid for at least `minTTL`. If the present token ends sooner, renews it first.
     ///
     /// If the renewal fails and the present token is still valid, returns that token with `isShort` set.
     ///
@@ -91,8 +92,8 @@ public final class TokenSession: Sendable {
     ///   - ``TokenKeepError/Status/corrupt``: the record is damaged.
     public func token(minTTL: Duration = .zero) async throws -> Token {
         let seconds = UInt32(clamping: minTTL.components.seconds)
-        // `tokenInHand` never waits for a file or a server, so it runs on this thread: a thread switch would take
-        // longer.
+        // `tokenInHand` never waits for a file or a server, so it may run on this thread. A switch to another thread
+        // would take longer than the call.
         if !Task.isCancelled, let token = engine.tokenInHand(minTTL: seconds) { return Token(token) }
         return try await perform { session throws(CoreError) in Token(try session.token(minTTL: seconds)) }
     }
@@ -127,18 +128,18 @@ public final class TokenSession: Sendable {
     /// Validates the access token at the server. If the server refuses the token with 401, it is renewed once.
     ///
     /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/denied`` if the server also refuses the renewed token
-    ///   or answers 403, although the session stays; ``TokenKeepError/Status/unavailable`` if the server does not
-    ///   answer or asks to wait; ``TokenKeepError/Status/unsupported`` if the provider has no endpoint for validation;
-    ///   otherwise the errors of ``token(minTTL:)``.
+    ///   or answers 403 (the session continues nevertheless); ``TokenKeepError/Status/unavailable`` if the server does
+    ///   not answer or asks to wait; ``TokenKeepError/Status/unsupported`` if the provider has no endpoint for
+    ///   validation; otherwise the errors of ``token(minTTL:)``.
     public func validate() async throws {
         try await perform { session throws(CoreError) in try session.validate() }
     }
 
     /// Extends the session at the server, and saves the answer: new tokens, a new `expires_in`, or neither.
     ///
-    /// - Parameter time: five minutes to a year, in whole seconds.
-    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/invalid`` for another time, in which case nothing was
-    ///   sent; otherwise the errors of ``validate()``.
+    /// - Parameter time: the time by which the session is extended: five minutes to a year, in whole seconds.
+    /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/invalid`` if the time is out of this range, with
+    ///   nothing sent; otherwise the errors of ``validate()``.
     public func extend(by time: Duration) async throws {
         let seconds = UInt32(clamping: time.components.seconds)
         try await perform { session throws(CoreError) in try session.extend(by: seconds) }
@@ -155,7 +156,8 @@ public final class TokenSession: Sendable {
     /// The session without its tokens. Sends no request.
     ///
     /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/corrupt`` if the record or the vault is damaged, or
-    ///   another failure of the vault. A locked or unreachable module is a state, not an error.
+    ///   another failure of the vault. Does not throw if a module is locked or cannot be reached; ``Info/state`` then
+    ///   says so.
     public var info: Info {
         get async throws { try await perform { session throws(CoreError) in Info(try session.info()) } }
     }
@@ -186,10 +188,10 @@ public final class TokenSession: Sendable {
         try await perform { session throws(CoreError) in try session.setProfile(profile.core) }
     }
 
-    /// Registers a hook that runs when this object ends the session. Hooks with lower orders run first.
+    /// Registers a hook that runs when this object ends the session. Hooks with a lower `order` run first.
     ///
     /// `body` runs on its own thread. After 10 seconds `body` counts as failed, and the logout continues without
-    /// waiting for it. A failure does not stop the other hooks. This function throws nothing.
+    /// waiting for it. If `body` fails, the other hooks still run.
     public func onEnd(
         _ name: String, order: UInt32, _ body: @escaping @Sendable (_ account: String, _ reason: Reason) throws -> Void
     ) {
@@ -218,12 +220,12 @@ public final class TokenSession: Sendable {
         }
     }
 
-    /// Ends the session for every process, also offline and while everything is locked. Ending an ended session is not
-    /// an error.
+    /// Ends the session for every process. Works offline and while the vault or a keyring is locked. Ending a session
+    /// that has already ended is not an error.
     ///
     /// After the end, the hooks run, and the token is revoked at the server or queued for revocation.
     ///
-    /// - Parameter isLocalOnly: whether no revocation is sent to the server, now or later.
+    /// - Parameter isLocalOnly: if true, no revocation is sent to the server, neither now nor later.
     /// - Throws: ``TokenKeepError`` with ``TokenKeepError/Status/io``, ``TokenKeepError/Status/busy`` or another failure
     ///   of the vault if the end could not be recorded. The session is then unchanged.
     @discardableResult

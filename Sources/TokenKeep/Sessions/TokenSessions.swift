@@ -13,13 +13,13 @@ public struct TokenSessions: Sendable {
 
     private let store: TokenStore
 
-    /// Gives access to the sessions of a store.
+    /// Makes a value that gives access to the sessions of a store.
     public init(store: TokenStore) { self.store = store }
 
     /// Lists the sessions of a service, or of all services if `service` is nil. Reads no token.
     ///
-    /// - Throws: ``TokenKeepError`` if the vault cannot be read, for example with ``TokenKeepError/Status/corrupt``.
-    ///   Locked names and damaged notes are the listing's ``Listing/problem`` instead.
+    /// - Throws: ``TokenKeepError`` if the vault cannot be read, for example with ``TokenKeepError/Status/corrupt``. If
+    ///   names are locked or notes are damaged, does not throw, but sets the listing's ``Listing/problem``.
     public func list(service: String? = nil) async throws -> Listing {
         try await store.run { engine, _ throws(CoreError) in
             let listing = try Sessions(engine).list(service: service)
@@ -32,8 +32,8 @@ public struct TokenSessions: Sendable {
     /// A sequence of the sessions of a service, or of all services if `service` is nil: first every session, then each
     /// session that changes.
     ///
-    /// While the vault is locked, the names of sessions are locked, too. The sequence delivers such sessions after the
-    /// unlock.
+    /// While the vault is locked, the names of sessions are locked, too. The sequence reports sessions with locked
+    /// names after the vault is unlocked.
     public func changes(of service: String? = nil) -> TokenSession.States {
         let engine = store.engine
         return TokenSession.States { _ throws(CoreError) in

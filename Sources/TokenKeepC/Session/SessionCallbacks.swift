@@ -9,7 +9,8 @@ struct CTransport: @unchecked Sendable {
     let function: tokenkeep_http_fn
     let data: UnsafeMutableRawPointer?
 
-    /// Calls the C function. UNAVAILABLE means that nothing was sent; any other status, that the server may have got it.
+    /// Calls the C function. UNAVAILABLE means that nothing was sent. Any other status than OK means that the server
+    /// may have received the request.
     var transport: SessionTransport {
         { request throws(TokenKeepError) in
             let handle = try HTTPRequestHandle(request)
@@ -26,7 +27,8 @@ struct CTransport: @unchecked Sendable {
     }
 
     private func call(_ request: HTTPRequestHandle, _ response: HTTPResponseHandle) -> tokenkeep_status {
-        // The function waits for a server: fork() does not wait for it too.
+        // The function waits for a server. The thread leaves the call meanwhile, so that fork() in another thread does
+        // not wait for this server, too.
         tokenkeep_call_leave()
         defer { tokenkeep_call_resume() }
         return withExtendedLifetime((request, response)) {
@@ -43,7 +45,8 @@ struct CEndHook: @unchecked Sendable {
     var body: EndHookBody {
         { service, account, reason throws(TokenKeepError) in
             let texts = CStrings([service, account])
-            // fork() does not wait for the hook.
+            // The thread leaves the call while the hook runs, so that fork() in another thread does not wait for the
+            // hook.
             tokenkeep_call_leave()
             let status = LimitedWork.run(milliseconds: EndHookLimit.milliseconds) {
                 withExtendedLifetime(texts) { function(data, texts[0], texts[1], reason.rawValue) }
@@ -82,7 +85,7 @@ extension SessionOptions {
         }
     }
 
-    /// Asks the servers of tokens that wait to be revoked, if no session is open for them.
+    /// Sends the revocations of queued tokens for which no session is open.
     static let flushTransport: SessionTransport = { request throws(TokenKeepError) in try SessionServer.send(request) }
 
     private static func rotation(_ number: UInt32, _ overlap: UInt32) throws(TokenKeepError) -> RotationProfile? {

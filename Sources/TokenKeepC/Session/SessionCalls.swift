@@ -66,7 +66,7 @@ public func tokenkeep_session_hydrate(
 private func token(_ pointer: UnsafePointer<CChar>?, _ argument: String) throws(TokenKeepError) -> SecretBytes {
     let pointer = try Boundary.required(pointer, argument)
     let limit = JSONValue.maximumLength
-    // At most one byte past the limit is read: the caller's text may lack its NUL.
+    // At most one byte past the limit is read, because the caller's text may lack its NUL.
     let length = strnlen(pointer, limit + 1)
     guard length <= limit else { throw TokenKeepError(.invalid, "the \(argument) is longer than \(limit) bytes") }
     return try SecretBytes(copying: UnsafeRawBufferPointer(start: pointer, count: length))

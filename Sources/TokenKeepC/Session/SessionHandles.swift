@@ -68,14 +68,14 @@ final class EndReportHandle: Sendable {
     func name(at index: Int) -> UnsafePointer<CChar> { texts[index] }
 }
 
-/// A `tokenkeep_http_request`, valid during the call of the application's function.
+/// A `tokenkeep_http_request`. It is valid only during the call of the application's function.
 final class HTTPRequestHandle: Sendable {
     /// The headers of every request, RFC 6749 section 3.2.
     private static let headers = ["Content-Type", "application/x-www-form-urlencoded", "Accept", "application/json"]
 
     let request: SessionRequest
     private let texts: CStrings
-    /// The value of the header Authorization; nil for a request that has none.
+    /// The value of the header Authorization; nil for a request without this header.
     private let authorization: SecretBytes?
 
     init(_ request: SessionRequest) throws(TokenKeepError) {
@@ -104,7 +104,7 @@ final class HTTPRequestHandle: Sendable {
 
     var headerCount: Int { HTTPRequestHandle.headers.count / 2 + (authorization == nil ? 0 : 1) }
 
-    /// The name and value at `index`; nil if there is none.
+    /// The name and value of the header at `index`; nil if there is no such header.
     func header(at index: Int) -> (name: UnsafePointer<CChar>, value: UnsafePointer<CChar>)? {
         guard (0..<headerCount).contains(index) else { return nil }
         let name = texts[4 + 2 * index]
@@ -117,7 +117,8 @@ final class HTTPRequestHandle: Sendable {
 
 /// A `tokenkeep_http_response`, which the application's function fills in on one thread.
 final class HTTPResponseHandle {
-    /// The longest body that is kept. One byte more shows that it was longer.
+    /// The maximum number of bytes of a body that are kept: one more than the limit of 256 KiB, so that a body over the
+    /// limit is recognized.
     private static let longestBody = 262_145
     private static let mostHeaders = 256
 
@@ -143,7 +144,7 @@ final class HTTPResponseHandle {
         }
     }
 
-    /// The answer that the function filled in.
+    /// Returns the answer that the application's function filled in.
     func response() throws(TokenKeepError) -> SessionResponse {
         if let problem { throw problem }
         let parts = parts

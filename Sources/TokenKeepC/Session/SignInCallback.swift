@@ -3,7 +3,7 @@ import TokenKeepCore
 import TokenKeepHeaders
 import TokenKeepOAuth
 
-/// A `tokenkeep_login_step`, valid during the call of the application's function.
+/// A `tokenkeep_login_step`. It is valid only during the call of the application's function.
 final class SignInStepHandle: Sendable {
     let kind: UInt32
     private let texts: CStrings
@@ -21,7 +21,7 @@ final class SignInStepHandle: Sendable {
 
 /// A `tokenkeep_login_fn` and its data, which the caller owns.
 struct CSignInPresenter {
-    /// The longest pasted address, in bytes.
+    /// The maximum length of a pasted address, in bytes.
     private static let capacity = 16_384
 
     let function: tokenkeep_login_fn
@@ -33,7 +33,8 @@ struct CSignInPresenter {
         let answer = try SecretBytes(capacity: CSignInPresenter.capacity) { buffer throws(TokenKeepError) in
             var length = 0
             let text = buffer.bindMemory(to: CChar.self).baseAddress
-            // The function may take its time: fork() does not wait for it.
+            // The function may wait for the user. The thread leaves the call meanwhile, so that fork() in another
+            // thread does not wait for the user, too.
             tokenkeep_call_leave()
             let status = withExtendedLifetime(handle) { function(data, lentToC(handle), text, buffer.count, &length) }
             tokenkeep_call_resume()

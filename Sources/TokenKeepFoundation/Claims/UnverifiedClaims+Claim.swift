@@ -16,7 +16,8 @@ extension UnverifiedClaims {
         /// An object.
         case object([String: Claim])
 
-        /// Decodes a value. A number that a Double cannot hold becomes ``null``. Throws `DecodingError`.
+        /// Decodes a value. A number that is too large for a Double becomes ``null``. Throws `DecodingError` if there
+        /// is no value.
         public init(from decoder: any Decoder) throws {
             let value = try decoder.singleValueContainer()
             if let bool = try? value.decode(Bool.self) {

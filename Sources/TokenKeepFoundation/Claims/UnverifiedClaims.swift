@@ -29,8 +29,8 @@ public struct UnverifiedClaims: Sendable, Equatable {
 
     /// Whether the token expires within `skew`. A token without `exp` counts as expired.
     ///
-    /// - Parameter skew: the assumed difference of the clocks, limited to a third of the token's lifetime if the token
-    ///   has the claim `iat`.
+    /// - Parameter skew: the time before the expiry at which the token already counts as expired. If the token has the
+    ///   claim `iat`, at most a third of its lifetime.
     public func isExpired(skew: Duration = .seconds(300)) -> Bool { isExpired(skew: skew, at: Date()) }
 
     func isExpired(skew: Duration, at now: Date) -> Bool {

@@ -12,7 +12,7 @@ public struct AnySessionContainer<Item: Codable & Sendable>: SessionContainer {
         try await container.hasItem(forIdentifier: identifier)
     }
 
-    /// The item with the identifier; nil if there is none. Throws the error of the wrapped container.
+    /// The item with the identifier; nil if the container has no such item. Throws the error of the wrapped container.
     public func item(forIdentifier identifier: String, jsonDecoder: JSONDecoder) async throws -> Item? {
         try await container.item(forIdentifier: identifier, jsonDecoder: jsonDecoder)
     }
@@ -27,12 +27,12 @@ public struct AnySessionContainer<Item: Codable & Sendable>: SessionContainer {
         try await container.storeItem(item, forIdentifier: identifier, jsonEncoder: jsonEncoder)
     }
 
-    /// The stored error that ended the last session. Throws the error of the wrapped container.
+    /// The stored error that ended the last session; nil if none is stored. Throws the error of the wrapped container.
     public func logoutError(forIdentifier identifier: String) async throws -> LogoutError? {
         try await container.logoutError(forIdentifier: identifier)
     }
 
-    /// Stores the error that ended a session. Throws the error of the wrapped container.
+    /// Stores the error that ended a session; nil removes an earlier error. Throws the error of the wrapped container.
     public func setLogoutError(_ error: LogoutError?, forIdentifier identifier: String) async throws {
         try await container.setLogoutError(error, forIdentifier: identifier)
     }

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A container that keeps items in memory, for tests and previews. Copies share their items.
+/// A container that keeps items in memory, for tests and previews. Copies of the container share the same items.
 public struct MemorySessionContainer<Item: Codable & Sendable>: SessionContainer {
     private struct State {
         var items: [String: Data] = [:]
@@ -17,7 +17,7 @@ public struct MemorySessionContainer<Item: Codable & Sendable>: SessionContainer
 
     /// The item with the identifier; nil if the container has no such item.
     ///
-    /// - Throws: `DecodingError` of `jsonDecoder`.
+    /// - Throws: the `DecodingError` of `jsonDecoder` if the item is not JSON of the type `Item`.
     public func item(forIdentifier identifier: String, jsonDecoder: JSONDecoder) throws -> Item? {
         let data = state.withLock { $0.items[identifier] }
         return try data.map { try jsonDecoder.decode(Item.self, from: $0) }
@@ -28,18 +28,18 @@ public struct MemorySessionContainer<Item: Codable & Sendable>: SessionContainer
 
     /// Stores the item as JSON.
     ///
-    /// - Throws: `EncodingError` of `jsonEncoder`.
+    /// - Throws: the `EncodingError` of `jsonEncoder` if the item cannot be encoded.
     public func storeItem(_ item: Item, forIdentifier identifier: String, jsonEncoder: JSONEncoder) throws {
         let data = try jsonEncoder.encode(item)
         state.withLock { $0.items[identifier] = data }
     }
 
-    /// The error that ended the last session.
+    /// The error that ended the last session; nil if no error is stored.
     public func logoutError(forIdentifier identifier: String) -> LogoutError? {
         state.withLock { $0.errors[identifier] }
     }
 
-    /// Stores the error that ended a session.
+    /// Stores the error that ended a session; nil removes an earlier error.
     public func setLogoutError(_ error: LogoutError?, forIdentifier identifier: String) {
         state.withLock { $0.errors[identifier] = error }
     }

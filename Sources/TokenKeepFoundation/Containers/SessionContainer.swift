@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A store for items of one type by identifier. An application may implement its own container.
+/// Stores items of one type, each under an identifier. An application may implement its own container.
 ///
 /// The methods of a container may be synchronous, and need not throw.
 public protocol SessionContainer<Item>: Sendable {
@@ -9,7 +9,7 @@ public protocol SessionContainer<Item>: Sendable {
 
     /// Whether the container has an item with the identifier.
     ///
-    /// - Throws: an error if this cannot be determined, for example because the keyring is locked.
+    /// - Throws: an error if the container cannot determine this, for example because the keyring is locked.
     func hasItem(forIdentifier identifier: String) async throws -> Bool
     /// The item with the identifier; nil only if the container certainly has no such item.
     ///
@@ -35,9 +35,9 @@ public protocol SessionContainer<Item>: Sendable {
 }
 
 extension SessionContainer {
-    /// Returns nil, because this container stores no errors. Throws nothing.
+    /// Returns nil: by default, a container stores no errors. Never throws.
     public func logoutError(forIdentifier identifier: String) async throws -> LogoutError? { nil }
-    /// Does nothing, because this container stores no errors. Throws nothing.
+    /// Does nothing: by default, a container stores no errors. Never throws.
     public func setLogoutError(_ error: LogoutError?, forIdentifier identifier: String) async throws {}
 }
 

@@ -3,16 +3,17 @@ public import TokenKeep
 
 /// A container that stores its items in a `TokenStore`, with the identifier as the account.
 ///
-/// The error of a logout is an item with the account `IDENTIFIER.logout`.
+/// The error that ended a session is stored as an item with the account `IDENTIFIER.logout`.
 ///
-/// Levels that end with `thisDeviceOnly` need a vault that is bound to a device: `TokenStore.chooseDevice()` binds the
-/// vault once.
+/// Levels whose names end with `thisDeviceOnly` need a vault that is bound to a device. `TokenStore.chooseDevice()`
+/// binds the vault, once.
 public struct StoreSessionContainer<Item: Codable & Sendable>: SessionContainer {
     /// The time for which stored items can be found.
     public enum Lifecycle: Sendable, Equatable {
         /// Items can be found until the application removes them.
         case unmanaged
-        /// Items can be found while the application passes the same identifier, which it makes for each installation.
+        /// Items can be found as long as the application passes the same identifier. It should make a new one for each
+        /// installation.
         ///
         /// The items' service is the identifier, a full stop and the container's service. Items of earlier
         /// installations stay in the store, but cannot be found.
@@ -60,8 +61,8 @@ public struct StoreSessionContainer<Item: Codable & Sendable>: SessionContainer 
 
     /// The item with the identifier; nil if the store has no such item.
     ///
-    /// - Throws: `TokenKeepError` with `locked`, `unavailable`, `corrupt` if the item is not JSON of its type, or
-    ///   another status.
+    /// - Throws: `TokenKeepError` with `locked` or `unavailable` if a module is locked or cannot be reached, `corrupt`
+    ///   if the item is not JSON of its type, or another status.
     public func item(forIdentifier identifier: String, jsonDecoder: JSONDecoder) async throws -> Item? {
         guard let secret = try await secret(of: identifier) else { return nil }
         return try CodableSecret.decode(
@@ -98,7 +99,7 @@ public struct StoreSessionContainer<Item: Codable & Sendable>: SessionContainer 
 
     /// Stores the error that ended a session; nil removes an earlier error.
     ///
-    /// - Throws: the errors of ``storeItem(_:forIdentifier:jsonEncoder:)``, or for nil those of
+    /// - Throws: the errors of ``storeItem(_:forIdentifier:jsonEncoder:)``; if `error` is nil, the errors of
     ///   ``removeItem(forIdentifier:)``.
     public func setLogoutError(_ error: LogoutError?, forIdentifier identifier: String) async throws {
         let account = Self.errorAccount(identifier)

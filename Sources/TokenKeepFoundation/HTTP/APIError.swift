@@ -15,7 +15,7 @@ public enum APIError: Error, Sendable, Equatable {
     case badRequest
     /// Any other status outside of 200 to 299.
     ///
-    /// 401 is such a status if the request had no token, for example after a redirect to another origin.
+    /// This includes 401 if the request was sent without the token, for example after a redirect to another origin.
     case serverError(statusCode: Int)
     /// The status is from 200 to 299, but the response has no body.
     case noData
@@ -24,7 +24,7 @@ public enum APIError: Error, Sendable, Equatable {
     /// The answer is not an HTTP response.
     case unknown
 
-    /// The error that a response means; nil if it is a success with a body.
+    /// Creates the error for a response; nil if the response is a success with a body.
     ///
     /// - Parameter hadToken: whether the request was sent with the session's token.
     init?(_ response: HTTPURLResponse, _ body: Data, hadToken: Bool, now: Date = Date()) {

@@ -4,7 +4,8 @@ import FoundationNetworking
 /// A URLSession that does not follow redirects.
 ///
 /// On Linux, Foundation's asynchronous methods follow redirects, send the header Authorization to the new address, and
-/// do not call the task's delegate. Only tasks without a completion handler call the session's delegate.
+/// do not call the task's delegate. So this class uses tasks without a completion handler, which call the session's
+/// delegate.
 final class HTTPConnection: Sendable {
     private let delegate = Delegate()
     private let urlSession: URLSession
@@ -13,7 +14,7 @@ final class HTTPConnection: Sendable {
         urlSession = URLSession(configuration: configuration, delegate: delegate, delegateQueue: InlineQueue())
     }
 
-    // A URLSession keeps its delegate alive until the session is invalidated.
+    // A URLSession retains its delegate until the session is invalidated, so it is invalidated here.
     deinit { urlSession.finishTasksAndInvalidate() }
 
     /// Sends a request and returns when the response's header fields have arrived.
@@ -22,7 +23,7 @@ final class HTTPConnection: Sendable {
     ///   - file: the file whose content is the body; nil for the request's own body.
     ///   - isWhole: whether to return only after the whole body has arrived.
     ///   - running: the request to which the call belongs. The end of its session cancels the call.
-    /// - Throws: `URLError`; `CancellationError` if the task is cancelled.
+    /// - Throws: `URLError` after a network failure; `CancellationError` if the task is cancelled.
     func send(
         _ request: URLRequest, file: URL? = nil, isWhole: Bool = false, for running: RunningRequest = RunningRequest()
     ) async throws -> HTTPExchange {
@@ -50,7 +51,7 @@ final class HTTPConnection: Sendable {
         }
     }
 
-    /// Runs the delegate's methods on the thread on which Foundation adds them to the queue.
+    /// A queue that runs the delegate's methods at once, on the thread on which Foundation adds them.
     ///
     /// A queue with its own thread would cost three thread switches for each response.
     private final class InlineQueue: OperationQueue, @unchecked Sendable {
@@ -59,8 +60,8 @@ final class HTTPConnection: Sendable {
 
     /// Receives the events of tasks.
     ///
-    /// The methods run on Foundation's work queue. They must not call `URLSessionTask.cancel()`, which waits for that
-    /// queue.
+    /// The methods run on Foundation's work queue. They must not call `URLSessionTask.cancel()`, which would wait for
+    /// this queue for ever.
     private final class Delegate: NSObject, URLSessionDataDelegate, Sendable {
         private let pending = Guarded<[Int: PendingExchange]>([:])
 
@@ -76,7 +77,7 @@ final class HTTPConnection: Sendable {
             _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
             newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
         ) {
-            // With nil, the task ends with the redirecting response.
+            // With nil, Foundation does not follow the redirect, and the task ends with the redirect's response.
             completionHandler(nil)
         }
 

@@ -1,7 +1,7 @@
 import Foundation
 import FoundationNetworking
 
-/// A response with its body, which is either whole or a stream of chunks.
+/// A response with its body. The body has either arrived completely or is a stream of chunks.
 struct HTTPExchange: Sendable {
     enum Body: Sendable {
         case whole(Data)
@@ -11,7 +11,7 @@ struct HTTPExchange: Sendable {
     let response: HTTPURLResponse
     let content: Body
     let task: URLSessionTask
-    /// Whether the request was sent with the session's token. Otherwise status 401 does not mean that a token was
+    /// Whether the request was sent with the session's token. If not, status 401 does not mean that the token was
     /// refused.
     var hadToken = false
 
@@ -37,13 +37,13 @@ struct HTTPExchange: Sendable {
         return body
     }
 
-    /// Cancels a response whose body is not needed.
+    /// Cancels the task, because the body is not needed.
     func discard() { task.cancel() }
 }
 
 /// A request that was sent and has no response yet.
 ///
-/// When the reader of the body's chunks releases the stream, the task is cancelled.
+/// If the reader of the body's chunks releases the stream, the task is cancelled.
 final class PendingExchange: Sendable {
     private struct State {
         var body: HTTPExchange.Body
@@ -53,7 +53,7 @@ final class PendingExchange: Sendable {
         var early: Result<HTTPExchange, any Error>?
         var isDelivered = false
 
-        /// Appends a chunk to the body, without a copy of the body.
+        /// Appends a chunk to the body in place, without copying the body.
         mutating func append(_ data: Data) {
             guard case .whole(var whole) = body else { return }
             body = .whole(Data())
@@ -132,7 +132,8 @@ final class PendingExchange: Sendable {
             guard !state.isDelivered else { return nil }
             state.isDelivered = true
             let result = outcome(state)
-            // From here on only the delivered exchange refers to the chunks.
+            // Now only the delivered exchange refers to the stream of chunks, so releasing the exchange ends the
+            // stream.
             state.body = .whole(Data())
             guard let waiting = state.waiting.take() else {
                 state.early = result

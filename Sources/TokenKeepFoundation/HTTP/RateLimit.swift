@@ -37,13 +37,15 @@ public struct RateLimit: Sendable, Equatable {
         response.value(forHTTPHeaderField: "Retry-After").flatMap { wait($0, now: now) }
     }
 
-    /// Parses the value of a `Retry-After` by the rules for TokenKeep's own requests; nil if it is malformed.
+    /// Parses the value of a header `Retry-After`, by the same rules as for TokenKeep's own requests; nil if the value
+    /// is malformed.
     package static func wait(_ text: String, now: Date) -> Duration? {
         HTTPDate.delay(text, now: Int64(now.timeIntervalSince1970)).map { .seconds(min($0, longestWait)) }
     }
 
     private static let longestWait: Int64 = 31 * 86_400
-    /// The accepted dates, from 1970 to 9999 in Unix seconds, because calendars fail with dates far beyond.
+    /// The range of accepted dates, from 1970 to 9999, in Unix seconds. Calendars fail with dates far beyond this
+    /// range.
     private static let seconds: Range<TimeInterval> = 0..<253_402_300_800
 
     private static func date(_ text: String) -> Date? {

@@ -3,15 +3,15 @@ import FoundationNetworking
 
 /// Derives the next request from a redirect (RFC 9110 section 15.4).
 enum Redirect {
-    /// The maximum number of consecutive redirects, as in browsers.
+    /// The maximum number of consecutive redirects. Browsers have the same limit.
     static let limit = 20
     /// Headers that are removed before a request is sent to another origin.
     private static let hidden = ["Authorization", "Proxy-Authorization", "Cookie", SessionClient.deviceHeader]
 
     /// The next request and its origin; nil if the response is not a redirect or must not be followed.
     ///
-    /// A redirect is not followed to a scheme other than http and https, from https to http, or if the request has a
-    /// body that cannot be sent again.
+    /// A redirect must not be followed from https to http, to a scheme other than these two, or if the next request
+    /// needs the body and the body cannot be sent again.
     static func next(
         after response: HTTPURLResponse, to request: URLRequest, at from: HTTPOrigin
     ) -> (request: URLRequest, origin: HTTPOrigin)? {

@@ -1,15 +1,15 @@
 import Foundation
 import FoundationNetworking
 
-/// Decides whether and after which wait a request is sent again after a network failure.
+/// Decides whether a request is sent again after a network failure, and how long to wait before.
 struct RepeatPolicy: Sendable {
     static let limit = 3
-    /// The longest wait for `Retry-After`. If a server asks for a longer wait, the request fails and the application
-    /// decides.
+    /// The maximum value of `Retry-After` that is waited for. If a server demands a longer wait, the response is
+    /// returned to the application.
     private static let longestWait = Duration.seconds(5)
     private static let idempotent: Set<String> = ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"]
 
-    /// Waits between two attempts; replaced in tests.
+    /// Waits between two attempts. Tests replace it.
     var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0, clock: .continuous) }
 
     /// Whether the request may be sent twice: it is idempotent (RFC 9110 section 9.2.2) or has an `Idempotency-Key`, and its
@@ -29,7 +29,7 @@ struct RepeatPolicy: Sendable {
         min(.seconds(1) * (1 << min(max(0, attempt), 30)), longest) * Int.random(in: 80...120) / 100
     }
 
-    /// The wait that a response 429 or 503 asks for; nil if it asks for none, or for more than 5 seconds.
+    /// The wait that a response 429 or 503 demands; nil if it demands no wait, or more than 5 seconds.
     static func wait(for response: HTTPURLResponse) -> Duration? {
         guard [429, 503].contains(response.statusCode), let wait = RateLimit.wait(response, now: Date()),
             wait <= longestWait

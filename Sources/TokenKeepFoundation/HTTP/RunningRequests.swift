@@ -1,4 +1,4 @@
-/// The running requests of a session, which the end of the session cancels.
+/// The running requests of a session. When the session ends, they are cancelled.
 final class RunningRequests: Sendable {
     private struct State {
         var cancels: [Int: @Sendable () -> Void] = [:]
@@ -36,7 +36,8 @@ final class RunningRequests: Sendable {
         return try result.get()
     }
 
-    /// Calls `cancel` if the session ends while the returned object exists. Used for a body that is still being read.
+    /// Calls `cancel` if the session ends while the returned object exists. Used for a response's body that is still
+    /// being read.
     func follow(_ cancel: @escaping @Sendable () -> Void) -> Following {
         let number = add(cancel)
         return Following { [weak self] in _ = self?.remove(number) }
@@ -89,7 +90,7 @@ final class RunningRequests: Sendable {
         }
     }
 
-    /// Calls a closure when the object's last reference is released.
+    /// An object that calls a closure when its last reference is released.
     final class Following: Sendable {
         private let end: @Sendable () -> Void
 
@@ -99,7 +100,7 @@ final class RunningRequests: Sendable {
     }
 }
 
-/// A running request. The end of its session cancels the operation for which the request waits.
+/// A running request. When its session ends, the operation that the request is waiting for is cancelled.
 ///
 /// The request runs in its caller's task, because a separate task would cost a thread switch at its end.
 final class RunningRequest: Sendable {
@@ -118,7 +119,7 @@ final class RunningRequest: Sendable {
         cancel?()
     }
 
-    /// Runs `work` and waits for it. If the request is cancelled, calls `cancel`, at most twice, to end the work.
+    /// Runs `work` and waits for it. If the request is cancelled, calls `cancel` to end the work, possibly twice.
     func wait<Value>(
         until cancel: @escaping @Sendable () -> Void, _ work: () async throws -> Value
     ) async throws -> Value {

@@ -5,16 +5,17 @@ extension SessionClient {
     /// Sends a request and returns the body and the response, whatever its status.
     ///
     /// - Throws: ``APIError/authenticationRequired`` if nobody is signed in or the session ends during the call,
-    ///   ``APIError/unauthorized`` if the session has ended before, ``APIError/invalidURL``; the `TokenKeepError` of
-    ///   `TokenSession.token(minTTL:)`, such as `locked` or `unavailable`; `URLError` after a network failure;
-    ///   `CancellationError` if the task is cancelled.
+    ///   ``APIError/unauthorized`` if the session had ended before the call, ``APIError/invalidURL`` if the address is
+    ///   not http or https; the `TokenKeepError` of `TokenSession.token(minTTL:)`, such as `locked` or `unavailable`;
+    ///   `URLError` after a network failure; `CancellationError` if the task is cancelled.
     public func data(for request: URLRequest) async throws -> (Data, HTTPURLResponse) {
         try await send(request, isWhole: true) { (try await $0.body(), $0.response) }
     }
 
     /// Sends a request and decodes the body of a success as JSON.
     ///
-    /// - Throws: the errors of ``data(for:)``, ``APIError`` for a status other than success, `DecodingError`.
+    /// - Throws: the errors of ``data(for:)``; ``APIError`` if the status is not from 200 to 299 or the body is empty;
+    ///   `DecodingError` if the body is not JSON of the type.
     public func request<Value: Decodable & Sendable>(
         _ request: URLRequest, as type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder()
     ) async throws -> Value {
@@ -26,11 +27,11 @@ extension SessionClient {
         return try decoder.decode(type, from: data)
     }
 
-    /// Sends a request and returns its response as soon as the header fields have arrived. Unread ``Bytes`` stay in
-    /// memory.
+    /// Sends a request and returns its response as soon as the header fields have arrived. Bytes that have arrived and
+    /// are not read stay in memory.
     ///
-    /// The end of the session cancels the body: its reader gets `URLError` with the code `cancelled`. Releasing the
-    /// bytes cancels the body, too.
+    /// If the session ends, the body is cancelled: reading it throws `URLError` with the code `cancelled`. Releasing
+    /// the bytes also cancels the body.
     ///
     /// - Throws: the errors of ``data(for:)``.
     public func bytes(for request: URLRequest) async throws -> (Bytes, HTTPURLResponse) {
@@ -59,7 +60,7 @@ extension SessionClient {
     /// Sends a request and writes the body to a new temporary file, which only this user can read. The caller removes
     /// the file.
     ///
-    /// - Throws: the errors of ``data(for:)``, or the error of the file.
+    /// - Throws: the errors of ``data(for:)``; the error of creating or writing the file.
     public func download(for request: URLRequest) async throws -> (URL, HTTPURLResponse) {
         try await send(request) { exchange in
             let file = FileManager.default.temporaryDirectory.appending(path: "tokenkeep-\(UUID().uuidString)")
@@ -82,7 +83,7 @@ extension SessionClient {
 
     /// The bytes of a body, in the order of their arrival.
     public struct Bytes: AsyncSequence, Sendable {
-        /// A byte.
+        /// The type of the elements, a byte.
         public typealias Element = UInt8
 
         let chunks: AsyncThrowingStream<Data, any Error>
@@ -107,7 +108,7 @@ extension SessionClient {
 
             /// The next byte; nil at the end of the body.
             ///
-            /// - Throws: `URLError`; `CancellationError` if the task is cancelled.
+            /// - Throws: `URLError` after a network failure; `CancellationError` if the task is cancelled.
             public mutating func next() async throws -> UInt8? {
                 while position == rest.endIndex {
                     guard let chunk = try await chunks.next() else {

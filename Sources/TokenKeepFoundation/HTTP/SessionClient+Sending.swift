@@ -8,7 +8,7 @@ extension SessionClient {
     /// - Parameters:
     ///   - file: the file whose content is the body; nil for the request's own body.
     ///   - isWhole: whether `read` is called only after the whole body has arrived.
-    ///   - check: runs before each attempt, once the token is known. If `check` throws, the request is not sent again.
+    ///   - check: called before each attempt, after the token was obtained. If `check` throws, the request is not sent.
     ///   - read: reads the response. A network failure during the read counts as a failure of the request.
     func send<Value: Sendable>(
         _ request: URLRequest, file: URL? = nil, isWhole: Bool = false,
@@ -43,7 +43,7 @@ extension SessionClient {
         }
     }
 
-    /// Sends one request over the network, without repeats and redirects.
+    /// A function that sends one request over the network, without repeating it and without following redirects.
     private typealias Attempt = (_ request: URLRequest, _ file: URL?) async throws -> HTTPExchange
 
     /// Sends a request and follows redirects.
@@ -51,7 +51,8 @@ extension SessionClient {
         _ request: URLRequest, to origin: HTTPOrigin, _ file: URL?, _ running: RunningRequest, _ attempt: Attempt
     ) async throws -> HTTPExchange {
         var (request, origin, file) = (request, origin, file)
-        // Once a redirect has led to another origin, no later request of the chain gets the token.
+        // After a redirect to another origin, no later request of the chain gets the token, even if it returns to an
+        // allowed origin.
         var hasLeft = false
         for _ in 0...Redirect.limit {
             let isAuthorized = !hasLeft && isAllowed(origin)
@@ -68,7 +69,8 @@ extension SessionClient {
         throw URLError(.httpTooManyRedirects)
     }
 
-    /// Sends a request with the token, and once more if the server refuses the token.
+    /// Sends a request with the token. If the server refuses the token, sends the request once more with a renewed
+    /// token.
     private func authorized(
         _ request: URLRequest, _ file: URL?, _ running: RunningRequest, _ attempt: Attempt
     ) async throws -> HTTPExchange {
@@ -81,7 +83,8 @@ extension SessionClient {
             try await authorization { try await session.rejected(first.token) }
         }
         guard RepeatPolicy.canBeSentAgain(request) else {
-            // The request cannot be repeated, but the renewal gives the next request a valid token.
+            // This request cannot be repeated. The token is renewed nevertheless, so that the next request has a valid
+            // token.
             _ = try? await running.wait(for: renewed)
             return exchange
         }
@@ -108,7 +111,7 @@ extension SessionClient {
         return Authorization(token: token, device: try await guest.deviceID(for: token))
     }
 
-    /// Gets a token of the session. If the session has ended, sends an event and throws an ``APIError``.
+    /// Returns the token that `body` obtains. If the session has ended, sends an event and throws an ``APIError``.
     private func tokens(_ body: () async throws -> TokenSession.Token) async throws -> TokenSession.Token {
         do {
             return try await body()

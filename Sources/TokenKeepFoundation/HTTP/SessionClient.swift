@@ -15,16 +15,17 @@ public import TokenKeep
 /// be sent again.
 ///
 /// After a network failure, a request is repeated up to three times, after 1, 2 and 4 seconds ± 20 %, if its method is
-/// idempotent or it has an `Idempotency-Key`. A response 429 or 503 with a `Retry-After` of up to 5 seconds counts as a
-/// network failure.
+/// idempotent or it has an `Idempotency-Key`. After a response 429 or 503 with a `Retry-After` of at most 5 seconds,
+/// such a request is repeated after this wait.
 ///
-/// The end of the session cancels its requests: at once if this program ends the session, within a second if another
-/// program does.
+/// When the session ends, its requests are cancelled: at once if this program ends the session, within a second if
+/// another program ends it.
 ///
-/// Several tasks may use a client at the same time. The String of the header Authorization is not wiped. The cookies
-/// are those of the URLSession's configuration.
+/// Several tasks may use a client at the same time. The String in the header Authorization is not wiped. Cookies are
+/// handled as the URLSession's configuration says.
 public final class SessionClient: Sendable {
-    /// The header with the id of this user on this machine. Guests' requests to allowed origins have it.
+    /// The name of the header with the id of this user on this machine. It is sent with guests' requests to allowed
+    /// origins.
     public static let deviceHeader = "X-Device-ID"
 
     /// The session whose token is sent.
@@ -54,7 +55,7 @@ public final class SessionClient: Sendable {
         self.repeats = repeats
         connection = HTTPConnection(configuration)
         guest = GuestHeader(session)
-        // The session owns the requests, so a strong reference would be a cycle.
+        // The session's end hook below owns the requests, so a strong reference to the session would be a cycle.
         requests = RunningRequests { [weak session] in await (try? session?.state) == .signedOut }
         session.onEnd("requests", order: 10) { [requests] _, _ in requests.cancelAll() }
     }
@@ -77,21 +78,21 @@ public final class SessionClient: Sendable {
         try allow(origin: url)
     }
 
-    /// A stream of the requests' events from now on. A slow reader gets the latest 256.
+    /// A stream of the requests' events from now on. If the reader is slow, only the latest 256 events are kept.
     public var events: AsyncStream<SessionEvent> { broadcast.stream() }
 
     /// Cancels all running requests. Each of them throws ``APIError/authenticationRequired``.
     ///
-    /// The end of the session cancels them, too.
+    /// The end of the session also cancels the requests.
     public func cancelAll() { requests.cancelAll() }
 
     func isAllowed(_ origin: HTTPOrigin) -> Bool { origins.withLock { $0.contains(origin) } }
 }
 
-/// Provides the value of the header `X-Device-ID`, for the requests of guests only.
+/// Determines the value of the header `X-Device-ID`. Only requests of guests have this header.
 final class GuestHeader: Sendable {
     private let session: TokenSession
-    /// The last token, with the device's id if the token is a guest's.
+    /// The last token, and the device's id if the token belongs to a guest.
     private let last = Guarded<(token: TokenStore.Secret, id: String?)?>(nil)
 
     init(_ session: TokenSession) { self.session = session }

@@ -1,4 +1,4 @@
-/// An event of a session's requests, which an application shows to its user.
+/// An event of a session's requests that the application should show to its user.
 public enum SessionEvent: Sendable, Equatable {
     /// The user must sign in, because nobody is signed in or the server also refused the renewed token.
     case authenticationRequired

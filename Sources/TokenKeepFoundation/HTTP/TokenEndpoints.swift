@@ -10,9 +10,10 @@ public import TokenKeep
 /// options.transport = TokenEndpoints(token: tokenURL, revocation: revocationURL).transport()
 /// ```
 public struct TokenEndpoints: Sendable {
-    /// The token endpoint (RFC 6749 section 3.2). The `refreshURL` of the session's options, if set, is used instead.
+    /// The token endpoint (RFC 6749 section 3.2). If the session's options have a `refreshURL`, it is used instead.
     public var token: URL
-    /// The revocation endpoint (RFC 7009); nil if there is none. Tokens of logouts then stay queued for 30 days.
+    /// The revocation endpoint (RFC 7009); nil if the server has none. Tokens to be revoked after a logout then stay
+    /// queued until they are removed after 30 days.
     public var revocation: URL?
     /// The address at which an access token can be validated; nil if the server has none.
     public var validation: URL?
@@ -35,13 +36,14 @@ public struct TokenEndpoints: Sendable {
     /// - Each request has its own connection. On a persistent connection that the server has closed, libcurl would
     ///   repeat the request, but a refresh token must be sent only once.
     /// - Redirects are not followed. Cookies are neither sent nor kept.
-    /// - An unknown host name, a refused connection and a TLS failure are `unavailable`, because nothing was sent.
+    /// - An unknown host name, a refused connection and a TLS failure are reported as `unavailable`, because nothing
+    ///   was sent.
     /// - The session cancels a request that has no answer after 30 seconds.
     ///
     /// The body of a request and the answer are in guarded memory. The bytes that URLSession copies, and the String of
     /// the header Authorization, are not wiped.
     ///
-    /// - Parameter urlSession: the session whose configuration is used.
+    /// - Parameter urlSession: the URLSession whose configuration is used, without its cookies and cache.
     public func transport(_ urlSession: URLSession = .shared) -> TokenSession.Transport {
         let configuration = urlSession.configuration
         configuration.httpCookieStorage = nil
@@ -58,7 +60,7 @@ public struct TokenEndpoints: Sendable {
         }
     }
 
-    /// Converts a session's request to a URLRequest, whose body is guarded memory.
+    /// Converts a session's request to a URLRequest. The body is not copied out of guarded memory.
     func urlRequest(_ request: TokenSession.Request) throws(TokenKeepError) -> URLRequest {
         let address =
             switch request.purpose {

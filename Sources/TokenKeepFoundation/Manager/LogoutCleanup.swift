@@ -2,22 +2,22 @@ public import Foundation
 public import FoundationNetworking
 import TokenKeep
 
-/// The data of an account outside of TokenKeep that a logout deletes.
+/// The data of an account, stored outside of TokenKeep, that a logout deletes.
 ///
-/// Name only keys and folders of the account, because settings of the application must be kept.
+/// List only keys and folders that belong to the account, because the application's own settings must be kept.
 public struct LogoutCleanup: Sendable {
-    /// The cache of responses to empty; nil to empty none.
+    /// The cache of responses that a logout empties; nil to empty no cache.
     public var urlCache: URLCache?
-    /// The cookie storage to empty; nil to empty none. On Linux the shared storage is a plain file in the user's data
-    /// directory.
+    /// The cookie storage that a logout empties; nil to empty no storage. On Linux the shared storage is a plain file
+    /// in the user's data directory.
     public var cookies: HTTPCookieStorage?
     /// The UserDefaults suite of ``userDefaultsKeys``; nil for the standard suite.
     public var userDefaultsSuite: String?
-    /// The account's keys in UserDefaults to remove.
+    /// The account's keys in UserDefaults that a logout removes.
     public var userDefaultsKeys: [String]
-    /// The account's folders and files to delete.
+    /// The account's folders and files that a logout deletes.
     public var folders: [URL]
-    /// Opens a suite of UserDefaults; nil for the standard suite. Replaced in tests.
+    /// Opens a suite of UserDefaults, or the standard suite for nil. Tests replace it.
     var openDefaults: @Sendable (String?) -> UserDefaults = { suite in
         suite.flatMap(UserDefaults.init(suiteName:)) ?? .standard
     }
@@ -57,7 +57,7 @@ public struct LogoutCleanup: Sendable {
         _ = defaults.synchronize()
     }
 
-    /// Deletes all folders. A failure does not stop the deletion; the first error is thrown at the end.
+    /// Deletes all folders. If one deletion fails, continues with the others, and throws the first error at the end.
     private func deleteFolders() throws {
         var failure: (any Error)?
         for folder in folders {

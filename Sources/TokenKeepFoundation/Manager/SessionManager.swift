@@ -15,8 +15,8 @@ public import TokenKeep
 /// }
 /// ```
 ///
-/// The `TokenSession` of the present account renews tokens: one process renews, with three attempts, and a network
-/// failure does not sign the user out. Only the application's closure handles passwords.
+/// The `TokenSession` of the present account renews tokens: only one process renews at a time, in up to three attempts,
+/// and a network failure does not sign the user out. Passwords are handled only by the application's closure.
 @MainActor @Observable
 public final class SessionManager<User: Codable & Sendable> {
     /// The state of the present account's session.
@@ -25,9 +25,9 @@ public final class SessionManager<User: Codable & Sendable> {
     public private(set) var endReason = TokenSession.Reason.none
     /// The signed-in user; nil if nobody is signed in, or if no user of this type is stored.
     public private(set) var currentUser: User?
-    /// The limits of the present guest; nil if the server set none, or if no guest is signed in.
+    /// The limits of the present guest; nil if the server set no limits, or if no guest is signed in.
     public private(set) var limitations: GuestLimitations?
-    /// The accounts that are signed in, or must sign in again.
+    /// The accounts of the service that are signed in or must sign in again.
     public private(set) var accounts: [String] = []
     /// The account of the present session; nil if there is no session.
     public private(set) var activeAccount: String?
@@ -56,22 +56,24 @@ public final class SessionManager<User: Codable & Sendable> {
         reference = StoreReference(store)
     }
 
-    /// The session of the present account; nil if there is none.
+    /// The session of the present account; nil if there is no present account.
     public var session: TokenSession? { bound?.session }
-    /// The client of the present account; nil if there is none.
+    /// The client that sends requests of the present account; nil if there is no present account.
     public var client: SessionClient? { bound?.client }
-    /// The present account's queue of requests that could not be sent yet; nil if there is no account.
+    /// The present account's queue of requests that could not be sent yet; nil if there is no present account.
     public var queue: OfflineQueue? { bound?.queue }
-    /// The present account's session with the application's objects; nil if there is no account.
+    /// The present account's session with the application's objects; nil if there is no present account.
     public var observed: ObservedSession? { bound?.observed }
-    /// A stream of all accounts' events from now on, at most one for each request. A slow reader gets the latest 256.
+    /// A stream of the events of all accounts from now on, with at most one event for each request. If the reader is
+    /// slow, only the latest 256 events are kept.
     public var events: AsyncStream<SessionEvent> { broadcast.stream() }
 
     /// Restores the active account of an earlier run of the application. Sends no request.
     ///
-    /// - Returns: the state: `signedOut` if no account is active, `locked` if the keyring or the vault is locked.
+    /// - Returns: the new ``state``: `signedOut` if no account is active, `locked` if the keyring or the vault is
+    ///   locked.
     /// - Throws: `TokenKeepError` if the session cannot be read for another reason, such as `corrupt`;
-    ///   ``APIError/invalidURL`` for an origin of the options that is neither https nor this machine.
+    ///   ``APIError/invalidURL`` if an origin in the options is neither https nor this machine.
     @discardableResult public func restore() async throws -> TokenSession.State {
         let before = bound
         do {
@@ -88,9 +90,10 @@ public final class SessionManager<User: Codable & Sendable> {
     /// Signs in with the application's closure, which sends the request to the server. The account becomes the active
     /// account.
     ///
-    /// A guest of the same account becomes a user by one write. The session of a guest of another account ends. If the
-    /// closure throws, nothing changes. The user is written after the tokens: a crash between the two writes leaves a
-    /// session without a user, which ``updateUser(_:)`` sets.
+    /// If a guest with the same account is present, the guest becomes a user in one write. If the present guest has
+    /// another account, the guest's session ends. If the closure throws, nothing changes. The user is written after the
+    /// tokens. A crash between the two writes leaves a session without a user; ``updateUser(_:)`` can set the user
+    /// later.
     ///
     /// - Throws: the closure's error, or the `TokenKeepError` of `TokenSession.begin(_:response:)`, such as `invalid`,
     ///   `locked` or `busy`.
@@ -103,7 +106,7 @@ public final class SessionManager<User: Codable & Sendable> {
     /// Begins a guest's session with the application's closure, which sends the request to the server.
     ///
     /// - Parameters:
-    ///   - account: the account; nil for the active account, or if the application has only one account.
+    ///   - account: the account of the guest; nil for the active account, or "" if no account is active.
     ///   - user: the user that the application shows for a guest.
     ///   - ask: requests a guest's token from the server.
     /// - Throws: the errors of ``login(_:)``.
@@ -129,14 +132,14 @@ public final class SessionManager<User: Codable & Sendable> {
         try await bind(open(account))
     }
 
-    /// Returns an access token that is valid for at least `minTTL`. Renews the token first if it ends sooner.
+    /// Returns an access token that is valid for at least `minTTL`. If the present token ends sooner, renews it first.
     ///
     /// - Throws: the errors of `TokenSession.token(minTTL:)`, such as `notFound` if nobody is signed in.
     public func accessToken(minTTL: Duration = .zero) async throws -> TokenSession.Token {
         try await present().token(minTTL: minTTL)
     }
 
-    /// Renews the token now, with three attempts. A network failure does not sign the user out.
+    /// Renews the token now, in up to three attempts. A network failure does not sign the user out.
     ///
     /// - Throws: the errors of `TokenSession.refresh()`.
     public func refreshAccessToken() async throws { _ = try await present().refresh() }
@@ -162,7 +165,7 @@ public final class SessionManager<User: Codable & Sendable> {
     @discardableResult public func logout(isLocalOnly: Bool = false) async throws -> TokenSession.Report? {
         if bound == nil { try await restore() }
         guard let bound else { return nil }
-        // The manager's own logout must not be reported as an event.
+        // The watch is stopped first, so that the manager's own logout is not reported as an event.
         bound.stop()
         do {
             let report = try await bound.session.end(isLocalOnly: isLocalOnly)
@@ -206,8 +209,8 @@ extension SessionManager {
 
     /// Ends the session of a guest who is replaced by a user.
     ///
-    /// Uses another handle of the session, because the hooks of the guest's own handle would delete the cookies of the
-    /// sign-in.
+    /// Uses a new handle of the session without hooks, because the hooks of the present handle would delete the cookies
+    /// of the new sign-in.
     private func end(_ guest: BoundSession) async {
         guest.stop()
         guest.client.cancelAll()
@@ -219,7 +222,8 @@ extension SessionManager {
     }
 
     private func bind(_ next: BoundSession) async throws {
-        // `token()` makes the engine clear an expired guest, so that the guest is not shown.
+        // If the guest's token has expired, `token()` clears the guest's session, so that the views do not show the
+        // guest.
         if try await next.session.state == .guest { _ = try? await next.session.token() }
         bound?.stop()
         bound = next
@@ -251,7 +255,8 @@ extension SessionManager {
                     try await self.show(info, of: bound)
                 }
             } catch {
-                // The state in the views is no longer updated. Each later call of the session throws the error.
+                // The views are no longer updated. The error is not reported here, because each later call of the
+                // session throws it.
             }
         }
         guard options.renewsAhead, options.session.transport != nil else { return }
@@ -263,7 +268,8 @@ extension SessionManager {
         guard self.bound === bound else { return }
         let wasAuthenticated = isAuthenticated
         if info.state == .signedOut {
-            // Another process has ended the session, so this program's hooks did not run.
+            // If another process has ended the session, this program's hooks did not run, so the requests are cancelled
+            // here.
             bound.client.cancelAll()
             try await unbind(bound, .signedOut, info.reason)
             if wasAuthenticated { broadcast.send(.authenticationRequired) }
@@ -278,7 +284,8 @@ extension SessionManager {
         if wasAuthenticated, info.state == .needsLogin { broadcast.send(.sessionExpired) }
     }
 
-    /// The stored user; nil if no user is stored, or if an earlier version of the application stored another type.
+    /// The stored user; nil if no user is stored, or if the stored value is of another type, for example from an
+    /// earlier version of the application.
     private func storedUser(of bound: BoundSession) async throws -> User? {
         do {
             return try await bound.observed.value(of: .user, as: User.self).value

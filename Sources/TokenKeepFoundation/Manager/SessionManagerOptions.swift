@@ -10,13 +10,14 @@ public struct SessionManagerOptions: Sendable {
     public var origins: [URL] = []
     /// The URLSession whose configuration the requests use.
     public var urlSession: URLSession = .shared
-    /// The level of requests that wait in the offline queue.
+    /// The accessibility level of the requests in the offline queue.
     public var queueLevel = TokenItem.Accessibility.afterFirstUnlock
     /// The data that a logout deletes.
     public var cleanup = LogoutCleanup()
     /// Whether tokens are renewed before they expire, while the manager exists.
     public var renewsAhead = true
 
-    /// Makes options without transport and origins, with the shared URLSession, cache and cookies.
+    /// Makes options without a transport and without origins. Requests use the shared URLSession; a logout empties the
+    /// shared cache and cookies.
     public init() {}
 }

@@ -40,9 +40,9 @@ struct Tokens: Encodable {
 public struct GuestResponse: Codable, Sendable {
     /// The guest's token.
     public let guestToken: String
-    /// The lifetime of the token, in seconds; nil for 900 seconds.
+    /// The lifetime of the token, in seconds; nil if the server does not state it. Then 900 seconds are assumed.
     public let expiresIn: Int?
-    /// The limits of the guest, which the server enforces; nil if there are none.
+    /// The limits of the guest, which the server enforces; nil if there are no limits.
     public let limitations: GuestLimitations?
 
     /// Makes a response, for an application's tests.

@@ -3,7 +3,7 @@ public import TokenKeep
 
 /// An observed value of a session, or the reason why there is no value.
 public enum Observed<Value: Sendable>: Sendable {
-    /// The value, and the time at which the server last accepted a token of the session; nil if it never did.
+    /// The value, and the time at which the server last accepted a token of the session; the time is nil if unknown.
     case available(Value, Date?)
     /// The value is not available now.
     case unavailable(UnavailableReason)

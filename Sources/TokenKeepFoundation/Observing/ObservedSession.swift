@@ -1,7 +1,7 @@
 import Foundation
 public import TokenKeep
 
-/// A session with the application's objects beside its tokens, and streams of their changes.
+/// A session that also stores objects of the application, and streams that report changes of these objects.
 ///
 /// ```swift
 /// let observed = ObservedSession(session)
@@ -13,7 +13,8 @@ public import TokenKeep
 /// }
 /// ```
 ///
-/// The objects are JSON in the session's profile, at most 64 KiB in all, and are removed when the session ends.
+/// The objects are stored as JSON in the session's profile, together at most 64 KiB. They are removed when the session
+/// ends.
 public final class ObservedSession: Sendable {
     /// An object of the application.
     public enum Object: String, Sendable, CaseIterable {
@@ -42,8 +43,9 @@ public final class ObservedSession: Sendable {
 
     /// The present value of an object. Sends no request.
     ///
-    /// - Throws: `TokenKeepError` with `corrupt` if the object is not JSON of its type, or another failure of the
-    ///   vault. A locked or unavailable module and an ended session are values of ``Observed``, not errors.
+    /// - Throws: `TokenKeepError` with `corrupt` if the object is not JSON of its type, or with another status if the
+    ///   vault fails. If a module is locked or unavailable, or the session has ended, returns a value of ``Observed``
+    ///   instead of throwing.
     public func value<Value: Codable & Sendable>(
         of object: Object, as type: Value.Type = Value.self
     ) async throws -> Observed<Value> {
@@ -61,9 +63,9 @@ public final class ObservedSession: Sendable {
 
     /// A stream of an object's values: first the present value, then the value after each change.
     ///
-    /// Several changes may produce one element. The object is read after each change by this object and after each
-    /// change of the session's state by any process. If another process sets the object, the new value is therefore
-    /// read only at the next change of the state, for example at the next renewal.
+    /// Several changes in quick succession may produce only one element. The object is read after each change by this
+    /// object and after each change of the session's state by any process. If another process sets the object, the new
+    /// value is therefore read only at the next change of the state, for example at the next renewal.
     public func changes<Value: Codable & Sendable & Equatable>(
         of object: Object, as type: Value.Type = Value.self
     ) -> AsyncThrowingStream<Observed<Value>, any Error> {
@@ -94,8 +96,8 @@ public final class ObservedSession: Sendable {
         try await heartbeat(lookingEvery: .seconds(180))
     }
 
-    /// See ``heartbeat()``. A validation does not change the state, so the date of the last validation is read once in
-    /// each interval.
+    /// Does a ``heartbeat()``. A validation is not reported as a change of state, so the streams of changes also read
+    /// the date of the last validation once in each interval.
     func heartbeat(lookingEvery interval: Duration) async throws -> TokenSession.Reason {
         let looking = Task { [ownChanges] in
             while true {
@@ -109,14 +111,15 @@ public final class ObservedSession: Sendable {
 
     /// Extends the session at the server.
     ///
-    /// - Parameter time: five minutes to a year, in whole seconds.
-    /// - Throws: `TokenKeepError` with `invalid` for another time; otherwise the errors of `TokenSession.extend(by:)`.
+    /// - Parameter time: the time by which the session is extended: five minutes to a year, in whole seconds.
+    /// - Throws: `TokenKeepError` with `invalid` if the time is out of this range; otherwise the errors of
+    ///   `TokenSession.extend(by:)`.
     public func extend(by time: Duration) async throws { try await tokens.extend(by: time) }
 
     /// Begins the session with tokens from another source, for example the application's own server.
     ///
-    /// - Throws: `TokenKeepError` with `invalid` if a token is nil or empty, without any change; otherwise the errors
-    ///   of `TokenSession.begin(_:response:)`.
+    /// - Throws: `TokenKeepError` with `invalid`, with nothing changed, if a token is nil or empty; otherwise the
+    ///   errors of `TokenSession.begin(_:response:)`.
     public func hydrate(accessToken: String?, refreshToken: String?, expiresIn: Duration? = nil) async throws {
         guard let accessToken, let refreshToken, !accessToken.isEmpty, !refreshToken.isEmpty else {
             throw TokenKeepError(.invalid, "both tokens must be given")
@@ -181,8 +184,8 @@ extension ObservedSession {
         return stream
     }
 
-    /// A stream with an element for each element of two sequences. Elements that arrive while the reader is busy are
-    /// merged into one.
+    /// Merges two sequences into a stream that has an element for each of their elements. Elements that arrive while
+    /// the reader is busy are merged into one.
     private static func merged(
         _ states: TokenSession.States, _ own: AsyncStream<Void>
     ) -> AsyncThrowingStream<Void, any Error> {

@@ -1,7 +1,7 @@
 import Foundation
 import TokenKeep
 
-/// The application's objects in the profile of a session, by name.
+/// Reads and writes the application's objects, which are members of a session's profile.
 ///
 /// A change reads and writes the whole profile. Changes through this object run one after another. If two processes
 /// change the profile at the same time, the later write replaces the earlier one.
@@ -24,7 +24,7 @@ final class SessionProfile: Sendable {
 
     /// Sets objects given as JSON, and removes the objects whose JSON is nil.
     ///
-    /// - Throws: `TokenKeepError` with `invalid` if all objects exceed 64 KiB; otherwise the errors of
+    /// - Throws: `TokenKeepError` with `invalid` if all objects together exceed 64 KiB; otherwise the errors of
     ///   `TokenSession.setProfile(_:)`.
     func set(_ objects: [String: Data?]) async throws {
         try await changes.run { [self] in

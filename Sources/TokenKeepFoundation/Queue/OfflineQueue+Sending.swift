@@ -3,12 +3,12 @@ import FoundationNetworking
 import TokenKeep
 
 extension OfflineQueue {
-    /// Sends the requests in order until the queue is empty. Waits while another process or object sends the account's
-    /// requests.
+    /// Sends the queued requests in order until the queue is empty. If another process or object is sending this
+    /// account's requests, waits until it has finished.
     ///
-    /// - A status from 200 to 299 removes the request, as does a status that another attempt would not change, such as
-    ///   409.
-    /// - Status 401 renews the token and repeats the request, once.
+    /// - After a status from 200 to 299, the request is removed, and also after a status that another attempt would not
+    ///   change, such as 409.
+    /// - After status 401, the token is renewed and the request is repeated once.
     /// - A network failure, 401 with the renewed token, 408, 425, 429 and a status of 500 or more end the call. This
     ///   request and all later requests stay in the queue.
     ///
@@ -16,9 +16,10 @@ extension OfflineQueue {
     ///   removed. If the program ends before the removal, the request is sent and delivered again. If `deliver` throws,
     ///   the request stays.
     /// - Returns: the number of requests that left the queue.
-    /// - Throws: ``APIError`` for a status, ``APIError/authenticationRequired`` if nobody is signed in or the session
-    ///   ends during the call, ``APIError/unauthorized`` if the session has ended before; `URLError` after a network
-    ///   failure; `TokenKeepError`; `CancellationError` if the task is cancelled; the error of `deliver`.
+    /// - Throws: ``APIError`` for a status that ends the call, ``APIError/authenticationRequired`` if nobody is signed
+    ///   in or the session ends during the call, ``APIError/unauthorized`` if the session had ended before the call;
+    ///   `URLError` after a network failure; `TokenKeepError` if the vault or the token cannot be used;
+    ///   `CancellationError` if the task is cancelled; the error of `deliver`.
     @discardableResult
     public func send(
         _ deliver: @Sendable (_ request: Request, _ outcome: Outcome) async throws -> Void
@@ -37,8 +38,8 @@ extension OfflineQueue {
         return count
     }
 
-    /// Polls until this object has the right to send. Polling is needed, because another process may have the right and
-    /// no lock here waits for another process.
+    /// Waits until this object has the right to send. Checks again and again (polls), because a blocking wait for
+    /// another process's lock would block the thread.
     private func sendingRight() async throws -> QueueStorage.SendingRight {
         var pause = Duration.milliseconds(10)
         while true {
@@ -58,17 +59,18 @@ extension OfflineQueue {
         report(entries, left: 1)
     }
 
-    /// The outcome of a request that leaves the queue; nil if the request was cancelled.
+    /// Sends a request, and returns its outcome; nil if the request was cancelled.
     private func outcome(of entry: QueueEntry, _ queued: QueuedRequest) async throws -> Outcome? {
         guard clock().timeIntervalSince1970 < TimeInterval(entry.end) else { return .expired }
         let request = try queued.urlRequest()
-        // This check prevents an attempt after a cancellation, after a logout, or with the token of a later sign-in.
+        // This check prevents that the request is sent after it was cancelled, after a logout, or with the token of a
+        // later sign-in.
         let check: @Sendable () async throws -> Void = { [self] in
             guard try await entries().contains(entry) else { throw CancellationError() }
         }
         let task = running.withLock { running in
-            // The task is made under the lock, so a cancellation either finds the task, or `check` sees that the
-            // request has left the queue.
+            // The task is created under the lock. So a concurrent cancellation either finds the task and cancels it, or
+            // `check` finds that the request is no longer in the queue.
             let task = Task {
                 try await client.send(request, isWhole: true, before: check) {
                     Answer(data: try await $0.body(), response: $0.response, hadToken: $0.hadToken)
@@ -92,9 +94,9 @@ extension OfflineQueue {
         }
     }
 
-    /// The outcome that an answer means.
+    /// Converts an answer to an outcome.
     ///
-    /// - Throws: ``APIError`` for a status after which another attempt may succeed.
+    /// - Throws: ``APIError`` if the status is one after which another attempt may succeed.
     private static func outcome(of answer: Answer) throws -> Outcome {
         switch answer.response.statusCode {
         case 200...299: return .accepted(answer.data, answer.response)

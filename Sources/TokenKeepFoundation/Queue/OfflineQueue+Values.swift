@@ -10,7 +10,7 @@ extension OfflineQueue {
         public let url: URL
         /// The method of the request, for example `POST`.
         public let method: String
-        /// The value of the header `Idempotency-Key`, the same each time the request is sent.
+        /// The value of the header `Idempotency-Key`. It is the same each time the request is sent.
         public let idempotencyKey: String
         /// The time at which the request was added.
         public let addedAt: Date
@@ -49,7 +49,7 @@ extension OfflineQueue {
         public let waiting: Int
         /// The number of bytes that the queued requests use.
         public let byteCount: Int
-        /// The number of requests that this object has sent or found expired since it was made.
+        /// The number of requests that have left the queue because this object sent them or found them expired.
         public let left: Int
     }
 

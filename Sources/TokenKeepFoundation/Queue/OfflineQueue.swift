@@ -2,7 +2,7 @@ import Foundation
 public import FoundationNetworking
 public import TokenKeep
 
-/// Stores requests of one account while there is no connection, and sends them in order.
+/// Stores requests of one account while the network is unavailable, and sends them later in order.
 ///
 /// ```swift
 /// let queue = OfflineQueue(client: client)
@@ -23,8 +23,8 @@ public import TokenKeep
 /// its headers are Strings, URLSession copies its body, and neither is wiped.
 ///
 /// A queue has at most 1 000 requests and 64 MiB. Several processes and objects may use the queue of an account at the
-/// same time; one of them sends. A logout empties the queue: at once if this program logs out, otherwise at the queue's
-/// next call.
+/// same time; only one of them sends at a time. A logout empties the queue: at once if this program logs out, otherwise
+/// at the queue's next call.
 public final class OfflineQueue: Sendable {
     /// The client that sends the requests.
     public let client: SessionClient
@@ -39,7 +39,7 @@ public final class OfflineQueue: Sendable {
     ///
     /// - Parameters:
     ///   - client: the client that sends the requests. Requests to its allowed origins are sent with the token.
-    ///   - level: the level of the requests' items; not `memoryOnly`.
+    ///   - level: the accessibility level of the items that store the requests. `memoryOnly` is not allowed.
     public convenience init(client: SessionClient, level: TokenItem.Accessibility = .afterFirstUnlock) {
         self.init(client: client, level: level, onStep: {})
     }
@@ -52,10 +52,10 @@ public final class OfflineQueue: Sendable {
         self.level = level
         self.clock = clock
         storage = QueueStorage(level: level.rawValue, onStep: onStep)
-        // The session owns the closure, so a strong reference would be a cycle.
+        // The session owns this closure, so a strong reference to its engine would be a cycle.
         client.session.onEnd("queue", order: 20) { [storage, weak engine = client.session.engine] _, _ in
             guard let engine else { return }
-            // The listing removes the requests of the session that has ended.
+            // Listing the entries also removes the requests of the session that has just ended.
             _ = try storage.entries(engine)
         }
     }
@@ -65,14 +65,14 @@ public final class OfflineQueue: Sendable {
     /// - Parameters:
     ///   - request: the request, with its body as data. If it has no `Idempotency-Key`, it gets a random key.
     ///   - lifetime: the time after which the request leaves the queue unsent, 1 second to 31 days. Servers forget
-    ///     keys, many of them after a day. If the lifetime is longer, the server may execute the request twice.
+    ///     idempotency keys, many after a day, and may then execute a repeated request twice.
     ///   - outlivesLogout: whether the request stays in the queue after a logout, for the next sign-in of the same
     ///     account.
     /// - Returns: the queued request.
     /// - Throws: ``LimitError`` if the queue is full or the lifetime is out of range;
-    ///   ``APIError/authenticationRequired`` if nobody is signed in; ``APIError/invalidURL``; `TokenKeepError` with
-    ///   `invalid` if the body is a stream, `locked` if the vault is locked, or another status; `CancellationError` if
-    ///   the task is cancelled, although the request may have been added.
+    ///   ``APIError/authenticationRequired`` if nobody is signed in; ``APIError/invalidURL`` if the address is not http
+    ///   or https; `TokenKeepError` with `invalid` if the body is a stream, `locked` if the vault is locked, or another
+    ///   status; `CancellationError` if the task is cancelled, although the request may have been added.
     @discardableResult
     public func add(
         _ request: URLRequest, lifetime: Duration = .seconds(86_400), outlivesLogout: Bool = false
@@ -105,7 +105,8 @@ public final class OfflineQueue: Sendable {
 
     /// The queued requests, in the order in which they will be sent.
     ///
-    /// - Throws: `TokenKeepError` with `locked`, `corrupt` if a request cannot be read, or another status.
+    /// - Throws: `TokenKeepError` with `locked` if the vault is locked, `corrupt` if a request cannot be read, or
+    ///   another status.
     public var requests: [Request] {
         get async throws {
             var requests: [Request] = []
@@ -133,7 +134,8 @@ public final class OfflineQueue: Sendable {
     /// - Throws: `TokenKeepError` with `locked`, `busy` or another status. Requests may then still be in the queue.
     @discardableResult public func cancelAll() async throws -> Int { try await remove { _ in true } }
 
-    /// A stream of the queue's progress after each later change by this object. A slow reader gets the latest 256.
+    /// A stream with the queue's progress after each change by this object from now on. If the reader is slow, only the
+    /// latest 256 elements are kept.
     public var progress: AsyncStream<Progress> { broadcast.stream() }
 
     private func remove(_ isMeant: @escaping @Sendable (QueueEntry) -> Bool) async throws -> Int {

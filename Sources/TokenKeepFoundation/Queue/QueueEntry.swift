@@ -22,12 +22,12 @@ struct QueueEntry: Sendable, Equatable {
     let parts: Int
     /// The time at which the request expires, in Unix seconds.
     let end: Int64
-    /// The mark of the account's last logout before the request was added. If the account's present mark differs, the
-    /// request belongs to an ended session.
+    /// The account's logout mark when the request was added. If the account's present logout mark differs, the request
+    /// belongs to an ended session.
     let logoutMark: UInt32
     let outlivesLogout: Bool
 
-    /// The account of the item that holds a part of the body.
+    /// Returns the account of the item that stores part `number` of the body.
     func account(ofPart number: Int) -> String { "\(id).\(number)" }
 
     func attributes(session: String) throws(TokenKeepError) -> ItemAttributes {
@@ -68,12 +68,12 @@ extension QueueEntry {
 /// The limits of a queue.
 enum QueueLimits {
     static let requests = 1_000
-    /// The maximum position in the order.
+    /// The maximum value of ``QueueEntry/sequence``.
     static let sequence = UInt64.max - 1
     static let bytes = 64 << 20
     /// The maximum length of a body in the head item, in bytes. A longer body is stored in items of its own.
     static let longestInline = 64 << 10
-    /// The size of a part, in bytes.
+    /// The maximum length of a part of a body, in bytes.
     static let part = Limits.secret
     static let parts = bytes / part
 }

@@ -5,7 +5,8 @@ import TokenKeepKeys
 import TokenKeepRecords
 import TokenKeepSession
 
-/// The items of one account's queue in the vault: a head for each request, and parts for a long body.
+/// Reads and writes the items of one account's queue in the vault. Each request has a head item, and part items if its
+/// body is long.
 ///
 /// The head is written last and cleared first, so a request is in the queue if and only if its head exists. Each
 /// function blocks and holds the queue's lock, which excludes other threads and processes.
@@ -36,10 +37,10 @@ final class QueueStorage: Sendable {
     }
 
     private let level: AccessLevel
-    /// Called between any two steps, so that tests can end the process there.
+    /// Called between any two steps of a change. Tests end the process at these points.
     private let onStep: @Sendable () -> Void
-    /// The last read requests, with the queue's change mark at that time. They are up to date while the mark is
-    /// unchanged.
+    /// The requests as last listed, with the queue's change mark from before the listing. They are up to date as long
+    /// as the mark is unchanged.
     private let known = MutexGuarded<(changeMark: UInt64, entries: [QueueEntry])?>(nil)
 
     init(level: UInt32, onStep: @escaping @Sendable () -> Void) {
@@ -82,8 +83,8 @@ final class QueueStorage: Sendable {
         try locked(engine) { queue throws(TokenKeepError) in
             guard try present(queue).contains(entry) else { return nil }
             guard let head = try load(entry.id, queue) else {
-                // Another program cleared the head without a change of the queue's mark, so the stored list is
-                // outdated.
+                // Another program has cleared the head without changing the queue's mark, so ``known`` is outdated and
+                // the queue is listed again.
                 known.withLock { $0 = nil }
                 guard try !present(queue).contains(entry) else { throw incomplete(entry) }
                 return nil
@@ -113,7 +114,7 @@ final class QueueStorage: Sendable {
     /// Notifies tests that a response has arrived.
     func didAnswer() { onStep() }
 
-    /// Takes the right to send the requests; nil if another process or object has it. Does not wait.
+    /// Acquires the right to send the requests; nil if another process or object has the right. Does not wait.
     func sendingRight(_ engine: Engine) throws(TokenKeepError) -> SendingRight? {
         let call = try engine.begin()
         let limited = CallContext(deadline: call.deadline.within(milliseconds: 0))
@@ -122,7 +123,8 @@ final class QueueStorage: Sendable {
         return SendingRight(lock)
     }
 
-    /// The right of one object to send a queue's requests. It ends with its last reference, or with the process.
+    /// The right of one object to send a queue's requests. It is released with its last reference, or when the process
+    /// ends.
     final class SendingRight: Sendable {
         private let lock: SessionLock
 
@@ -131,16 +133,16 @@ final class QueueStorage: Sendable {
 }
 
 extension QueueStorage {
-    /// The data of the queue that one call needs.
+    /// The names and handles of the queue that one call uses.
     private struct Queue {
         let engine: Engine
         let call: CallContext
         let vault: VaultModule
         /// The ID of the session's name, which is an attribute of the items.
         let session: String
-        /// The name of the locks and of the change mark.
+        /// The name by which the queue's locks and its change mark are found.
         let place: ItemName
-        /// The ID of `place`, by which the change mark is found.
+        /// The ID of `place`, which identifies the queue's change mark.
         let placeID: [UInt8]
 
         init(_ engine: Engine, _ call: CallContext) throws(TokenKeepError) {
@@ -170,7 +172,8 @@ extension QueueStorage {
         return value
     }
 
-    /// The queued requests in order. Clears requests of ended sessions, and parts that a killed process left behind.
+    /// The queued requests in order. Also clears the requests of ended sessions, and parts without a head that a killed
+    /// process left behind.
     private func present(_ queue: Queue) throws(TokenKeepError) -> [QueueEntry] {
         let changeMark = queue.engine.store.changeMarks.value(of: queue.placeID)
         let listed: [QueueEntry]
@@ -184,7 +187,8 @@ extension QueueStorage {
         return try clear(among: listed, queue) { !$0.outlivesLogout && $0.logoutMark != mark }
     }
 
-    /// Clears the requests that `isMeant` selects, and returns all other requests. Writes nothing if none is selected.
+    /// Clears the requests for which `isMeant` returns true, and returns all other requests. Writes nothing if there
+    /// are no such requests.
     private func clear(
         among entries: [QueueEntry], _ queue: Queue, where isMeant: (QueueEntry) -> Bool
     ) throws(TokenKeepError) -> [QueueEntry] {
@@ -200,10 +204,11 @@ extension QueueStorage {
     private func list(_ queue: Queue) throws(TokenKeepError) -> [QueueEntry] {
         let listing = try queue.vault.list(
             namespace: queue.engine.store.namespace, service: QueueStorage.service, queue.call)
-        // A damaged record may belong to any item of the vault, so it does not stop the queue.
+        // A damaged record may belong to any item of the vault and need not concern the queue, so it is ignored.
         if let problem = listing.problems.first(where: { $0.status != .corrupt }) { throw problem }
         let entries = listing.items.compactMap { QueueEntry($0, session: queue.session) }
-        // An unreadable item may be the head of a part that seems to have none, so parts are kept then.
+        // If an item is unreadable, it may be the head of a part that seems to have no head. So orphaned parts are
+        // cleared only if the listing is complete.
         if listing.problem == nil { try clearOrphans(among: listing.items, of: entries, queue) }
         return entries.sorted { ($0.sequence, $0.id) < ($1.sequence, $1.id) }
     }
@@ -221,7 +226,8 @@ extension QueueStorage {
         }
     }
 
-    /// Changes the mark, so that other processes list the requests again even if this process is killed in between.
+    /// Changes the queue's mark before its items are changed. So other processes list the requests again even if this
+    /// process is killed during the change.
     private func beginChange(_ queue: Queue) {
         known.withLock { $0 = nil }
         queue.engine.store.changeMarks.change(queue.placeID)

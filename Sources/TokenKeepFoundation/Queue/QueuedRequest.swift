@@ -6,7 +6,7 @@ import TokenKeepCore
 /// A request read from the queue. Its headers and body stay in guarded memory until the request is sent.
 struct QueuedRequest: Sendable {
     let stored: StoredRequest
-    /// The secrets of the request's items: the head, then the parts of a long body.
+    /// The secrets of the request's items: the head, followed by the parts of a long body.
     private let items: [SecretBytes]
     /// The byte range of the JSON object in the head.
     private let object: Range<Int>
@@ -37,8 +37,8 @@ struct QueuedRequest: Sendable {
     /// Makes the URLRequest to send. Its body is guarded memory, which is wiped when the request's last copy is
     /// released.
     ///
-    /// The headers are Strings that URLSession shares. They are not wiped, because Swift cannot overwrite a String with
-    /// other references.
+    /// The headers are Strings that URLSession shares. They cannot be wiped, because Swift cannot overwrite a String to
+    /// which others have references.
     func urlRequest() throws -> URLRequest {
         guard let head = items.first,
             let headers = try? JSONDecoder().decode(StoredHeaders.self, from: head.data(object)).headers

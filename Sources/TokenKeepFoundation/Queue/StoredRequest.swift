@@ -8,7 +8,7 @@ import TokenKeepCore
 /// The secret of the head item consists of the length of a JSON object (4 bytes, little-endian), the object with the
 /// headers, and the body if it is short.
 struct StoredRequest: Codable, Sendable {
-    /// The version of the format, 1. A request of a later version is not changed.
+    /// The version of the format, 1. A request that was stored with a later version is refused and left unchanged.
     private(set) var version = 1
     let url: URL
     let method: String
@@ -79,7 +79,8 @@ struct StoredHeaders: Codable, Sendable {
 
     let headers: [Header]
 
-    /// The headers that are not stored: the client adds them when it sends, or they concern one connection.
+    /// The names of headers that are not stored, because the client adds them when it sends the request or because they
+    /// concern one connection.
     private static let unstored: Set<String> = [
         "authorization", "proxy-authorization", "cookie", "content-length", SessionClient.deviceHeader.lowercased(),
         StoredRequest.keyHeader.lowercased(),

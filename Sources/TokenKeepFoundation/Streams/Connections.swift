@@ -4,7 +4,7 @@ import TokenKeep
 struct Connections: Sendable {
     typealias Connect = @Sendable (TokenSession.Token) async throws -> Void
 
-    /// The way in which a connection ended.
+    /// The reason why a connection ended, and whether another one follows.
     private enum End: Sendable {
         case reconnect(ReconnectionOptions.Cause)
         case finished
@@ -33,11 +33,11 @@ struct Connections: Sendable {
 
     /// Runs connections one after another until one of them ends the stream.
     ///
-    /// - Throws: the error of a request for a token unless `isPassing`, the error of ``ConnectionEnd/failed(_:)``,
-    ///   `CancellationError`.
+    /// - Throws: the error of a request for a token, unless the error is temporary (`isPassing`); the error of
+    ///   ``ConnectionEnd/failed(_:)``; `CancellationError` if the task is cancelled.
     func run(_ connect: @escaping Connect) async throws {
         var pauses = Pauses(options)
-        /// The last token if the server refused it; nil otherwise.
+        /// The token of the last connection if the server refused this token; nil otherwise.
         var refused: TokenSession.Token?
         while true {
             let end: End
@@ -96,7 +96,8 @@ struct Connections: Sendable {
         }
     }
 
-    /// Waits until a change of the session requires a new connection; nil if the session cannot be watched.
+    /// Waits until a change of the session requires a new connection or ends the stream; nil if the session cannot be
+    /// watched.
     private func change(after token: TokenSession.Token) async -> End? {
         do {
             for try await _ in session.states {
@@ -115,7 +116,8 @@ struct Connections: Sendable {
         return nil
     }
 
-    /// Waits until the token is about to end and a successor exists; nil if the end is unknown.
+    /// Waits until the token is about to end and another token exists; nil if the token's end is unknown or the task is
+    /// cancelled.
     private func successor(of token: TokenSession.Token, _ time: Duration) async -> End? {
         guard let left = token.timeLeft else { return nil }
         // A short-lived token is used for at least half of its remaining time.
@@ -133,7 +135,7 @@ struct Connections: Sendable {
         }
     }
 
-    /// The pauses between connections.
+    /// Determines the pauses between connections, from the failures so far.
     private struct Pauses {
         private let longest: Duration
         private var failures = 0

@@ -3,9 +3,10 @@ extension ReconnectingStream {
     public struct Messages: Sendable {
         let stream: AsyncThrowingStream<Delivery<Message>, any Error>.Continuation
 
-        /// Sends a message, and waits until the reader has taken it, so that a slow reader slows the connection down.
+        /// Sends a message, and waits until the reader has received it. A slow reader therefore slows the connection
+        /// down.
         ///
-        /// - Throws: `CancellationError` if the connection must end.
+        /// - Throws: `CancellationError` if the stream was released or the connection must end.
         public func send(_ message: Message) async throws {
             let delivery = Delivery(message)
             guard case .enqueued = stream.yield(delivery) else { throw CancellationError() }
@@ -60,7 +61,7 @@ extension ReconnectingStream {
     }
 }
 
-/// A message whose sender waits until the reader has taken it.
+/// A message whose sender waits until the reader has received the message.
 final class Delivery<Message: Sendable>: Sendable {
     private struct State {
         var isOver = false
@@ -78,7 +79,7 @@ final class Delivery<Message: Sendable>: Sendable {
         return message
     }
 
-    /// Waits until the reader has taken the message, or the sender's task is cancelled.
+    /// Waits until the reader has received the message, or until the sender's task is cancelled.
     func wait() async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { sender in

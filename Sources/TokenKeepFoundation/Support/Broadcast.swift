@@ -1,4 +1,4 @@
-/// Passes each element to all streams that existed when the element was sent.
+/// Delivers each element to all streams that exist when the element is sent.
 final class Broadcast<Element: Sendable>: Sendable {
     private struct State {
         var continuations: [Int: AsyncStream<Element>.Continuation] = [:]
@@ -24,8 +24,8 @@ final class Broadcast<Element: Sendable>: Sendable {
         }
         continuation.onTermination = { [weak self] _ in
             guard let self else { return }
-            // The removed continuation is released outside of the lock, because it may be the last reference to its
-            // stream.
+            // The removed continuation is released outside of the lock: it may be the last reference to its stream,
+            // whose release could need the lock.
             _ = self.state.withLock { $0.continuations.removeValue(forKey: number) }
         }
         return stream

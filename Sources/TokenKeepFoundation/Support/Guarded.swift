@@ -2,5 +2,5 @@ import TokenKeepCore
 
 /// A value protected by a mutex.
 ///
-/// The alias spares other files an import of TokenKeepCore, whose types have the same names as TokenKeep's.
+/// With this alias, other files need not import TokenKeepCore, whose types have the same names as those of TokenKeep.
 typealias Guarded<Value> = MutexGuarded<Value>

@@ -3,8 +3,8 @@ import TokenKeep
 import TokenKeepCore
 
 extension SecretBytes {
-    /// A range of the secret's bytes as Data, without a copy. The Data retains the secret and must not be changed in
-    /// place.
+    /// Returns a range of the secret's bytes as Data, without copying them. The Data retains the secret, and must not
+    /// be modified.
     func data(_ range: Range<Int>) -> Data {
         Data(
             bytesNoCopy: UnsafeMutableRawPointer(mutating: unsafeAddress + range.lowerBound), count: range.count,
@@ -13,11 +13,10 @@ extension SecretBytes {
 }
 
 extension TokenStore.Secret {
-    /// The secret as Data, without a copy. The Data retains the secret and must not be changed in place.
+    /// The secret as Data, without copying it. The Data retains the secret, and must not be modified.
     var data: Data { core.data(0..<core.count) }
 
-    /// The value of the header Authorization with this token. The String is the only copy of the token, and is not
-    /// wiped.
+    /// The value of the header Authorization with this token. The String is a copy of the token that is not wiped.
     var bearer: String {
         let start = "Bearer ".utf8
         return withUnsafeBytes { token in

@@ -1,8 +1,8 @@
 import TokenKeep
 
-/// A store that the application passed, or that the first call opens.
+/// A reference to a store, which the application passed or which is opened by the first call.
 ///
-/// Because the store is opened later, the initializers of objects that need a store do not throw.
+/// Because the store is opened only when it is needed, initializers that take no store need not throw.
 struct StoreReference: Sendable {
     private let options: TokenStore.Options
     private let opened: Guarded<TokenStore?>

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A token that may contain a refresh token besides the access token.
+/// A type of tokens that may contain a refresh token besides the access token.
 public protocol RefreshableToken {
     /// The refresh token; empty if the server gave none.
     var refreshToken: String { get }

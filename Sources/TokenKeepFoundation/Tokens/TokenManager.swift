@@ -22,7 +22,8 @@ public actor TokenManager<Token: Codable & Sendable> {
     /// - Parameters:
     ///   - service: the item's service.
     ///   - account: the item's account.
-    ///   - namespace: the Linux form of a keychain access group, which several programs may share.
+    ///   - namespace: the namespace of the item, which several programs may share; the equivalent of a keychain access
+    ///     group.
     ///   - level: the accessibility level with which a token is saved.
     public init(
         service: String, account: String, namespace: String = "", level: TokenItem.Accessibility = .afterFirstUnlock
@@ -43,10 +44,10 @@ public actor TokenManager<Token: Codable & Sendable> {
         self.level = level
     }
 
-    /// Loads the token; nil only if the store certainly has none.
+    /// Loads the token; nil only if the store certainly has no token.
     ///
-    /// - Throws: `TokenKeepError` with `locked`, `unavailable`, `corrupt` if the item is not JSON of `Token`, or
-    ///   another status; `CancellationError` if the task is cancelled.
+    /// - Throws: `TokenKeepError` with `locked` or `unavailable` if a module is locked or cannot be reached, `corrupt`
+    ///   if the item is not JSON of `Token`, or another status; `CancellationError` if the task is cancelled.
     public func loadToken() async throws -> Token? {
         do {
             let item = try await reference.store().load(service: service, account: account)

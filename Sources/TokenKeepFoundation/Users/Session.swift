@@ -1,13 +1,13 @@
 public import Foundation
 
-/// A value of an application in a container. May be subclassed.
+/// A value of the application that is stored in a container. The class may be subclassed.
 ///
 /// ```swift
 /// let container = AnySessionContainer(StoreSessionContainer<Model>(service: "com.example.app"))
 /// let session = Session<Model>(container: container, storageIdentifier: "model")
 /// ```
 ///
-/// A subclass must restate `@unchecked Sendable` and protect its own state.
+/// A subclass must also declare `@unchecked Sendable`, and protect its own state against concurrent access.
 open class Session<Value: Codable & Sendable>: @unchecked Sendable {
     /// The type of the value.
     public typealias Item = Value
@@ -53,7 +53,7 @@ open class Session<Value: Codable & Sendable>: @unchecked Sendable {
 
 /// An object that can be refreshed, for example a session whose value expires.
 public protocol Refreshable {
-    /// Refreshes this object. For example, a session gets a new value in place of the expiring one.
+    /// Refreshes this object. For example, a session replaces its expiring value by a new value.
     ///
     /// - Throws: an error if the object could not be refreshed. The object is then unchanged.
     func refresh() async throws

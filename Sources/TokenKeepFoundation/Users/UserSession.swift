@@ -49,7 +49,8 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
     ///   - storageIdentifier: the identifier of the user in the container.
     ///   - jsonDecoder: decodes the user.
     ///   - jsonEncoder: encodes the user.
-    ///   - refreshHandler: receives the present user and returns the new user, which is stored.
+    ///   - refreshHandler: receives the present user and returns the refreshed user, who is then stored; nil if users
+    ///     cannot be refreshed.
     ///   - needsRefresh: returns whether a user must be refreshed if the policy is ``RefreshPolicy/ifNeeded``.
     public init(
         container: AnySessionContainer<Value>, storageIdentifier: String, jsonDecoder: JSONDecoder = JSONDecoder(),
@@ -88,7 +89,7 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
         }
     }
 
-    /// A stream of the changes by this object from now on. A slow reader gets the latest 256.
+    /// A stream of the changes by this object from now on. If the reader is slow, only the latest 256 changes are kept.
     public var events: AsyncStream<Event> { broadcast.stream() }
 
     /// Stores a user who has signed in.
@@ -107,7 +108,8 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
         running.withLock { $0 }?.cancel()
         let kept = error.map(LogoutError.init)
         try await changes.run { [self] in
-            // The error is stored first, because `logoutError` ignores it while the user is still stored.
+            // The error is stored first. If the second step then fails, `logoutError` ignores the error, because the
+            // user is still stored.
             try await container.setLogoutError(kept, forIdentifier: storageIdentifier)
             try await deleteItem()
         }
@@ -122,7 +124,7 @@ public final class UserSession<Value: Codable & Sendable>: Session<Value>, Refre
         broadcast.send(.updated)
     }
 
-    /// Returns the user, refreshed first if the policy requires it; nil if nobody is signed in.
+    /// Returns the user; nil if nobody is signed in. If the policy requires it, refreshes the user first.
     ///
     /// - Throws: the handler's error, after which the stored user is unchanged; ``RefreshError`` if there is no handler
     ///   or the user signed out during the refresh; otherwise the errors of ``currentUser`` and ``didLogIn(_:)``.

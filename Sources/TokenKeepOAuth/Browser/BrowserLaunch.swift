@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 import TokenKeepCore
 
-/// Opens an address in the user's browser, with the browser's output discarded.
+/// Opens an address in the user's browser. The browser's output is discarded.
 package final class BrowserLaunch: Sendable {
     private let failed = Atomic(false)
 
@@ -13,12 +13,13 @@ package final class BrowserLaunch: Sendable {
     /// Starts a thread that tries `$BROWSER`, then the desktop portal, then xdg-open, until one exits with 0. Opens
     /// nothing in a process that has more rights than its caller.
     ///
-    /// - Parameter address: visible to other users, because it becomes an argument of a command.
+    /// - Parameter address: the address. It must not be secret, because other users can read the arguments of a
+    ///   command.
     package convenience init(_ address: String) {
         self.init(Privileges.areRaised ? [] : BrowserLaunch.commands(for: address))
     }
 
-    /// - Parameter commands: tried in this order, each as a list of words, until one succeeds.
+    /// - Parameter commands: the commands, each as a list of words. They are tried in this order until one succeeds.
     package init(_ commands: [[String]]) {
         let isStarted = DetachedThread.start {
             for command in commands where BrowserLaunch.run(command) { return }
@@ -44,10 +45,11 @@ package final class BrowserLaunch: Sendable {
         return commands
     }
 
-    /// The time in milliseconds after which a running command is taken to have opened the address.
+    /// The time, in milliseconds, after which a command that is still running counts as successful.
     private static let patience: UInt32 = 10_000
 
-    /// Runs a command in a session of its own, and waits until it exits. A browser may exit much later.
+    /// Runs a command in a new session (setsid), and waits until it exits. A browser that runs in the foreground may
+    /// exit much later.
     ///
     /// - Parameter patience: the time in milliseconds after which the command counts as successful; replaced in tests.
     /// - Returns: whether the command has opened the address.

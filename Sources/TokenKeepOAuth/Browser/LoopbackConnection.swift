@@ -2,16 +2,18 @@ import CSodium
 import Glibc
 import TokenKeepCore
 
-/// A connection from the browser, or from another program on this machine. Its buffer may contain a code, and is wiped.
+/// A connection from the browser, or from another program on this machine. Its buffer may contain an authorization
+/// code, so it is wiped at the end.
 final class LoopbackConnection {
     let descriptor: Int32
     let peer: LoopbackPeer
     private let buffer: UnsafeMutableRawBufferPointer
     private var length = 0
-    /// The length of the request's head, without its empty line; nil until the head has arrived.
+    /// The length of the request's head in bytes, without the empty line after it; nil until the whole head has
+    /// arrived.
     private var headLength: Int?
-    /// The maximum length of head and body, in bytes. The browser also sends the cookies of other servers on this
-    /// machine.
+    /// The maximum length of head and body together, in bytes. It is large, because the browser also sends the cookies
+    /// of other servers on this machine.
     private static let longestHead = 65_536
 
     init(_ descriptor: Int32, _ peer: LoopbackPeer) {
@@ -26,12 +28,12 @@ final class LoopbackConnection {
         buffer.deallocate()
     }
 
-    /// How much of a request has arrived.
+    /// The state of a request after reading.
     enum Progress {
         case incomplete
         /// The connection was closed, or its request is malformed or too long.
         case unusable
-        /// The head and the body of the complete request, valid as long as the connection exists.
+        /// The head and the body of the complete request. Both point into the connection's buffer.
         case request(UnsafeRawBufferPointer, UnsafeRawBufferPointer)
     }
 

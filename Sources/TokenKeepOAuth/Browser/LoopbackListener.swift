@@ -4,11 +4,11 @@ import TokenKeepCore
 
 /// A request for one of the listener's three pages.
 struct LoopbackVisit {
-    /// The requested page, with the data of the request.
+    /// The page that was requested.
     enum Place {
         /// The start page, which redirects the browser to the server.
         case start
-        /// The redirect address, with its query or form, which is valid only while `judge` runs.
+        /// The redirect address. The value is its query or form, which is valid only while `judge` runs.
         case answer(UnsafeRawBufferPointer)
         /// The last page, which shows the result.
         case end
@@ -26,11 +26,10 @@ struct LoopbackReply {
     var whenSent: (() -> Void)?
 }
 
-/// Listens on 127.0.0.1 and [::1] for the browser: for its request of the start page, and for its return from the
-/// server.
+/// Listens on 127.0.0.1 and [::1] for the browser, which requests the start page and later returns from the server.
 ///
-/// Any program on this machine can connect. Requests with another Host, path or method get a refusal page, and the
-/// listener goes on.
+/// Any program on this machine can connect. A request with an unexpected Host, path or method gets a refusal page, and
+/// the listener continues.
 final class LoopbackListener {
     private let sockets: [Int32]
     private var connections: [LoopbackConnection] = []
@@ -44,8 +43,8 @@ final class LoopbackListener {
     private let takesForms: Bool
     /// The redirect address for the authorization request, with the port.
     let address: String
-    /// The address of the start page, for the browser's command. Other users may read the arguments of a command, and
-    /// this address contains nothing secret.
+    /// The address of the start page, which the command that opens the browser gets. Other users can read a command's
+    /// arguments, so this address contains no secret.
     let startAddress: String
 
     private static let mostConnections = 32
@@ -54,14 +53,14 @@ final class LoopbackListener {
     /// Listens at a redirect address.
     ///
     /// - Parameters:
-    ///   - port: replaces the port of `redirect`; nil to use that port.
+    ///   - port: the port to listen at; nil for the port of `redirect`, or any free port if that has none.
     ///   - takesForms: whether the listener also accepts answers as forms (POST).
     /// - Throws: ``Status/unavailable`` if the port is in use or no socket can be opened.
     init(_ redirect: RedirectAddress, port: UInt16?, takesForms: Bool = false) throws(TokenKeepError) {
         let wanted = port ?? redirect.port ?? 0
         var sockets: [Int32] = []
         var attempt = 0
-        // A port that is free for IPv4 may be in use for IPv6, so another port is tried.
+        // The system chooses a port that is free for IPv4. It may be in use for IPv6, so another port is then tried.
         repeat {
             sockets = LoopbackListener.bound(wanted)
             attempt += 1
@@ -129,13 +128,14 @@ final class LoopbackListener {
         }
     }
 
-    /// Accepts the waiting connections, and closes the oldest if there are too many. Neither incomplete requests nor
-    /// clients of the other socket can therefore block the browser.
+    /// Accepts the pending connections. If there are too many, closes the oldest, so that neither incomplete requests
+    /// nor clients of the other socket can block the browser.
     private func accept(from socket: Int32) {
         for _ in 0..<(LoopbackListener.mostConnections / sockets.count) {
             let descriptor = tokenkeep_accept(socket)
             guard descriptor >= 0 else {
-                // The socket stays ready while no descriptor is free, so a pause prevents a busy loop.
+                // If no descriptor is free, the socket stays ready for poll(2), so without a pause this would be a busy
+                // loop.
                 if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { ShortPause.wait(milliseconds: 250) }
                 return
             }
@@ -148,8 +148,8 @@ final class LoopbackListener {
         }
     }
 
-    /// Opens sockets that listen at one port, IPv4 first; empty if the port is in use. Without IPv6 there is one
-    /// socket.
+    /// Opens an IPv4 and an IPv6 socket that listen at one port, in this order; empty if the port is in use. Returns
+    /// only the IPv4 socket if the system has no IPv6.
     private static func bound(_ port: UInt16) -> [Int32] {
         var four = sockaddr_in()
         four.sin_family = sa_family_t(AF_INET)

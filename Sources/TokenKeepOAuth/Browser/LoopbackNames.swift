@@ -2,7 +2,7 @@
 struct LoopbackNames {
     /// The name of the program that requested the sign-in.
     var program: String
-    /// The provider. Provider, service and account are not shown if they are nil.
+    /// The name of the provider. Provider, service and account are not shown if they are nil.
     var provider: String?
     var service: String?
     /// The account that the user named.
@@ -16,7 +16,7 @@ struct LoopbackNames {
         (provider, service, account) = (server.name, options.service, options.account)
     }
 
-    /// The labels and the names as HTML, for those that are shown.
+    /// The label and the name, as HTML, of each name that is shown.
     var rows: [(name: String, value: String)] {
         [("Provider", provider), ("Service", service), ("Account", account)].compactMap { name, value in
             value.map { (name, markup($0)) }

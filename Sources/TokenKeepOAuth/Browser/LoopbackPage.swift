@@ -1,7 +1,7 @@
 import TokenKeepCore
 
-/// A page for the browser. It contains only names of the sign-in, loads nothing, sends no Referer and runs only its own
-/// script.
+/// A page that the listener sends to the browser. It shows only the names of the sign-in, loads nothing, makes the
+/// browser send no Referer, and runs only its own script.
 enum LoopbackPage {
     case done(LoopbackNames)
     case refused(LoopbackNames)
@@ -12,7 +12,7 @@ enum LoopbackPage {
     case methodNotAllowed
     /// Redirects the browser to an address, which may contain a secret.
     case redirect(SecretBytes)
-    /// Redirects the browser to another path of the listener, also after a POST.
+    /// Redirects the browser to another path of the listener. The browser then sends a GET, even after a POST.
     case seeOther(String)
 
     private var status: String {
@@ -58,7 +58,7 @@ enum LoopbackPage {
         }
     }
 
-    /// Whether the page's script may remove the path and query from the address bar. False if the user needs the
+    /// Whether the page's script may remove the path and query from the address bar. False if the user must copy the
     /// address.
     private var mayHideAddress: Bool {
         if case .otherUser = self { false } else { true }
@@ -77,7 +77,7 @@ enum LoopbackPage {
             """
     }
 
-    /// The address to which the page redirects the browser; nil if it does not.
+    /// The address to which the page redirects the browser; nil if the page is no redirect.
     private var location: SecretBytes? {
         get throws(TokenKeepError) {
             switch self {
@@ -88,7 +88,7 @@ enum LoopbackPage {
         }
     }
 
-    /// The page as an HTTP response.
+    /// Returns the page as an HTTP response with its headers.
     func response() throws(TokenKeepError) -> SecretBytes {
         var lines = [
             "HTTP/1.1 \(status)", "Cache-Control: no-store", "Referrer-Policy: no-referrer",
@@ -120,7 +120,8 @@ enum LoopbackPage {
         @media(prefers-color-scheme:dark){body{color:#e6e9ec;background:#15181b}main{background:#1e2226;\
         border-color:#343a40}dl{border-color:#343a40}dt{color:#9aa4ae}}
         """
-    /// The SHA-256 hashes of script and style in base64, for the Content-Security-Policy.
+    /// The SHA-256 hashes of ``script`` and ``style`` in base64. The Content-Security-Policy allows no other script or
+    /// style.
     private static let scriptHash = "QLM3P7pETsJ0WkvXSU+WoK9nOEX5PaZRdJCrQPcIC2A="
     private static let styleHash = "f57DEYWg7mKwvLhRv+5E3iHFBf79x12lN6CpFjvI0OU="
 }

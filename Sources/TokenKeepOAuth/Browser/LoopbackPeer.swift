@@ -1,8 +1,9 @@
 import Glibc
 
-/// The other end of a connection on this machine, whose user the kernel's socket tables name.
+/// The other end of a connection on this machine. The kernel's socket tables (`/proc/self/net/tcp`) name its user.
 struct LoopbackPeer {
-    /// The texts with which a table may write one address: an IPv6 socket may show an IPv4 address.
+    /// The possible texts of one address in a table. There are two for an IPv4 address, because an IPv6 socket may use
+    /// it in its mapped form.
     private typealias Endpoint = [String]
 
     private struct Row {
@@ -25,14 +26,15 @@ struct LoopbackPeer {
         (self.own, self.peer, inode) = (own, peer, UInt64(status.st_ino))
     }
 
-    /// Whether the other end certainly belongs to this process's user or to root. Another user who has seen the address
-    /// of the sign-in must not answer it.
+    /// Whether the other end certainly belongs to this process's user or to root. Other users, who may have seen the
+    /// sign-in's address, must not be able to answer.
     ///
-    /// False if a connection was closed or reset, or if the system has no socket tables. As long as a table lists this
-    /// end, the row of the other end is that of the peer, because no other socket can have its addresses.
+    /// False if a connection was closed or reset, or if the system has no socket tables. While a table lists this end
+    /// of the connection, the row with the reverse addresses is the peer's, because no other socket can have the same
+    /// two addresses.
     var isTrusted: Bool {
-        // Repeated, because the kernel writes a table in pieces, and may skip a row while sockets are opened and
-        // closed.
+        // The tables are read up to 8 times, because the kernel writes them in pieces and may skip a row while other
+        // sockets are opened and closed.
         for _ in 0..<8 {
             guard let this = LoopbackPeer.row(from: own, to: peer), this.inode == inode,
                 let other = LoopbackPeer.row(from: peer, to: own), other.inode != 0
@@ -55,7 +57,7 @@ struct LoopbackPeer {
                 guard let line else { break }
                 guard strstr(line, port) != nil else { continue }
                 let fields = String(cString: line).split(separator: " ")
-                // The title line has no numbers, and is skipped.
+                // The title line has no numbers in these fields, so it is skipped here.
                 guard fields.count >= 10, let user = uid_t(fields[7]), let inode = UInt64(fields[9]) else { continue }
                 guard local.contains(String(fields[1])), remote.contains(String(fields[2])) else { continue }
                 return Row(user: user, inode: inode)
@@ -91,7 +93,7 @@ struct LoopbackPeer {
         return [words.map(hexadecimal).joined() + port(address.sin6_port)]
     }
 
-    /// A 32-bit word in hexadecimal, in the machine's byte order, as the tables write it.
+    /// A 32-bit word in hexadecimal, in the machine's byte order. The tables write addresses in this form.
     private static func hexadecimal(_ word: UInt32) -> String {
         let digits = String(word, radix: 16, uppercase: true)
         return String(repeating: "0", count: 8 - digits.utf8.count) + digits

@@ -15,10 +15,10 @@ package struct LoopbackRequest {
     /// The query of the request, or the body of a form.
     package let query: UnsafeRawBufferPointer
 
-    /// Parses the head of a request for one of `paths`. The Host header must be `authority`, so that a web page whose
-    /// name resolves to this machine is refused.
+    /// Parses the head of a request for one of `paths`. The Host header must be `authority`. Otherwise a web page whose
+    /// name resolves to this machine could send requests.
     ///
-    /// - Parameter form: the body, which only the first path accepts, by POST; nil to accept no form.
+    /// - Parameter form: the body of the request, used if it is a POST to the first path; nil to accept no POST.
     package init(
         _ head: UnsafeRawBufferPointer, form: UnsafeRawBufferPointer? = nil, authority: String, paths: [String]
     ) throws(Refusal) {
@@ -40,7 +40,8 @@ package struct LoopbackRequest {
         query = if isForm, let form { form } else { UnsafeRawBufferPointer(rebasing: target[mark...].dropFirst()) }
     }
 
-    /// The length of a request's body in bytes, from its head: -1 if it is unreadable, nil if it is given twice.
+    /// The length of a request's body in bytes, according to the header Content-Length: 0 if the header is missing, -1
+    /// if it is unreadable, nil if it occurs twice.
     static func bodyLength(_ head: UnsafeRawBufferPointer) -> Int? {
         let lines = head.split(separator: 0x0A, omittingEmptySubsequences: false)
         let lengths = values(of: "content-length", in: lines.dropFirst())

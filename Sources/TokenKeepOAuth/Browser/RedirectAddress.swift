@@ -7,9 +7,9 @@ struct RedirectAddress {
     let port: UInt16?
     let path: String
 
-    /// Parses a redirect address; nil gives the default, `http://127.0.0.1/callback` with any port.
+    /// Parses a redirect address. With nil, creates the default, `http://127.0.0.1/callback` with any port.
     ///
-    /// - Throws: ``Status/invalid`` if the address is not one of this machine.
+    /// - Throws: ``Status/invalid`` if the address has not one of these two forms.
     init(_ text: String?) throws(TokenKeepError) {
         guard let text else {
             (host, port, path) = ("127.0.0.1", nil, "/callback")

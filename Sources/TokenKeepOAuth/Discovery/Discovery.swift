@@ -6,14 +6,14 @@ package import TokenKeepSession
 package struct Discovery {
     /// The time limit for fetching metadata, in milliseconds.
     private static let longestFetch: UInt32 = 20_000
-    /// The time limit if older metadata can be used instead, in milliseconds.
+    /// The time limit, in milliseconds, if expired metadata from the cache can be used instead.
     private static let longestUpdate: UInt32 = 5000
 
     let issuer: WebAddress
     let caFile: String?
     private let cache: DiscoveryCache
 
-    /// - Parameter cache: the directory that keeps metadata for a day; nil to keep none.
+    /// - Parameter cache: the directory in which metadata are cached for a day; nil to cache nothing.
     package init(issuer: WebAddress, caFile: String?, cache: String? = Discovery.cachePath) {
         self.issuer = issuer
         self.cache = DiscoveryCache(issuer, caFile: caFile ?? Authorities.fromEnvironment, in: cache)
@@ -34,8 +34,8 @@ package struct Discovery {
 
     /// Returns the server's metadata, from the cache if they are less than a day old.
     ///
-    /// - Throws: ``Status/denied`` if the metadata name another issuer; ``Status/unavailable`` and others if the server
-    ///   does not answer, or has no metadata.
+    /// - Throws: ``Status/denied`` if the metadata name another issuer; ``Status/unavailable`` if the server does not
+    ///   answer or has no metadata; other errors of the request.
     package func metadata(until deadline: Deadline) throws(TokenKeepError) -> JSONValue {
         guard let metadata = try metadataIfAny(until: deadline) else {
             throw TokenKeepError(
@@ -45,10 +45,11 @@ package struct Discovery {
         return metadata
     }
 
-    /// Returns the server's metadata; nil if the server has none, because it answers 404 or 410 at each address.
+    /// Returns the server's metadata; nil if the server has no metadata, which the status 404 or 410 at each address
+    /// shows.
     ///
-    /// Uses expired metadata from the cache if the server does not answer, or answers without metadata: the token
-    /// endpoint may be on another host, and a proxy may have answered instead.
+    /// If the server does not answer, or answers without metadata, returns expired metadata from the cache: the token
+    /// endpoint may be on another host that is reachable, and the answer may come from a proxy.
     func metadataIfAny(until deadline: Deadline) throws(TokenKeepError) -> JSONValue? {
         let kept = cache.read().flatMap { try? checked($0) }
         if let kept, cache.isFresh { return kept }
@@ -60,7 +61,8 @@ package struct Discovery {
                 if let metadata = try fetch(address, until: limit) { return metadata }
             } catch {
                 try deadline.checkCancellation()
-                // The first address has often the better reason; a wrong issuer is the best of all.
+                // The error of the first address usually describes the cause better, so it is kept. An error about a
+                // wrong issuer (`denied`) describes it best.
                 if problem == nil || error.status == .denied { problem = error }
             }
         }
@@ -69,7 +71,8 @@ package struct Discovery {
         return nil
     }
 
-    /// Requests metadata at one address, and caches them; nil if the server has none there (404 or 410).
+    /// Requests metadata at one address, and caches them; nil if the server has no metadata at this address (404 or
+    /// 410).
     private func fetch(_ address: WebAddress, until deadline: Deadline) throws(TokenKeepError) -> JSONValue? {
         let response = try ask(address, until: deadline)
         switch response.status {
@@ -91,11 +94,12 @@ package struct Discovery {
             hint: "check the issuer and the network: a proxy or a portal may have answered")
     }
 
-    /// Marks the cached metadata as expired, so that the server is asked again, after an endpoint in them was not
-    /// found.
+    /// Marks the cached metadata as expired, so that the server is asked again. Called after one of their endpoints was
+    /// not found.
     package func forget() { cache.markStale() }
 
-    /// The two addresses of the metadata: with the well-known path before the issuer's path, and after it.
+    /// The two possible addresses of the metadata: RFC 8414 puts the well-known path before the issuer's path, OpenID
+    /// Connect Discovery after it.
     private func addresses() throws(TokenKeepError) -> [WebAddress] {
         let path = issuer.path.hasSuffix("/") ? String(issuer.path.dropLast()) : issuer.path
         return [
@@ -114,8 +118,8 @@ package struct Discovery {
         }
     }
 
-    /// Parses and checks metadata; nil if the body is no JSON object, because some servers answer every address with a
-    /// page.
+    /// Parses and checks metadata. Returns nil if the body is no JSON object, for example a web page, with which some
+    /// servers answer at every address.
     ///
     /// - Throws: ``Status/denied`` if the metadata name another issuer.
     package func checked(_ body: SecretBytes) throws(TokenKeepError) -> JSONValue? {
@@ -129,9 +133,11 @@ package struct Discovery {
         return metadata
     }
 
-    /// Returns the address of an endpoint in the server's metadata; nil if the metadata have none, or an empty one.
+    /// Returns the address of an endpoint in the server's metadata; nil if the metadata do not name the endpoint, or
+    /// name an empty address.
     ///
-    /// - Throws: ``Status/denied`` if the endpoint is not https. A call that does not use the endpoint need not fail.
+    /// - Throws: ``Status/denied`` if the endpoint is not https. A caller that does not use the endpoint may ignore
+    ///   this.
     package func endpoint(_ key: ProviderKey, in metadata: JSONValue) throws(TokenKeepError) -> WebAddress? {
         guard let endpoint = metadata[key.rawValue], !endpoint.isBlank else { return nil }
         let text = endpoint.text ?? ""

@@ -3,12 +3,12 @@ import CSystemShims
 import Glibc
 import TokenKeepCore
 
-/// The file that keeps a server's metadata for a day. A failure only means that the server is asked again.
+/// The file that caches a server's metadata for a day. Errors of the file are ignored; the server is then asked again.
 struct DiscoveryCache {
     private static let longestAge = 86_400
     private static let longestName = 120
 
-    /// The directory of the cache; nil if nothing is kept.
+    /// The directory of the cache; nil if nothing is cached.
     private let directory: String?
     private let name: String
 
@@ -33,7 +33,7 @@ struct DiscoveryCache {
         return text?.utf8String ?? ""
     }
 
-    /// Whether the metadata are less than a day old and are not marked as expired.
+    /// Whether the cached metadata are less than a day old and are not marked as expired.
     var isFresh: Bool {
         guard let directory else { return false }
         var status = stat()
@@ -43,7 +43,7 @@ struct DiscoveryCache {
             && (0..<DiscoveryCache.longestAge).contains(now.tv_sec - status.st_mtim.tv_sec)
     }
 
-    /// Reads the metadata, of any age; nil if there are none.
+    /// Reads the cached metadata, also if they are expired; nil if nothing is cached.
     func read() -> SecretBytes? {
         guard let directory, let file = try? ConfigurationFile(named: name, in: directory) else { return nil }
         return try? SecretBytes(file.text)

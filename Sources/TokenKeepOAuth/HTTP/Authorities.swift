@@ -1,7 +1,7 @@
 import Glibc
 import TokenKeepCore
 
-/// Finds the authorities that may sign servers' certificates.
+/// Finds the file of the certificate authorities that are trusted for servers.
 enum Authorities {
     /// The PEM file named by `SSL_CERT_FILE`, as OpenSSL uses it; nil if the variable is not set, or if the process has
     /// more rights than its caller.

@@ -15,7 +15,7 @@ package enum HTTPClient {
     /// Sends a request and waits for the answer, on the calling thread.
     ///
     /// - Throws: ``Status/unsupported`` if libcurl is missing or too old; ``Status/unavailable`` or ``Status/timedOut``
-    ///   if the network fails; ``Status/cancelled``; the errors of `whenSending`.
+    ///   if the network fails; ``Status/cancelled`` if the deadline was cancelled; the errors of `whenSending`.
     package static func send(_ request: HTTPRequest) throws(HTTPFailure) -> HTTPResponse {
         let transfer: HTTPTransfer
         do throws(TokenKeepError) {
@@ -38,8 +38,8 @@ package enum HTTPClient {
         }
         guard headers.count <= mostHeaders else { throw TokenKeepError(.internal, "a request has too many headers") }
         let hook = SendingHook(request.whenSending)
-        // The buffer for the answer is allocated before the request, because a lack of memory afterwards would lose the
-        // tokens.
+        // The buffer for the answer is allocated before the request is sent. If memory were lacking afterwards, the
+        // tokens in the answer would be lost.
         let answer = try SecretBytes(capacity: longestAnswer) { bytes throws(TokenKeepError) in
             try transfer.run(request, headers, hook, limits(request), answer: bytes)
             return transfer.length
@@ -57,18 +57,19 @@ package enum HTTPClient {
         limits.all_ms = request.keepsAnswer ? whole : left
         limits.keeps_answer = request.keepsAnswer ? 1 : 0
         limits.allows_http = request.address.isPlain ? 1 : 0
-        // A request to this machine needs no proxy. In a privileged process, the caller's environment must not choose
-        // the proxy.
+        // Proxies are ignored for requests to this machine (http), and in a privileged process, whose proxy the
+        // caller's environment must not choose.
         limits.ignores_proxies = request.address.isPlain || Privileges.areRaised ? 1 : 0
         return limits
     }
 }
 
-/// Calls the request's `whenSending`, and keeps its error.
+/// Calls the request's `whenSending`, and stores the error that it throws.
 final class SendingHook {
     private let body: (() throws(TokenKeepError) -> Void)?
     private(set) var error: TokenKeepError?
-    /// Whether the thread is inside a call of the C API. The thread leaves that call while libcurl runs.
+    /// Whether the thread is inside a call of the C API. While libcurl runs, the thread leaves that call, so that
+    /// fork() in other threads is not delayed.
     let isInCall = tokenkeep_call_is_inside() != 0
 
     init(_ body: (() throws(TokenKeepError) -> Void)?) { self.body = body }

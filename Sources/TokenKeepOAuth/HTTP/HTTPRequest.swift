@@ -3,18 +3,19 @@ package import TokenKeepCore
 /// An HTTP request to a server.
 package struct HTTPRequest {
     package let address: WebAddress
-    /// The form to be sent by POST, in guarded memory; nil for a GET. libcurl's copy is wiped.
+    /// The form to be sent by POST, in guarded memory; nil for a GET. libcurl's copy of the form is wiped, too.
     package var body: SecretBytes?
     /// The header lines, `Name: value`, at most seven. Content-Type is added if there is a body.
     package var headers: [SecretBytes] = []
-    /// The PEM file of the authorities that may sign the server's certificate; nil for those of the system.
+    /// The PEM file of the certificate authorities that are trusted for this request; nil for `SSL_CERT_FILE` or the
+    /// system's authorities.
     package var caFile: String?
-    /// The time by which the request must be sent. Its cancellation ends the request.
+    /// The time by which the request must be sent. Cancelling it aborts the request.
     package var deadline: Deadline
-    /// Whether the answer to a request that was sent is awaited for up to 30 seconds, despite deadline and
-    /// cancellation.
+    /// Whether to wait for the answer for up to 30 seconds after the request was sent, even if the deadline passes or
+    /// is cancelled meanwhile.
     package var keepsAnswer = false
-    /// The time limits; replaced in tests.
+    /// The time limits. Tests replace them.
     package var limits = HTTPLimits()
     /// Called on the sending thread once the connection is established, before the first byte is sent. If it throws,
     /// nothing is sent.
@@ -70,6 +71,6 @@ package struct HTTPFailure: Error {
     package let error: TokenKeepError
     /// Whether the server may have received the request. If false, it certainly has not.
     package let wasSent: Bool
-    /// The bytes of an answer with a status from 200 to 299 whose end is missing; nil if there are none.
+    /// The received bytes of an answer with a status from 200 to 299 that was cut off; nil if there is no such answer.
     package var cutAnswer: SecretBytes?
 }

@@ -4,16 +4,17 @@ import Glibc
 import TokenKeepCore
 import TokenKeepSession
 
-/// One request of libcurl, freed with the last reference to this object.
+/// One request of libcurl. It is freed when this object is destroyed.
 final class HTTPTransfer: @unchecked Sendable {
     private let transfer: OpaquePointer
-    /// The bytes of an answer with a status from 200 to 299 whose end is missing; nil if there are none.
+    /// The received bytes of an answer with a status from 200 to 299 that was cut off; nil if there is no such answer.
     private(set) var cutAnswer: SecretBytes?
 
-    /// - Throws: ``Status/unsupported`` if libcurl is missing; ``Status/denied`` if SSLKEYLOGFILE would make it write
-    ///   keys to a file of the caller's choice.
+    /// - Throws: ``Status/unsupported`` if libcurl is missing; ``Status/denied`` if SSLKEYLOGFILE is set in a
+    ///   privileged process.
     init() throws(TokenKeepError) {
-        // TLS libraries write the keys of connections to this file.
+        // TLS libraries write the keys of connections to the file SSLKEYLOGFILE. In a privileged process, the caller
+        // must not choose such a file.
         guard !Privileges.areRaised || getenv("SSLKEYLOGFILE") == nil else {
             throw TokenKeepError(.denied, "SSLKEYLOGFILE is set, and the process has more rights than its caller")
         }
@@ -58,7 +59,8 @@ final class HTTPTransfer: @unchecked Sendable {
             guard let data else { return 1 }
             return Unmanaged<SendingHook>.fromOpaque(data).takeUnretainedValue().run() ? 0 : 1
         }
-        // Leaves the C API's call while waiting, because fork() in another thread waits until all calls are left.
+        // The thread leaves the C API's call while it waits for the server. Otherwise fork() in another thread, which
+        // waits until no thread is inside a call, would wait as long.
         if hook.isInCall { tokenkeep_call_leave() }
         defer { if hook.isInCall { tokenkeep_call_resume() } }
         let result = request.address.text.withCString { url in
@@ -83,8 +85,8 @@ final class HTTPTransfer: @unchecked Sendable {
         try check(result, request, hook)
     }
 
-    /// Whether bytes are a complete JSON answer. The answer may be complete although its framing is wrong or its
-    /// connection stays open, and it may be the only copy of a token.
+    /// Whether bytes are a complete JSON answer with tokens or an error. Such an answer is used even if its length was
+    /// announced wrongly or the connection stays open, because it may be the only copy of a token.
     private static func isWhole(_ answer: UnsafeRawBufferPointer) -> Bool {
         guard let json = JSONValue.answeredObject(answer) else { return false }
         return json["access_token"] != nil || json["refresh_token"] != nil || json["error"] != nil

@@ -1,10 +1,10 @@
 package import TokenKeepCore
 
-/// The address of a server's endpoint: https, or http on this machine (127.0.0.1 or [::1]).
+/// The address of a server's endpoint, with the scheme https, or http for this machine (127.0.0.1 or [::1]).
 package struct WebAddress: Sendable, Equatable {
-    /// The address, unchanged.
+    /// The whole address, as it was given.
     package let text: String
-    /// Scheme, host and port, unchanged.
+    /// Scheme, host and port, as they were given.
     package let origin: String
     /// The path with the query; "" if there is none.
     package var path: String { String(text.utf8.dropFirst(origin.utf8.count)) ?? "" }
@@ -15,7 +15,8 @@ package struct WebAddress: Sendable, Equatable {
 
     /// Parses an address.
     ///
-    /// http is allowed only for 127.0.0.1 and [::1], written as numbers, because a name may resolve to another machine.
+    /// http is allowed only for 127.0.0.1 and [::1]. The name localhost is refused, because a name may resolve to
+    /// another machine.
     ///
     /// - Throws: ``Status/invalid`` for another scheme, a user name, a fragment or a character that is not allowed in
     ///   addresses.

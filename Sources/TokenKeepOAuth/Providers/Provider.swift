@@ -1,7 +1,7 @@
 package import TokenKeepCore
 package import TokenKeepSession
 
-/// A server at which users sign in, as its provider file describes it.
+/// A server at which users sign in, with the values of its provider file.
 package struct Provider: Sendable {
     /// A value, with the file and line (`FILE:LINE`) where it was found.
     package struct Value: Sendable {
@@ -24,13 +24,13 @@ package struct Provider: Sendable {
 
     package subscript(key: ProviderKey) -> String? { values[key]?.text }
 
-    /// The server's treatment of used refresh tokens; nil if the file does not state it.
+    /// Whether the server keeps used refresh tokens valid; nil if the file has no valid `rotation`.
     package var rotation: RotationProfile? { self[.rotation].flatMap(Provider.rotation) }
 
-    /// The item that has the client's secret; nil if the client has none.
+    /// The item that stores the client's secret; nil if the file names no such item.
     package var secretItem: (service: String, account: String)? { self[.clientSecret].flatMap(Provider.item) }
 
-    /// Converts seconds to the unit of ``ProviderKey/extendUnit``, rounded up.
+    /// Converts seconds to the unit in which the server expects an extension (``ProviderKey/extendUnit``), rounded up.
     func inExtendUnit(_ seconds: UInt32) -> UInt32 {
         let unit = Provider.units.first { $0.word == self[.extendUnit] }?.seconds ?? 1
         return (seconds + unit - 1) / unit
@@ -59,23 +59,27 @@ package struct Provider: Sendable {
         return (String(words[1]), words.count == 3 ? String(words[2]) : "")
     }
 
-    /// Returns the address of an endpoint; nil if neither the file nor the server's metadata name it.
+    /// Returns the address of an endpoint from the file, otherwise from the server's metadata, which are fetched if
+    /// needed; nil if neither names the endpoint.
     package func endpoint(_ key: ProviderKey, until deadline: Deadline) throws(TokenKeepError) -> WebAddress? {
         if let text = self[key] { return try WebAddress(text) }
         guard ProviderKey.discoverable.contains(key) else { return nil }
         return try endpoint(key, in: metadata(until: deadline))
     }
 
-    /// Returns the address of an endpoint from the file, otherwise from the metadata; nil if neither names it.
+    /// Returns the address of an endpoint from the file, otherwise from the metadata; nil if neither names the
+    /// endpoint.
     func endpoint(_ key: ProviderKey, in metadata: JSONValue?) throws(TokenKeepError) -> WebAddress? {
         if let text = self[key] { return try WebAddress(text) }
         guard let metadata else { return nil }
         return try discovery()?.endpoint(key, in: metadata)
     }
 
-    /// Marks the server's cached metadata as expired if an endpoint that they name was not found (404 or 410).
+    /// Marks the server's cached metadata as expired if the server answered 404 or 410 at an endpoint that the metadata
+    /// name.
     ///
-    /// - Parameter keys: the endpoint's keys. If the file itself names one of them, the metadata are kept.
+    /// - Parameter keys: the keys of the endpoint. If the provider file itself has one of these keys, the metadata are
+    ///   not the cause and stay valid.
     func forgetMetadata(after status: Int, of keys: [ProviderKey]) {
         guard status == 404 || status == 410, !keys.contains(where: { self[$0] != nil }) else { return }
         (try? discovery())?.forget()
@@ -86,7 +90,7 @@ package struct Provider: Sendable {
         try discovery()?.metadataIfAny(until: deadline)
     }
 
-    /// The discovery of the file's issuer; nil if the file names no issuer.
+    /// Creates the discovery for the file's issuer; nil if the file names no issuer.
     private func discovery() throws(TokenKeepError) -> Discovery? {
         guard let issuer = self[.issuer] else { return nil }
         return try Discovery(issuer: WebAddress(issuer), caFile: self[.caFile])

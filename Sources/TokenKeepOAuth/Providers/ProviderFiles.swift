@@ -2,7 +2,7 @@ import CSystemShims
 import Glibc
 package import TokenKeepCore
 
-/// The directories of provider files, `NAME.conf`. The first directory that contains a file is used.
+/// The directories of provider files, `NAME.conf`. If several directories contain a file, the first one is used.
 package struct ProviderFiles: Sendable {
     private static let mostIncludes = 16
 
@@ -22,8 +22,8 @@ package struct ProviderFiles: Sendable {
 
     /// Returns the provider with that name; nil if no directory has its file.
     ///
-    /// - Throws: ``Status/invalid``, naming file and line, or if another user can change a file; ``Status/denied`` if a
-    ///   file may not be read.
+    /// - Throws: ``Status/invalid`` if a file has an error, naming file and line, or if another user can change a file;
+    ///   ``Status/denied`` if this process may not read a file.
     package func provider(named name: String) throws(TokenKeepError) -> Provider? {
         guard ProviderFiles.isName(name), let found = try file(name, from: 0) else { return nil }
         return try provider(name, found.file, in: found.index, depth: 0)
@@ -31,7 +31,8 @@ package struct ProviderFiles: Sendable {
 
     /// Returns the provider with that name, which must exist.
     ///
-    /// - Throws: ``Status/notFound``, listing the known providers; otherwise the errors of ``provider(named:)``.
+    /// - Throws: ``Status/notFound`` if there is no such provider, with a hint that lists the known ones; otherwise the
+    ///   errors of ``provider(named:)``.
     package func existingProvider(named name: String) throws(TokenKeepError) -> Provider {
         if let provider = try provider(named: name) { return provider }
         let known = "known are: \(names.joined(separator: ", "))"
@@ -39,7 +40,7 @@ package struct ProviderFiles: Sendable {
             .notFound, "there is no provider \(name)", hint: names.isEmpty ? "tokenkeep provider --help" : known)
     }
 
-    /// Returns the provider that a file at any path describes. What the file includes is read from the directories.
+    /// Returns the provider that a file at any path describes. Files that it includes are read from the directories.
     ///
     /// - Throws: ``Status/invalid`` if the file does not exist; otherwise the errors of ``provider(named:)``.
     package func provider(path: String) throws(TokenKeepError) -> Provider {
@@ -90,8 +91,8 @@ package struct ProviderFiles: Sendable {
         var provider = Provider(name: name, source: file.path)
         try ProviderParser.read(file, into: &provider)
         guard let include = provider.values[.include] else { return provider }
-        // A file may include the file of the same name that it hides, in a later directory. Earlier directories are not
-        // searched.
+        // A file may include a file of the same name, which then is the one in a later directory that this file hides.
+        // Earlier directories are never searched.
         let first = include.text == name ? index + 1 : max(index, 0)
         guard depth < ProviderFiles.mostIncludes, let found = try self.file(include.text, from: first) else {
             let problem =

@@ -37,7 +37,7 @@ package enum ProviderKey: String, CaseIterable, Sendable {
 
     /// Checks the value of this key.
     ///
-    /// - Throws: ``Status/invalid``, naming what is expected.
+    /// - Throws: ``Status/invalid`` if the value is not valid for this key, with the expected form in the message.
     func check(_ value: String) throws(TokenKeepError) {
         switch self {
         case .issuer:

@@ -6,7 +6,7 @@ package enum ProviderParser {
 
     /// Adds the values of a file to a provider.
     ///
-    /// - Throws: ``Status/invalid``, naming the line.
+    /// - Throws: ``Status/invalid`` if a line has an error, naming file and line.
     package static func read(_ file: ConfigurationFile, into provider: inout Provider) throws(TokenKeepError) {
         var number = 0
         for line in file.text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
@@ -41,7 +41,7 @@ package enum ProviderParser {
         return (String(decoding: trimmed(line[..<equals]), as: UTF8.self), String(decoding: value, as: UTF8.self))
     }
 
-    /// The name in `parameter NAME`; nil if the word is an ordinary key.
+    /// The name in `parameter NAME`; nil if the text before the equals sign does not begin with `parameter`.
     private static func parameter(_ word: String) -> String? {
         let parts = word.utf8.split(maxSplits: 1, omittingEmptySubsequences: false) { $0 == 0x20 || $0 == 0x09 }
         guard parts.count == 2, parts[0].elementsEqual("parameter".utf8) else { return nil }

@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepEngine
 
-/// A form and headers to which the client's id and secret can be added (RFC 6749 section 2.3).
+/// The form and headers of a request, to which the client's id and secret can be added (RFC 6749 section 2.3).
 struct ClientAuthentication {
     /// The header lines, `Name: value`.
     var headers: [SecretBytes]

@@ -8,7 +8,8 @@ enum ClientSecret {
     ///
     /// - Parameter mayPrompt: whether the user may be asked to unlock the secret. False while a session's lock is held,
     ///   because other processes would wait for the answer.
-    /// - Throws: ``Status/denied``, naming the provider, if there is no such item; otherwise the errors of a load.
+    /// - Throws: ``Status/denied`` if there is no such item, naming the provider; otherwise the errors of loading an
+    ///   item.
     static func load(
         _ item: (service: String, account: String), of provider: String, _ store: Store, mayPrompt: Bool,
         until deadline: Deadline
@@ -31,7 +32,7 @@ enum ClientSecret {
     static func basic(_ client: String, _ secret: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         let name = try SessionRequest.form([("", SecretBytes(client))])
         let password = try SessionRequest.form([("", secret)])
-        // Both encoded forms begin with "=", because their names are empty.
+        // Both encoded forms begin with "=", because the field names are empty. This byte is dropped.
         let pair = try SecretBytes(count: name.count + password.count - 1) { bytes in
             name.withUnsafeBytes { bytes.copyBytes(from: $0.dropFirst()) }
             bytes[name.count - 1] = UInt8(ascii: ":")

@@ -1,7 +1,7 @@
 import TokenKeepCore
 import TokenKeepSession
 
-/// Converts a session's request to the HTTP request that a provider requires.
+/// Converts a session's request to an HTTP request in the form that the provider requires.
 struct SessionForm {
     private let session: SessionRequest
     private let provider: Provider?
@@ -43,7 +43,7 @@ struct SessionForm {
         return request
     }
 
-    /// The keys of the request's endpoint. The first key that has an address is used.
+    /// The keys that may name the request's endpoint. The first key for which the provider has an address is used.
     var endpoints: [ProviderKey] {
         switch session.purpose {
         case .refresh: [.tokenEndpoint]
@@ -76,7 +76,7 @@ struct SessionForm {
             hint: "add it to \(provider.source), or give --exec COMMAND")
     }
 
-    /// Adds the provider's resource and audience, unless the request names another resource.
+    /// Adds the provider's resource and audience to the form, unless the request itself names a resource.
     private mutating func addUse() throws(TokenKeepError) {
         guard session.target?.resource == nil else { return }
         if let resource = provider?[.resource] { parts.append(("resource", try SecretBytes(resource))) }

@@ -2,8 +2,8 @@ package import TokenKeepCore
 package import TokenKeepSession
 
 extension SessionOptions {
-    /// Sends requests as the providers' files describe. Takes the rotation profile from the file of the options'
-    /// provider.
+    /// Sets a transport that sends requests as the provider files describe. If no rotation profile is set, takes it
+    /// from the file of the options' provider.
     ///
     /// - Throws: ``Status/invalid`` if that file has an error.
     package mutating func useProviders() throws(TokenKeepError) {
@@ -16,7 +16,8 @@ extension SessionOptions {
 
 /// Sends the requests of sessions to the servers that the provider files name.
 package enum SessionServer {
-    /// Sends a request as the transport of ``SessionOptions``. Notes a refresh once the connection is established.
+    /// Sends a request; the transport of ``SessionOptions``. Before a refresh, after the connection is established,
+    /// writes into the session's note that the token is about to be sent.
     ///
     /// - Throws: ``Status/unavailable`` if nothing was sent; ``Status/unsupported`` if the session's provider has no
     ///   such endpoint; ``Status/invalid`` if the provider's file has an error.
@@ -24,7 +25,8 @@ package enum SessionServer {
         try send(request, to: provider(of: request))
     }
 
-    /// Returns the provider that the request names; nil if it names none, or if there is no such file.
+    /// Returns the provider that the request names; nil if the request names no provider, or if there is no file with
+    /// that name.
     package static func provider(of request: SessionRequest) throws(TokenKeepError) -> Provider? {
         try request.provider.flatMap { name throws(TokenKeepError) in
             try ProviderFiles.standard.provider(named: name)
@@ -48,11 +50,13 @@ package enum SessionServer {
         }
     }
 
-    /// Converts a failure to an error for the engine, which takes ``Status/unavailable`` to mean that nothing was sent.
+    /// Converts a failure to an error for the engine. For the engine, ``Status/unavailable`` means that nothing was
+    /// sent.
     private static func meaning(_ failure: HTTPFailure, of purpose: SessionRequest.Purpose) -> TokenKeepError {
         let error = failure.error
         switch (failure.wasSent, error.status) {
-        // Then the engine restores its note, and notices the cancellation itself.
+        // A cancelled refresh that was not sent becomes `unavailable`, so that the engine restores its note. The engine
+        // notices the cancellation itself.
         case (false, .cancelled) where purpose == .refresh || purpose == .extend: fallthrough
         case (false, .timedOut), (false, .io):
             return TokenKeepError(.unavailable, error.message, module: error.module, hint: error.hint)

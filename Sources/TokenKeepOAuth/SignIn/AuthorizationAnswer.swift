@@ -6,20 +6,20 @@ package struct AuthorizationAnswer {
 
     /// Parses the query of the address to which the server redirected the browser.
     ///
-    /// - Throws: ``Status/invalid`` if a field that decides is malformed or repeated.
+    /// - Throws: ``Status/invalid`` if `code`, `state`, `iss` or `error` is malformed or repeated.
     package init(query: UnsafeRawBufferPointer) throws(TokenKeepError) {
         fields = try FormCoding.decoded(query, ["code", "state", "iss", "error"], words: ["error_description"])
     }
 
     private subscript(name: String) -> SecretBytes? { fields.first { PlainText.areSame($0.name, name) }?.value }
 
-    /// Whether the answer has the request's state. An answer with another state may come from an attacker's page.
+    /// Whether the answer has the request's state. If it has a different state, it may come from an attacker's page.
     func belongs(to state: SecretBytes) -> Bool { self["state"] == state }
 
-    /// Whether the answer has a state. Some servers omit it in a refusal.
+    /// Whether the answer has a state. Some servers omit the state in a refusal.
     var hasState: Bool { self["state"] != nil }
 
-    /// Whether the answer has a code or an error.
+    /// Whether the answer is complete: it has a code or an error.
     var isWhole: Bool { self["code"] != nil || self["error"] != nil }
 
     /// The error of a refusal, in printable form; nil if the answer is no refusal.
@@ -27,8 +27,8 @@ package struct AuthorizationAnswer {
 
     /// Returns the authorization code.
     ///
-    /// - Throws: ``Status/denied`` if the answer names another issuer than the server's (RFC 9207), or if the server
-    ///   refused; ``Status/cancelled`` if the user refused.
+    /// - Throws: ``Status/denied`` if the answer names a wrong issuer, or none although the server promises one (RFC
+    ///   9207), if it has no code, or if the server refused; ``Status/cancelled`` if the user refused.
     package func code(from server: SignInServer) throws(TokenKeepError) -> SecretBytes {
         let issuer = self["iss"]?.utf8String
         if let known = server.issuer, issuer != nil || server.promisesIssuer, !PlainText.areSame(issuer, known) {

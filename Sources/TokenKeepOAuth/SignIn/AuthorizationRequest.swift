@@ -3,13 +3,13 @@ import TokenKeepSession
 
 /// The rights that a sign-in requests.
 package struct SignInScope: Sendable {
-    /// The scopes, separated by spaces; nil for the server's default.
+    /// The requested scopes, separated by spaces; nil for the server's default scopes.
     package var scope: String?
-    /// The resource (RFC 8707); nil to name none.
+    /// The resource (RFC 8707); nil to send no resource.
     package var resource: String?
-    /// The audience, a parameter that Auth0 and others define; nil to name none.
+    /// The audience, a parameter of Auth0 and other servers; nil to send no audience.
     package var audience: String?
-    /// The scopes to be added to those of the present session; nil to add none.
+    /// The scopes to be added to the scopes of the present session; nil to add none.
     package var added: String?
     /// Other parameters of the request, by name, for example `prompt` and `login_hint`.
     package var parameters: [String: String] = [:]
@@ -31,7 +31,7 @@ package struct SignInScope: Sendable {
         } + parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
     }
 
-    /// The single scopes in a list of scopes, separated by spaces (RFC 6749 section 3.3), or by commas alone, as GitHub
+    /// Splits a list of scopes. They are separated by spaces (RFC 6749 section 3.3), or only by commas, as in GitHub's
     /// answers.
     static func words(_ scopes: String?) -> [String] {
         let scopes = (scopes ?? "").utf8
@@ -39,10 +39,10 @@ package struct SignInScope: Sendable {
         return scopes.split(separator: separator).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The difference between requested and granted scopes, as sets.
+    /// Compares requested with granted scopes, without regard to their order.
     ///
-    /// A refresh token fulfils `offline_access`, which some servers do not name. Google names `email` and `profile` by
-    /// addresses.
+    /// A refresh token shows that `offline_access` was granted, which some servers do not list. Google writes `email`
+    /// and `profile` as URLs, which count as the same scopes.
     static func difference(
         asked: String?, granted: String?, hasRefreshToken: Bool
     ) -> (missing: [String], unasked: [String]) {
@@ -64,7 +64,7 @@ package struct SignInScope: Sendable {
         }
     }
 
-    /// Checks the name of an additional parameter, and returns it.
+    /// Returns the name of an additional parameter, after checking that it is allowed.
     ///
     /// - Throws: ``Status/invalid`` if the name is malformed, or if TokenKeep sets that parameter itself.
     package static func checked(parameter name: String) throws(TokenKeepError) -> String {
@@ -95,7 +95,7 @@ package struct SignInScope: Sendable {
     ]
 }
 
-/// A request that the browser sends to the authorization endpoint (RFC 6749 section 4.1.1, RFC 7636).
+/// A request for a sign-in, which the browser sends to the authorization endpoint (RFC 6749 section 4.1.1, RFC 7636).
 struct AuthorizationRequest {
     let redirect: String
     let verifier: CodeVerifier
@@ -103,10 +103,11 @@ struct AuthorizationRequest {
     let state: SecretBytes
     /// 128 random bits in base64url, which the ID token must repeat; nil if no ID token is requested.
     let nonce: String?
-    /// The address for a browser on any machine. The answer is then in the query, so that the user can paste it.
+    /// The address of the request for a browser on any machine. The answer to it comes in a query, so that the user can
+    /// paste it.
     let address: String
-    /// The address for the browser on this machine. The answer may come as a form, so that no code is in the browser's
-    /// history.
+    /// The address of the request for the browser on this machine. If the server supports it, the answer comes as a
+    /// form, so that the browser's history contains no code.
     let openedAddress: String
 
     init(_ server: SignInServer, _ scope: SignInScope, redirect: String) throws(TokenKeepError) {

@@ -5,20 +5,19 @@ import TokenKeepCore
 final class BrowserFlow {
     private let request: AuthorizationRequest
     private let server: SignInServer
-    /// Waits for the browser; nil if another program uses the port of the redirect address, so that the user must
-    /// paste.
+    /// Listens for the browser; nil if another program uses the port of the redirect address. The user must then paste.
     private let listener: LoopbackListener?
     private let present: SignInPresenter
     private let deadline: Deadline
     /// The authorization code, or the error of the sign-in; nil until there is an answer.
     private var result: Result<SecretBytes, TokenKeepError>?
-    /// The error of the last pasted text; nil after it was shown.
+    /// The error of the last pasted text; nil if there is none, or after it was shown.
     private var problem: TokenKeepError?
-    /// The page that shows the result; nil until the browser delivers an answer, and after the page was sent.
+    /// The page that shows the result; nil before the browser has delivered an answer, and after the page was sent.
     private var lastPage: LoopbackPage?
     private var pasted: PastedAddress
     private var progress = SignInProgress()
-    /// The launch of the browser; nil if no browser is opened.
+    /// The running attempt to open the browser; nil if no browser is opened.
     private var launch: BrowserLaunch?
     private let names: LoopbackNames
     private let whenAnswered: (@Sendable () -> Void)?
@@ -41,7 +40,8 @@ final class BrowserFlow {
         do throws(TokenKeepError) {
             listener = try LoopbackListener(address, port: options.port, takesForms: server.postsAnswers)
         } catch {
-            // A pasted address needs no listener, but the server checks the port of the redirect address.
+            // The flow also works without a listener if the user pastes the address. But the port of the redirect
+            // address must be known, because the server checks it.
             guard !listens, let port = options.port ?? address.port else { throw error }
             listener = nil
             request = try AuthorizationRequest(server, options.scope, redirect: address.text(port: port))
@@ -52,10 +52,11 @@ final class BrowserFlow {
         pasted = PastedAddress(of: request)
     }
 
-    /// Runs the flow, and redeems the code.
+    /// Runs the flow until there is an answer, and redeems its code for tokens.
     ///
     /// - Parameter open: opens the browser; nil to open none.
-    /// - Throws: ``Status/timedOut``, ``Status/cancelled``, ``Status/denied``.
+    /// - Throws: ``Status/timedOut`` if no answer comes in time; ``Status/cancelled`` if the user refuses or the call
+    ///   is cancelled; ``Status/denied`` if the server refuses; the errors of redeeming the code.
     func run(_ scope: SignInScope, opening open: SignInOptions.Open?) throws(TokenKeepError) -> TokenGrant {
         if let open, let listener {
             progress.opensBrowser = true
@@ -81,7 +82,7 @@ final class BrowserFlow {
         return try TokenGrant.redeem(code, of: request, scope, server, until: deadline)
     }
 
-    /// Waits until the browser has received the last page.
+    /// Waits until the browser has received the last page, at most 3 seconds.
     private func showLastPage() {
         let limit = deadline.within(milliseconds: BrowserFlow.longestLastVisit)
         while lastPage != nil, !limit.hasPassed, (try? deadline.checkCancellation()) != nil {
@@ -115,8 +116,8 @@ final class BrowserFlow {
         }
     }
 
-    /// Takes an answer from the browser. The browser gets the last page by a redirect, so that neither its address bar
-    /// nor its history contains the code.
+    /// Handles an answer that the browser delivers. Redirects the browser to the last page, so that neither its address
+    /// bar nor its history contains the code.
     private func reply(toAnswer query: UnsafeRawBufferPointer) -> LoopbackReply {
         guard result == nil else { return LoopbackReply(page: .badRequest) }
         let answer: AuthorizationAnswer
@@ -146,7 +147,7 @@ final class BrowserFlow {
         }
     }
 
-    /// Takes a pasted text. A text that is no answer to this sign-in sets ``problem``, and the flow goes on.
+    /// Handles a pasted text. If the text is no answer to this sign-in, sets ``problem``, and the flow continues.
     private func judge(pasted text: SecretBytes) {
         do throws(TokenKeepError) {
             result = result(of: try pasted.answer(in: text))

@@ -1,8 +1,8 @@
 package import TokenKeepCore
 package import TokenKeepSession
 
-/// Signs the browser out at a provider (OpenID Connect RP-Initiated Logout 1.0). Otherwise the next sign-in there may
-/// need no password.
+/// Signs the browser out at a provider (OpenID Connect RP-Initiated Logout 1.0). Without this, the provider may not ask
+/// for a password at the next sign-in.
 package struct BrowserLogout {
     /// The address of the end session endpoint, without the ID token.
     private let endpoint: WebAddress
@@ -11,10 +11,10 @@ package struct BrowserLogout {
 
     private static let glance: Int32 = 250
 
-    /// Prepares the sign-out from a session that has not ended yet.
+    /// Prepares the sign-out. Must be called before the session ends, because its ID token is read.
     ///
-    /// - Throws: ``Status/unsupported`` if the session has no provider, or the provider has no such endpoint; the
-    ///   errors of fetching metadata.
+    /// - Throws: ``Status/unsupported`` if the session has no provider, or if the provider has no end session endpoint;
+    ///   the errors of fetching metadata.
     package init(of session: SessionEngine, until deadline: Deadline) throws(TokenKeepError) {
         let sealed = try session.sealed()
         guard let name = sealed.provider else {
@@ -29,17 +29,18 @@ package struct BrowserLogout {
         }
         var fields: [(String, SecretBytes)] = []
         if let client = provider[.clientID] { fields.append(("client_id", try SecretBytes(client))) }
-        // Without the ID token, the server asks the user to confirm.
+        // The ID token names the session, so the server need not ask the user to confirm the sign-out.
         if let token = sealed.idToken { fields.append(("id_token_hint", token)) }
         let mark = endpoint.path.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
         self.endpoint = endpoint
         address = try SecretText.joined(endpoint.text + mark, SessionRequest.form(fields))
     }
 
-    /// Opens the browser, which is redirected to the server. The browser's command gets the address of the listener's
-    /// start page, because other users can read its arguments.
+    /// Opens the browser at the listener's start page, which redirects it to the server. The address with the ID token
+    /// is not passed to the command that opens the browser, because other users can read its arguments.
     ///
-    /// - Throws: ``Status/unavailable`` if no browser can be opened, ``Status/timedOut``.
+    /// - Throws: ``Status/unavailable`` if no browser can be opened; ``Status/timedOut`` if the browser does not
+    ///   request the page in time.
     package func run(
         until deadline: Deadline, opening open: SignInOptions.Open = { BrowserLaunch($0) }
     ) throws(TokenKeepError) {

@@ -1,7 +1,8 @@
 import CSodium
 import TokenKeepCore
 
-/// The proof that the program that redeems a code also requested it (RFC 7636): 256 random bits, kept only in memory.
+/// The code verifier (RFC 7636): 256 random bits, kept only in memory. With it, a program proves that it also requested
+/// the code that it redeems.
 struct CodeVerifier {
     let secret: SecretBytes
     /// The challenge of method S256: the SHA-256 hash of the secret, in base64url.
@@ -20,7 +21,7 @@ struct CodeVerifier {
         self.challenge = challenge.utf8String ?? ""
     }
 
-    /// Random bytes in base64url without padding.
+    /// Returns `count` random bytes in base64url without padding.
     static func random(_ count: Int) throws(TokenKeepError) -> SecretBytes {
         try SecretBytes(randomCount: count).withUnsafeBytes { bytes throws(TokenKeepError) in
             try Base64Text.encoded(bytes, .url)

@@ -9,23 +9,25 @@ struct DeviceFlow {
     private let step: SignInStep
     /// The minimum interval between two polls, in milliseconds.
     private var interval: UInt32
-    /// The time until the next poll, in milliseconds: ``interval``, doubled with each failure.
+    /// The time until the next poll, in milliseconds: ``interval``, doubled after each failure.
     private var pauseLength: UInt32
-    /// The number of answers that no token endpoint sends; nil after the first answer of a token endpoint.
+    /// The number of answers so far that cannot come from a token endpoint; nil (no longer counted) after the first
+    /// answer of a token endpoint.
     private var strangeAnswers: Int? = 0
     private let deadline: Deadline
     private let pause: SignInOptions.Pause
 
-    /// The default interval in seconds (section 3.2). `slow_down` lengthens the interval by the same number (section
-    /// 3.5).
+    /// The default polling interval, in seconds (RFC 8628 section 3.2). The error `slow_down` lengthens the interval by
+    /// the same time (section 3.5).
     private static let normalInterval: UInt32 = 5
     private static let longestInterval: UInt32 = 300
-    /// The maximum number of strange answers from an endpoint that has not yet answered as a token endpoint.
+    /// The maximum number of answers that cannot come from a token endpoint, before its first proper answer.
     private static let mostStrangeAnswers = 3
 
     /// Requests a device code from the server.
     ///
-    /// - Throws: the server's refusal; ``Status/unavailable`` if the answer has no code or no address.
+    /// - Throws: the error for the server's refusal; ``Status/unavailable`` if the answer has no usable code or
+    ///   address.
     init(_ server: SignInServer, _ options: SignInOptions, until deadline: Deadline) throws(TokenKeepError) {
         pause = options.pause
         let scope = options.scope
@@ -60,7 +62,7 @@ struct DeviceFlow {
         self.deadline = deadline.within(milliseconds: 1000 * min(max(life, 1), 3600))
     }
 
-    /// Shows the code, and polls until the user has approved.
+    /// Shows the code to the user, and polls the token endpoint until the user has approved.
     ///
     /// - Throws: ``Status/cancelled`` if the user refuses; ``Status/timedOut`` if the code expires.
     mutating func run(_ present: SignInPresenter) throws(TokenKeepError) -> TokenGrant {
@@ -105,8 +107,8 @@ struct DeviceFlow {
         strangeAnswers = nil
     }
 
-    /// Counts an answer that no token endpoint sends. A proxy or a portal may have answered instead of the server while
-    /// the user is still approving.
+    /// Counts an answer that cannot come from a token endpoint, and throws if there are too many. A few are tolerated,
+    /// because a proxy or a portal may have answered while the user is still approving.
     private mutating func countStrange(_ answer: HTTPResponse) throws(TokenKeepError) {
         if let count = strangeAnswers {
             guard count < DeviceFlow.mostStrangeAnswers else {
@@ -117,12 +119,13 @@ struct DeviceFlow {
         doublePause()
     }
 
-    /// Whether a text has the form of an error code (RFC 6749), unlike the reason phrase of an HTTP status.
+    /// Whether a text has the form of an error code (RFC 6749): only lower-case letters, digits and underscores. A
+    /// reason phrase such as "Not Found" has not.
     private static func isErrorCode(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { $0 == 0x5F || (0x30...0x39).contains($0) || (0x61...0x7A).contains($0) }
     }
 
-    /// Doubles the pause, and lengthens it to the wait that the answer's header Retry-After states.
+    /// Doubles the pause, and lengthens it further if the answer's header Retry-After demands a longer wait.
     private mutating func doublePause(after answer: HTTPResponse) {
         doublePause()
         let serverTime = HTTPDate.seconds(answer.date) ?? SessionTime.now.wall
@@ -132,7 +135,8 @@ struct DeviceFlow {
 
     private mutating func doublePause() { pauseLength = min(2 * pauseLength, 1000 * DeviceFlow.longestInterval) }
 
-    /// Doubles the interval after a network failure (section 3.5). Throws other errors.
+    /// Doubles the pause after a network failure (RFC 8628 section 3.5). Throws every other error, and each error after
+    /// the deadline.
     private mutating func back(off error: TokenKeepError) throws(TokenKeepError) {
         guard [.unavailable, .timedOut, .io].contains(error.status), !deadline.hasPassed else { throw error }
         doublePause()
@@ -148,16 +152,18 @@ struct DeviceFlow {
         TokenKeepError(.timedOut, "the code was not approved in time", hint: "sign in again")
     }
 
-    /// The device's code, which may be a number; nil if there is none.
+    /// Reads the device code, which may be a JSON number; nil if the member is missing or of another type.
     private static func code(_ member: JSONValue?) throws(TokenKeepError) -> SecretBytes? {
         guard let number = member?.integer else { return try member?.secret() }
         return try SecretBytes(String(number))
     }
 
-    /// Whether a server's text is an address for the user's browser on any device, which this program never asks.
+    /// Whether a server's text is an address that the user can open in a browser. This program itself never requests
+    /// the address.
     private static func isAddress(_ text: String) -> Bool {
         guard isShowable(text), !text.utf8.contains(0x20) else { return false }
-        // The user's browser takes a scheme in capital letters, and a fragment.
+        // Browsers accept a scheme in capital letters and a fragment, which WebAddress refuses. So the check ignores
+        // both.
         let page = text.prefix { $0 != "#" }
         return (try? WebAddress(page.prefix(8).lowercased() + page.dropFirst(8))) != nil
     }

@@ -9,12 +9,14 @@ enum FormCoding {
         let value: SecretBytes
     }
 
-    /// Decodes the fields of a query that have certain names. Other fields may be malformed.
+    /// Decodes the fields of a query whose names are in `names` or `words`. All other fields are ignored, even
+    /// malformed ones.
     ///
     /// - Parameters:
-    ///   - names: the fields that decide. They must occur once.
-    ///   - words: fields that are only shown: left out if they are malformed; the first one counts.
-    /// - Throws: ``Status/invalid`` if a field that decides has an invalid percent escape, or occurs twice.
+    ///   - names: the fields that decide about the sign-in. They must not be malformed or repeated.
+    ///   - words: the fields that are only shown to the user. A malformed one is left out; of repeated ones, the first
+    ///     is used.
+    /// - Throws: ``Status/invalid`` if a field in `names` has an invalid percent escape, or occurs twice.
     static func decoded(
         _ query: UnsafeRawBufferPointer, _ names: [String], words: [String]
     ) throws(TokenKeepError) -> [Field] {

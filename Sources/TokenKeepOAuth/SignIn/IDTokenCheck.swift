@@ -3,17 +3,19 @@ import TokenKeepSession
 
 /// Checks ID tokens (OpenID Connect Core with errata set 2, section 3.1.3.7).
 ///
-/// The signature is not checked: the token came from the token endpoint over TLS, which already proves the issuer.
+/// The signature is not checked, because the token came from the token endpoint over TLS, and this already proves the
+/// issuer.
 enum IDTokenCheck {
-    /// The maximum difference between two clocks, in seconds.
+    /// The time, in seconds, after its expiry for which an ID token is still accepted, because clocks may differ.
     private static let leeway: Int64 = 300
 
     /// Checks the claims of a response's ID token.
     ///
-    /// - Parameter now: the server's time, in Unix seconds. The token must be valid by the server's clock or by this
-    ///   machine's, because a gateway may have set the header Date.
+    /// - Parameter now: the server's time, in Unix seconds. The token is accepted if it is valid by this time or by
+    ///   this machine's clock, because a gateway may have set a wrong header Date.
     /// - Returns: the claims; nil if the response has no ID token.
-    /// - Throws: ``Status/denied``, naming the claim that differs.
+    /// - Throws: ``Status/denied`` if a claim is wrong, naming the claim, or if a required ID token is missing or
+    ///   unreadable.
     static func claims(
         of token: SecretBytes?, _ server: SignInServer, nonce: String?, now: Int64
     ) throws(TokenKeepError) -> UnverifiedClaims? {
@@ -33,7 +35,8 @@ enum IDTokenCheck {
                     ? "the ID token names nobody for whom it is (aud), expected \(server.clientID)"
                     : "the ID token is for \"\(found)\", expected \(server.clientID)")
         }
-        // Several audiences without the claim azp are valid since errata set 2.
+        // Since errata set 2, a token with several audiences need not have the claim azp, so it is checked only if
+        // present.
         if let party = claims.unverified("azp"), !party.isEmpty { try expect(party, server.clientID, "azp") }
         try checkEnd(of: claims, now: now)
         if let nonce { try expect(claims.unverified("nonce"), nonce, "nonce") }

@@ -1,6 +1,7 @@
 import CSystemShims
 
-/// Runs a wait outside the C API's call that the thread is in, so that fork() in another thread does not wait, too.
+/// Waits outside the C API. If the thread is inside a call of the C API, leaves it during the wait, so that fork() in
+/// another thread is not delayed.
 enum OutsideCall {
     static func run<Value>(_ wait: () -> Value) -> Value {
         guard tokenkeep_call_is_inside() != 0 else { return wait() }

@@ -1,26 +1,29 @@
 import TokenKeepCore
 
-/// Reads the redirect address as users paste it: in quotes or angle brackets, broken by line ends, without its
-/// beginning, or in two parts.
+/// Extracts the redirect address from pasted text. It may be in quotes or angle brackets, broken by line ends, without
+/// its beginning, or pasted in two parts.
 struct PastedAddress {
     private let redirect: String
-    /// The address of the authorization request, which is no answer if it is pasted.
+    /// The address of the authorization request. If the user pastes it by mistake, the error says so.
     private let address: String
     private let state: SecretBytes
-    /// The beginning of an address that was cut off; nil if there is none.
+    /// The pasted beginning of an address that was cut off; nil if the last pasted text was not cut off.
     private var firstPart: SecretBytes?
 
     init(of request: AuthorizationRequest) {
         (redirect, address, state) = (request.redirect, request.address, request.state)
     }
 
-    /// Reads a pasted text. It must contain the whole answer, with the state of this sign-in.
+    /// Reads a pasted text. Together with an earlier first part, it must contain the whole answer, with the state of
+    /// this sign-in.
     ///
-    /// - Throws: ``Status/denied`` with the reason; ``Status/invalid`` if the query is malformed.
+    /// - Throws: ``Status/denied`` if the text is no answer to this sign-in or is cut off; ``Status/invalid`` if the
+    ///   query is malformed.
     mutating func answer(in pasted: SecretBytes) throws(TokenKeepError) -> AuthorizationAnswer {
         let text = try PastedAddress.joined(nil, pasted)
         let source = PastedText(pasted)
-        // The address's last field ends at a blank.
+        // First, the address is taken to end at the first blank after the question mark, so that words after it are
+        // ignored.
         if let answer = try? whole(source.address(beginning: redirect)) { return answer }
         do throws(TokenKeepError) {
             return try whole(text)
@@ -59,12 +62,12 @@ struct PastedAddress {
         return answer
     }
 
-    /// The query of the redirect address, or a query alone; nil if the text is neither.
+    /// Extracts the query from a text that is the redirect address or only its query; nil for other text.
     private func query(of text: SecretBytes) -> SecretBytes? {
         text.withUnsafeBytes { bytes in
             let address = bytes.prefix { $0 != UInt8(ascii: "#") }
             guard let mark = address.firstIndex(of: UInt8(ascii: "?")) else {
-                // Some servers put the answer behind "#".
+                // Some servers put the answer into the fragment, after "#".
                 let fragment = bytes[address.endIndex...].dropFirst()
                 let answer = isPlace(address) && !fragment.isEmpty ? fragment : address
                 return PastedAddress.isAnswer(answer) ? try? SecretBytes(copying: .init(rebasing: answer)) : nil
@@ -74,13 +77,14 @@ struct PastedAddress {
         }
     }
 
-    /// Whether a text ends with the redirect address, with or without its scheme, or is its request to the listener.
+    /// Whether a text ends with the redirect address, with or without its scheme, or is the beginning of an HTTP
+    /// request for it (`GET` and path, without the space).
     private func isPlace(_ text: Slice<UnsafeRawBufferPointer>) -> Bool {
         let address = Array(redirect.utf8.dropFirst("http://".utf8.count))
         let port = address.drop { $0 != UInt8(ascii: ":") }
         let path = address.drop { $0 != UInt8(ascii: "/") }
         let request = Array("GET".utf8) + (path.isEmpty ? [UInt8(ascii: "/")] : path)
-        // If a redirect address has no path, the browser adds "/".
+        // A final "/" is ignored, because the browser adds it to a redirect address without a path.
         return text.elementsEqual(request)
             || [address, Array("localhost".utf8) + port].contains {
                 text.suffix($0.count).elementsEqual($0)
@@ -88,7 +92,7 @@ struct PastedAddress {
             }
     }
 
-    /// Whether a text without an address has all fields of an answer.
+    /// Whether a text is a query with all fields of an answer: a state, and a code or an error.
     private static func isAnswer(_ query: Slice<UnsafeRawBufferPointer>) -> Bool {
         let names = query.split(separator: UInt8(ascii: "&")).map { $0.prefix { $0 != UInt8(ascii: "=") } }
         let has = { (name: String) in names.contains { $0.elementsEqual(name.utf8) } }

@@ -1,8 +1,8 @@
 import TokenKeepCore
 import TokenKeepSession
 
-/// Finds addresses in a text that has more than an address: other lines, punctuation, or an address that a mail program
-/// has encoded into its own.
+/// Finds addresses in a text that contains more than the address: other lines, punctuation, or another address into
+/// which a mail program has encoded it.
 struct PastedText {
     private let text: SecretBytes
 
@@ -10,12 +10,13 @@ struct PastedText {
 
     init(_ text: SecretBytes) { self.text = text }
 
-    /// The texts that may be the answer's address.
+    /// Returns the parts of the text that may be the answer's address.
     ///
     /// - Parameters:
     ///   - whole: the text without characters that are not allowed in addresses.
-    ///   - joined: an earlier part of the address, and `whole`.
-    ///   - state: the state of the sign-in, which ends an address if no field that decides follows.
+    ///   - joined: an earlier pasted part of the address, followed by `whole`.
+    ///   - state: the state of the sign-in. An address may end after its state, if neither `code`, `iss` nor `error`
+    ///     follows.
     func candidates(
         _ whole: SecretBytes, _ joined: SecretBytes, _ state: SecretBytes
     ) throws(TokenKeepError) -> [SecretBytes] {
@@ -31,9 +32,11 @@ struct PastedText {
         return texts
     }
 
-    /// The text up to the first blank behind a question mark, without the punctuation of a sentence around an address.
+    /// Returns the text up to the first blank after a question mark, without punctuation at the end that belongs to a
+    /// sentence.
     ///
-    /// Blanks at the ends and at the beginnings of lines do not count: a terminal may have broken the address there.
+    /// Blanks at the beginnings and ends of lines are ignored, because a terminal may have broken the address into
+    /// lines there.
     func address(beginning redirect: String) throws(TokenKeepError) -> SecretBytes {
         let length = text.withUnsafeBytes { bytes in
             let start = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
@@ -53,7 +56,8 @@ struct PastedText {
         return !isLineEnd(last)
     }
 
-    /// The last line and the words of the text, each as an address.
+    /// Returns the last line of the text, without characters that are not allowed in addresses; ``words()`` likewise
+    /// returns its last words.
     private func lines() throws(TokenKeepError) -> [SecretBytes] { try parts(1) { $0 == 0x0A } }
 
     private func words() throws(TokenKeepError) -> [SecretBytes] { try parts(PastedText.mostWords) { $0 <= 0x20 } }
@@ -69,13 +73,15 @@ struct PastedText {
         }
     }
 
-    /// Removes punctuation that a sentence or Markdown adds at the end. No state ends with such a character.
+    /// Removes punctuation that a sentence or Markdown adds after an address. The state, which may be the last field,
+    /// never ends with such a character.
     private static func withoutMarks(_ text: SecretBytes) throws(TokenKeepError) -> SecretBytes {
         let marks = text.withUnsafeBytes { bytes in bytes.reversed().prefix { ".,;:!)]}*".utf8.contains($0) }.count }
         return try text.prefix(text.count - marks)
     }
 
-    /// The address that is percent-encoded in a text, as a whole or as a field of another address; nil if there is none.
+    /// Decodes a percent-encoded address that is the whole text or a field of another address; nil if there is no such
+    /// address.
     private static func decoded(_ text: SecretBytes) throws(TokenKeepError) -> SecretBytes? {
         try text.withUnsafeBytes { bytes throws(TokenKeepError) in
             let mark = bytes.indices.first { start in
@@ -89,7 +95,8 @@ struct PastedText {
         }
     }
 
-    /// The beginning of a text until the end of a field `state` that has the sign-in's state; nil if there is none.
+    /// Cuts a text off after the field `state` with the sign-in's state; nil if the text has no such field, or if
+    /// fields after it decide about the sign-in.
     private static func cut(_ text: SecretBytes, behind state: SecretBytes) throws(TokenKeepError) -> SecretBytes? {
         let name = "state=".utf8
         let start = state.withUnsafeBytes { state in
@@ -101,7 +108,8 @@ struct PastedText {
         }
         guard let start else { return nil }
         let end = start + name.count + state.count
-        // If `code`, `iss` or `error` may follow, nothing is cut off, because these fields decide about the sign-in.
+        // If one of the fields `code`, `iss` and `error` may follow, nothing is cut off, because these fields decide
+        // about the sign-in.
         let decides = text.withUnsafeBytes { bytes in
             end < bytes.count && bytes[end] == UInt8(ascii: "&")
                 && bytes[end...].indices.contains { index in

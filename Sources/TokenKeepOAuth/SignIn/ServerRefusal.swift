@@ -5,7 +5,7 @@ import TokenKeepSession
 enum PlainText {
     private static let longest = 200
 
-    /// The first 200 bytes of a text, with a question mark for every byte that is not printable ASCII.
+    /// Returns the first 200 bytes of a text. Replaces every byte that is not printable ASCII by a question mark.
     static func printable(_ text: String) -> String {
         String(decoding: text.utf8.prefix(longest).map { (0x20...0x7E).contains($0) ? $0 : 0x3F }, as: UTF8.self)
     }
@@ -16,10 +16,10 @@ enum PlainText {
     }
 }
 
-/// Converts the errors in servers' answers (RFC 6749 sections 4.1.2.1 and 5.2).
+/// Converts error answers of servers (RFC 6749 sections 4.1.2.1 and 5.2) to errors.
 enum ServerRefusal {
-    /// The error for an error code: ``Status/cancelled`` if the user refused, ``Status/unavailable`` if the server can
-    /// be asked later, otherwise ``Status/denied``.
+    /// Returns the error for a server's error code: ``Status/cancelled`` for `access_denied`, ``Status/unavailable`` if
+    /// the server can be asked again later, otherwise ``Status/denied``.
     static func error(_ code: String, _ description: String?, of step: String) -> TokenKeepError {
         let words = description.map { ": " + PlainText.printable($0) } ?? ""
         let text = "the server refused \(step): \(PlainText.printable(code))\(words)"
@@ -36,7 +36,7 @@ enum ServerRefusal {
         }
     }
 
-    /// The error code of an answer; "" if it has none.
+    /// The error code in an answer; "" if the answer has no error code.
     static func code(of response: HTTPResponse) -> String { json(response).flatMap(code) ?? "" }
 
     private static func code(_ json: JSONValue) -> String? { ServerWords.code(json, inObject: standardCodes) }
@@ -53,7 +53,7 @@ enum ServerRefusal {
         !(200...299).contains(response.status) || !code(of: response).isEmpty
     }
 
-    /// Whether an answer has status 2xx and an access token.
+    /// Whether an answer has a status from 200 to 299 and an access token.
     static func givesTokens(_ response: HTTPResponse) -> Bool {
         (200...299).contains(response.status) && json(response)?["access_token"].map { !$0.isBlank } ?? false
     }
@@ -66,7 +66,8 @@ enum ServerRefusal {
         if response.status >= 500 || response.status == 429 {
             return TokenKeepError(.unavailable, text, module: "server", hint: "try again later")
         }
-        // Only a token endpoint's own answer is a refusal. A page comes from a portal, a proxy or a wrong address.
+        // Only an answer in the form of a token endpoint counts as a refusal. A web page comes from a portal, a proxy
+        // or a wrong address.
         let isRefusal = [400, 401, 403].contains(response.status) && (json != nil || response.body.count == 0)
         return isRefusal ? TokenKeepError(.denied, text, module: "server") : strange(text)
     }

@@ -6,24 +6,25 @@ package import TokenKeepSession
 package struct SessionSignIn {
     private let store: Store
     private let service: String
-    /// The session's account; nil for the account that the server names.
+    /// The account of the new session; nil to use the account that the server names.
     private var account: String?
     private let provider: Provider
     private var options: SignInOptions
     private var sessionOptions: SessionOptions
-    /// Whether the session begins even if another person than expected has signed in.
+    /// Whether the session also begins if a different person than expected has signed in.
     package var takesAnyone = false
 
-    /// The time limit, in milliseconds, for revoking tokens with which no session began; replaced in tests.
+    /// The time limit, in milliseconds, for revoking tokens with which no session could begin. Tests replace it.
     package var revocationLimit: UInt32 = 10_000
 
     /// Checks everything that can be checked before the user signs in.
     ///
     /// - Parameters:
-    ///   - provider: its scope, resource and audience are used if the options name none.
-    ///   - sessionOptions: the options of the new session. Its provider, and by default its rotation, are those of
-    ///     `provider`.
-    /// - Throws: ``Status/invalid`` for invalid names, or if the sign-in will not name an account.
+    ///   - provider: the provider. Its scope, resource and audience are used if the options name none.
+    ///   - sessionOptions: the options of the new session. Its provider is set to `provider`, and its rotation, if not
+    ///     set, to the rotation of `provider`.
+    /// - Throws: ``Status/invalid`` if a name is invalid, or if no account is given and the sign-in cannot name one;
+    ///   the errors of adding scopes.
     package init(
         _ store: Store, service: String, account: String?, at provider: Provider, _ options: SignInOptions,
         _ sessionOptions: SessionOptions
@@ -48,9 +49,9 @@ package struct SessionSignIn {
         }
     }
 
-    /// Adds scopes to those of the present session: that of `account`, otherwise that of the active account.
+    /// Adds scopes to the scopes of the present session: the session of `account`, otherwise of the active account.
     ///
-    /// - Throws: ``Status/notFound`` if nobody is signed in; ``Status/invalid`` if the session is of another provider.
+    /// - Throws: ``Status/notFound`` if nobody is signed in; ``Status/invalid`` if the session has another provider.
     private mutating func add(scopes: String) throws(TokenKeepError) {
         let session = try SessionEngine(store, service: service, account: account, sessionOptions)
         let info = try session.info()
@@ -92,7 +93,7 @@ package struct SessionSignIn {
         return tokens
     }
 
-    /// Whether the sign-in will name an account, in an ID token or at a userinfo endpoint.
+    /// Whether the sign-in can name an account, in an ID token or at the userinfo endpoint `endpoint`.
     private func canNameAccount(_ endpoint: Any?) -> Bool { options.scope.asksForIdentity || endpoint != nil }
 
     private var nameless: TokenKeepError {
@@ -101,13 +102,14 @@ package struct SessionSignIn {
             hint: "tokenkeep session login \(service) ACCOUNT --provider \(provider.name)")
     }
 
-    /// Signs in. The account's present session is replaced after the sign-in has succeeded, and is unchanged otherwise.
+    /// Signs the user in, and begins the session. The account's present session is replaced only if the sign-in
+    /// succeeds.
     ///
-    /// Tokens with which no session can begin are revoked, unless the vault may have another session of this user at
-    /// the provider, because many servers revoke all tokens of user and client together.
+    /// If no session can begin, the new tokens are revoked. They are not revoked if the vault may have another session
+    /// of this user at the provider, because many servers revoke all tokens of a user and client together.
     ///
     /// - Throws: the errors of ``SignIn/run(at:_:until:_:)`` and ``SessionEngine/begin(_:response:revokesReplaced:)``;
-    ///   ``Status/denied`` if another person has signed in.
+    ///   ``Status/denied`` if a different person than expected has signed in.
     package func run(
         until deadline: Deadline, _ present: @escaping SignInPresenter
     ) throws(TokenKeepError) -> (session: SessionEngine, signedIn: SignedIn) {
@@ -129,8 +131,8 @@ package struct SessionSignIn {
             if let person, !takesAnyone { try check(person, for: opened) }
             try checkAdded(grant.tokens)
             session = opened
-            // The replaced session's tokens are revoked only at another provider: Keycloak, Google and others would
-            // revoke the new tokens together with the old ones.
+            // The replaced session's tokens are revoked only if it has another provider. At the same provider,
+            // Keycloak, Google and others would revoke the new tokens together with the old ones.
             let isOfOther = (try? opened.info().provider).map { $0 != provider.name } ?? false
             try opened.begin(
                 .user, tokens(of: grant), revokesReplaced: isOfOther, signInSince: start, offset: grant.offset)
@@ -184,7 +186,7 @@ package struct SessionSignIn {
         guard let sealed = try? session.sealed() else { return nil }
         let claims = sealed.idToken.flatMap { UnverifiedClaims(unverified: $0) }
         guard claims != nil || sealed.identity != nil else { return nil }
-        // A later ID token may lack the issuer or the subject.
+        // Issuer and subject come from the stored identity, because a later ID token may lack them.
         return SignedInPerson(provider[.accountClaim].map { [$0] } ?? []) { name in
             switch name {
             case "iss": sealed.identity?.issuer
@@ -211,7 +213,8 @@ package struct SessionSignIn {
         guard server.canRevoke, isAlone(person), let token = tokens.refreshToken ?? tokens.accessToken else {
             return false
         }
-        // A new deadline, because the user's cancellation must not leave the tokens valid.
+        // The revocation has a new deadline, because the user may have cancelled the old one, and the tokens must not
+        // stay valid.
         let limit = Deadline(milliseconds: revocationLimit)
         do throws(TokenKeepError) {
             let hint = tokens.refreshToken == nil ? "access_token" : "refresh_token"

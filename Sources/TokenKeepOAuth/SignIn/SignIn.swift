@@ -6,11 +6,12 @@ import TokenKeepSession
 package struct SignInOptions: Sendable {
     package var flow = SignInFlow.choose
     package var scope = SignInScope()
-    /// The port at which to wait for the browser; nil for that of the provider's file, otherwise any port.
+    /// The port at which to listen for the browser; nil for the port in the provider's file, or any free port if the
+    /// file names none.
     package var port: UInt16?
     /// Whether to open the browser.
     package var opensBrowser = true
-    /// Sleeps for a number of milliseconds, or until the deadline, which may be cancelled.
+    /// Sleeps for a number of milliseconds. Returns early if the deadline passes or is cancelled.
     package typealias Pause = @Sendable (UInt32, Deadline) -> Void
     /// Sleeps between two polls of the device flow; replaced in tests.
     package var pause: Pause = SignInOptions.sleep
@@ -18,9 +19,9 @@ package struct SignInOptions: Sendable {
     package typealias Open = @Sendable (String) -> BrowserLaunch
     /// Opens the browser; replaced in tests.
     package var open: Open = { BrowserLaunch($0) }
-    /// Called when the browser's answer has arrived, before the code is redeemed; nil for no call.
+    /// Called after the browser's answer has arrived and before its code is redeemed; nil to call nothing.
     package var whenAnswered: (@Sendable () -> Void)?
-    /// The service and the account that the last page shows; nil is not shown.
+    /// The service that the last page in the browser shows, and below the account. A name that is nil is not shown.
     package var service: String?
     package var account: String?
 
@@ -38,11 +39,12 @@ package struct SignInOptions: Sendable {
 package struct SignedIn: Sendable {
     /// The server's token response, unchanged.
     package let response: SecretBytes
-    /// The user who signed in; nil if the server names none.
+    /// The user who signed in; nil if the server names no user.
     package let person: SignedInPerson?
-    /// The account that the server names; nil if it names none.
+    /// The account that the server names; nil if the server names no account.
     package var account: String? { person?.account }
-    /// The granted scopes if they differ from the requested ones; nil if they do not.
+    /// The granted scopes if they differ from the requested scopes; nil if they are equal, or if one of both is
+    /// unknown.
     package let otherScope: String?
     package let hasRefreshToken: Bool
 }
@@ -59,10 +61,12 @@ package enum SignIn {
         try checked(grant(at: server, options, until: deadline, present), at: server, options, until: deadline)
     }
 
-    /// Runs the sign-in until the server has sent tokens, which must then be checked.
+    /// Runs the sign-in until the server has sent tokens. The caller must then check them with
+    /// ``checked(_:at:_:until:)``.
     ///
-    /// - Throws: ``Status/cancelled`` if the user refuses; ``Status/timedOut``; ``Status/denied`` if the server refuses
-    ///   or an answer comes from elsewhere; ``Status/unavailable``; ``Status/unsupported``.
+    /// - Throws: ``Status/cancelled`` if the user refuses; ``Status/timedOut`` if there is no answer in time;
+    ///   ``Status/denied`` if the server refuses or an answer comes from another server; ``Status/unavailable`` if the
+    ///   server cannot be reached; ``Status/unsupported`` if the server lacks an endpoint.
     static func grant(
         at server: SignInServer, _ options: SignInOptions, until deadline: Deadline,
         _ present: @escaping SignInPresenter
@@ -79,10 +83,11 @@ package enum SignIn {
         }
     }
 
-    /// Checks that a session can begin with the tokens of a grant, and its ID token. If there is none, asks the server's userinfo endpoint for the user.
+    /// Checks that a session can begin with a grant's tokens, and checks its ID token. Without an ID token, asks the
+    /// server's userinfo endpoint for the user.
     ///
-    /// - Throws: ``Status/denied``, naming the claim that differs; ``Status/unsupported`` for other tokens than Bearer
-    ///   tokens.
+    /// - Throws: ``Status/denied`` if a claim of the ID token is wrong, naming the claim; ``Status/unsupported`` if the
+    ///   tokens are not Bearer tokens.
     static func checked(
         _ grant: TokenGrant, at server: SignInServer, _ options: SignInOptions, until deadline: Deadline
     ) throws(TokenKeepError) -> SignedIn {
@@ -98,7 +103,8 @@ package enum SignIn {
             hasRefreshToken: grant.tokens.refreshToken != nil)
     }
 
-    /// Chooses the flow: over ssh or without a display, the user's browser is on another machine.
+    /// Chooses the flow if the user has chosen none. Over ssh or without a display, the user's browser is on another
+    /// machine, so the browser flow cannot be used.
     private static func flow(_ asked: SignInFlow, _ server: SignInServer) throws(TokenKeepError) -> SignInFlow {
         guard asked == .choose else { return asked }
         let isElsewhere =
@@ -108,7 +114,8 @@ package enum SignIn {
         return server.hasDeviceFlow ? .device : .paste
     }
 
-    /// The granted scopes; nil if they are the requested ones, in any order, or if one of both is unknown.
+    /// The granted scopes if they differ from the requested scopes; nil if they are equal (in any order), or if one of
+    /// both is unknown.
     private static func otherScope(_ tokens: TokenResponse, _ asked: String?) -> String? {
         guard let granted = tokens.scope, let asked else { return nil }
         let difference = SignInScope.difference(

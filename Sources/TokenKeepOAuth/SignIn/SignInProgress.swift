@@ -10,17 +10,19 @@ struct SignInProgress {
     private var waiting: [TokenKeepError] = []
     private var last: TokenKeepError?
 
-    /// Adds a problem to be shown. Each problem is shown once, even if another program causes it repeatedly.
+    /// Adds a problem to be shown to the user. Each problem is shown only once, even if another program causes it
+    /// repeatedly.
     mutating func add(_ problem: TokenKeepError) {
         last = problem
         guard shown.count < SignInProgress.mostNotices, shown.insert(problem.message).inserted else { return }
         waiting.append(problem)
     }
 
-    /// Remembers the problem of a pasted text for ``end``. The step itself shows it.
+    /// Stores the problem of a pasted text for ``end``. It is not added to the problems to be shown, because the step
+    /// itself shows it.
     mutating func pasted(_ problem: TokenKeepError) { last = problem }
 
-    /// Removes and returns the next problem to be shown; nil if there is none.
+    /// Removes and returns the next problem to be shown; nil if there is no such problem.
     mutating func next() -> TokenKeepError? { waiting.isEmpty ? nil : waiting.removeFirst() }
 
     /// The error of a sign-in whose time limit has passed.
@@ -53,7 +55,7 @@ struct SignInProgress {
         TokenKeepError(.denied, "the browser brought an answer that cannot be read: \(error.message)")
     }
 
-    /// The problem of an answer that has another state, or none.
+    /// The problem of an answer that has a different state, or no state.
     static func other(_ answer: AuthorizationAnswer) -> TokenKeepError {
         guard !answer.hasState, let refusal = answer.refusal else {
             return TokenKeepError(

@@ -8,13 +8,14 @@ extension SignInServer {
 
     /// Creates the server that a provider's file describes.
     ///
+    /// A wrong address of the token or authorization endpoint is an error here. A wrong address of another endpoint is an
+    /// error of the call that uses this endpoint.
+    ///
     /// - Parameters:
-    ///   - store: has the client's secret, if the file names an item for it.
+    ///   - store: the store with the client's secret, if the file names an item for the secret.
     ///   - deadline: the time limit for fetching metadata.
-    ///   - whileSending: called while an answer with tokens may be on its way, which must not be lost; nil for no
-    ///     calls.
-    /// A wrong address of another endpoint than these of tokens and of authorization is an error of the call that uses
-    /// the endpoint.
+    ///   - whileSending: called before a request that may return tokens, during which the program should not be ended;
+    ///     nil to call nothing.
     ///
     /// - Throws: ``Status/invalid`` if the file has no `client_id`; ``Status/unsupported`` if there is no token
     ///   endpoint; the errors of fetching metadata.
@@ -65,8 +66,8 @@ extension SignInServer {
         return metadata?["response_modes_supported"]?.texts.contains("form_post") ?? false
     }
 
-    /// Sends a request for tokens, and waits for the answer despite a cancellation: tokens that nobody reads stay valid
-    /// at the server.
+    /// Sends a request for tokens. Waits for the answer even if the call is cancelled, because tokens that were not
+    /// received would stay valid at the server.
     private static func sendForTokens(
         _ request: HTTPRequest, _ whileSending: WhileSending?
     ) throws(TokenKeepError) -> HTTPResponse {
@@ -90,8 +91,8 @@ extension SignInServer {
         }
     }
 
-    /// Shortens the wait for the answer to the deadline, but to no less than two seconds, because most answers have no
-    /// tokens.
+    /// Limits the wait for the answer of a poll to the deadline, but not to less than two seconds. Most answers of
+    /// polls have no tokens, so a longer wait is not worthwhile.
     private static func hurried(_ request: HTTPRequest) -> HTTPRequest {
         var request = request
         let left = max(request.deadline.remainingMilliseconds, leastWait)
@@ -100,8 +101,7 @@ extension SignInServer {
         return request
     }
 
-    /// The minimum wait for an answer, in milliseconds. A server on the other side of the world answers within this
-    /// time.
+    /// The minimum time to wait for an answer, in milliseconds. Even a distant server answers within this time.
     private static let leastWait: UInt32 = 2000
 
     /// Requests the claims about the user to whom an access token belongs (OpenID Connect Core section 5.3).

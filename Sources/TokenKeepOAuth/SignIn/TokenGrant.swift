@@ -6,9 +6,10 @@ struct TokenGrant {
     /// The server's answer, unchanged.
     let response: SecretBytes
     let tokens: TokenResponse
-    /// The reason why no session can begin with the tokens, which are then to be revoked; nil if one can begin.
+    /// The reason why no session can begin with the tokens; nil if a session can begin. If there is a reason, the
+    /// caller should revoke the tokens.
     let fault: TokenKeepError?
-    /// The time by the server's clock, in Unix seconds, because this machine's clock may be wrong.
+    /// The server's time when it answered, in Unix seconds. It is used because this machine's clock may be wrong.
     let serverTime: Int64
     /// The server's clock minus the wall clock, in seconds.
     let offset: Int64
@@ -17,7 +18,8 @@ struct TokenGrant {
 
     /// Redeems an authorization code for tokens (RFC 6749 section 4.1.3, RFC 7636 section 4.5).
     ///
-    /// - Throws: ``Status/denied`` if the server refuses the code.
+    /// - Throws: ``Status/denied`` if the server refuses the code; otherwise the errors of the request and of
+    ///   ``grant(_:of:)``.
     static func redeem(
         _ code: SecretBytes, of request: AuthorizationRequest, _ scope: SignInScope, _ server: SignInServer,
         until deadline: Deadline
@@ -34,7 +36,7 @@ struct TokenGrant {
 
     /// Parses the answer of the token endpoint.
     ///
-    /// - Throws: the server's refusal; ``Status/unavailable`` if the answer has no tokens.
+    /// - Throws: the error for the server's refusal; ``Status/unavailable`` if the answer has no tokens.
     static func grant(_ answer: HTTPResponse, of step: String) throws(TokenKeepError) -> TokenGrant {
         guard (200...299).contains(answer.status) else { throw ServerRefusal.error(answer, of: step) }
         let (tokens, fault): (TokenResponse, TokenKeepError?)

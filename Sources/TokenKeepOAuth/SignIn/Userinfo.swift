@@ -1,12 +1,12 @@
 import TokenKeepCore
 import TokenKeepSession
 
-/// Reads the answer of a server's userinfo endpoint (OpenID Connect Core section 5.3), for sign-ins without an ID
+/// Determines the user by the server's userinfo endpoint (OpenID Connect Core section 5.3), for sign-ins without an ID
 /// token.
 enum Userinfo {
     private static let milliseconds: UInt32 = 10_000
 
-    /// The user of an access token, as the server names them; nil if the server names none.
+    /// Asks the server for the user of an access token; nil if the server does not answer or names no user.
     static func person(
         of token: SecretBytes?, at server: SignInServer, until deadline: Deadline
     ) -> SignedInPerson? {

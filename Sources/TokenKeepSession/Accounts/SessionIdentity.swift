@@ -15,7 +15,7 @@ package struct SessionIdentity: Sendable, Equatable {
 }
 
 extension Sessions {
-    /// A session and its identity.
+    /// A session that is not signed out, with the identity that tells it from earlier sessions of its account.
     package struct Identified: Sendable {
         package let info: SessionInfo
         package let identity: SessionIdentity
@@ -26,7 +26,7 @@ extension Sessions {
     /// Returns the sessions that are not signed out, sorted by service and account, and the error for which sessions
     /// are missing (nil if none are). Reads no token and asks no server.
     ///
-    /// - Throws: the error of reading the vault; ``Status/locked`` if names of sessions are locked.
+    /// - Throws: the error of reading the vault; ``Status/locked`` if the names of some sessions are locked.
     package func identified() throws(TokenKeepError) -> (sessions: [Identified], problem: TokenKeepError?) {
         let listing = try list()
         var problem = listing.problem

@@ -1,9 +1,10 @@
 import TokenKeepCore
 
-/// Ends sessions in a fixed order: the change lock, the pointer to the active account, the note.
+/// Ends sessions in a fixed order: acquires the change lock, makes the account inactive, then writes the end into the
+/// note.
 extension Sessions {
-    /// The maximum wait for the pointer's lock, in milliseconds, so that a stopped process with this lock delays no
-    /// logout.
+    /// The maximum wait, in milliseconds, for the lock of the pointer to the active account. A stopped process that
+    /// holds this lock can then not delay a logout longer.
     private static let pointerLimit: UInt32 = 1000
 
     /// Runs `body`, which ends a session, under the session's change lock.
@@ -11,7 +12,7 @@ extension Sessions {
     /// The account is made inactive before its session ends, so that a process killed in between leaves no pointer to
     /// an ended session. If the session did not end, the account is made active again.
     ///
-    /// - Parameter body: ends the session; returns nil, or throws, if the session did not end.
+    /// - Parameter body: ends the session. Must return nil or throw if the session did not end.
     /// - Throws: ``Status/busy``, with nothing changed, if another process holds the change lock; the errors of `body`.
     func ending<Ended>(
         _ storage: SessionStorage, _ call: CallContext,
@@ -41,7 +42,7 @@ extension Sessions {
 
     /// Makes the account of a session that did not end active again, even if the call was cancelled.
     private func reactivate(_ storage: SessionStorage) {
-        // The call may have failed after the session had ended, and then the account stays inactive.
+        // If the session had ended before the call failed, its account must stay inactive.
         guard (try? storage.note())?.state != .signedOut else { return }
         try? activateIfNoneIs(storage.name, Renewal.saving)
     }

@@ -4,11 +4,12 @@ public import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The exclusive right of one process to renew a vault's sessions in advance.
+/// The exclusive right of one process (`tokenkeep session keep`) to renew a vault's sessions before their tokens
+/// expire.
 public struct SessionKeeper: ~Copyable {
     private let lock: SessionLock
 
-    /// Acquires the right, which ends with this value.
+    /// Acquires the right. It is released when this value is destroyed.
     ///
     /// - Throws: ``Status/busy``, naming the process that has the right.
     public init(_ store: Store) throws(TokenKeepError) {
@@ -18,7 +19,7 @@ public struct SessionKeeper: ~Copyable {
 
 /// The sessions of a store's namespace.
 public struct Sessions: Sendable {
-    /// A list of sessions, with the reason if it is incomplete.
+    /// A list of sessions, and the error if sessions are missing from it.
     public struct Listing: Sendable {
         /// The sessions, sorted by service and account.
         public let sessions: [SessionInfo]
@@ -58,7 +59,8 @@ public struct Sessions: Sendable {
         return Listing(sessions: sessions, problem: Sessions.problem(hasLocked: hasLocked, damaged: damaged))
     }
 
-    /// Reads the notes. Unlocks the vault first if names are locked and the program was given the vault's password.
+    /// Reads the notes of all sessions. If some names are locked and the program was given the vault's password, first
+    /// unlocks the vault.
     private func notes(_ call: CallContext) throws(TokenKeepError) -> (files: [SessionFile], damaged: Int) {
         let notes = try files.notes()
         guard notes.files.contains(where: { $0.name == nil }) else { return notes }
@@ -78,7 +80,7 @@ public struct Sessions: Sendable {
             hint: "each is rebuilt when its session is used")
     }
 
-    /// The tokens that are not yet saved or revoked.
+    /// The tokens of a store that are not yet saved in their item, or not yet revoked at the server.
     public struct Waiting: Sendable {
         /// The number of sessions whose newest tokens are in the stash, because their item could not be written.
         public let stashed: Int
@@ -86,7 +88,8 @@ public struct Sessions: Sendable {
         public let hasOutbox: Bool?
     }
 
-    /// Counts the sessions in the stash, in all namespaces, and checks the outbox of this namespace. Changes nothing.
+    /// Counts the sessions of all namespaces whose tokens are in the stash, and checks whether this namespace's outbox
+    /// has tokens. Changes nothing.
     ///
     /// - Throws: the error of reading the vault.
     public func waiting() throws(TokenKeepError) -> Waiting {
@@ -124,11 +127,11 @@ public struct Sessions: Sendable {
         return listing.problem == nil ? false : nil
     }
 
-    /// Whether no session of any namespace has tokens of a provider, according to this vault's notes. Works while the
+    /// Whether no signed-in session of any namespace uses a provider, according to this vault's notes. Works while the
     /// vault is locked.
     ///
-    /// - Parameter isLeftOut: whether to ignore the session with that name. Not called for sessions whose names are
-    ///   locked.
+    /// - Parameter isLeftOut: returns whether to ignore the session with that name. Not called for a session whose name
+    ///   is locked.
     /// - Throws: the error of reading the notes; ``Status/corrupt`` if a note is damaged.
     package func areAllWithout(
         provider: String, except isLeftOut: (ItemName) -> Bool = { _ in false }
@@ -141,7 +144,8 @@ public struct Sessions: Sendable {
         }
     }
 
-    /// Queues the tokens of sessions that ended while locked, and clears their records, if they are unlocked now.
+    /// For each session that ended while locked and is unlocked now, queues its tokens for revocation and clears its
+    /// record.
     func finishEnds(service: String?, _ options: SessionOptions) throws(TokenKeepError) {
         let call = try store.sessionCall(options.timeoutMilliseconds)
         for file in try notes(call).files where !call.deadline.hasPassed {
@@ -153,8 +157,8 @@ public struct Sessions: Sendable {
         }
     }
 
-    /// The id of this user on this machine: a random UUID, created at first use and kept after a logout. Sent with the
-    /// requests of guests (`X-Device-ID`), so that the server recognizes the user.
+    /// The id of this user on this machine: a random UUID, created at first use and kept after a logout. Requests of
+    /// guests send it as the header `X-Device-ID`, so that the server recognizes the device.
     public func deviceID() throws(TokenKeepError) -> String {
         try DeviceID.read(store.records, store.sessionCall())
     }
@@ -182,7 +186,7 @@ public struct Sessions: Sendable {
         throw TokenKeepError(.notFound, "no account of \(service) is active", hint: try hint(of: service))
     }
 
-    /// Whether an account is the active one of its service.
+    /// Whether a session's account is the active account of its service.
     func isActive(_ session: SessionStorage) throws(TokenKeepError) -> Bool {
         try pointer(place(of: session.name.service)) == session.id
     }
@@ -194,14 +198,14 @@ public struct Sessions: Sendable {
 
     private static let mostInHint = 5
 
-    /// A hint to sign in; `ACCOUNT` replaces an account that is not given.
+    /// A hint with the command that signs in. If `account` is nil, the command contains the placeholder `ACCOUNT`.
     static func signIn(_ service: String, _ account: String?) -> String {
         let account = account.map(SignInCommand.word) ?? "ACCOUNT"
         return "sign in: tokenkeep session begin \(SignInCommand.word(service)) \(account)"
     }
 
-    /// A hint with the accounts of a service that are signed in, and the account with the most similar name; a hint to
-    /// sign in if there are none.
+    /// A hint that lists the signed-in accounts of a service, and the one with the most similar name. If no account is
+    /// signed in, the hint is to sign in.
     ///
     /// - Parameter account: the account that the user named; nil if the user named none.
     func hint(of service: String, insteadOf account: String? = nil) throws(TokenKeepError) -> String {
@@ -213,7 +217,8 @@ public struct Sessions: Sendable {
             return file.name?.account
         }
         guard !accounts.isEmpty else {
-            // If the service has notes, the user meant this service, and its accounts are signed out.
+            // If the service has notes, the user did not mistype its name: its accounts are signed out. So no other
+            // service is suggested.
             let nearest = notes.isEmpty ? nearestService(to: service) : nil
             return (nearest.map { "the nearest service is \($0); " } ?? "") + Sessions.signIn(service, account)
         }
@@ -223,11 +228,11 @@ public struct Sessions: Sendable {
         let nearest = account.flatMap { NearestName.of($0, among: accounts) }
         guard let nearest else { return all }
         guard nearest == account else { return "the nearest account is \(nearest); \(all)" }
-        // The two names look the same, but have different bytes, and so name two items.
+        // The two names are equal as text, but their bytes differ, so they name two different items.
         return "the account \(nearest) is written in another Unicode form (NFC, NFD); \(all)"
     }
 
-    /// The service with a session whose name is most similar; nil if there is none.
+    /// The signed-in service whose name is most similar to `service`; nil if no name is similar.
     private func nearestService(to service: String) -> String? {
         let services = (try? files.notes().files)?.compactMap { file -> String? in
             guard let name = file.name, name.namespace == store.namespace, let note = try? SessionNote(file.state),
@@ -238,7 +243,8 @@ public struct Sessions: Sendable {
         return NearestName.of(service, among: services ?? [])
     }
 
-    /// Reads the ID of the active account; nil if no account is active, or if the pointer is damaged.
+    /// Reads the item ID of a service's active account; nil if no account is active, or if the pointer's file is
+    /// damaged.
     func pointer(_ place: ItemName) throws(TokenKeepError) -> [UInt8]? {
         do throws(TokenKeepError) {
             guard let state = try files.read(.active, of: place)?.state, state.count == 16 else { return nil }
@@ -278,7 +284,7 @@ public struct Sessions: Sendable {
 
     /// Makes the account of a session inactive, if it is the active one of its service.
     func deactivate(_ session: SessionStorage, _ call: CallContext) throws(TokenKeepError) {
-        // Most accounts are not active, and then the pointer need not be locked.
+        // Most accounts are not active. Checking this first avoids locking the pointer for them.
         guard try isActive(session) else { return }
         try files.change(.active, of: place(of: session.name.service), call) { file in
             file?.state == session.id ? [] : nil

@@ -17,7 +17,7 @@ package enum SignInCommand {
         return "\(command) \(names)\(ofProvider)\(options)"
     }
 
-    /// Quotes a word for the user's shell, in single quotes unless no shell treats its characters specially.
+    /// Quotes a word for the user's shell. A word of characters that no shell treats specially is returned unchanged.
     package static func word(_ text: String) -> String {
         let isPlain = text.utf8.allSatisfy { byte in
             switch byte {
@@ -29,8 +29,8 @@ package enum SignInCommand {
             }
         }
         if isPlain, !text.isEmpty { return text }
-        // Compares scalars: Swift joins a quote and a combining mark into one character, but the shell still sees the
-        // quote.
+        // Compares Unicode scalars, because Swift combines a quote and a following combining mark into one Character,
+        // in which the shell would still find the quote.
         var quoted = "'"
         for scalar in text.unicodeScalars {
             if scalar == "'" { quoted += "'\\''" } else { quoted.unicodeScalars.append(scalar) }

@@ -8,12 +8,13 @@ extension SessionCall {
     ///
     /// - Parameters:
     ///   - offset: the server's clock minus the wall clock, in seconds.
-    ///   - revokes: returns whether the tokens of the session that is replaced are added to the outbox; nil to add none.
+    ///   - revokes: returns whether the tokens of the replaced session are queued for revocation; nil to queue none.
     func begin(
         _ kind: SessionKind, _ response: TokenResponse, isFromServer: Bool = false, offset: Int64 = 0,
         revokes: ((SessionRecord) -> Bool)? = nil
     ) throws(TokenKeepError) {
-        // Queues the tokens of a session that ended while it was locked, because the new record would overwrite them.
+        // If the account's last session ended while locked, its tokens are queued for revocation now, because the new
+        // record would overwrite them.
         try? storage.finishEnd(context)
         let epoch = SessionEpoch.make()
         let vault = try storage.store.records.openOrMake(context)
@@ -32,7 +33,8 @@ extension SessionCall {
         do throws(TokenKeepError) {
             try prompting { () throws(TokenKeepError) in try replace(keepsPrevious: true) }
         } catch {
-            // The old refresh token may stay locked or unreadable, which must not prevent the new session.
+            // The failure may come from the old refresh token's item, which may be locked or unreadable. It must not
+            // prevent the new session, so the old refresh token is given up.
             guard try storage.note()?.refreshLevel ?? 0 != 0, !context.deadline.isCancelled, error.status != .busy
             else {
                 throw error
@@ -47,7 +49,8 @@ extension SessionCall {
     private func signedInRecord(
         _ transaction: borrowing SessionTransaction
     ) -> (record: SessionRecord, level: AccessLevel?, note: SessionNote)? {
-        // Checks for a record first: without one, live(_:) would read the note of every account to make its hint.
+        // Without a record, live(_:) would read the notes of all accounts only to make a hint that is not used here. So
+        // a record is checked for first.
         guard let facts = try? transaction.facts(), facts.record != nil, let record = try? storage.live(facts),
             let joined = try? storage.joined(record, transaction.call)
         else { return nil }

@@ -2,8 +2,8 @@ import TokenKeepCore
 
 /// Requests to the server that validate or extend a session.
 extension SessionCall {
-    /// Asks the server whether it still accepts the access token. If the server answers 401, renews the token once and
-    /// repeats.
+    /// Asks the server whether it still accepts the access token. After the answer 401, renews the token and asks once
+    /// more.
     func validate() throws(TokenKeepError) {
         let transport = try storage.requiredTransport()
         var token = try presentToken()
@@ -37,7 +37,7 @@ extension SessionCall {
             hint: "the session was renewed and goes on; check that this endpoint takes the tokens of this server")
     }
 
-    /// Validates the session if the server has not accepted its token for `seconds`.
+    /// Validates the session if the server last accepted its token at least `seconds` seconds ago.
     ///
     /// - Throws: the errors of ``validate()``; a provider without an endpoint for validation is no error.
     func validateIfDue(after seconds: Int64) throws(TokenKeepError) {
@@ -45,7 +45,8 @@ extension SessionCall {
             return
         }
         let (age, isBeyond) = options.clock().wall.subtractingReportingOverflow(note.validatedAt)
-        // If the last validation lies in the future, the clock was set back since, so the session is validated.
+        // A last validation in the future means that the clock was set back, so the age is unknown and the session is
+        // validated.
         guard isBeyond || age < 0 || age >= seconds else { return }
         do throws(TokenKeepError) {
             try validate()
@@ -68,16 +69,17 @@ extension SessionCall {
         }
     }
 
-    /// Throws during a cool-down, whichever process received it.
+    /// Throws while the server must not be asked (a cool-down). Any process may have received the server's request to
+    /// wait.
     ///
-    /// - Throws: ``Status/unavailable``.
+    /// - Throws: ``Status/unavailable`` during a cool-down.
     private func checkCoolDown() throws(TokenKeepError) {
         if let note = try storage.note(), let seconds = note.coolDown(at: options.clock()) {
             throw note.notAsked(seconds)
         }
     }
 
-    /// Notes that the server has accepted the token. Wakes no watcher.
+    /// Writes the time of the successful validation into the note. Does not signal watchers.
     private func noteValidation() throws(TokenKeepError) {
         try SessionTransaction(storage, Renewal.saving).apply(.validated)
     }
@@ -88,7 +90,8 @@ extension SessionStorage {
         try options.requiredTransport(orThrow: "nothing was given that asks the server about \(name)")
     }
 
-    /// The error for a request without an answer. An error that shows a wrong provider or call is returned unchanged.
+    /// Returns the error for a request without an answer: ``Status/unavailable``. An error of our own transport about a
+    /// wrong provider or call, or a cancellation, is returned unchanged.
     func unanswered(_ error: TokenKeepError, _ message: String) -> TokenKeepError {
         let isOurs = options.transportNotesSending
         guard !isOurs || ![.unsupported, .invalid, .denied, .cancelled].contains(error.status) else { return error }
@@ -96,8 +99,8 @@ extension SessionStorage {
             .unavailable, "\(message): \(error.message)", module: "server", hint: error.hint)
     }
 
-    /// Throws unless the status is 200 to 299 and the body is neither a web page nor an error. If the server asks to wait, notes the wait
-    /// for all processes.
+    /// Throws unless the status is 200 to 299 and the body is neither a web page nor an error. A wait that the server
+    /// demands (429, 503) is written into the note, so that all processes keep it.
     func check(_ response: SessionResponse) throws(TokenKeepError) {
         switch response.status {
         case 200..<300 where response.isPage:

@@ -25,10 +25,10 @@ struct SessionCall {
     }
 }
 
-/// Returns access tokens, as ``TokenRules`` decides.
+/// Returns access tokens. ``TokenRules`` decides whether to use, renew or refuse a token.
 extension SessionCall {
-    /// Returns an access token that is valid for `minTTL` seconds, if the server issues such tokens. Ignores the kept
-    /// tokens.
+    /// Returns an access token that is valid for `minTTL` seconds, if the server issues tokens that last so long. Does
+    /// not use the tokens that the handle keeps in memory.
     func token(minTTL: UInt32 = 0, for target: TokenTarget? = nil) throws(TokenKeepError) -> SessionToken {
         let facts = try read()
         let record = try storage.live(facts)
@@ -52,7 +52,8 @@ extension SessionCall {
         }
     }
 
-    /// Returns the kept token, otherwise the result of ``token(minTTL:for:)``.
+    /// Returns the access token that the handle keeps in memory if it is valid, otherwise the result of
+    /// ``token(minTTL:for:)``.
     func presentToken() throws(TokenKeepError) -> SessionToken {
         if let token = engine.tokenInHand(minTTL: 0) { return token }
         return try token()
@@ -67,8 +68,8 @@ extension SessionCall {
             isForTarget: target != nil, canRenew: record.canRenew, isSignInOver: record.life.left(at: now) == 0)
     }
 
-    /// Returns a valid access token after a failed renewal: the present one, or one that another process saved
-    /// meanwhile. Throws if the session has ended during the request.
+    /// Returns a valid access token after a failed renewal: the present token, or a token that another process saved
+    /// meanwhile. Throws if the session ended during the request.
     private func tokenAfter(
         _ failure: TokenKeepError, _ record: SessionRecord, _ target: TokenTarget?, _ minTTL: UInt32
     ) throws(TokenKeepError) -> SessionToken {
@@ -84,8 +85,8 @@ extension SessionCall {
             .token(at: options.clock(), for: target, minTTL: minTTL)
     }
 
-    /// Reads the session again after a failed renewal. If the record is unreadable, the note tells whether the session
-    /// is live.
+    /// Reads the session again after a failed renewal. If the record is unreadable, the note decides whether the
+    /// session is still live.
     private func reread(
         _ record: SessionRecord
     ) throws(TokenKeepError) -> (SessionRecord, TokenRules.Reread, TokenKeepError?) {
@@ -111,7 +112,7 @@ extension SessionCall {
         }
     }
 
-    /// Returns an access token that replaces one that the server refused with 401.
+    /// Returns an access token to use instead of a token that the server refused with 401.
     func rejected(_ refused: SecretBytes, for target: TokenTarget? = nil) throws(TokenKeepError) -> SessionToken {
         guard refused.count > 0 else {
             throw TokenKeepError(.invalid, "the refused token is empty", hint: "give the token that the server refused")
@@ -121,8 +122,8 @@ extension SessionCall {
         let record = try storage.live(facts)
         guard let present = try record.access(for: target), present.value == refused else {
             options.explain?("another token was saved since, generation \(record.generation)")
-            // Reads the record instead of the kept token. The change mark changes after the record, so the kept token
-            // may still be the refused one.
+            // Reads the record, not the kept token: the change mark is changed after the record, so the kept token may
+            // still be the refused token.
             return try token(for: target)
         }
         switch TokenRules.refused(tokenFacts(record, present, target)) {

@@ -9,7 +9,8 @@ struct KeptToken: Sendable {
     let scope: String?
     let generation: UInt64
     let life: TokenLife
-    /// The class key that must be open for the token to be used; nil if the token needs no key.
+    /// The class key that protects the token. The token may be used only while this key is open; nil if no key protects
+    /// it.
     let sealingKey: KeyPresence?
 
     init(_ access: AccessToken, generation: UInt64, sealingKey: KeyPresence?) {
@@ -24,8 +25,8 @@ struct KeptToken: Sendable {
     /// Returns the token with its remaining lifetime.
     func token(at now: SessionTime, for target: TokenTarget?, minTTL: UInt32) -> SessionToken {
         let left = life.left(at: now)
-        // Only Bearer tokens are kept. Some servers, such as Glewlwyd, send the type "bearer" and refuse it in a
-        // header.
+        // The type is always written "Bearer": only Bearer tokens are kept, and some servers (Glewlwyd) send the type
+        // "bearer" but refuse this spelling in a header.
         return SessionToken(
             value: value, type: "Bearer", scope: scope, secondsLeft: left, generation: generation,
             isShort: left.map { $0 < max(1, Int64(minTTL)) } ?? false, target: target, provider: provider,
@@ -33,7 +34,7 @@ struct KeptToken: Sendable {
     }
 }
 
-/// The access tokens that a handle keeps in memory: that of the sign-in, and those of targets.
+/// The access tokens that a handle keeps in memory: the access token of the sign-in, and one for each target.
 struct KeptTokens {
     /// An access token, and the session's change mark when the token was read.
     struct Entry {
@@ -57,14 +58,15 @@ struct KeptTokens {
 }
 
 extension SessionEngine {
-    /// Returns the kept access token; nil if it is not good, or another process has changed the session since. Takes
-    /// two system calls, and neither a lock nor a request.
+    /// Returns the access token that the handle keeps in memory; nil if it expires too soon, its key is locked, or the
+    /// session was changed since. Makes two system calls; acquires no lock and asks no server.
     package func tokenInHand(for target: TokenTarget? = nil, minTTL: UInt32) -> SessionToken? {
         guard store.isUsable, let kept = kept.withLock({ $0[target] }), kept.mark == storage.mark else {
             return nil
         }
         let token = kept.token
-        // Locking the vault must end the token's use in every process, so the class key is checked at each call.
+        // After the vault is locked, no process may use the token, so each call checks that the class key is still
+        // open.
         let isReadable = token.sealingKey?.isOpen ?? true
         guard isReadable, token.life.isGood(at: options.clock(), minTTL: Int64(minTTL)) else { return nil }
         return token.token(at: options.clock(), for: target, minTTL: minTTL)

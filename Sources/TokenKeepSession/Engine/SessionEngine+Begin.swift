@@ -1,8 +1,8 @@
 public import TokenKeepCore
 
 extension SessionEngine {
-    /// Begins a session with the server's token response, unchanged. Replaces the account's present session by one
-    /// write; a guest becomes a user in this way.
+    /// Begins a session with a token response, passed on as the server sent it. Replaces the account's present session
+    /// in one write; in this way a guest becomes a user.
     ///
     /// The first session of a service makes its account the active one.
     ///
@@ -20,8 +20,8 @@ extension SessionEngine {
     /// Begins a session at the end of a sign-in, as ``begin(_:response:revokesReplaced:)`` does.
     ///
     /// - Parameters:
-    ///   - start: the account's session at the beginning of the sign-in. If another sign-in has begun a session since,
-    ///     the tokens of that session are added to the outbox. nil to add none.
+    ///   - start: the account's session at the beginning of the sign-in. If another sign-in began a session after that,
+    ///     the tokens of that session are queued for revocation. nil to queue none.
     ///   - offset: the server's clock minus the wall clock, in seconds.
     package func begin(
         _ kind: SessionKind, _ tokens: TokenResponse, revokesReplaced: Bool, signInSince start: SignInStart?,
@@ -43,13 +43,14 @@ extension SessionEngine {
                 CallContext(deadline: Deadline(milliseconds: options.timeoutMilliseconds)))
             return [facts.record, facts.foreign?.record].allSatisfy { $0?.accessToken != token }
         } catch {
-            // If the item was locked when it was to be saved, and still is, the record was not saved.
+            // The save failed because the item was locked, and the item is still locked, so no record was saved
+            // meanwhile.
             return error.status == .locked && failure.status == .locked
         }
     }
 
-    /// Begins a user's session with an access token alone, which cannot be renewed. Removes a byte order mark, white
-    /// space and the word `Bearer` around the token.
+    /// Begins a user's session with an access token alone. Such a session cannot be renewed. Removes a byte order mark,
+    /// white space and the word `Bearer` around the token.
     ///
     /// - Throws: ``Status/invalid`` if the token is empty, or contains a character that is not allowed in tokens.
     public func begin(rawToken: SecretBytes) throws(TokenKeepError) {

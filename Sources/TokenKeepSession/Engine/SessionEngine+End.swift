@@ -1,10 +1,11 @@
 public import TokenKeepCore
 
 extension SessionEngine {
-    /// Registers a hook that runs when this handle ends the session. Hooks run by ascending order, then by name.
+    /// Registers a hook that runs when this handle ends the session. Hooks run in ascending `order`; hooks with the
+    /// same `order` run by name.
     ///
-    /// Suggested orders: 100 caches, 200 cookies, 300 preferences of the account. Device id and settings are to be
-    /// kept.
+    /// Suggested values of `order`: 100 for caches, 200 for cookies, 300 for preferences of the account. A hook should
+    /// keep the device id and the settings.
     public func onEnd(_ name: String, order: UInt32, _ body: @escaping EndHookBody) {
         hooks.withLock { hooks in
             hooks.append(EndHook(name: name, order: order, body: body))
@@ -12,15 +13,16 @@ extension SessionEngine {
         }
     }
 
-    /// Ends the session: first the state, so that no process uses its tokens any more, then the hooks, then the record.
-    /// Works offline and while the vault is locked. Does nothing more if the session has already ended.
+    /// Ends the session. First writes the state, so that no process uses the session's tokens any more; then runs the
+    /// hooks; then clears the record. Works offline and while the vault is locked. Runs no hooks if the session had
+    /// already ended.
     ///
-    /// The server revokes the token now if there is a transport and the server answers; otherwise the token waits in
-    /// the outbox.
+    /// Asks the server to revoke the token if there is a transport. If the server does not answer, the token stays in
+    /// the outbox for a later attempt.
     ///
-    /// - Parameter isLocalOnly: whether no token is sent to the server, neither now nor later.
-    /// - Throws: the error of writing the state, with the session unchanged. A record that cannot be read or cleared is
-    ///   no error, because the session is over already.
+    /// - Parameter isLocalOnly: if true, no token is sent to the server, neither now nor later.
+    /// - Throws: the error of writing the state, with the session unchanged. Does not throw if the record cannot be
+    ///   read or cleared, because the session is over already.
     public func end(isLocalOnly: Bool = false) throws(TokenKeepError) -> EndReport {
         var report = try endHere(isLocalOnly: isLocalOnly)
         if !isLocalOnly, options.transport != nil {
@@ -38,11 +40,11 @@ extension SessionEngine {
         try newCall().end(isLocalOnly: isLocalOnly, .logout) { _ in true } ?? EndReport()
     }
 
-    /// Ends the session by an order from another machine, without asking the server, if the order names this session.
+    /// Ends the session because another machine ordered it, if the order names this session. Does not ask the server.
     ///
     /// - Parameter isMeant: returns whether the order names the session with that identity. Called under the session's
     ///   lock.
-    /// - Returns: nil if the account has another session, or none.
+    /// - Returns: the report; nil if the account has a different session, or no session.
     /// - Throws: the errors of ``end(isLocalOnly:)``.
     package func endRemotely(_ isMeant: (SessionIdentity) -> Bool) throws(TokenKeepError) -> EndReport? {
         try newCall().end(isLocalOnly: false, .remote) { note in
@@ -95,7 +97,8 @@ extension SessionCall {
 }
 
 extension SessionTransaction {
-    /// Writes the end of the session. Returns the note from before; nil if `isMeant` returns false.
+    /// Writes the end of the session into its note. Returns the note as it was before; nil, without a change, if
+    /// `isMeant` returns false.
     fileprivate func signOut(
         isLocalOnly: Bool, _ reason: SessionReason, if isMeant: (SessionNote) -> Bool
     ) throws(TokenKeepError) -> SessionNote? {

@@ -1,17 +1,17 @@
 public import TokenKeepCore
 
 extension SessionEngine {
-    /// The maximum interval between two checks of a session, in seconds, and that of validations.
+    /// The maximum interval, in seconds, between two checks of a session, and between two validations at the server.
     private static let heartbeat: Int64 = 180
 
-    /// Does what is due now: renews a token that expires soon, clears an expired guest, saves the tokens of the stash,
-    /// validates the access token if ``SessionOptions/validates``, and revokes the tokens of earlier logouts.
+    /// Does what is due now: renews a token that expires soon, clears an expired guest, saves tokens that are in the
+    /// stash, validates the access token if ``SessionOptions/validates`` is true, and revokes the tokens of earlier
+    /// logouts.
     ///
-    /// A locked session and an unreachable server are no errors: the next step tries again.
+    /// Does not throw if the session is locked or the server is unreachable: the next step tries again.
     ///
     /// - Parameter isValidating: whether to validate the access token even if ``SessionOptions/validates`` is false.
-    /// - Returns: the milliseconds until the next step is due. After a suspension of the machine, a step is due at
-    ///   once.
+    /// - Returns: the milliseconds until the next step is due. After the machine was suspended, call again at once.
     /// - Throws: ``Status/notFound`` if nobody is signed in; ``Status/needsLogin`` or ``Status/expired`` if the session
     ///   is over.
     public func step(isValidating: Bool = false) throws(TokenKeepError) -> UInt32 {
@@ -23,7 +23,8 @@ extension SessionEngine {
     }
 
     /// Does a ``step(isValidating:)`` without revoking tokens of earlier logouts. Also returns whether the record is
-    /// locked in a module other than the vault, because a keyring may not signal that it was unlocked.
+    /// locked in a module other than the vault. The caller must then check regularly, because a keyring may not signal
+    /// that it was unlocked.
     package func stepAlone(isValidating: Bool = false) throws(TokenKeepError) -> (pause: UInt32, isLocked: Bool) {
         var isLocked = false
         do throws(TokenKeepError) {

@@ -3,12 +3,12 @@ public import TokenKeepCore
 extension SessionEngine {
     private static let extensions: ClosedRange<UInt32> = 300...31_536_000
 
-    /// Asks the server whether it still accepts the access token. If the server answers 401, renews the token once and
-    /// repeats.
+    /// Asks the server whether it still accepts the access token. After the answer 401, renews the token and asks once
+    /// more.
     ///
-    /// - Throws: the errors of ``token(minTTL:for:)`` and ``rejected(_:for:)``; ``Status/denied`` if the server refuses
-    ///   the renewed token, too; ``Status/unavailable`` if it does not answer. Only ``rejected(_:for:)`` may end the
-    ///   session.
+    /// - Throws: the errors of ``token(minTTL:for:)`` and ``rejected(_:for:)``; ``Status/denied`` if the server also
+    ///   refuses the renewed token; ``Status/unavailable`` if the server does not answer. Only ``rejected(_:for:)`` may
+    ///   end the session.
     public func validate() throws(TokenKeepError) {
         _ = try storage.requiredTransport()
         try newCall().validate()

@@ -43,7 +43,8 @@ public final class SessionEngine: Sendable {
 
     /// Creates another handle of the same session, whose calls `cancellation` cancels.
     ///
-    /// - Parameter hasOwnWatch: whether this handle's ``nextState()`` reports states that `other` has already reported.
+    /// - Parameter hasOwnWatch: whether the new handle has a watch of its own, so that its ``nextState()`` also reports
+    ///   states that `other` has already reported.
     package init(_ other: SessionEngine, cancelledBy cancellation: Cancellation, hasOwnWatch: Bool = false) {
         storage = other.storage
         kept = other.kept
@@ -54,12 +55,13 @@ public final class SessionEngine: Sendable {
 
     // MARK: Tokens
 
-    /// Returns an access token that is valid for at least `minTTL` seconds, if the server issues such tokens.
+    /// Returns an access token that is valid for at least `minTTL` seconds, if the server issues tokens that last so
+    /// long.
     ///
     /// A token that expires soon is renewed first. If the renewal fails while the present token is valid, returns the
     /// present token, marked as short.
     ///
-    /// - Parameter target: the resource or scope of the access token; nil for those of the sign-in.
+    /// - Parameter target: the resource or scope of the access token; nil for the resource and scope of the sign-in.
     /// - Throws: ``Status/notFound`` if nobody is signed in; ``Status/needsLogin`` or ``Status/expired`` if the session
     ///   is over; ``Status/busy`` if another process keeps the refresh lock past the deadline; ``Status/unavailable``
     ///   if the server does not answer; ``Status/unsupported`` for the first token of a target if the session has no
@@ -69,19 +71,19 @@ public final class SessionEngine: Sendable {
         return try newCall().token(minTTL: minTTL, for: target)
     }
 
-    /// Renews the access token now, whatever its age. Returns the token of another process if that has renewed it
-    /// meanwhile.
+    /// Renews the access token now, whatever its age. If another process renewed it meanwhile, returns that process's
+    /// token.
     ///
     /// - Throws: the errors of ``token(minTTL:for:)``; ``Status/unsupported`` if there is no transport, or if a valid
     ///   session has no refresh token.
     public func refresh() throws(TokenKeepError) -> SessionToken { try newCall().refresh() }
 
-    /// Returns an access token that replaces one that the server refused with 401.
+    /// Returns an access token to use instead of a token that the server refused with 401.
     ///
-    /// If the session already has another token, returns it without a request. Retry the server once with the new
-    /// token.
+    /// If the session already has another token, returns that token without a request. The caller should repeat its
+    /// request to the server once, with the new token.
     ///
-    /// - Parameter target: the resource or scope for which the refused token was returned; nil for those of the
+    /// - Parameter target: the target for which the refused token was returned; nil if it was the access token of the
     ///   sign-in.
     /// - Throws: the errors of ``token(minTTL:for:)``.
     public func rejected(
@@ -106,7 +108,7 @@ public final class SessionEngine: Sendable {
 
     // MARK: Calls
 
-    /// Begins a call that may prompt.
+    /// Begins a call that may ask the user to unlock a module.
     func newCall() throws(TokenKeepError) -> SessionCall {
         SessionCall(engine: self, context: try begin().allowingPrompts(true))
     }
@@ -124,8 +126,8 @@ public final class SessionEngine: Sendable {
 extension Store {
     /// Creates the context of a session's call, which never prompts.
     ///
-    /// - Parameter milliseconds: the time limit of the call; nil for the store's time limit, for calls that ask no
-    ///   server.
+    /// - Parameter milliseconds: the time limit of the call; nil for the store's own time limit, which suits calls that
+    ///   ask no server.
     func sessionCall(_ milliseconds: UInt32? = nil) throws(TokenKeepError) -> CallContext {
         guard isUsable else {
             throw TokenKeepError(.forked, "the store was opened before fork()", hint: "open another one in the child")

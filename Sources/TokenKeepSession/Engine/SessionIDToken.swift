@@ -3,11 +3,11 @@ package import TokenKeepCore
 /// An ID token (OpenID Connect Core section 2), as the server last sent it.
 package struct SessionIDToken: Sendable {
     package let value: SecretBytes
-    /// The time at which the token expires; nil if it names none.
+    /// The time at which the ID token expires; nil if the ID token has no claim `exp`.
     package let expiresAt: UnixTime?
     /// The lifetime of the session's access token.
     private let access: TokenLife
-    /// The seconds for which the token was still valid when it was returned; nil if unknown.
+    /// The remaining lifetime of the ID token when it was returned, in seconds; nil if unknown.
     package private(set) var secondsLeft: Int64?
     /// Whether the token expires sooner than the caller asked for.
     package private(set) var isShort = false
@@ -33,13 +33,13 @@ package struct SessionIDToken: Sendable {
         return sum.partialValue
     }
 
-    /// Whether the session was renewed so shortly before that another renewal would give no longer token.
+    /// Whether the session was renewed so recently that another renewal would not give an ID token that lasts longer.
     private func isYoung(at now: SessionTime) -> Bool {
         TokenLife(obtained: access.obtained, lifetime: lifetime(at: now)).isYoung(at: now)
     }
 }
 
-/// The parts of a session's sealed record that other modules read.
+/// The members of a session's sealed record that other targets of this package read.
 package struct SealedSession {
     package let provider: String?
     package let scope: String?
@@ -52,10 +52,10 @@ package struct SealedSession {
 }
 
 extension SessionEngine {
-    /// Returns provider, scope, ID token and person from the sealed record. ``info()`` takes its names from the note,
-    /// which can be forged.
+    /// Returns provider, scope, ID token and person from the sealed record. ``info()`` reads provider and scope from
+    /// the note instead, which can be forged.
     ///
-    /// - Returns: nil for each of them if nobody is signed in, or if the record does not have it.
+    /// - Returns: a value in which each member is nil if nobody is signed in, or if the record lacks that member.
     /// - Throws: the errors of reading the record.
     package func sealed() throws(TokenKeepError) -> SealedSession {
         let record = try newCall().read().record
@@ -79,7 +79,7 @@ extension SessionIDToken {
         }
         let (now, wanted) = (session.options.clock(), Int64(max(1, minTTL)))
         let left = present.left(at: now) ?? wanted
-        // Otherwise a server whose ID tokens are shorter than minTTL would be asked by every call.
+        // Without the check of the age, each call would ask a server whose ID tokens always last less than minTTL.
         if left >= wanted || left > 0 && present.isYoung(at: now) { return present.returned(at: now, wanted) }
         do throws(TokenKeepError) {
             _ = try session.refresh()

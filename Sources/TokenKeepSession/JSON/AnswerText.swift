@@ -10,7 +10,8 @@ enum AnswerText {
     /// Reads UTF-8; UTF-16 if it begins with a byte order mark or an ASCII character; UTF-32 if it begins with a byte
     /// order mark. A byte of another character set becomes U+FFFD, which no token contains.
     static func utf8(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> SecretBytes {
-        // Checked before UTF-16, because a UTF-32 byte order mark begins with that of UTF-16.
+        // UTF-32 is checked before UTF-16, because a little-endian UTF-32 byte order mark begins with the UTF-16 byte
+        // order mark.
         for isBigEndian in [false, true]
         where bytes.starts(with: isBigEndian ? [0, 0, 0xFE, 0xFF] : [0xFF, 0xFE, 0, 0]) {
             let units = stride(from: 4, to: bytes.count - 3, by: 4).lazy.map { index in

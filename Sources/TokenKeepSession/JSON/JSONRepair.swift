@@ -1,14 +1,14 @@
 import CJansson
 package import TokenKeepCore
 
-/// Rewrites a server's JSON object so that jansson accepts it. jansson refuses a whole text because of one invalid
-/// value.
+/// Rewrites a server's JSON object so that jansson accepts it. Without this, jansson would refuse a whole answer
+/// because of one invalid value.
 ///
 /// Names and values that jansson accepts are unchanged. The rest is changed as follows:
 /// - an unpaired surrogate, an invalid escape and a NUL in a name become U+FFFD, which no token contains;
 /// - control characters become escapes;
 /// - a number that is too large, or that is not written as JSON requires, becomes a string;
-/// - another word without quotes (`NaN`) becomes null; before a colon it becomes a name;
+/// - any other word without quotes (such as `NaN`) becomes null, or a quoted name if a colon follows;
 /// - an object or array nested deeper than ``deepest`` levels becomes null;
 /// - a comma before the end of an object or array is removed, as is all text after the object.
 package struct JSONRepair {
@@ -93,7 +93,7 @@ package struct JSONRepair {
         put(UInt8(ascii: "\""))
         position += 1
         while position < end { character(end, isName: isName) }
-        // Not closed if the text ends within the string, so that jansson refuses the text.
+        // If the text ends within the string, no closing quote is added, so that jansson refuses the incomplete text.
         if end < text.count { put(UInt8(ascii: "\"")) }
         position = end + 1
     }

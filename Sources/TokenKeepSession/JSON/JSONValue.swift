@@ -29,7 +29,8 @@ package final class JSONValue {
         return answeredObject(bytes) ?? (try? FormText.members(of: bytes)).flatMap { $0 }
     }
 
-    /// Parses a server's answer leniently, as a JSON object only. Unlike a form, an object shows that its end is there.
+    /// Parses a server's answer leniently, as a JSON object only. For answers that may be cut off: an object without
+    /// its end is refused, whereas a form that is cut off cannot be recognized.
     package static func answeredObject(_ bytes: UnsafeRawBufferPointer) -> JSONValue? {
         guard bytes.count <= maximumLength else { return nil }
         return object(at: AnswerText.withoutMark(bytes))
@@ -57,7 +58,7 @@ package final class JSONValue {
         return JSONValue(owning: pointer)
     }
 
-    /// The value `true`.
+    /// Creates the value `true`.
     package static func `true`() throws(TokenKeepError) -> JSONValue {
         guard let pointer = tokenkeep_json_true() else { throw JSONValue.noMemory }
         return JSONValue(owning: pointer)
@@ -102,10 +103,10 @@ package final class JSONValue {
         try withText { bytes throws(TokenKeepError) in try SecretBytes(copying: bytes) }
     }
 
-    /// The strings in an array, without other elements; empty for a value of another type.
+    /// The strings in an array; other elements are left out. Empty if the value is no array.
     package var texts: [String] { elements.compactMap(\.text) }
 
-    /// The strings and whole numbers in an array, without other elements; empty for a value of another type.
+    /// The strings and whole numbers in an array, as text; other elements are left out. Empty if the value is no array.
     package var words: [String] { elements.compactMap { $0.text ?? $0.integer.map(String.init) } }
 
     private var elements: [JSONValue] {
@@ -193,8 +194,8 @@ package final class JSONValue {
         }
     }
 
-    /// Sets a member to `value`, which the object then owns. `value` is nil if it was made from a string that is not
-    /// UTF-8.
+    /// Sets a member to `value`, and takes ownership of `value`. Throws ``Status/invalid`` if `value` is nil, because
+    /// jansson makes no string of bytes that are not UTF-8.
     private func insert(_ name: String, _ value: OpaquePointer?) throws(TokenKeepError) {
         guard let value else { throw TokenKeepError(.invalid, "the member \(name) is not UTF-8") }
         guard tokenkeep_json_set(pointer, name, value) != 0 else { throw JSONValue.noMemory }

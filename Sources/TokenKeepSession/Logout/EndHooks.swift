@@ -1,8 +1,8 @@
 public import TokenKeepCore
 
-/// A function that runs when a session ends, with service, account and reason.
+/// A function that is called with service, account and reason when a session ends.
 ///
-/// - Throws: any error; the hook then counts as failed, and the other hooks still run.
+/// - Throws: any error, which marks this hook as failed. The other hooks still run.
 public typealias EndHookBody = @Sendable (String, String, SessionReason) throws(TokenKeepError) -> Void
 
 /// The time limit of a hook.
@@ -11,7 +11,7 @@ public enum EndHookLimit {
     public static let milliseconds: UInt32 = 10_000
 }
 
-/// A hook of a logout, with its name and its position in the order.
+/// A hook that runs at a logout. Hooks run in ascending `order`.
 struct EndHook: Sendable {
     let name: String
     let order: UInt32
@@ -24,22 +24,22 @@ public struct EndReport: Sendable {
     public enum Result: UInt32, Sendable {
         /// The hook succeeded.
         case done = 1
-        /// The hook failed, and the logout went on.
+        /// The hook failed. The logout continued.
         case failed = 2
     }
 
-    /// The state of the token's revocation at the server. On this machine the session is over in any case.
+    /// Whether the server has revoked the session's token. On this machine the session is over in every case.
     public enum Revocation: Sendable {
         /// The server revoked the token.
         case done
         /// The token waits in the outbox for a later call or for `flush`.
         case queued
-        /// There was no token, or the logout was to send none.
+        /// There was no token to revoke, or the logout was local and sends no token.
         case none
         /// The record is locked or unreadable. Its token is queued as soon as the record can be read.
         case waitingForUnlock
 
-        /// The word for the state in outputs.
+        /// The word for this state in output of the program.
         public var word: String {
             switch self {
             case .done: "done"
@@ -54,7 +54,7 @@ public struct EndReport: Sendable {
     public internal(set) var hooks: [(name: String, result: Result)] = []
     /// The revocation of the token at the server.
     public internal(set) var revocation = Revocation.none
-    /// The error for which the record could not be cleared, so that its token still waits; nil if the record is
+    /// The error that prevented clearing the record, so that its token is not queued yet; nil if the record was
     /// cleared.
     package internal(set) var problem: TokenKeepError?
 }

@@ -7,7 +7,8 @@ package struct LastLogout: Equatable {
     /// Whether nobody has signed in since the logout.
     package let isSignedOut: Bool
 
-    /// Reads only the note, unless the note must be rebuilt from the record. nil if nobody has ever signed in.
+    /// Reads the account's note, and the record only if the note must be rebuilt from it. nil if nobody has ever signed
+    /// in.
     package init?(of session: SessionEngine) throws(TokenKeepError) {
         var note = try session.storage.note()
         if note == nil {

@@ -1,14 +1,15 @@
 package import TokenKeepCore
 import TokenKeepEngine
 
-/// Revokes or drops a provider's waiting tokens when somebody signs in there. Some servers (Keycloak, Google, Auth0)
-/// revoke all tokens of user and client together, so that a later revocation would end the new session.
+/// Revokes or drops a provider's queued tokens before and after a sign-in with this provider. Some servers (Keycloak,
+/// Google, Auth0) revoke all tokens of a user and client together, so revoking an old token later would end the new
+/// session.
 extension Outbox {
-    /// The additional time, in seconds, for which tokens are held back after the sign-in's deadline.
+    /// The time, in seconds after the sign-in's deadline, until which queued tokens are not sent.
     private static let reserve: Int64 = 60
 
-    /// Sends a provider's waiting tokens before a sign-in there. Tokens that cannot be sent now are held back in every
-    /// process until the sign-in's deadline.
+    /// Revokes a provider's queued tokens before a sign-in with this provider. Tokens that cannot be sent now are not
+    /// sent by any process until a minute after the sign-in's deadline.
     package func sendBeforeSignIn(at provider: String, within milliseconds: UInt32, until end: Deadline) {
         guard mark.isSet else { return }
         _ = try? withoutPrompts.flush(until: end.within(milliseconds: milliseconds)) {
@@ -22,7 +23,7 @@ extension Outbox {
         }
     }
 
-    /// Drops a provider's tokens that still wait to be revoked, after a sign-in there.
+    /// Removes a provider's queued tokens without revoking them, after a sign-in with this provider.
     package func drop(of provider: String) {
         guard mark.isSet else { return }
         forEach(of: provider) { entry throws(TokenKeepError) in
@@ -31,7 +32,7 @@ extension Outbox {
         }
     }
 
-    /// Runs `body` for each readable token of a provider. A token for which it throws stays as it is.
+    /// Runs `body` for each readable queued token of a provider. If `body` throws, that token stays unchanged.
     private func forEach(of provider: String, _ body: (Entry) throws(TokenKeepError) -> Void) {
         let end = Deadline(milliseconds: options.timeoutMilliseconds)
         let quiet = withoutPrompts

@@ -7,7 +7,7 @@ import TokenKeepRecords
 public struct Outbox: Sendable {
     /// The service of the outbox's items.
     public static let service = "org.tokenkeep.session.outbox"
-    /// The maximum time, in seconds, that a token waits to be revoked: 30 days. Then it is dropped.
+    /// The maximum time, in seconds, that a token stays in the outbox: 30 days. Then it is removed without revocation.
     private static let longestWait: Int64 = 30 * 86_400
     /// The maximum time, in milliseconds, that a call spends on revoking tokens of earlier logouts.
     private static let briefLimit: UInt32 = 250
@@ -16,21 +16,22 @@ public struct Outbox: Sendable {
     public struct Flushed: Sendable {
         /// The number of tokens that the server has revoked.
         public internal(set) var sent = 0
-        /// The number of tokens that still wait.
+        /// The number of tokens that are still in the outbox.
         public internal(set) var left = 0
-        /// The number of tokens that were dropped after 30 days.
+        /// The number of tokens that were removed unrevoked, because they were in the outbox for more than 30 days.
         public internal(set) var dropped = 0
-        /// The error of listing, reading or revoking tokens; nil if there was none.
+        /// The last error of listing, reading or revoking tokens; nil if there was no error.
         public internal(set) var problem: TokenKeepError?
     }
 
-    /// A token in the outbox, with its item's name.
+    /// A token in the outbox, and the item that stores it.
     struct Entry {
         let name: ItemName
         let json: JSONValue
-        /// The item's attributes: the ID of the session, so that tokens can be counted without being read.
+        /// The item's attributes. They contain the session's ID, so that a session's tokens can be counted without
+        /// reading them.
         let attributes: ItemAttributes
-        /// The precondition of a save, so that an entry that another process has cleared is not saved again.
+        /// The condition under which the entry may be saved again: it was not changed or cleared by another process.
         let precondition: SaveRequest.Precondition
     }
 
@@ -40,7 +41,7 @@ public struct Outbox: Sendable {
     let options: SessionOptions
     /// The open sessions whose transports send the tokens; empty if the transport of ``options`` sends all tokens.
     private let sessions: [(name: ItemName, options: SessionOptions)]
-    /// Whether the user may be asked to unlock a locked token. True only for a flush that the user has started.
+    /// Whether the user may be asked to unlock a locked token. Only a flush that the user has started may ask.
     private var mayPrompt = true
     var mark: OutboxMark { OutboxMark(store.records, namespace: store.namespace) }
 
@@ -51,15 +52,16 @@ public struct Outbox: Sendable {
         sessions = []
     }
 
-    /// The outbox of the store's namespace, whose tokens the store's open sessions send: the session of the token's
-    /// account, otherwise a session of the same service.
+    /// The outbox of the store's namespace, which sends tokens through the transports of the store's open sessions. A
+    /// token is sent by the session of its account, otherwise by another session of the same service.
     ///
     /// - Parameter fallback: sends the tokens for which no session is open; nil if those tokens are not sent.
     /// - Throws: ``Status/unsupported`` if there is neither an open session nor a fallback.
     public init(openSessionsOf store: Store, fallback: SessionTransport? = nil) throws(TokenKeepError) {
         self.store = store
         var options = SessionOptions(transport: fallback)
-        // The fallback needs a provider to reach the server, and its error for a missing one is to be passed on.
+        // The fallback finds the server through the provider. Setting this passes its error for a missing provider on
+        // to the caller.
         options.transportNotesSending = fallback != nil
         self.options = options
         sessions = store.openSessions.all.compactMap { $0 as? SessionEngine }.map { ($0.name, $0.options) }
@@ -67,8 +69,8 @@ public struct Outbox: Sendable {
         _ = try options.requiredTransport(orThrow: "no session is open that asks a server")
     }
 
-    /// The options for sending the tokens of a session; without a transport if no open session and no fallback sends
-    /// them.
+    /// The options for sending the tokens of a session. They have no transport if neither an open session nor a
+    /// fallback can send them.
     private func options(for session: ItemName) -> SessionOptions {
         let ofService = sessions.filter { $0.name.service == session.service }
         return (ofService.first { $0.name == session } ?? ofService.first)?.options ?? options
@@ -110,23 +112,24 @@ public struct Outbox: Sendable {
         try store.withoutPrompts.save(request)
     }
 
-    /// Sends every token that is due, of one service or of all, within ``SessionOptions/timeoutMilliseconds``. First
-    /// queues the tokens of sessions that ended while locked, if they are unlocked now.
+    /// Revokes every due token of one service, or of all services if `service` is nil, within
+    /// ``SessionOptions/timeoutMilliseconds``. Before that, queues the tokens of sessions that ended while locked and
+    /// are unlocked now.
     ///
-    /// After a request without an answer, no other token of that service is sent. Unsent tokens wait for the next
-    /// flush.
+    /// If a request gets no answer, this flush sends no other token of the same service. Unsent tokens stay in the
+    /// outbox.
     ///
-    /// - Throws: ``Status/unsupported`` without a transport, and the errors of listing the outbox.
+    /// - Throws: ``Status/unsupported`` if there is no transport; the errors of listing the outbox.
     public func flush(service: String? = nil) throws(TokenKeepError) -> Flushed {
         if sessions.isEmpty { _ = try options.requiredTransport() }
         try Sessions(store).finishEnds(service: service, options)
         return try flush { service == nil || $0["service"]?.text == service }
     }
 
-    /// Whether tokens may be waiting to be revoked. Costs no listing.
+    /// Whether the outbox may have tokens. Checks a mark and does not list the outbox.
     package var mayHaveTokens: Bool { mark.isSet }
 
-    /// Sends the tokens of a service that are due, unless the outbox is known to be empty.
+    /// Revokes the due tokens of a service, unless a missing mark shows that the outbox is empty. Never prompts.
     func flushIfMarked(service: String) throws(TokenKeepError) -> Flushed {
         guard mark.isSet else { return Flushed() }
         return try withoutPrompts.flush(service: service)
@@ -138,7 +141,7 @@ public struct Outbox: Sendable {
         return outbox
     }
 
-    /// Sends the tokens of one session that are due. Never prompts.
+    /// Revokes the due tokens of one session. Never prompts.
     package func flush(of session: ItemName) throws(TokenKeepError) -> Flushed {
         guard mark.isSet else { return Flushed() }
         return try withoutPrompts.flush {
@@ -146,8 +149,8 @@ public struct Outbox: Sendable {
         }
     }
 
-    /// Sends tokens of one service that are due, for at most 250 ms. Called after the server has answered a renewal.
-    /// Never prompts, and ignores failures, because unsent tokens stay in the outbox.
+    /// Revokes due tokens of one service, for at most 250 ms. Called after the server has answered a renewal. Never
+    /// prompts, and ignores failures, because unsent tokens stay in the outbox.
     func flushBriefly(service: String) {
         guard mark.isSet else { return }
         let end = Deadline(milliseconds: Outbox.briefLimit)
@@ -163,7 +166,7 @@ public struct Outbox: Sendable {
             try mayPrompt
             ? store.list(service: Outbox.service, until: end)
             : store.withoutPrompts.list(service: Outbox.service, until: end)
-        // Without the mark no token waits, so that an incomplete listing is no problem.
+        // If the mark is not set, the outbox is empty, so an incomplete listing hides no token and is no problem.
         if mark.isSet { result.problem = listing.problem }
         if listing.items.isEmpty, listing.problem == nil { removeMark(until: end) }
         var silent: Set<String> = []
@@ -198,7 +201,7 @@ public struct Outbox: Sendable {
         _ = consume lock
     }
 
-    /// Whether certainly no token waits. False if the outbox cannot be listed.
+    /// Whether the outbox is certainly empty. False if it cannot be listed completely.
     private func isEmpty(until end: Deadline) -> Bool {
         guard let listing = try? store.withoutPrompts.list(service: Outbox.service, until: end) else { return false }
         return listing.items.isEmpty && listing.problem == nil
@@ -229,7 +232,7 @@ public struct Outbox: Sendable {
         if try judge(response, entry) { result.sent += 1 } else { result.left += 1 }
     }
 
-    /// Sends one token of the outbox to be revoked. Returns nil if the server did not answer.
+    /// Asks the server to revoke one token. Returns the answer; nil if there is no transport or no answer.
     private func ask(_ entry: Entry, until end: Deadline) throws(TokenKeepError) -> SessionResponse? {
         let json = entry.json
         guard let token = try json["token"]?.secret() else {
@@ -247,16 +250,17 @@ public struct Outbox: Sendable {
             return try transport(request)
         } catch {
             options.explain?("the server was not asked: \(error.message)")
-            // These errors show that the provider's file is wrong or names no such endpoint, so a later attempt fails,
-            // too.
+            // These errors mean that the provider's file is wrong or names no revocation endpoint. Another attempt
+            // would fail in the same way, so the error is reported.
             if options.transportNotesSending, [.unsupported, .invalid, .denied].contains(error.status) { throw error }
             return nil
         }
     }
 
-    /// Clears an entry if the server's answer says that the token is invalid now.
+    /// Clears an entry if the server's answer means that the token is invalid now. Otherwise notes in the entry when to
+    /// try again.
     ///
-    /// - Returns: whether the token is revoked.
+    /// - Returns: true if the token is invalid now and the entry was cleared.
     private func judge(_ response: SessionResponse, _ entry: Entry) throws(TokenKeepError) -> Bool {
         if response.saysRevoked {
             try clear(entry)
@@ -270,7 +274,8 @@ public struct Outbox: Sendable {
         do throws(TokenKeepError) {
             try save(entry, level: nil)
         } catch {
-            // On a conflict, another process has revoked the token or noted the wait, so there is nothing to do.
+            // A conflict means that another process has already revoked the token or noted the wait, so nothing remains
+            // to be done.
             guard error.status != .conflict else { return false }
             try noteCoolDown(wait, of: entry)
             throw error
@@ -278,7 +283,7 @@ public struct Outbox: Sendable {
         return false
     }
 
-    /// Notes the wait in the session's note instead, because the entry itself cannot be saved.
+    /// Writes the wait into the session's note. Used if the entry, which should store the wait, cannot be saved.
     private func noteCoolDown(_ seconds: Int64, of entry: Entry) throws(TokenKeepError) {
         let now = options.clock()
         let session = try session(of: entry)
@@ -290,8 +295,8 @@ public struct Outbox: Sendable {
         }
     }
 
-    /// The seconds until an entry's server may be asked again, according to the session's note; nil if it may be asked
-    /// now.
+    /// The seconds until the server of an entry may be asked again, according to the session's note; nil if it may be
+    /// asked now.
     private func coolDown(of entry: Entry) throws(TokenKeepError) -> Int64? {
         guard let file = (try? SessionFiles(store.records).read(.note, of: session(of: entry))) ?? nil,
             let note = try? SessionNote(file.state), isAbout(note, entry)
@@ -300,7 +305,7 @@ public struct Outbox: Sendable {
     }
 
     /// Whether revoking an entry could end the account's present session. Some servers (Keycloak, Google, Auth0) revoke
-    /// all tokens of user and client together. The entry then waits until that session's logout.
+    /// all tokens of user and client together. Such an entry stays in the outbox until that session's logout.
     private func endsLiveSession(_ entry: Entry) throws(TokenKeepError) -> Bool {
         guard let provider = entry.json["provider"]?.text, !provider.isEmpty,
             let file = (try? SessionFiles(store.records).read(.note, of: session(of: entry))) ?? nil,

@@ -3,7 +3,7 @@ import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The number of tokens of each session that wait in the outbox to be revoked.
+/// The number of tokens of each session in the outbox.
 public struct WaitingTokens: Sendable {
     private let counts: [String: Int]
     private let outbox: Outbox
@@ -24,7 +24,7 @@ public struct WaitingTokens: Sendable {
         }
     }
 
-    /// The number of waiting tokens of one session.
+    /// The number of one session's tokens in the outbox when this value was created.
     public func count(service: String, account: String) throws(TokenKeepError) -> Int {
         guard !counts.isEmpty else { return 0 }
         let store = outbox.store
@@ -35,8 +35,8 @@ public struct WaitingTokens: Sendable {
 }
 
 extension Outbox {
-    /// Sends the tokens of sessions that ``SessionEngine/endHere(isLocalOnly:)`` has ended, and sets their reports to
-    /// done if the server revoked them. Lists the outbox for all sessions together.
+    /// Revokes the tokens of sessions that ``SessionEngine/endHere(isLocalOnly:)`` has ended, and sets a report's
+    /// revocation to done if the outbox has no token of that session any more. Lists the outbox once for all sessions.
     package func revoke(_ ended: inout [(session: SessionEngine, report: EndReport)], until end: Deadline) {
         let queued = ended.indices.filter { ended[$0].report.revocation == .queued }
         guard options.transport != nil, !queued.isEmpty else { return }

@@ -2,10 +2,10 @@ import TokenKeepCore
 
 /// A refresh token stored at a stricter level than its session, as an item of its own (docs/format.md, section 11).
 ///
-/// The item is written before the session's record. While a sign-in is being written, it also has the refresh token of
-/// the previous sign-in, so that after a crash either record still finds its refresh token.
+/// The item is written before the session's record. While a sign-in is being written, the item has the refresh tokens
+/// of the new and of the previous sign-in. After a crash, whichever record is stored finds its refresh token.
 struct RefreshItem {
-    /// The service of these items. Their account is the ID of the session's name, also with "-2" appended.
+    /// The service of these items. Their account is the ID of the session's name, or this ID with "-2" appended.
     static let service = "org.tokenkeep.session.refresh"
     private static let versionMember = "tokenkeep_refresh"
 
@@ -56,8 +56,8 @@ struct RefreshItem {
 
     /// Parses the secret of an item.
     ///
-    /// - Throws: ``Status/corrupt`` if it is no refresh token's item; ``Status/unsupported`` if a later version wrote
-    ///   it.
+    /// - Throws: ``Status/corrupt`` if the secret is not in the format of these items; ``Status/unsupported`` if a
+    ///   later version of TokenKeep wrote it.
     init(_ secret: SecretBytes) throws(TokenKeepError) {
         guard let json = secret.withUnsafeBytes({ JSONValue(parsing: $0) }),
             let version = json[RefreshItem.versionMember]?.integer
@@ -94,7 +94,7 @@ struct RefreshItem {
 }
 
 extension AccessLevel {
-    /// The conditions that a level sets in addition to the first unlock.
+    /// The conditions that a level requires in addition to the first unlock, named by the levels that introduce them.
     private var conditions: Set<AccessLevel> {
         switch self {
         case .afterFirstUnlock: []

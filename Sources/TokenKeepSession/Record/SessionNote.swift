@@ -8,7 +8,7 @@ package struct SessionNote: Sendable, Equatable {
         package var fingerprint: [UInt8]
         package var since: SessionTime
         package var process: UInt32
-        /// Whether the answer was received and only the stash has it, so that the refresh token is used.
+        /// Whether the answer was received and is stored only in the stash. The refresh token is then used up.
         package var isAnswered = false
 
         fileprivate static let answered: UInt8 = 2
@@ -56,7 +56,8 @@ package struct SessionNote: Sendable, Equatable {
         static let signedInMilliseconds = FieldReader.firstOptional + 6
     }
 
-    /// The maximum length, in bytes: two texts of a server, as ``ServerWords`` shortens them, and a few words.
+    /// The maximum length of ``problem``, in bytes. It suffices for two texts of a server, which ``ServerWords``
+    /// shortens, and a few words.
     private static let longestProblem = 512
 
     package var kind = SessionKind.user
@@ -73,7 +74,7 @@ package struct SessionNote: Sendable, Equatable {
     package var coolDownUntil: Int64 = 0
     /// The cool-down until ``coolDownUntil``, measured by both clocks; nil in a note that an earlier version wrote.
     package var pause: Pause?
-    /// The number of successive answers without a token.
+    /// The number of successive failed answers, from which the length of the next pause follows.
     package var coolDowns: UInt8 = 0
     /// A description of the last failed answer, or the server's message about the end of the session; "" if there is
     /// none.
@@ -85,8 +86,8 @@ package struct SessionNote: Sendable, Equatable {
     package var signedInAt: Int64 = 0
     /// The milliseconds of the second ``signedInAt`` that had passed when the session began.
     package var signedInMilliseconds: UInt32 = 0
-    /// The epoch of an ended session whose record is still to be queued for revocation and cleared, "" if that record
-    /// has no epoch; nil if there is no such record.
+    /// The epoch of an ended session whose tokens are not queued and whose record is not cleared yet; "" if that record
+    /// has no epoch. nil if no such work remains.
     package var endedEpoch: String?
     /// Whether the logout was local, so that no token of the ended session is sent to the server.
     package var endsLocally = false
@@ -97,14 +98,14 @@ package struct SessionNote: Sendable, Equatable {
     package var level: UInt32 = 0
     /// The level of the refresh token's own item, set before the item is written; 0 if there is no such item.
     package var refreshLevel: UInt32 = 0
-    /// The items that may have a refresh token: a bit for each account of ``SessionStorage/refreshAccounts(_:)``; 0 if
-    /// ``refreshLevel`` is 0.
+    /// The items that may have a refresh token, as a bit mask: one bit for each account of
+    /// ``SessionStorage/refreshAccounts(_:)``. 0 if ``refreshLevel`` is 0.
     package var refreshItems: UInt8 = 0
-    /// A number that each logout replaces, so that work for an ended session is not applied to a later session. A note
-    /// that replaces a missing or damaged note begins with a random number.
+    /// A number that each logout replaces. Work that began before a logout compares it, so that it is not applied to a
+    /// later session. A note that replaces a missing or damaged note begins with a random number.
     package var logoutMark: UInt32 = 0
     package var refreshing: Refreshing?
-    /// The server's treatment of used refresh tokens, as the sign-in stated it.
+    /// Whether the server keeps used refresh tokens valid, as the sign-in's options stated.
     package var rotation = RotationProfile.strict
 
     package init() {}
@@ -167,7 +168,7 @@ package struct SessionNote: Sendable, Equatable {
 
     private mutating func completeRefreshItems() {
         refreshItems = refreshLevel == 0 ? 0 : refreshItems & 3
-        // A note that names one item alone is written without this field.
+        // The field is not written if only the first item is in use, so a missing field means the first item.
         if refreshLevel != 0, refreshItems == 0 { refreshItems = 1 }
     }
 
@@ -188,7 +189,7 @@ package struct SessionNote: Sendable, Equatable {
             process: process, isAnswered: isAnswered)
     }
 
-    /// The note as the bytes of its file.
+    /// Encodes the note for its file.
     package func serialized() -> [UInt8] {
         var writer = ByteWriter()
         writer.append(field: Tag.kind, integer: kind.rawValue)

@@ -1,8 +1,8 @@
 package import TokenKeepCore
 import TokenKeepKeys
 
-/// The record of a session: one line of JSON that is the secret of an item (docs/format.md, section 11). Unknown
-/// members are kept.
+/// The record of a session: one line of JSON, stored as the secret of an item (docs/format.md, section 11). Unknown
+/// members are preserved.
 package struct SessionRecord {
     private static let version: Int64 = 1
     private static let versionMember = "tokenkeep_session"
@@ -13,7 +13,7 @@ package struct SessionRecord {
     let json: JSONValue
 
     package private(set) var accessToken: SecretBytes
-    /// The refresh token; nil if there is none, or if it is a separate item that was not read.
+    /// The refresh token; nil if the session has none, or if it is stored in a separate item that was not read.
     package private(set) var refreshToken: SecretBytes?
     /// The generation of the refresh token that was read from a separate item; 0 if none was read.
     private(set) var refreshGeneration: UInt64 = 0
@@ -23,8 +23,8 @@ package struct SessionRecord {
     package var tokenType: String { json["token_type"]?.text ?? "Bearer" }
     package var scope: String? { json["scope"]?.text }
     package var provider: String? { json["provider"]?.text }
-    /// The account of the separate item that has the refresh token; nil if the record has it, or if there is no refresh
-    /// token.
+    /// The account of the separate item that stores the refresh token; nil if the record itself stores it, or if there
+    /// is no refresh token.
     var refreshItem: String? {
         json[SessionRecord.refreshItemMember]?.text.flatMap { 1...Limits.account ~= $0.utf8.count ? $0 : nil }
     }
@@ -123,7 +123,7 @@ package struct SessionRecord {
         try keep(response.others)
     }
 
-    /// Whether an ID token replaces the present one. An unreadable one does not replace a readable one.
+    /// Whether a new ID token replaces the present ID token. An unreadable ID token does not replace a readable one.
     private func replacesIDToken(_ token: SecretBytes) throws(TokenKeepError) -> Bool {
         guard let present = try json["id_token"]?.secret() else { return true }
         return UnverifiedClaims(unverified: token) != nil || UnverifiedClaims(unverified: present) == nil
@@ -151,7 +151,7 @@ package struct SessionRecord {
         refreshGeneration = entry.generation
     }
 
-    /// Sets the separate item that is to have the refresh token; nil keeps the refresh token in the record.
+    /// Sets the separate item that will store the refresh token; with nil, the record itself stores it.
     func separate(_ item: (account: String, level: AccessLevel)?) throws(TokenKeepError) {
         guard let item else {
             json.remove(SessionRecord.refreshItemMember)
@@ -162,8 +162,8 @@ package struct SessionRecord {
         try json.set(SessionRecord.refreshLevelMember, Int64(item.level.rawValue))
     }
 
-    /// The refresh token as the entry of its separate item; nil if the record names no such item or does not have the
-    /// token.
+    /// The refresh token in the form of its separate item; nil if the record names no such item, or if the token is not
+    /// in memory.
     func ownRefreshEntry() throws(TokenKeepError) -> RefreshItem.Entry? {
         guard refreshItem != nil, let epoch, let token = try json["refresh_token"]?.secret() else { return nil }
         return RefreshItem.Entry(epoch: epoch, generation: generation, token: token, provider: provider)
@@ -194,7 +194,7 @@ package struct SessionRecord {
         try json.set("profile", profile)
     }
 
-    /// The record as the bytes of the item's secret, without the refresh token if that is stored in a separate item.
+    /// Encodes the record for its item. Leaves out the refresh token if a separate item stores it.
     package func serialized() throws(TokenKeepError) -> SecretBytes {
         var bytes = try json.serialized()
         if refreshItem != nil, json["refresh_token"] != nil,
@@ -227,7 +227,7 @@ package struct SessionRecord {
         "access_token", "refresh_token", "token_type", "scope", "expires_in", "obtained", "offset", "generation",
     ]
 
-    /// Whether the record is longer than the maximum of 256 KiB.
+    /// Whether the record is longer than 256 KiB, the maximum.
     package func isTooLong() throws(TokenKeepError) -> Bool { try json.serialized().count > JSONValue.maximumLength }
 
     /// Removes members that the session does not need, until the record is short enough: first an unread answer,
@@ -237,7 +237,8 @@ package struct SessionRecord {
         if try isTooLong() { json.remove(SessionRecord.targetsMember) }
     }
 
-    /// The record as it is written to the stash: without the profile, and without optional members if it is too long.
+    /// Encodes the record for the stash: without the profile, and without members that the session does not need if it
+    /// is too long.
     package func serializedForStash() throws(TokenKeepError) -> SecretBytes {
         guard let copy = try json.serialized().withUnsafeBytes({ JSONValue(parsing: $0) }) else {
             throw SessionRecord.noSession
@@ -254,7 +255,7 @@ package struct SessionRecord {
         return try copy.serialized()
     }
 
-    /// The maximum length in the stash, in bytes: the kernel allows the keys of a user 20 000 bytes in all.
+    /// The maximum length of a record in the stash, in bytes. The kernel allows 20 000 bytes for all keys of a user.
     private static let longestStash = 12_288
 
     /// Converts `{accessToken, refreshToken, expiresAt}`, which other programs store, to the present format.

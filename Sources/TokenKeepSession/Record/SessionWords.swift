@@ -5,13 +5,13 @@ public enum SessionKind: UInt8, Sendable {
     /// A visitor without an account, whose token is never renewed.
     case guest = 2
 
-    /// The word for the kind in records and outputs.
+    /// The word for this kind in records and in output of the program.
     public var word: String { self == .user ? "user" : "guest" }
 }
 
 /// The state of a session. The numbers are those of `tokenkeep/session.h`.
 public enum SessionState: UInt32, Sendable {
-    /// A module that may hold the session is unavailable.
+    /// The state cannot be determined, because a module that may have the session's item is unavailable.
     case unknown = 0
     /// The session's item is locked.
     case locked = 1
@@ -24,7 +24,7 @@ public enum SessionState: UInt32, Sendable {
     /// The user must sign in again.
     case needsLogin = 5
 
-    /// The word for the state in outputs.
+    /// The word for this state in output of the program.
     public var word: String {
         switch self {
         case .unknown: "unknown"
@@ -60,7 +60,7 @@ public enum SessionReason: UInt32, Sendable {
     /// The server answered a refresh with tokens of another user.
     case otherSubject = 9
 
-    /// The word for the reason in outputs; nil for ``none``.
+    /// The word for this reason in output of the program; nil for ``none``.
     public var word: String? {
         switch self {
         case .none: nil
@@ -86,7 +86,7 @@ public enum RotationProfile: Sendable, Equatable {
     /// The server keeps the refresh token valid after its use.
     case none
 
-    /// The word for the profile in outputs, and in the option `--rotation`.
+    /// The word for this profile in output of the program, and in the option `--rotation`.
     public var word: String {
         switch self {
         case .strict: "strict"

@@ -1,6 +1,7 @@
 package import TokenKeepCore
 
-/// The person whom an ID token names (OpenID Connect Core section 2): an issuer, and a subject that is unique there.
+/// The person whom an ID token names (OpenID Connect Core section 2): an issuer, and a subject that is unique at this
+/// issuer.
 package struct TokenIdentity: Sendable {
     /// The claim `iss`; nil if the token has none.
     package let issuer: String?
@@ -19,7 +20,7 @@ package struct TokenIdentity: Sendable {
         self.subject = subject
     }
 
-    /// Whether the two ID tokens certainly name different people. A claim that one of them lacks is not compared.
+    /// Whether the two ID tokens certainly name different people. A claim that one of the tokens lacks is not compared.
     package func differs(from other: TokenIdentity) -> Bool {
         func differ(_ one: String?, _ other: String?) -> Bool {
             guard let one, let other else { return false }
@@ -45,7 +46,8 @@ extension SessionRecord {
         return TokenIdentity(issuer: json["iss"]?.text, subject: json["sub"]?.text)
     }
 
-    /// Stores the person of the session's first ID token with a subject, before a later ID token replaces that one.
+    /// Stores the person whom the session's first ID token with a subject names. Later ID tokens do not change this
+    /// person.
     func keepIdentity(_ response: TokenResponse) throws(TokenKeepError) {
         let present = identity
         guard json[SessionRecord.identityMember]?["sub"] == nil,

@@ -10,13 +10,13 @@ package struct TokenResponse {
     /// The lifetime of the access token in seconds, rounded down; nil if missing, or if it is no number from 0 to a
     /// century.
     package var expiresIn: Int64?
-    /// Whether the response had an access token that was dropped, because its type is not Bearer.
+    /// Whether the response had an access token that is ignored because its type is not Bearer.
     private var isOfAnotherType = false
-    /// The members without a meaning to TokenKeep; kept in the record.
+    /// The members that TokenKeep does not interpret. They are kept in the record.
     package var others: [(name: String, value: JSONValue)] = []
 
     /// Parses a response leniently: a member of a wrong type counts as missing. An access token of another type than
-    /// Bearer counts as missing, and so does a lifetime of 0 seconds.
+    /// Bearer and a lifetime of 0 seconds also count as missing.
     ///
     /// - Returns: nil if the bytes are neither a JSON object nor a form.
     package init?(reading bytes: UnsafeRawBufferPointer) throws(TokenKeepError) {
@@ -45,8 +45,8 @@ package struct TokenResponse {
         }
     }
 
-    /// Reads an answer that the server has just sent, so its tokens are not over already. Servers send a lifetime of 0 if
-    /// their tokens do not expire.
+    /// Reads an answer that the server has just sent. A lifetime of 0 then counts as unknown, because servers send 0
+    /// for tokens that do not expire.
     private init(justSent json: JSONValue) throws(TokenKeepError) {
         try self.init(json)
         if expiresIn == 0 { expiresIn = nil }
@@ -60,7 +60,8 @@ package struct TokenResponse {
 
     /// Parses the response with which a session begins.
     ///
-    /// - Throws: ``Status/invalid``, naming the faulty member; ``Status/unsupported`` for DPoP tokens.
+    /// - Throws: ``Status/invalid`` if the response is no usable token response, naming the faulty member;
+    ///   ``Status/unsupported`` if the tokens are bound to a key (DPoP).
     package static func strict(_ bytes: UnsafeRawBufferPointer) throws(TokenKeepError) -> TokenResponse {
         let json = try members(of: bytes)
         let response = try TokenResponse(json)
@@ -76,8 +77,8 @@ package struct TokenResponse {
     /// Parses the answer with which a server ends a sign-in. A refresh token or an ID token of a wrong type counts as
     /// missing, as in a refresh.
     ///
-    /// - Returns: the tokens, and the reason why no session can begin with them; nil if a session can begin. Its tokens
-    ///   are to be revoked.
+    /// - Returns: the tokens and a fault. The fault is nil if a session can begin with the tokens; otherwise the caller
+    ///   should revoke them.
     /// - Throws: ``Status/invalid`` if the answer has neither an access token nor a refresh token.
     package static func signIn(
         _ bytes: UnsafeRawBufferPointer
@@ -101,7 +102,7 @@ package struct TokenResponse {
         return json
     }
 
-    /// The reason why no session can begin with an access token; nil if a session can.
+    /// The reason why no session can begin with the answer's access token; nil if a session can begin.
     private static func fault(_ json: JSONValue) throws(TokenKeepError) -> TokenKeepError? {
         guard let member = json["access_token"] else {
             return TokenKeepError(.invalid, "the token response has no access_token")
@@ -123,14 +124,14 @@ package struct TokenResponse {
         ["bearer", "bearertoken"].contains(type.lowercased().filter { $0 != " " })
     }
 
-    /// Whether a token type means Bearer. A missing type does.
+    /// Whether the member `token_type` means Bearer. A missing or blank member does, too.
     private static func isBearer(_ type: JSONValue?) -> Bool {
         guard let type, !type.isBlank else { return true }
         return type.text.map(isBearer) ?? false
     }
 
-    /// The seconds from `now` to the access token's expiry, from `expires_in`, otherwise from the claim `exp` of a JSON
-    /// Web Token; nil if neither is there.
+    /// The seconds from `now` to the access token's expiry, taken from `expires_in`, otherwise from the claim `exp` if
+    /// the access token is a JSON Web Token; nil if both are missing.
     ///
     /// - Parameter offset: the server's clock minus the wall clock, in seconds.
     func lifetime(at now: SessionTime, offset: Int64) -> Int64? {
@@ -152,7 +153,7 @@ package struct TokenResponse {
         "access_token", "refresh_token", "id_token", "token_type", "scope", "expires_in",
     ]
 
-    /// The token in a member; nil if the member is no token as RFC 6749 appendix A.12 defines it.
+    /// The token in a member; nil if the member is missing, no string or no token (RFC 6749 appendix A.12).
     private static func token(_ member: JSONValue?) throws(TokenKeepError) -> SecretBytes? {
         guard let secret = try member?.secret(), isToken(secret) else { return nil }
         return secret
@@ -169,12 +170,13 @@ package struct TokenResponse {
         }
     }
 
-    /// The value of a member in whole seconds, rounded down; nil if it is no number from 0 to a century.
+    /// A member's number of seconds, rounded down; nil if the member is no number between 0 and a century.
     package static func seconds(_ member: JSONValue?) -> Int64? {
         guard let number = member?.number?.rounded(.down), (0...longestLife).contains(number) else { return nil }
         return Int64(number)
     }
 
-    /// The maximum lifetime, in seconds: a century. A larger number cannot be meant as a lifetime.
+    /// The maximum lifetime, in seconds: a century. A larger number is no lifetime, but for example a time in
+    /// milliseconds.
     private static let longestLife = 3_155_760_000.0
 }

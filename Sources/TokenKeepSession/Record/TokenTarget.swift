@@ -1,7 +1,7 @@
 public import TokenKeepCore
 
-/// The resource (RFC 8707), the narrower scope (RFC 6749 section 6), or both, for which an access token other than that
-/// of the sign-in is used. Each target has its own access token; one refresh token renews all.
+/// A resource (RFC 8707), a narrower scope (RFC 6749 section 6), or both, for which a separate access token is
+/// requested. Each target has its own access token; the session's one refresh token renews them all.
 public struct TokenTarget: Sendable, Hashable {
     /// The resource, an absolute URI; nil for the resource of the sign-in.
     public let resource: String?
@@ -39,7 +39,8 @@ public struct TokenTarget: Sendable, Hashable {
         (1...longest).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
     }
 
-    /// The name of the target's member in the record. Unambiguous, because a resource contains no space.
+    /// The name of the record's member for this target. Resource and scope can be told apart, because a resource
+    /// contains no space.
     var key: String { "\(resource ?? "") \(scope ?? "")" }
 }
 
@@ -54,7 +55,7 @@ struct AccessToken {
 }
 
 extension SessionRecord {
-    /// The maximum number of targets whose access tokens a record keeps; the newest are kept.
+    /// The maximum number of targets whose access tokens a record stores. If there are more, the oldest are removed.
     private static let mostTargets = 32
     static let targetsMember = "resources"
 
@@ -97,7 +98,7 @@ extension SessionRecord {
         try json.set(SessionRecord.targetsMember, targets)
     }
 
-    /// Removes the oldest access tokens of targets, so that one can be added.
+    /// Removes the oldest access tokens of targets until another one can be added.
     private static func makeRoom(in targets: JSONValue) {
         let names = targets.names
         guard names.count >= mostTargets else { return }

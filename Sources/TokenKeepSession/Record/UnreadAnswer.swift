@@ -1,10 +1,10 @@
 import TokenKeepCore
 
-/// The server's answer that may contain tokens and could not be read. The record keeps its bytes until the next tokens
-/// arrive, so that a later version can read them.
+/// An unread answer: a server's answer that may contain tokens and could not be parsed. The record keeps its bytes
+/// until the next tokens arrive, so that a later version of TokenKeep can parse them.
 extension SessionRecord {
     static let unreadMember = "unread"
-    /// The maximum length of an unread answer, in bytes. A longer answer is a web page.
+    /// The maximum length of an unread answer, in bytes. A longer answer is most likely a web page.
     private static let longestUnread = 98_304
 
     /// Stores an unread answer in the record, as base64.

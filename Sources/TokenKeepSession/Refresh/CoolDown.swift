@@ -2,27 +2,27 @@ import TokenKeepCore
 import TokenKeepKeys
 
 extension SessionResponse {
-    /// The seconds to wait that the server's header Retry-After states, at most a day; nil if there is no readable
-    /// header.
+    /// The wait that the server's header Retry-After demands, in seconds, at most a day; nil if the header is missing
+    /// or unreadable.
     func wait(serverTime: Int64) -> Int64? {
         header("Retry-After").flatMap { HTTPDate.delay($0, now: serverTime) }.map { min($0, AnswerRules.longestWait) }
     }
 }
 
 extension SessionNote {
-    /// The beginning of a note's problem if the server asks to wait.
+    /// The text with which ``problem`` begins if the server demanded a wait.
     static let asksToWait = "it asks to wait"
 
-    /// The beginning and the length of a cool-down, in which no process asks the server.
+    /// A cool-down: the time at which it began, and its length in seconds. No process asks the server during it.
     package struct Pause: Sendable, Equatable {
         package var since: SessionTime
         package var seconds: Int64
 
-        /// The seconds left, by the clock on which more time has passed. 0 if no clock can tell, which happens if the
-        /// machine was restarted and its wall clock was set back.
+        /// The seconds left, by the clock on which more time has passed. 0 if both clocks are useless: the machine was
+        /// restarted, and its wall clock was set back.
         func left(at now: SessionTime) -> Int64 {
-            // A pause that begins in the future of the same start of the machine is forged, and might never end, so it
-            // is ignored.
+            // A pause that begins in the future was forged, or the wall clock was set back. It might last very long, so
+            // it is ignored.
             let isPast =
                 now.boot == since.boot
                 ? since.boottime >= 0 && since.boottime <= now.boottime : now.wall >= since.wall
@@ -44,13 +44,13 @@ extension SessionNote {
             let wall = try reader.integer(Int64.self, "time")
             let boottime = try reader.integer(Int64.self, "time")
             let boot = try reader.text(reader.remaining, "boot")
-            // Checked, because whoever has the keyfile can forge a note.
+            // The range is checked, because anybody with the keyfile can forge a note and so demand an endless pause.
             guard (0...AnswerRules.longestWait).contains(seconds) else { throw .malformed("its pause is out of range") }
             return Pause(since: SessionTime(wall: wall, boottime: boottime, boot: boot), seconds: seconds)
         }
     }
 
-    /// Notes an answer without tokens, and begins the pause in which no process asks the server again.
+    /// Records a failed answer, and begins a pause in which no process asks the server again.
     ///
     /// - Parameter problem: the server's error message, or a description of its faulty answer.
     mutating func coolDown(after failure: AnswerRules.Failure, _ problem: String, now: SessionTime) {
@@ -71,8 +71,8 @@ extension SessionNote {
 
     /// The seconds until the server may be asked again; nil if it may be asked now.
     func coolDown(at now: SessionTime) -> Int64? {
-        // Compares the clock since boot first, so that setting the wall clock back neither lengthens nor ends the
-        // pause.
+        // The clock that counts from the machine's start decides alone if it can, so that setting the wall clock
+        // neither lengthens nor ends the pause.
         if let pause, pause.since.boot == now.boot {
             let rest = pause.left(at: now)
             return rest > 0 ? rest : nil
@@ -91,8 +91,8 @@ extension SessionNote {
         }
     }
 
-    /// The error for a call that must renew the token during a cool-down. After a refusal it is ``Status/denied``,
-    /// because only a change of the settings helps.
+    /// The error for a call that would have to renew the token during a cool-down. After a refusal of client or scope
+    /// it is ``Status/denied``, because only other settings help.
     func coolingDown(_ seconds: Int64) -> TokenKeepError {
         let error = notAsked(seconds)
         guard let refusal else { return error }
@@ -106,7 +106,7 @@ extension SessionNote {
         return TokenKeepError(.unavailable, message, hint: "try again then")
     }
 
-    /// The refusal that the note's problem describes; nil if the problem is no refusal.
+    /// The kind of refusal that ``problem`` describes; nil if it describes no refusal.
     var refusal: Refusal? { Refusal.allCases.first { problem.hasPrefix($0.problem) } }
 
     /// The kinds of refusals that a note's problem can describe.
@@ -119,7 +119,7 @@ extension SessionNote {
         var hint: String {
             self == .client ? "check client id, secret and scope" : "check scope and resource of the provider's file"
         }
-        /// The beginning of the note's problem for this kind of refusal.
+        /// The text with which ``problem`` begins after this kind of refusal.
         var problem: String { "it refuses \(what): " }
     }
 }

@@ -6,14 +6,15 @@ package enum HTTPDate {
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
-    /// The names of the only zone that the header may have, Universal Time.
+    /// The names of Universal Time, the only time zone that a header may have.
     private static let zones: Set = ["GMT", "UTC", "+0000"]
-    /// The largest difference between two clocks that counts, in seconds: 10 years.
+    /// The maximum difference between the server's and this machine's clock, in seconds: 10 years. A larger one is
+    /// ignored.
     private static let longestOffset = 315_576_000
 
-    /// Parses a date in one of the three forms of RFC 9110 section 5.6.7 to Unix seconds; nil for other text.
+    /// Converts a date in one of the three formats of RFC 9110 section 5.6.7 to Unix seconds; nil for other text.
     ///
-    /// - Parameter now: the present time, in Unix seconds, which tells the century of a year with two digits.
+    /// - Parameter now: the present time, in Unix seconds. It determines the century of a year with two digits.
     package static func seconds(_ text: String, now: Int64 = UnixTime.now.rawValue) -> Int64? {
         let words = text.split(separator: " ")
         switch words.count {
@@ -33,8 +34,8 @@ package enum HTTPDate {
     }
 
     /// The wait in seconds that a Retry-After header states (RFC 9110 section 10.2.3); nil if the text has neither a
-    /// number nor a date. A fraction is rounded up. Of a list of numbers, which a proxy may have joined, the largest
-    /// counts.
+    /// number nor a date. A fraction is rounded up. If the text is a list of numbers, because a proxy joined several
+    /// headers, the largest is returned.
     ///
     /// - Parameter now: the server's present time, in Unix seconds.
     package static func delay(_ text: String, now: Int64) -> Int64? {
@@ -44,7 +45,7 @@ package enum HTTPDate {
     }
 
     /// The server's time according to a header Date, and the server's clock minus the wall clock in seconds. If the
-    /// header is unreadable, the wall clock's time and 0; the difference is also 0 if it exceeds 10 years.
+    /// header is unreadable, returns the wall clock's time and 0. A difference of more than 10 years is returned as 0.
     package static func serverClock(_ date: String, wall: Int64) -> (time: Int64, offset: Int64) {
         let time = seconds(date) ?? wall
         let offset = time - wall

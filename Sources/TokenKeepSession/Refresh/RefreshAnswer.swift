@@ -4,23 +4,24 @@ package import TokenKeepCore
 package enum RefreshAnswer {
     /// The server sent tokens.
     case tokens(TokenResponse)
-    /// The server refuses the refresh token; its error message.
+    /// The server refuses the refresh token. The text is the server's error message.
     case refused(String)
-    /// The server requires the user to sign in, to consent or to prove a second factor; its error message.
-    case interaction(String)
-    /// The server refuses the client or the scope; its error message. The session stays.
-    case denied(String, isAboutClient: Bool)
-    /// The server asks to wait for a number of seconds, nil if it states none. `mayHaveRotated` is true if the server
-    /// may have used the refresh token.
-    case coolDown(Int64?, mayHaveRotated: Bool)
-    /// The server may or may not have carried out the request; a description of the faulty answer, with the server's
+    /// The server requires the user to sign in, to consent or to prove a second factor. The text is the server's error
     /// message.
+    case interaction(String)
+    /// The server refuses the client or the scope. The text is the server's error message. The session continues.
+    case denied(String, isAboutClient: Bool)
+    /// The server demands a wait of a number of seconds; nil if it states no number. `mayHaveRotated` is true if the
+    /// server may already have replaced the refresh token.
+    case coolDown(Int64?, mayHaveRotated: Bool)
+    /// It is unknown whether the server carried out the request. The text describes the faulty answer, with the
+    /// server's message.
     case unknown(String)
 
     /// Determines the meaning of an answer.
     ///
     /// - Parameters:
-    ///   - token: the refresh token that was sent. A server's message that repeats it is left out.
+    ///   - token: the refresh token that was sent. A message of the server that contains this token is left out.
     ///   - serverTime: the server's time in Unix seconds, for a date in Retry-After.
     package static func judge(
         _ response: SessionResponse, to token: SecretBytes? = nil, serverTime: Int64
@@ -53,10 +54,11 @@ package enum RefreshAnswer {
         return .tokens(tokens)
     }
 
-    /// The meaning of an error code; nil if the code is no refusal.
+    /// Returns the refusal that an error code means; nil if the code means no refusal.
     ///
-    /// The status does not decide about a refused token, because Auth0 and Supabase refuse with 403 and 404. A gateway in
-    /// front of the server may ask for a sign-in of its own with other statuses than those of RFC 6749 and RFC 9470.
+    /// A code that refuses the token counts with every status, because Auth0 and Supabase refuse with 403 and 404. A
+    /// code that requires the user counts only with 400, 401 and 403 (RFC 6749, RFC 9470), because a gateway in front
+    /// of the server may ask for its own sign-in with other statuses.
     private static func refusal(
         _ code: String, _ words: String, _ status: Int, isOfSupabase: Bool
     ) -> RefreshAnswer? {
@@ -80,9 +82,11 @@ package enum RefreshAnswer {
     /// The error codes of RFC 6749 section 5.2, RFC 8707 and Microsoft Entra ID.
     private static let refusesScope: Set = ["invalid_scope", "invalid_target", "invalid_resource"]
 
-    /// The meaning and the message of an error response (RFC 6749 section 5.2); no meaning if it is no refusal.
+    /// Returns the refusal that an error response (RFC 6749 section 5.2) means, and its message. The refusal is nil if
+    /// the response means none.
     ///
-    /// A code inside an object `error` counts with the statuses of RFC 6749 only, because gateways send such objects.
+    /// If the member `error` is an object, the code inside it counts only with the statuses 200, 400 and 401, because
+    /// gateways send such objects with other statuses.
     private static func error(
         _ response: SessionResponse, _ token: SecretBytes?
     ) -> (meaning: RefreshAnswer?, words: String) {

@@ -27,7 +27,8 @@ extension Renewal {
         return result
     }
 
-    /// Notes that the server asks to wait. Returns the wait if this call can wait so long, otherwise a failure.
+    /// Writes the wait that the server demands into the note. Returns a fault: the wait if this call can wait so long,
+    /// otherwise a failure.
     private func coolDown(
         _ status: Int, _ action: AnswerRules.Action, _ facts: SessionFacts
     ) throws(Fault) -> Fault {
@@ -40,7 +41,7 @@ extension Renewal {
         return .coolingDown(wait)
     }
 
-    /// Carries out what follows from an answer that does not ask to wait.
+    /// Carries out the action for an answer that demands no wait.
     ///
     /// - Returns: nil if the session has ended meanwhile, or another session has begun.
     private func follow(
@@ -86,9 +87,9 @@ extension Renewal {
         return (what, "the session's other tokens go on; check --resource and --scope")
     }
 
-    /// Notes an answer without tokens, or a request that was not sent.
+    /// Writes into the note that an answer had no tokens, or that a request was not sent.
     ///
-    /// - Returns: the seconds for which no process asks the server again.
+    /// - Returns: the length of the pause in which no process asks the server again, in seconds.
     @discardableResult
     func note(
         _ action: AnswerRules.Action, _ problem: String, _ facts: SessionFacts
@@ -126,7 +127,8 @@ extension Renewal {
             saved = try storage.read(Renewal.saving)
         }
         guard fault == nil, TokenResponse.isBearer(renewed.tokenType) else {
-            // The next answer may have the same fault, so a pause begins in which no process asks again.
+            // The next answer would probably have the same fault, so a pause begins in which no process asks the server
+            // again.
             try note(.pause(.asksToWait(nil), withdraws: false), "its answer has no token that can be used", saved)
             if let fault { throw Renewal.unknown(fault, nil) }
             return Result(facts: saved, record: try storage.live(saved), isNew: true)
@@ -148,7 +150,8 @@ extension Renewal {
             try transaction.queue(renewed, facts.level, note, unlessOf: present)
             return nil
         }
-        // Takes the present record as the base, because another process may have replaced the profile meanwhile.
+        // The tokens are put into the record that is stored now, because another process may have replaced its profile
+        // meanwhile.
         var record = present ?? renewed
         if present != nil { try record.replaceTokens(by: renewed) }
         try transaction.apply(
@@ -160,7 +163,7 @@ extension Renewal {
             to: facts.note)
         var saved = facts
         saved.record = record
-        // Read under the lock, so that each later change has another mark.
+        // The mark is read under the lock, so that it differs from the mark of each later change.
         saved.mark = storage.mark
         return saved
     }
@@ -174,21 +177,22 @@ extension Renewal {
         do throws(TokenKeepError) {
             item = try storage.item(call)
         } catch {
-            // An interrupted sign-in or a new profile may have replaced the record, which then must be read.
+            // If the record may have been replaced, by an interrupted sign-in or with a new profile, it must be read,
+            // so the error is thrown. Otherwise the record is known.
             guard note.nextEpoch.isEmpty, storage.isUnchanged(since: facts) else { throw error }
             return nil
         }
         return try item.map { item throws(TokenKeepError) in try SessionRecord(item.secret, now: options.clock()) }
     }
 
-    /// Whether the session of `facts` is still live. If note and record are missing, a logout has removed them, unless
-    /// the change mark shows no change.
+    /// Whether the session of `facts` is still live. If both note and record are missing, a logout has removed them, so
+    /// the session is live only if the change mark shows that nothing was changed.
     private func isLive(_ present: SessionRecord?, _ noted: SessionNote?, _ facts: SessionFacts) -> Bool {
         present.map { $0.epoch == facts.note.epoch } ?? (noted != nil || storage.isUnchanged(since: facts))
     }
 
-    /// Handles a refusal of the refresh token, or a demand for the user. If another process has saved a newer refresh
-    /// token, returns its session; otherwise ends the session and throws.
+    /// Handles an answer that refuses the refresh token or requires the user. If another process has saved a newer
+    /// refresh token, returns its session; otherwise ends the session and throws.
     private func ended(
         _ reason: SessionReason, _ words: String, _ facts: SessionFacts, _ before: SessionRecord
     ) throws(TokenKeepError) -> Result? {
@@ -204,7 +208,7 @@ extension Renewal {
         throw storage.ended(reason, words, of: before)
     }
 
-    /// Notes that the user must sign in again. The record stays.
+    /// Writes into the note that the user must sign in again. Keeps the record.
     ///
     /// - Returns: false if the session has ended meanwhile, or another session has begun.
     func end(_ reason: SessionReason, _ facts: SessionFacts, words: String = "") throws(TokenKeepError) -> Bool {

@@ -4,7 +4,7 @@ import TokenKeepRecords
 
 /// The steps of a renewal until the request is sent.
 extension Renewal {
-    /// A request with a refresh token that may be sent, its transport, and what the note will say of it.
+    /// A request with a refresh token that may be sent, its transport, and the entry for the note that announces it.
     private struct Sending {
         let transport: SessionTransport
         let request: SessionRequest
@@ -47,8 +47,8 @@ extension Renewal {
         return facts
     }
 
-    /// Makes a permit, which notes durably that the refresh token is about to be sent. From then on, signals that would
-    /// end the program are held back.
+    /// Makes a permit. When sending begins, it writes durably into the note that the refresh token is about to be sent.
+    /// From then on, the program holds back signals that would end it.
     private func makePermit(
         _ refreshing: SessionNote.Refreshing, _ known: SessionNote, generation: UInt64
     ) -> SendingPermit {
@@ -62,7 +62,7 @@ extension Renewal {
         }
     }
 
-    /// Determines the fault that a transport's error means.
+    /// Converts a transport's error to a fault, according to whether the request may have been sent.
     private func fault(_ error: TokenKeepError, _ permit: SendingPermit, _ facts: SessionFacts) throws(Fault) -> Fault {
         switch permit.outcome {
         case .sessionChanged: return .changed
@@ -98,7 +98,8 @@ extension Renewal {
 
     /// Makes the request for a renewal, if the refresh token may be sent.
     ///
-    /// - Throws: ``Status/unsupported`` without a transport; the errors of ``checkSending(_:_:_:isRejected:)``.
+    /// - Throws: ``Status/unsupported`` if there is no transport; ``Status/expired`` if there is no refresh token; the
+    ///   errors of ``checkSending(_:_:_:isRejected:)``.
     private func prepare(
         _ facts: SessionFacts, _ record: SessionRecord, isRejected: Bool
     ) throws(TokenKeepError) -> Sending {
@@ -116,8 +117,7 @@ extension Renewal {
         let request = try SessionRequest(
             .refresh, storage.name, token, isRefreshToken: true, for: target, of: record.provider, storage.store,
             options: options,
-            // The answer is awaited until this deadline, whatever the caller's deadline is, because a lost answer ends
-            // the session.
+            // This deadline applies instead of the caller's, which may be earlier: a lost answer can end the session.
             deadline: Deadline(milliseconds: options.answerLimit))
         return Sending(
             transport: transport, request: request,
@@ -144,8 +144,8 @@ extension Renewal {
 
     /// Checks whether the refresh token may be sent.
     ///
-    /// - Throws: ``Status/unavailable`` if the access token is to be used until it expires; ``Status/needsLogin`` if
-    ///   newer tokens were lost.
+    /// - Throws: ``Status/unavailable`` if an earlier answer is missing and the access token must be used until it
+    ///   expires; ``Status/needsLogin`` if newer tokens were lost.
     private func checkSending(
         _ earlier: SessionNote.Refreshing?, _ facts: SessionFacts, _ record: SessionRecord, isRejected: Bool
     ) throws(TokenKeepError) {
@@ -154,12 +154,14 @@ extension Renewal {
             SendingRules.EarlierRequest(
                 age: TokenLife(obtained: $0.since).age(at: now), isAnswered: $0.isAnswered)
         }
-        // If a resource refused the token of a target, this says nothing about the access token of the sign-in.
+        // A server that refused the token of a target did not refuse the access token of the sign-in, so that one may
+        // still be used.
         let isOver = isRejected && target == nil || record.life.left(at: now) == 0
         switch SendingRules.decide(request, rotation(of: facts), isAccessTokenOver: isOver) {
         case .send: return
         case .useAccessToken:
-            // A noted problem shows that the server answered without tokens, so no tokens were lost.
+            // If the note has another problem, the server answered the earlier request without tokens, so no tokens
+            // were lost.
             let problem = facts.note.problem
             let isLost = problem.isEmpty || problem == Renewal.lostAnswer
             throw Renewal.unknown(

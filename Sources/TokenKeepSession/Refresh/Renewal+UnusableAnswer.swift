@@ -14,10 +14,10 @@ extension Renewal {
         return known.differs(from: found)
     }
 
-    /// Queues another person's tokens for revocation, never uses them, and ends the session.
+    /// Queues another person's tokens for revocation instead of using them, and ends the session.
     ///
     /// - Returns: nil if the session has ended meanwhile, or another session has begun.
-    /// - Throws: ``Status/needsLogin`` after the end of the session.
+    /// - Throws: ``Status/needsLogin`` if this call ended the session.
     func endForAnother(
         _ tokens: TokenResponse, _ facts: SessionFacts, _ record: SessionRecord
     ) throws(TokenKeepError) -> Result? {
@@ -34,7 +34,7 @@ extension Renewal {
         throw storage.ended(.otherSubject, of: record)
     }
 
-    /// Keeps, in the session's record, an unreadable answer that may have tokens. If this fails, the record is
+    /// Stores an unreadable answer, which may have tokens, in the session's record. If this fails, the record stays
     /// unchanged.
     func keepUnread(_ answer: SecretBytes, _ facts: SessionFacts) {
         guard answer.count > 0 else { return }

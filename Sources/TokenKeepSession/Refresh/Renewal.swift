@@ -10,11 +10,11 @@ struct Renewal {
     struct Result {
         let facts: SessionFacts
         let record: SessionRecord
-        /// Whether the tokens are from the server, not from another process.
+        /// Whether this process received the tokens from the server. False if another process saved them.
         var isNew = false
     }
 
-    /// A reason for which an attempt ended without tokens.
+    /// The reason why an attempt ended without tokens.
     enum Fault: Error {
         case failed(TokenKeepError)
         case notSent(TokenKeepError)
@@ -24,23 +24,24 @@ struct Renewal {
         case coolingDown(Int64)
         /// The session has ended, or another session has begun, so the session must be read again.
         case changed
-        /// The session was changed while this process waited for the lock. It is read without the lock, so that all
-        /// waiting processes can read at once.
+        /// The session was changed while this process waited for the lock. The session is then read again without the
+        /// lock, so that all waiting processes can read it at the same time.
         case renewedMeanwhile
     }
 
     /// The maximum number of attempts if a request could not be sent.
     private static let attempts = 3
-    /// A note's problem if the answer to the last request did not arrive.
+    /// The text of a note's problem if no answer to the last request arrived.
     static let lostAnswer = "its answer was lost"
     /// The time limit for saving an answer, in milliseconds.
     private static let savingLimit: UInt32 = 20_000
-    /// The time, in milliseconds, that a call waits for another process before the user is told.
+    /// The time, in milliseconds, that a call waits for another process before it calls
+    /// ``SessionOptions/whileWaiting``.
     private static let quietLimit: UInt32 = 1000
 
     let storage: SessionStorage
     let call: CallContext
-    /// The resource or scope of the access token; nil for those of the sign-in.
+    /// The resource or scope of the access token to be renewed; nil for the access token of the sign-in.
     let target: TokenTarget?
     /// Whether the session is extended instead of renewed, so that no refresh token is sent.
     let isExtension: Bool
@@ -86,7 +87,8 @@ struct Renewal {
                     pause(milliseconds: UInt32.random(in: seconds * 800...seconds * 1200))
                     attempt += 1
                 case .locked(let error):
-                    // The lock is released, so other processes do not wait for the user's answer.
+                    // The refresh lock is already released here, so other processes do not wait while the user is
+                    // asked.
                     guard !hasAsked, try storage.store.askToOpen(storage.name, after: error, until: call.deadline)
                     else { throw error }
                     hasAsked = true
@@ -108,7 +110,7 @@ struct Renewal {
         }
     }
 
-    /// Acquires the refresh lock, which one process holds while it asks the server.
+    /// Acquires the session's refresh lock, which a process holds while it asks the server for tokens.
     ///
     /// - Throws: ``Status/busy``, naming the process with the lock, if the lock is not released by the deadline.
     func refreshLock() throws(TokenKeepError) -> SessionLock {
@@ -168,8 +170,8 @@ struct Renewal {
         }
     }
 
-    /// Decides whether to return a token that another process saved since `stale` was read, to ask the server, or to
-    /// wait.
+    /// Decides under the refresh lock whether to return a token that another process saved since `stale` was read, to
+    /// ask the server, to wait or to fail.
     private func decide(
         _ facts: SessionFacts, _ record: SessionRecord, _ stale: SecretBytes?
     ) throws(TokenKeepError) -> TokenRules.LockedDecision {
@@ -191,14 +193,14 @@ struct Renewal {
         TokenKeepError(.busy, "\(holder()) is renewing the token of \(storage.name)", hint: "try again")
     }
 
-    /// Names the process that is renewing the token, according to the note.
+    /// Describes the process that is renewing the token, for messages. Reads its id from the note.
     private func holder() -> String {
         (try? storage.note())?.refreshing.map { "process \($0.process)" } ?? "another process"
     }
 
     private func pause(milliseconds: UInt32) { options.pause(milliseconds, call.deadline) }
 
-    /// The context for saving an answer: neither a cancellation nor the caller's deadline ends it, because the answer
+    /// The context for saving an answer. Neither the caller's cancellation nor its deadline applies, because the answer
     /// would be lost.
     static var saving: CallContext {
         CallContext(deadline: Deadline(milliseconds: savingLimit, cancellation: Cancellation()))

@@ -1,6 +1,6 @@
 import TokenKeepCore
 
-/// The permission to send a refresh token, given once the note says durably that the token is about to be sent.
+/// The permission to send a refresh token. It is given after the note says durably that the token is about to be sent.
 final class SendingPermit: Sendable {
     /// The result of writing the note.
     enum Outcome {
@@ -21,11 +21,11 @@ final class SendingPermit: Sendable {
 
     var outcome: Outcome { state.withLock { $0 } }
 
-    /// The bytes of an answer whose end is missing; nil if there are none.
+    /// The received bytes of an answer that was cut off; nil if no answer was cut off.
     var cutAnswer: SecretBytes? { cut.withLock { $0 } }
     func keep(cutAnswer: SecretBytes) { cut.withLock { $0 = cutAnswer } }
 
-    /// Writes the note at the first call; later calls return or throw the same.
+    /// Writes the note at the first call. Later calls repeat the first call's result or error.
     ///
     /// - Throws: an error if the token must not be sent; ``outcome`` has the reason.
     func begin() throws(TokenKeepError) {

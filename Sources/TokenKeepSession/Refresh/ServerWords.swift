@@ -10,7 +10,7 @@ package enum ServerWords {
     /// The error code and the description (Supabase: `error_code` and `msg`), joined by a colon; "" if the body has
     /// neither.
     ///
-    /// - Parameter token: the token that was sent. A text that repeats it is left out.
+    /// - Parameter token: the token that was sent. A text that contains this token is left out.
     static func text(_ json: JSONValue, hiding token: SecretBytes?) -> String {
         let words = [name(of: json), description(json)]
         return words.compactMap { $0 }.filter { !$0.isEmpty && !repeats(token, in: $0) }.map(printable)
@@ -19,18 +19,19 @@ package enum ServerWords {
 
     /// The error code, as RFC 6749 section 5.2 or Supabase (`error_code`) defines it; nil if the body has none.
     ///
-    /// - Parameter known: the codes that count if `error` is an object, because gateways and proxies send such objects,
-    ///   too.
+    /// - Parameter known: the codes that are accepted inside an object `error`. Other codes there are ignored, because
+    ///   gateways and proxies send such objects, too.
     package static func code(_ json: JSONValue, inObject known: Set<String>) -> String? {
         if let text = json["error"]?.text { return text }
         guard !isOfSupabase(json) else { return json["error_code"]?.text }
         return json["error"]?["code"]?.text.flatMap { known.contains($0.lowercased()) ? $0 : nil }
     }
 
-    /// Whether only the member `error_code` can name the error. Gateways use Supabase's words, too, but as an `error`.
+    /// Whether the error has the form of Supabase: `error_code` names the error, and `error` is missing or blank. A
+    /// gateway that uses the same codes sends them in `error`.
     static func isOfSupabase(_ json: JSONValue) -> Bool { json["error"]?.isBlank ?? true }
 
-    /// The error code for messages, including codes of gateways and proxies.
+    /// The error code to show in messages. Unlike ``code(_:inObject:)``, includes the codes of gateways and proxies.
     private static func name(of json: JSONValue) -> String? {
         let error = json["error"]
         return error?.text ?? error?["code"]?.text ?? error?["type"]?.text ?? error?["status"]?.text
@@ -43,8 +44,8 @@ package enum ServerWords {
             ?? json["msg"]?.text
     }
 
-    /// The first 200 bytes of a text, with a question mark for each character that controls a terminal or the text
-    /// direction.
+    /// Returns at most the first 200 bytes of a text. Replaces each character that controls a terminal or the text
+    /// direction by a question mark.
     package static func printable(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -53,7 +54,7 @@ package enum ServerWords {
                 result.unicodeScalars.append("?")
             default: result.unicodeScalars.append(scalar)
             }
-            // Stops early, because an answer may have 256 KiB.
+            // Stops as soon as the limit is reached, because the text may be as long as 256 KiB.
             if result.utf8.count > longest {
                 result.unicodeScalars.removeLast()
                 break

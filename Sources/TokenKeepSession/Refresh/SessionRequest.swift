@@ -33,10 +33,10 @@ public struct SessionRequest: Sendable {
     public let account: String
     /// The URL of the token endpoint, for a refresh; nil if the options name none.
     public let url: String?
-    /// The token in question: the refresh token, the token to be revoked, or the access token to be validated or
-    /// extended.
+    /// The token that the request is about: the refresh token, the token to be revoked, or the access token to be
+    /// validated or extended.
     public let token: SecretBytes
-    /// The resource or scope of the access token that is requested; nil for those of the sign-in.
+    /// The resource or scope of the requested access token; nil for the resource and scope of the sign-in.
     public let target: TokenTarget?
     /// The requested extension, in seconds; nil for other purposes.
     public let seconds: UInt32?
@@ -46,8 +46,8 @@ public struct SessionRequest: Sendable {
     public let body: SecretBytes
     /// The time by which the request must be answered.
     public let deadline: Deadline
-    /// The name of the session's provider, from the sealed record that has the token, otherwise from the options; nil
-    /// if neither names one.
+    /// The name of the session's provider, from the sealed record of the token, otherwise from the options; nil if
+    /// neither names a provider.
     ///
     /// Never read from the session's note, which anybody with the vault's files can forge.
     package let provider: String?
@@ -55,7 +55,7 @@ public struct SessionRequest: Sendable {
     package let clientID: String?
     /// The store in which the session is saved.
     package let store: Store
-    /// The time by which the request must be sent. Its cancellation ends a request that was not sent yet.
+    /// The time by which the request must be sent. Cancelling it aborts a request that is not sent yet.
     package var sendBy: Deadline
     var permit: SendingPermit?
 
@@ -93,18 +93,18 @@ public struct SessionRequest: Sendable {
         self.deadline = deadline
     }
 
-    /// Notes durably that the refresh token is about to be sent. A transport calls this before the first byte if
-    /// ``SessionOptions/transportNotesSending``.
+    /// Writes durably into the session's note that the refresh token is about to be sent. If
+    /// ``SessionOptions/transportNotesSending`` is true, the transport must call this before it sends the first byte.
     ///
     /// - Throws: an error if the request must not be sent.
     package func willSend() throws(TokenKeepError) { try permit?.begin() }
 
-    /// Keeps the bytes of an answer to a refresh whose end is missing, before the transport throws.
+    /// Keeps the received bytes of a refresh's answer that was cut off. The transport calls this before it throws.
     package func keep(cutAnswer: SecretBytes) { permit?.keep(cutAnswer: cutAnswer) }
 
     /// Encodes names and values as a form, in guarded memory.
     ///
-    /// - Parameter start: an encoded form to which they are appended; nil for none.
+    /// - Parameter start: an encoded form to which the names and values are appended; nil to begin a new form.
     package static func form(
         _ parts: [(String, SecretBytes)], after start: SecretBytes? = nil
     ) throws(TokenKeepError) -> SecretBytes {
@@ -153,7 +153,7 @@ public struct SessionRequest: Sendable {
 public struct SessionResponse: Sendable {
     /// The HTTP status.
     public var status: Int
-    /// The headers; their names may have upper-case letters.
+    /// The headers. The case of the letters in their names does not matter.
     public var headers: [(name: String, value: String)]
     /// The body. A body of more than 256 KiB is treated as an unreadable answer.
     public var body: SecretBytes
@@ -165,7 +165,7 @@ public struct SessionResponse: Sendable {
         self.body = body
     }
 
-    /// The value of the first header with that name, in upper or lower case; nil if there is none.
+    /// The value of the first header with that name, whose case is ignored; nil if there is no such header.
     func header(_ name: String) -> String? { headers.first { $0.name.lowercased() == name.lowercased() }?.value }
 }
 

@@ -1,13 +1,13 @@
 package import TokenKeepCore
 
-/// The meaning of a body, whatever the status.
+/// Determines what the body of an answer is: a web page, an error, or the answer to a revocation.
 extension SessionResponse {
     /// Whether the body is a web page (HTML), which a portal or a proxy may have sent instead of the server.
     package var isPage: Bool { SessionResponse.isPage(body) }
 
     /// The beginnings of HTML pages, in lower case.
     private static let pages = ["<!doctype html", "<html"]
-    /// The number of bytes at the beginning of a body that are searched for a page.
+    /// The number of bytes at the beginning of a body in which the beginning of an HTML page is searched.
     private static let pageLength = 4096
 
     package static func isPage(_ body: SecretBytes) -> Bool {
@@ -33,7 +33,7 @@ extension SessionResponse {
     }
 
     /// Whether the answer to a revocation says that the token is invalid now: any success (RFC 7009 section 2.2), or
-    /// `invalid_token`, with which Google answers for a token that has ended already.
+    /// the error `invalid_token`, which Google sends for a token that is already invalid.
     package var saysRevoked: Bool {
         if (200..<300).contains(status) { return !isPage && !hasError }
         return status == 400

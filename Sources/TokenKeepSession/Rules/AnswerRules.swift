@@ -21,10 +21,10 @@ enum AnswerRules {
         case endForAnother
         /// End the session, unless another process has saved a different refresh token.
         case end(SessionReason)
-        /// Note the failure, and the pause in which no process asks the server. `withdraws` is true if the server
-        /// certainly did not use the refresh token.
+        /// Write into the note the failure and a pause in which no process asks the server. `withdraws` is true if the
+        /// server certainly did not use the refresh token.
         case pause(Failure, withdraws: Bool)
-        /// Note that the server did not use the refresh token.
+        /// Write into the note that the server did not use the refresh token.
         case withdraw
     }
 
@@ -34,8 +34,8 @@ enum AnswerRules {
         case .tokens: facts.isOfAnother ? .endForAnother : .save
         case .refused: .end(facts.isRepetition && facts.rotation != .none ? .rotationLost : .refused)
         case .interaction: .end(.interaction)
-        // A refused resource says nothing about the session's other tokens, so the failure is not noted for the
-        // session.
+        // If only the resource or scope of a target was refused, the session's other tokens can still be renewed, so no
+        // pause begins.
         case .denied(_, let isAboutClient):
             isAboutClient || !facts.isForTarget ? .pause(.refusesClient, withdraws: true) : .withdraw
         case .coolDown(let seconds, let mayHaveRotated):
@@ -44,19 +44,19 @@ enum AnswerRules {
         }
     }
 
-    /// A failed answer after which the server is asked again later.
+    /// A failure of a refresh that does not end the session. The server is asked again after a pause.
     enum Failure: Equatable {
         /// No answer came, or the answer does not tell whether the server carried out the request.
         case unknown
         /// The server refuses the client or the scope, which only a change of the settings can correct.
         case refusesClient
-        /// The server asks to wait for this number of seconds; nil if it states no number.
+        /// The server demands a wait of this number of seconds; nil if it states no number.
         case asksToWait(Int64?)
     }
 
-    /// The maximum wait that a server may ask for, in seconds: a day.
+    /// The maximum wait that a server can demand, in seconds: a day. A longer wait is shortened.
     static let longestWait: Int64 = 86_400
-    /// The maximum cool-down for which a call waits instead of failing, in seconds.
+    /// The maximum remaining cool-down, in seconds, that a call waits for. If it is longer, the call fails.
     static let shortWait: Int64 = 5
 
     /// Whether a call itself waits until the server may be asked again, instead of failing.
@@ -68,15 +68,16 @@ enum AnswerRules {
 
     private static let firstPause: Int64 = 30
     private static let longestPause: Int64 = 3600
-    /// The maximum pause after refusals of the client, in seconds. It is short for the user who corrects the client's
-    /// settings.
+    /// The maximum pause after refusals of the client, in seconds. It is short, so that a user who has corrected the
+    /// client's settings need not wait long.
     private static let longestPauseOfRefusals: Int64 = 300
-    /// The number of successive short waits that a server may ask for before the pause grows beyond them.
+    /// The number of successive failures for which a wait demanded by the server is used as it is. After more, the
+    /// pause grows.
     private static let believedWaits = 3
 
     /// The pause after a failure, in seconds, in which no process asks the server again.
     ///
-    /// The pause after the first unknown outcome is 0, because the request may never have arrived.
+    /// After the first unknown outcome the pause is 0, because the request may not have reached the server.
     ///
     /// - Parameter earlier: the number of successive failures before this one.
     static func pause(after failure: Failure, earlierFailures earlier: Int) -> Int64 {
@@ -88,7 +89,7 @@ enum AnswerRules {
         }
     }
 
-    /// 30 seconds, doubled with each failure up to an hour; 0 for a negative number of failures.
+    /// Returns 30 seconds, doubled for each failure, at most an hour; 0 for a negative number of failures.
     private static func grown(_ failures: Int) -> Int64 {
         failures < 0 ? 0 : min(longestPause, firstPause << Int64(min(failures, 7)))
     }

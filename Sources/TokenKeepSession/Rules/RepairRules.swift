@@ -5,10 +5,10 @@
 enum RepairRules {
     // MARK: A session is read
 
-    /// A repair, in the order in which reading a session runs the repairs. The repair itself decides again under the
-    /// change lock.
+    /// A repair of a session. The cases are in the order in which reading a session runs them. Each repair checks again
+    /// under the change lock whether it is needed.
     enum Repair: CaseIterable {
-        /// Save the tokens of the stash, or queue them for revocation. Comes before the record is read.
+        /// Save the stash's tokens, or queue them for revocation. Runs before the record is read.
         case stash
         /// Take over a record that the note does not describe as the session.
         case takeOver
@@ -21,8 +21,8 @@ enum RepairRules {
     /// Whether the session, as it was read, needs a repair.
     ///
     /// - Parameters:
-    ///   - stashed: the treatment of the stash's record; nil if the stash has no record.
-    ///   - belonging: the relation of a record that is not the session's; nil if there is no such record.
+    ///   - stashed: the action for the tokens in the stash; nil if the stash has no record.
+    ///   - belonging: the relation of a stored record that is not the note's session; nil if there is no such record.
     ///   - orphans: the bits of the items that ``orphans(_:live:hasForeign:)`` returns.
     static func isDue(
         _ repair: Repair, _ note: SessionNote, stashed: Stashed?, belonging: Belonging?, orphans: UInt8
@@ -67,7 +67,7 @@ enum RepairRules {
         return .next
     }
 
-    /// The treatment of a record that is not the session's.
+    /// The action for a record that is not the record of the note's session.
     enum TakeOver {
         /// Write a note for the record.
         case note
@@ -86,16 +86,17 @@ enum RepairRules {
 
     // MARK: Tokens are in the stash
 
-    /// The treatment of the stash's tokens.
+    /// The action for the tokens in the stash.
     enum Stashed {
         case save
         /// Queue the tokens for revocation, because their session is over.
         case queue
-        /// Leave the tokens in the stash: a logout that is finishing queues them, or their sign-in is being written.
+        /// Leave the tokens in the stash, because a logout that is not finished will queue them, or because their
+        /// sign-in is being written.
         case leave
     }
 
-    /// The treatment of the tokens in the stash.
+    /// Returns the action for the tokens in the stash.
     ///
     /// - Parameter epoch: the epoch of the record in the stash.
     static func stashed(epoch: String?, _ note: SessionNote) -> Stashed {
@@ -114,28 +115,31 @@ enum RepairRules {
         case record(epoch: String?)
     }
 
-    /// The treatment of an ended session's record and tokens.
+    /// The actions for the record and the tokens of an ended session.
     struct Ending: Equatable {
-        /// Whether the record's tokens are queued, and the record is cleared.
+        /// Whether to queue the record's tokens for revocation and then clear the record.
         var clears: Bool
-        /// Whether tokens outside the record (in the stash, in the refresh token's own item) are queued for revocation.
+        /// Whether to queue tokens for revocation, also those in the stash and in the refresh token's own item. False
+        /// after a local logout.
         var queues: Bool
     }
 
-    /// Whether the record is cleared unread: the logout sends no token to the server, so that a locked record need not
-    /// be read.
+    /// Whether the record is cleared without being read. A local logout sends no token to the server, so it can clear a
+    /// locked record.
     static func clearsUnread(_ note: SessionNote, isLater: Bool) -> Bool {
         note.endsLocally && !isLater && note.nextEpoch.isEmpty && note.endedEpoch?.isEmpty == false
     }
 
-    /// Returns the treatment of an ended session's record.
+    /// Returns the actions for the record and the tokens of an ended session.
     ///
-    /// - Parameter isLater: whether an earlier call logged out. Then a record that another program wrote since is kept.
-    /// - Returns: nil if nothing is to be done, because the record belongs to a sign-in that was interrupted.
+    /// - Parameter isLater: whether the logout was made by an earlier call. Then a record that another program wrote
+    ///   after the logout is kept.
+    /// - Returns: nil if there is nothing to do, because no ended session is noted, or because the record belongs to an
+    ///   interrupted sign-in.
     static func ended(_ record: EndedRecord, _ note: SessionNote, isLater: Bool) -> Ending? {
         guard let ended = note.endedEpoch else { return nil }
         guard case .record(let epoch) = record else {
-            // If the ended session had no epoch, another program wrote the secret, so it is not cleared.
+            // If the ended session had no epoch, another program wrote the item's secret, so the item is not cleared.
             return Ending(clears: !ended.isEmpty && !isLater, queues: !note.endsLocally)
         }
         if let epoch, epoch == note.nextEpoch { return nil }
@@ -144,7 +148,7 @@ enum RepairRules {
 
     // MARK: An item of a refresh token may be one that no record needs
 
-    /// The items that no record needs, as bits of ``SessionNote/refreshItems``.
+    /// Returns the refresh token items that no record needs, as bits of ``SessionNote/refreshItems``.
     ///
     /// - Parameters:
     ///   - live: the bit of the item that the live record names, 0 if it names none; nil if there is no live record.

@@ -14,7 +14,7 @@ enum SendingRules {
     enum Unanswered: Equatable {
         /// Every earlier request was answered.
         case none
-        /// An earlier request with the same refresh token has no answer, or only the stash has its answer.
+        /// An earlier request with the same refresh token has no answer, or its answer is only in the stash.
         case noted
         /// An answer was received and lost with the stash, so the server has already used the refresh token.
         case isAnswered
@@ -25,8 +25,8 @@ enum SendingRules {
     /// - Parameter isNoted: whether the note names a refresh with the same refresh token.
     static func unanswered(_ generations: Generations, isNoted: Bool) -> Unanswered {
         if max(generations.record, generations.refreshItem) < generations.note { return .isAnswered }
-        // A record that is later than the note shows that the answer was saved, without a new refresh token, and that
-        // the process died before it changed the note.
+        // A record with a later generation than the note shows that the answer was saved and had no new refresh token,
+        // and that the process died before it updated the note. So the request was answered.
         return isNoted && generations.record <= generations.note ? .noted : .none
     }
 
@@ -47,11 +47,11 @@ enum SendingRules {
         case isLost
     }
 
-    /// Decides by the server's treatment of used refresh tokens whether to send.
+    /// Decides whether to send the refresh token. Depends on whether the server keeps used refresh tokens valid.
     ///
-    /// If no answer came, the request may not have arrived. The first repetition runs the risk that the server treats
-    /// it as a theft; later repetitions add no risk, whereas ending the session would make the loss certain.
-    /// ``AnswerRules`` sets the pause between repetitions.
+    /// If no answer came, the request may not have arrived. If it has arrived, the server may treat the first
+    /// repetition as a theft and end the session. Later repetitions add no risk, and not repeating would lose the
+    /// session with certainty. ``AnswerRules`` sets the pause between repetitions.
     ///
     /// - Parameters:
     ///   - earlier: the unanswered request with the same token; nil if there is none.

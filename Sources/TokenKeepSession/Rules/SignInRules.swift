@@ -8,7 +8,7 @@ package enum SignInRules {
         [.unsupported, .policy, .invalid, .denied, .locked].contains(status)
     }
 
-    /// Whether another sign-in, since `start`, began the session that a sign-in is about to replace.
+    /// Whether the session that a sign-in is about to replace was begun by another sign-in after `start`.
     ///
     /// - Parameters:
     ///   - epoch: the epoch of the session to be replaced.
@@ -18,16 +18,16 @@ package enum SignInRules {
         _ epoch: String?, _ generation: UInt64, _ obtained: SessionTime, since start: SignInStart
     ) -> Bool {
         if let earlier = start.epoch { return epoch != earlier }
-        // Times are whole seconds, so a session obtained in the same second may be an earlier one, which must not be
-        // revoked.
+        // Times have whole seconds. A session of the same second may be older than the sign-in, so it does not count
+        // and its tokens are not revoked.
         return generation == 1 && obtained.boot == start.moment.boot && obtained.boottime > start.moment.boottime
     }
 
     /// The level of the refresh token's own item; nil if the record keeps the refresh token.
     ///
     /// - Parameters:
-    ///   - asked: the refresh token's level in the options; nil to keep its present level.
-    ///   - level: the session's level in the options; nil to keep its present level.
+    ///   - asked: the level of the refresh token that the options name; nil to keep its present level.
+    ///   - level: the level of the session that the options name; nil to keep its present level.
     /// - Throws: ``Status/invalid`` if `asked` is memory-only, or neither equal to the session's level nor stricter.
     static func refreshLevel(
         _ asked: AccessLevel?, _ level: AccessLevel?, _ note: SessionNote, canRenew: Bool

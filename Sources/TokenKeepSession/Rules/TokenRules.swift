@@ -37,7 +37,7 @@ enum TokenRules {
         var isSignInOver: Bool
     }
 
-    /// The action of a call that needs a token.
+    /// The action of a call that was asked for a token.
     enum Decision: Equatable {
         /// Return the token.
         case use
@@ -52,7 +52,7 @@ enum TokenRules {
         case hasNoRefreshToken
     }
 
-    /// Decides when a program asks for a token.
+    /// Decides what a call does if a program asks for a token.
     static func asked(_ facts: Facts) -> Decision {
         if facts.access == .good { return .use }
         guard facts.kind == .user else {
@@ -64,13 +64,13 @@ enum TokenRules {
         return facts.access == .young ? .use : .renew
     }
 
-    /// Decides when a program asks for a renewal, whatever the age of the present token.
+    /// Decides what a call does if a program asks for a renewal, whatever the age of the present token.
     static func refreshAsked(_ facts: Facts) -> Decision {
         guard facts.kind == .user else { return facts.isSignInOver ? .clearGuest : .isGuest }
         return facts.canRenew ? .renew : facts.isSignInOver ? .ended : .hasNoRefreshToken
     }
 
-    /// Decides when a server refused the present token with 401.
+    /// Decides what a call does if a server has refused the present token with 401.
     static func refused(_ facts: Facts) -> Decision {
         guard facts.kind == .user else { return .clearGuest }
         return facts.canRenew ? .renew : facts.isForTarget ? .hasNoRefreshToken : .ended
@@ -83,11 +83,11 @@ enum TokenRules {
         case renew
         /// Release the lock, wait, and read the session again.
         case wait(seconds: Int64)
-        /// Fail: the server asked for a longer wait than a call allows.
+        /// Fail, because the cool-down lasts longer than a call waits.
         case fail(seconds: Int64)
     }
 
-    /// Decides after a process has acquired the refresh lock.
+    /// Decides what a process does after it has acquired the refresh lock.
     ///
     /// - Parameters:
     ///   - isStale: whether the session still has the token that was read before the lock was acquired.
@@ -119,7 +119,7 @@ enum TokenRules {
         case end
     }
 
-    /// Decides after a renewal that failed for another reason than the end of the session.
+    /// Decides what a call does after a renewal that failed, unless it failed because the session ended.
     ///
     /// - Parameter access: the present access token; if the record is unreadable, the access token read before the
     ///   renewal.
@@ -139,11 +139,11 @@ enum TokenRules {
 
     /// The seconds until a session is to be checked again.
     ///
-    /// A due time that has passed does not count: after a failed renewal, the next one waits for the token's end or the
-    /// pause's.
+    /// Times in the past are ignored. After a failed renewal, the session is therefore checked at the end of the token
+    /// or of the pause.
     static func nextLook(_ times: Times, at now: Int64) -> Int64 {
         let due = [times.refreshAt, times.expiresAt, times.coolDownUntil].filter { $0 > now }.min()
-        // Adds a second, because the times are rounded down to whole seconds.
+        // The times are rounded down to whole seconds, so a second is added. Otherwise the check would come too early.
         return min(horizon, (due ?? now + horizon).subtractingReportingOverflow(now).partialValue) + 1
     }
 }

@@ -1,21 +1,22 @@
 import TokenKeepCore
 
-/// A change of a session's state and record. ``SessionTransaction/apply(_:to:)`` writes it.
+/// A change of a session's note, record or stash. ``SessionTransaction/apply(_:to:)`` writes the change.
 enum SessionChange {
     /// A refresh token is about to be sent.
     case sending(SessionNote.Refreshing)
-    /// The server certainly did not use the refresh token, so the note gets back its state from before the request.
+    /// The server certainly did not use the refresh token. The note's entry about the request is set back to its
+    /// earlier value.
     case withdrawn(to: SessionNote)
     /// An answer had no tokens. `withdrawnTo` is the note before the request if the server certainly did not use the
     /// refresh token, otherwise nil.
     case failed(AnswerRules.Failure, String, withdrawnTo: SessionNote?)
-    /// The server asks to wait, in an answer to a request that was not a refresh.
+    /// The server's answer to a request other than a refresh demands a wait.
     case coolDown(AnswerRules.Failure, String)
     /// The server has accepted the access token.
     case validated
-    /// The user must sign in again, with the server's error message. The record stays.
+    /// The user must sign in again. The text is the server's error message. The record is kept.
     case over(SessionReason, String)
-    /// The access token was refused, and cannot be renewed. The record stays.
+    /// The access token was refused, and cannot be renewed. The record is kept.
     case expired
     /// The server has sent new tokens.
     ///
@@ -23,8 +24,8 @@ enum SessionChange {
     ///   - level: the new level of the session's item; nil keeps the present level.
     ///   - answersRefresh: false for an extension of the session, which sent no refresh token.
     case renewed(SessionRecord, level: AccessLevel?, answersRefresh: Bool)
-    /// The tokens were written to the stash. `isShared` is false if only this process has them; `present` is the
-    /// fingerprint of their refresh token.
+    /// The tokens were written to the stash. `isShared` is false if only this process can read the stash; `present` is
+    /// the fingerprint of the refresh token among them.
     case stashed(SessionRecord, isShared: Bool, present: [UInt8]?)
     /// The tokens of the stash were saved in this record; nil if the record already had them.
     case stashSaved(SessionRecord?)
@@ -37,7 +38,7 @@ enum SessionChange {
     case beginning(epoch: String, refreshLevel: AccessLevel?, item: UInt8)
     /// A sign-in was written.
     case begun(SessionRecord, epoch: String, level: AccessLevel?, RotationProfile?, isFromServer: Bool, item: UInt8)
-    /// Saving a sign-in was refused; the note from before it, nil if there was none.
+    /// Saving a sign-in was refused. The note is the one from before the sign-in; nil if there was no note.
     case refused(epoch: String, SessionNote?)
     /// A record that the note does not describe was taken over as the session.
     case takenOver(SessionRecord, level: AccessLevel, vault: String?, item: UInt8)
@@ -45,9 +46,9 @@ enum SessionChange {
     case guestOver
     /// The user signed out, here or by an order from another machine.
     case signedOut(isLocal: Bool, SessionReason)
-    /// The record of an ended session was cleared. The epoch is that of the session; empty if it had none.
+    /// The record of an ended session was cleared. `epoch` is the epoch of that session; empty if it had no epoch.
     case ended(epoch: String)
-    /// Items of refresh tokens were cleared; their bits in ``SessionNote/refreshItems``.
+    /// Items of refresh tokens were cleared. The value has their bits in ``SessionNote/refreshItems``.
     case dropped(UInt8)
 
     /// The record to be saved, and the new level of its item (nil keeps the level); nil if the change saves no record.
@@ -60,7 +61,7 @@ enum SessionChange {
         }
     }
 
-    /// Whether members of the server's answer are left out if the record is too long.
+    /// Whether members of the server's answer may be left out of a record that is too long.
     var mayBeShortened: Bool {
         switch self {
         case .renewed, .stashSaved: true
@@ -78,12 +79,12 @@ enum SessionChange {
         }
     }
 
-    /// Whether the note survives a loss of power from then on. The earlier note of a session whose record is cleared only
-    /// lets a later call look once more for tokens, which are gone. Without an epoch, that call would take another program's
-    /// later session for the ended one.
+    /// Whether the note must survive a loss of power as soon as it is written. After a record was cleared
+    /// (``ended(epoch:)``), losing the note is harmless: a later call only looks again for tokens that are gone. But if
+    /// the ended session had no epoch, that call could take another program's later session for the ended session.
     var isKeptAtOnce: Bool { if case .ended(let epoch) = self { epoch.isEmpty } else { true } }
 
-    /// Whether the saved record has the tokens of the stash, so that the stash is removed.
+    /// Whether the stash is emptied after the change, because the saved record has its tokens or newer ones.
     var dropsStash: Bool {
         switch self {
         case .renewed, .profile: true
@@ -127,8 +128,8 @@ enum SessionChange {
     private func applyToLive(_ note: inout SessionNote, at now: SessionTime) -> Bool {
         guard note.state == .user || note.state == .guest else { return false }
         if case .coolDown(let failure, let problem) = self {
-            // A problem of a refresh is kept until the server sends tokens, but a refusal only during its own pause: in
-            // the pause that begins here, a refresh is delayed and not refused.
+            // The problem of a failed refresh is kept until the server sends tokens. A refusal is kept only until its
+            // own pause ends, because in the new pause a refresh is delayed and not refused.
             let isPast = note.refusal != nil && note.coolDown(at: now) == nil
             let isFree = note.problem.isEmpty || note.problem.hasPrefix(SessionNote.asksToWait)
             note.coolDown(after: failure, isFree || isPast ? problem : note.problem, now: now)
@@ -184,7 +185,7 @@ extension SessionNote {
         return isBeyond || isOver ? nil : time
     }
 
-    /// Creates the note of a live record, with what the present note says about the account.
+    /// Creates the note of a live record. Takes the logout mark and the refresh token items from the present note.
     ///
     /// - Parameter item: the bit of the record's refresh token item; 0 if there is no such item.
     init(_ record: SessionRecord, epoch: String, item: UInt8, after present: SessionNote, now: SessionTime) {
@@ -199,7 +200,7 @@ extension SessionNote {
         update(record, now: now)
     }
 
-    /// Copies generation, scope and expiry of a record.
+    /// Copies the generation, scope, expiry and renewal time of a record.
     private mutating func update(_ record: SessionRecord, now: SessionTime) {
         generation = record.generation
         canRenew = record.canRenew
@@ -220,8 +221,8 @@ extension SessionNote {
     fileprivate mutating func stash(
         _ record: SessionRecord, isShared: Bool, _ present: [UInt8]?, now: SessionTime
     ) {
-        // If the record has a newer refresh token than the one sent, the old one is never sent again, even if a restart
-        // loses the stash.
+        // Two cases: the answer had no new refresh token, so the one that was sent stays valid; or it had one, so the
+        // one that was sent must never be sent again, even if a restart loses the stash.
         if let present, refreshing?.fingerprint == present {
             refreshing = nil
         } else {
@@ -244,7 +245,8 @@ extension SessionNote {
     fileprivate mutating func signOut(_ reason: SessionReason) {
         state = .signedOut
         self.reason = reason
-        // A guest's work continues in the next sign-in, so only another end changes the mark.
+        // Work of a guest, such as queued requests, continues after the next sign-in, so the end of a guest session
+        // does not change the mark.
         if reason != .guestExpired { logoutMark &+= 1 }
         epoch = SessionEpoch.make()
         nextEpoch = ""

@@ -2,11 +2,11 @@ import TokenKeepCore
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// A session as one reading found it.
+/// The parts of a session as they were read at one time.
 struct SessionFacts {
-    /// The note; an empty one if the note is missing or unreadable.
+    /// The session's note; an empty note if it is missing or unreadable.
     var note: SessionNote
-    /// The change mark, read before the session; nil if it cannot be read.
+    /// The change mark, which is read before the other parts; nil if it cannot be read.
     var mark: UInt64?
     /// The record in the stash, possibly of another session; nil if the stash has no readable record.
     var stashed: SessionRecord?
@@ -16,9 +16,11 @@ struct SessionFacts {
     var foreign: (record: SessionRecord, belonging: RepairRules.Belonging, details: ItemDetails)?
     /// The level of the session's item; nil if the item was not read.
     var level: AccessLevel?
-    /// The class key that must be open for the token to be used; nil if the token needs no key.
+    /// The class key that protects the token. The token may be used only while this key is open; nil if no key protects
+    /// it.
     var sealingKey: KeyPresence?
-    /// Whether a handle may keep the token in memory. False, for example, if each use requires the password.
+    /// Whether a handle may keep the access token in memory. False, for example, if each use of the item requires the
+    /// user's password.
     var isKeepable = true
     /// Copies of the keys that encrypt the server's answer even if the vault is locked meanwhile; nil if there are
     /// none.
@@ -64,8 +66,8 @@ extension SessionStorage {
         return record
     }
 
-    /// Throws if another program stored a token whose type is not Bearer, because an Authorization header cannot carry
-    /// it.
+    /// Throws ``Status/unsupported`` if a token's type is not Bearer. Another program may have stored such a token,
+    /// which cannot be used in the header Authorization.
     func requireBearer(_ type: String) throws(TokenKeepError) {
         guard !TokenResponse.isBearer(type) else { return }
         throw TokenKeepError(
@@ -87,7 +89,7 @@ extension SessionStorage {
             status, "the session of \(name) is over\(words)", hint: signInAgain(of: record))
     }
 
-    /// A hint to sign in again, with the command.
+    /// A hint that names the command with which the user signs in again.
     func signInAgain(of record: SessionRecord?) -> String {
         let provider = record.map(\.provider) ?? (try? note())?.provider
         return "sign in again: \(SignInCommand.text(name, provider: provider))"

@@ -42,7 +42,7 @@ extension SessionStorage {
         _ = try SessionTransaction(self, call).clearEnded(isLater: true)
     }
 
-    /// The bits of items whose refresh token no record seems to need. Reliable only under the change lock.
+    /// The bits of the refresh token items that no record needs. Only reliable while the change lock is held.
     fileprivate func orphans(_ facts: SessionFacts) -> UInt8 {
         RepairRules.orphans(
             facts.note, live: facts.record.map { refreshItemBit($0.refreshItem) }, hasForeign: facts.foreign != nil)
@@ -52,9 +52,10 @@ extension SessionStorage {
 extension SessionTransaction {
     /// Saves the tokens in the stash. If their session has ended, queues them for revocation.
     ///
-    /// - Throws: the error for which the tokens stay in the stash.
+    /// - Throws: an error if the tokens could not be saved and stay in the stash.
     func saveStash() throws(TokenKeepError) {
-        // The reading before has rebuilt a damaged note. Without a note, the stash cannot be matched to a session.
+        // Without a note, the stash cannot be matched to a session. A damaged note is rebuilt when the session is read,
+        // and a later call then saves the stash.
         guard let note = try storage.note(), let stashed = try storage.stashedRecord() else { return }
         switch RepairRules.stashed(epoch: stashed.epoch, note) {
         case .save: try save(stashed, note)
@@ -68,12 +69,14 @@ extension SessionTransaction {
     }
 
     private func save(_ stashed: SessionRecord, _ note: SessionNote) throws(TokenKeepError) {
-        // If there is no record, this store has no module that stores it.
+        // If there is no record, it is stored in a module that this store does not use, so the tokens stay in the
+        // stash.
         guard let item = try storage.item(call) else {
             throw TokenKeepError(.notFound, "the record is not in its place")
         }
         var record = try SessionRecord(item.secret, now: storage.options.clock())
-        // Another epoch means another session: a sign-in was interrupted, or another program wrote the record.
+        // If the epochs differ, the record is another session's: a sign-in was interrupted, or another program wrote
+        // the record. So the stash's tokens are revoked.
         guard record.epoch == note.epoch else {
             return try queue(stashed, item.details.accessLevel, note, unlessOf: record)
         }
@@ -89,7 +92,7 @@ extension SessionTransaction {
     /// Takes over a record that the note does not describe: writes a note for a sign-in that was interrupted or made in
     /// another vault, and begins a session for a record of another program, which gets an epoch.
     ///
-    /// - Returns: the session as it is then.
+    /// - Returns: the session after the change.
     func takeOver() throws(TokenKeepError) -> SessionFacts {
         let present = try facts()
         guard let (record, belonging, details) = present.foreign else { return present }
@@ -107,7 +110,7 @@ extension SessionTransaction {
         return try facts()
     }
 
-    /// Clears items of refresh tokens that belong to an interrupted sign-in, or to a sign-in that was replaced.
+    /// Clears the refresh token items of sign-ins that were interrupted or replaced.
     func dropOrphans() throws(TokenKeepError) {
         let orphans = try storage.orphans(facts())
         guard orphans != 0 else { return }

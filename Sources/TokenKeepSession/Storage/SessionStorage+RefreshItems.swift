@@ -21,7 +21,7 @@ extension SessionStorage {
         refreshAccounts.enumerated().filter { bits & 1 << $0.offset != 0 }.map(\.element)
     }
 
-    /// The bit of an account in ``SessionNote/refreshItems``; 0 if it is none of the two accounts.
+    /// The bit of an account in ``SessionNote/refreshItems``; 0 for every account except the two.
     func refreshItemBit(_ account: String?) -> UInt8 {
         account.flatMap { refreshAccounts.firstIndex(of: $0) }.map { 1 << UInt8($0) } ?? 0
     }
@@ -41,7 +41,7 @@ extension SessionStorage {
         }
     }
 
-    /// Returns the record with its refresh token, which is loaded if it is a separate item.
+    /// Returns the record with its refresh token. Loads the token if a separate item stores it.
     ///
     /// - Throws: the error of reading the refresh token's item, such as ``Status/locked``.
     func joined(_ record: SessionRecord, _ call: CallContext) throws(TokenKeepError) -> SessionRecord {
@@ -56,16 +56,16 @@ extension SessionStorage {
     /// The account under which the refresh token of a new sign-in is to be stored.
     struct RefreshPlace {
         let account: String
-        /// The refresh token of the present sign-in that the item has; nil if it has none.
+        /// The refresh token of the present sign-in, if the account's item has it; nil otherwise.
         let previous: RefreshItem.Entry?
     }
 
-    /// Finds the account for the refresh token of a new sign-in: that of the present item, otherwise the first without
-    /// an unreadable item.
+    /// Chooses the account for the refresh token of a new sign-in: the account whose item has the present refresh
+    /// token, otherwise the first account whose item is not unreadable.
     ///
-    /// - Parameter needsPresent: whether an unreadable item is an error. A damaged item is never an error; an item of a
-    ///   later TokenKeep always is.
-    /// - Throws: the error of reading the present item, or that of the second item if both are unreadable.
+    /// - Parameter needsPresent: whether to throw if an item is unreadable. A damaged item never causes an error; an
+    ///   item that a later TokenKeep wrote always does.
+    /// - Throws: the error of reading an item, if `needsPresent` requires it or if both items are unreadable.
     func refreshPlace(
         _ note: SessionNote, needsPresent: Bool, _ call: CallContext
     ) throws(TokenKeepError) -> RefreshPlace {

@@ -5,7 +5,7 @@ import TokenKeepRecords
 
 /// Reads the parts of one session: item, note, change mark and stash. ``SessionTransaction`` writes them.
 ///
-/// Loads may prompt if the call allows prompts.
+/// If the call allows prompts, loading an item may ask the user to unlock a module.
 struct SessionStorage: Sendable {
     /// The name of the session's item.
     let name: ItemName
@@ -64,7 +64,8 @@ struct SessionStorage: Sendable {
         try store.records.open().map { Hexadecimal.text($0.keys.vaultID) }
     }
 
-    /// The change mark, a number that each change of tokens or state replaces; nil if it cannot be read.
+    /// The session's change mark: a number that is replaced at each change of tokens or state; nil if it cannot be
+    /// read.
     var mark: UInt64? { marks.value(of: id) }
 
     /// Whether certainly no process has changed the session since `facts` were read.
@@ -81,7 +82,8 @@ struct SessionStorage: Sendable {
         return facts
     }
 
-    /// Reads change mark, note and stash. The mark comes first, because a kept token must not be older than its mark.
+    /// Reads change mark, note and stash. The mark is read first. Otherwise a token could be kept with the mark of a
+    /// later change, and the change would not be noticed.
     ///
     /// A session without a mark gets a new one. An account without a note gets its mark from the sign-in that writes the
     /// note: until then no token can be kept, and a mark would make every watcher look for a note that is not there.
@@ -103,8 +105,8 @@ struct SessionStorage: Sendable {
         do throws(TokenKeepError) {
             item = try self.item(call)
         } catch {
-            // A keyring whose collection was deleted may answer with any of these errors, and the stash has newer
-            // tokens anyway.
+            // A keyring whose collection was deleted may return any of these errors. The stash has newer tokens than
+            // the item, so they are used and the error is ignored.
             guard stashed != nil, [.locked, .unavailable, .timedOut, .corrupt, .io].contains(error.status) else {
                 throw error
             }
@@ -118,7 +120,7 @@ struct SessionStorage: Sendable {
         try fill(&facts, item, stashed)
     }
 
-    /// Adds the item's record, with the tokens of the stash if they are newer.
+    /// Adds the item's record to `facts`. Takes the tokens from the stash if they are newer.
     private func fill(
         _ facts: inout SessionFacts, _ item: TokenItem, _ stashed: SessionRecord?
     ) throws(TokenKeepError) {

@@ -4,9 +4,10 @@ import TokenKeepCore
 extension SessionTransaction {
     /// Queues the tokens of an ended session for revocation, and clears its record, unless a new session has begun.
     ///
-    /// - Parameter isLater: whether an earlier call logged out. Then a record that another program wrote since is kept.
+    /// - Parameter isLater: whether the logout was made by an earlier call. Then a record that another program wrote
+    ///   after the logout is kept.
     func clearEnded(isLater: Bool) throws(TokenKeepError) -> EndReport.Revocation {
-        // Another state means that a sign-in has begun meanwhile.
+        // If the state is no longer signed-out, a sign-in has begun meanwhile, and its record must not be cleared.
         guard let note = try storage.note(), note.state == .signedOut, note.endedEpoch != nil else { return .none }
         let isUnread = RepairRules.clearsUnread(note, isLater: isLater)
         let (record, level) = try isUnread ? (nil, nil) : endedRecord()
@@ -27,14 +28,14 @@ extension SessionTransaction {
         do throws(TokenKeepError) {
             return (try SessionRecord(item.secret, now: storage.options.clock()), item.details.accessLevel)
         } catch {
-            // A record that a later TokenKeep wrote is kept, so the call fails.
+            // A record that a later TokenKeep wrote must not be cleared, so the error is thrown.
             guard error.status != .unsupported else { throw error }
             return (nil, nil)
         }
     }
 
-    /// Queues the newest token of an ended session: that of the stash, otherwise that of the record. Returns whether
-    /// there is one.
+    /// Queues the newest token of an ended session for revocation: the token in the stash, otherwise the token in the
+    /// record. Returns whether there was a token.
     private func queueTokens(
         of record: SessionRecord?, _ level: AccessLevel?, _ note: SessionNote
     ) throws(TokenKeepError) -> Bool {
@@ -51,8 +52,8 @@ extension SessionTransaction {
         return true
     }
 
-    /// Returns the record of an ended session with its refresh token. If the refresh token's item is locked, clears the
-    /// record now, so that only the refresh token waits.
+    /// Returns the record of an ended session with its refresh token. If the refresh token's item cannot be read,
+    /// clears the record and throws, so that only the refresh token remains to be queued later.
     private func joinedOrCleared(_ record: SessionRecord) throws(TokenKeepError) -> SessionRecord {
         do throws(TokenKeepError) {
             return try storage.joined(record, call)
@@ -62,7 +63,8 @@ extension SessionTransaction {
         }
     }
 
-    /// Queues the refresh token of an ended session whose record is already cleared. Returns whether there is one.
+    /// Queues the refresh token of an ended session whose record is already cleared. Returns whether there was a
+    /// refresh token.
     private func queueRefreshToken(_ note: SessionNote) throws(TokenKeepError) -> Bool {
         guard note.refreshLevel != 0, let ended = note.endedEpoch,
             let entry = try storage.refreshEntry(of: ended, note, call)

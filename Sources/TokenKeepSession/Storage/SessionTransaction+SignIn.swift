@@ -10,8 +10,8 @@ extension SessionTransaction {
     /// Writes the record of a new sign-in, in the order note, record, note, so that a crash leaves either the old or
     /// the new session. A separate refresh token is written before the record, beside the present refresh token.
     ///
-    /// - Parameter keepsPrevious: whether an unreadable present refresh token is an error. If false, its item stays
-    ///   until the new record is noted, and the new refresh token gets an item of another account.
+    /// - Parameter keepsPrevious: whether to throw if the present refresh token is unreadable. If false, its item is
+    ///   kept until the note names the new record, and the new refresh token is stored in an item of another account.
     func begin(
         _ record: SessionRecord, epoch: String, level: AccessLevel?, isFromServer: Bool = false,
         keepsPrevious: Bool = true
@@ -39,7 +39,7 @@ extension SessionTransaction {
         dropPreviousRefreshToken(record, refreshLevel, before, place?.previous)
     }
 
-    /// Saves the items of a sign-in. If saving one is refused, removes what was written of the sign-in.
+    /// Saves the items of a sign-in. If one of them is refused, removes the item that was already saved.
     private func saveSignIn(
         _ record: SessionRecord, _ epoch: String, _ levels: (session: AccessLevel?, refresh: AccessLevel?),
         _ place: SessionStorage.RefreshPlace?, after known: SessionNote?
@@ -59,7 +59,7 @@ extension SessionTransaction {
 
     /// Removes a refused sign-in: restores the note, and clears the refresh token's item.
     ///
-    /// - Parameter place: the account that has the new refresh token; nil if it was not saved.
+    /// - Parameter place: the account of the item with the new refresh token; nil if that item was not saved.
     private func withdraw(
         _ epoch: String, to known: SessionNote?, _ place: SessionStorage.RefreshPlace?
     ) throws(TokenKeepError) {
@@ -67,7 +67,8 @@ extension SessionTransaction {
         try apply(.refused(epoch: epoch, known))
     }
 
-    /// Clears the refresh token of the previous sign-in. If this fails, the next refresh or a later call clears it.
+    /// Clears the refresh token of the previous sign-in. If this fails, the next refresh or another later call clears
+    /// that token.
     private func dropPreviousRefreshToken(
         _ record: SessionRecord, _ level: AccessLevel?, _ before: SessionNote, _ previous: RefreshItem.Entry?
     ) {

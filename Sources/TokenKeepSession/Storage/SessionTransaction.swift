@@ -3,10 +3,10 @@ import TokenKeepEngine
 import TokenKeepKeys
 import TokenKeepRecords
 
-/// The change lock of a session as a value, and the only writer of the session's record, note, change mark and stash.
-/// While it exists, no other process changes the session.
+/// Holds the change lock of a session, and is the only writer of the session's record, note, change mark and stash.
+/// While this value exists, no other process changes the session.
 ///
-/// Never prompts, because other processes would wait for the user's answer. The lock is released with this value.
+/// Never prompts, because other processes would wait for the user's answer. Destroying the value releases the lock.
 struct SessionTransaction: ~Copyable {
     let storage: SessionStorage
     let call: CallContext
@@ -30,11 +30,11 @@ struct SessionTransaction: ~Copyable {
         self.lock = consume lock
     }
 
-    /// The maximum wait, in milliseconds, for the lock of a session whose tokens are to be stashed.
+    /// The maximum wait, in milliseconds, for the change lock before tokens are written to the stash.
     private static let stashingLimit: UInt32 = 1000
 
-    /// Locks a session whose new tokens cannot be saved. Goes on without the lock if it cannot be acquired (for
-    /// example, if the disk is full), because the tokens must not be lost.
+    /// Acquires the change lock to write new tokens to the stash. If the lock cannot be acquired (for example, because
+    /// the disk is full), continues without it, because the tokens must not be lost.
     init(stashingIn storage: SessionStorage, _ call: CallContext) {
         self.storage = storage
         self.call = call.withoutPrompts
@@ -52,8 +52,8 @@ struct SessionTransaction: ~Copyable {
     /// Writes a change in an order that survives a crash after any step: the refresh token's own item, the record, the
     /// change mark, the note, the change mark again for watchers of the note, the stash.
     ///
-    /// - Parameter known: the note of the session to be changed; nil for the present session of the account. Also used
-    ///   if the stored note is damaged.
+    /// - Parameter known: the note of the session to be changed; nil to change the account's present session. It
+    ///   replaces a stored note that is missing or damaged.
     /// - Returns: the new note; nil if the note is unchanged, for example because the session ended.
     @discardableResult
     func apply(_ change: SessionChange, to known: SessionNote? = nil) throws(TokenKeepError) -> SessionNote? {
@@ -71,7 +71,8 @@ struct SessionTransaction: ~Copyable {
         do throws(TokenKeepError) {
             changed = try changeNote(change, known)
         } catch {
-            // The record is saved, and its generation alone shows that the refresh was answered.
+            // The tokens are saved, and the record's generation already shows that the refresh was answered. So a
+            // failure to write the note is ignored.
             guard case .renewed = change else { throw error }
             changed = nil
         }
@@ -119,9 +120,9 @@ struct SessionTransaction: ~Copyable {
     /// Saves the refresh token of a record in its separate item. Called before the record is saved.
     ///
     /// - Parameters:
-    ///   - level: nil for the level that the record names, so that an item that was lost is not saved at a weaker
-    ///     level.
-    ///   - previous: the refresh token of the previous sign-in, which the item keeps until this sign-in is noted.
+    ///   - level: the level of the item; nil for the level that the record names, so that a lost item is not saved
+    ///     again at a weaker level.
+    ///   - previous: the refresh token of the previous sign-in, which the item keeps until the note names this sign-in.
     func saveRefreshToken(
         of record: SessionRecord, level: AccessLevel?, previous: RefreshItem.Entry?
     ) throws(TokenKeepError) {
@@ -147,7 +148,7 @@ struct SessionTransaction: ~Copyable {
     /// Clears the session's item.
     func clearItem() throws(TokenKeepError) { try storage.store.withoutPrompts.clear(storage.name) }
 
-    /// Clears the refresh token items of these accounts, and removes their bits from the note.
+    /// Clears the refresh token items with these accounts, and removes their bits from the note.
     func dropRefreshItems(_ accounts: [String]) throws(TokenKeepError) {
         guard !accounts.isEmpty else { return }
         for account in accounts { try storage.store.withoutPrompts.clear(storage.refreshName(account)) }
@@ -169,7 +170,7 @@ struct SessionTransaction: ~Copyable {
     /// Adds a record's refresh token, otherwise its access token, to the outbox. Does nothing after a logout that sends
     /// no token to the server, or if the present session has the same token.
     ///
-    /// - Parameter level: the level of the record's item; nil uses the note's level, which can be forged.
+    /// - Parameter level: the level of the record's item; nil to use the level in the note, which can be forged.
     func queue(
         _ record: SessionRecord, _ level: AccessLevel?, _ note: SessionNote, unlessOf present: SessionRecord? = nil
     ) throws(TokenKeepError) {
@@ -187,11 +188,12 @@ struct SessionTransaction: ~Copyable {
 }
 
 extension SessionStorage {
-    /// Changes the note under the item's lock. `body` returns false to leave it as it is.
+    /// Changes the note under the item's lock. `body` returns false to leave the note unchanged.
     ///
     /// - Parameters:
-    ///   - known: takes the place of a note that is missing or damaged.
-    ///   - isKeptAtOnce: false if a loss of power may bring back the note before.
+    ///   - known: the note that `body` changes if the stored note is missing or damaged.
+    ///   - isKeptAtOnce: whether the change must survive a loss of power at once. If false, a loss of power may bring
+    ///     back the old note.
     func changeNote(
         _ call: CallContext, else known: SessionNote = SessionNote(), isKeptAtOnce: Bool = true,
         _ body: (inout SessionNote) -> Bool

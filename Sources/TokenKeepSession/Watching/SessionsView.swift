@@ -4,7 +4,7 @@ import TokenKeepRecords
 
 /// The sessions that have changed since the last update.
 package struct SessionChanges {
-    /// The sessions that may have changed, sorted by service and account.
+    /// The existing sessions that may have changed, sorted by service and account.
     package var present: [SessionInfo] = []
     /// The sessions whose notes were removed.
     package var gone: [SessionInfo] = []
@@ -14,7 +14,8 @@ package struct SessionChanges {
     package var hasEnds = false
 }
 
-/// The sessions of a service, or of all services. Each update reads only sessions that have changed since the last one.
+/// The sessions of a service, or of all services. Each update reads only the sessions that have changed since the last
+/// update.
 struct SessionsView {
     private struct Known {
         let name: ItemName
@@ -67,8 +68,8 @@ struct SessionsView {
             changes.gone.append(gone.info)
         }
         var changed: Set<SessionFileName> = []
-        // A new pointer file can get the inode number of a removed one, and then seems unchanged. The change of the
-        // session's note comes with it, so the pointers of changed notes are read, too.
+        // A new pointer file can get the inode number of a removed file, and then seems unchanged. But the session's
+        // note changes together with the pointer, so the pointers of all changed notes are read, too.
         var pointers = read.active
         for note in read.notes where remember(note) {
             changed.insert(note.fileName)
@@ -81,7 +82,7 @@ struct SessionsView {
         return changes
     }
 
-    /// Stores the note. Returns false if it belongs to another service or is unreadable.
+    /// Stores the note in this view. Returns false if the note belongs to another service or is unreadable.
     private mutating func remember(_ read: SessionFilesView.Note) -> Bool {
         guard read.name.isIn(namespace: sessions.store.namespace, service: service),
             let note = try? SessionNote(read.state)

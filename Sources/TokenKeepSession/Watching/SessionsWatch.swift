@@ -16,7 +16,7 @@ public final class SessionsWatch: Sendable {
 
     /// Begins to watch.
     ///
-    /// - Throws: ``Status/io`` if the system allows no more watches.
+    /// - Throws: ``Status/io`` if the system's limit of file watches (inotify) is reached.
     public init(_ store: Store, service: String? = nil) throws(TokenKeepError) {
         let sessions = Sessions(store)
         if let service { _ = try sessions.place(of: service) }
@@ -25,11 +25,13 @@ public final class SessionsWatch: Sendable {
         signal = try SessionSignal(store.records, store.sessionCall())
     }
 
-    /// A descriptor that becomes readable (poll(2)) when ``next()`` may return a session. Owned by this object.
+    /// The file descriptor that becomes readable (poll(2)) when ``next()`` may return a session. This object owns and
+    /// closes it.
     public var descriptor: Int32 { signal.descriptor }
 
-    /// Returns the next session that differs from its last report; nil if none does. Each session is reported at first.
-    /// A session whose name is locked is reported once it is unlocked; a first sign-in, once it is complete.
+    /// Returns the next session that has changed since it was last reported; nil if no session has changed. At first,
+    /// each session is reported. A session whose name is locked is reported after it is unlocked. An account's first
+    /// sign-in is reported after it is complete.
     public func next() throws(TokenKeepError) -> SessionInfo? {
         if let waiting = state.withLock({ $0.waiting.popLast() }) { return waiting }
         let present = try changes().present
@@ -44,8 +46,8 @@ public final class SessionsWatch: Sendable {
         }
     }
 
-    /// Returns the changes since the last call, at first every session, with first sign-ins that are still being
-    /// written. Reads only the changed sessions. For callers that do not use ``next()``.
+    /// Returns the sessions that have changed since the last call; the first call returns all. Includes first sign-ins
+    /// that are still being written. Reads only the changed sessions. Do not combine with ``next()``.
     ///
     /// Unlocks the vault if names are locked and the program was given the vault's password.
     ///
