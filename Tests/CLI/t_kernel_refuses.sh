@@ -61,7 +61,7 @@ printf '{"access_token":"a","expires_in":3600,"refresh_token":"r"}' | run sessio
 refused fallocate:error=ENOSPC "" session refresh api ann --exec true
 refused inotify_init1:error=EMFILE "" session watch
 refused inotify_add_watch:error=ENOSPC "" session watch
-refused clone3:error=EAGAIN "" session refresh api ann --exec true
+refused vfork:error=EAGAIN "" session refresh api ann --exec true
 
 title "watches"
 refused inotify_init1:error=EMFILE "" watch
