@@ -91,8 +91,8 @@ static int set_stream(int number, int source) {
 static void set_signals(int keeps_ignored) {
     struct sigaction action, plain = {.sa_handler = SIG_DFL};
     for (int number = 1; number < NSIG; number++)
-        if (!keeps_ignored || number == SIGPIPE || sigaction(number, NULL, &action) != 0 ||
-            action.sa_handler != SIG_IGN)
+        if (!keeps_ignored || number == SIGPIPE || number == SIGCHLD ||
+            sigaction(number, NULL, &action) != 0 || action.sa_handler != SIG_IGN)
             (void)sigaction(number, &plain, NULL);
     sigset_t none;
     sigemptyset(&none);
@@ -219,6 +219,13 @@ void tokenkeep_program_let_go(const tokenkeep_program *program) {
     const int descriptors[] = {program->end,    program->input_reader,   program->input,
                                program->output, program->death_pipe_end, program->death_pipe};
     close_all(descriptors, 6);
+}
+
+int tokenkeep_program_has_ended(pid_t process) {
+    siginfo_t end = {.si_pid = 0};
+    if (waitid(P_PID, (id_t)process, &end, WEXITED | WNOHANG | WNOWAIT) != 0)
+        return errno != EINTR;
+    return end.si_pid == process;
 }
 
 void tokenkeep_program_kill(pid_t process) {

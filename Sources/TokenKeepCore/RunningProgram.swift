@@ -14,7 +14,7 @@ package final class RunningProgram {
     package enum ExchangeEnd {
         /// The reader has all the output that it wants.
         case enough
-        /// The program has closed its output, or has ended.
+        /// The output was closed, or the program has ended and only the program's own output counts.
         case outputEnded
         /// The deadline has passed.
         case late
@@ -37,14 +37,45 @@ package final class RunningProgram {
     /// Starts a program, whose path or name is the first word.
     ///
     /// - Parameter environment: `NAME=VALUE` for each variable; nil for this process's environment.
-    package init(_ words: [String], environment: [String]? = nil, _ options: tokenkeep_start_options)
+    package convenience init(_ words: [String], environment: [String]? = nil, _ options: tokenkeep_start_options)
         throws(StartFailure)
     {
+        let copies = environment?.compactMap { strdup($0) }
+        defer { for copy in copies ?? [] { free(copy) } }
+        try self.init(words, entries: copies, options)
+    }
+
+    /// Starts a program with this process's environment, in which variables of any encoding are kept.
+    ///
+    /// - Parameters:
+    ///   - changes: `NAME=VALUE` for each variable to add or replace.
+    ///   - names: the variables that the program does not get.
+    package convenience init(
+        _ words: [String], changes: [String], without names: [String] = [], _ options: tokenkeep_start_options
+    ) throws(StartFailure) {
+        let added = changes.compactMap { strdup($0) }
+        defer { for copy in added { free(copy) } }
+        let left = (changes.map { String($0.prefix { $0 != "=" }) } + names).map { $0 + "=" }
+        var entries = added
+        var place = environ
+        while let variable = place.pointee {
+            if !left.contains(where: { strncmp(variable, $0, $0.utf8.count) == 0 }) { entries.append(variable) }
+            place += 1
+        }
+        try self.init(words, entries: entries, options)
+    }
+
+    /// Starts a program, whose path or name is the first word.
+    ///
+    /// - Parameter entries: `NAME=VALUE` for each variable, in any encoding; nil for this process's environment.
+    private init(
+        _ words: [String], entries: [UnsafeMutablePointer<CChar>]?, _ options: tokenkeep_start_options
+    ) throws(StartFailure) {
         var options = options
         let arguments = words.map { strdup($0) } + [nil]
-        let variables = environment.map { $0.map { strdup($0) } + [nil] }
-        defer { for copy in arguments + (variables ?? []) { free(copy) } }
+        defer { for copy in arguments { free(copy) } }
         var started = tokenkeep_program()
+        let variables = entries.map { $0.map(Optional.some) + [nil] }
         let error = tokenkeep_program_start(arguments, variables, &options, &started)
         guard error == 0 else { throw StartFailure(number: error) }
         program = started
@@ -72,31 +103,50 @@ package final class RunningProgram {
     /// Sends an input, and reads output until `hasEnough` says so, the output ends, the program ends or the deadline
     /// passes. Output that the program wrote before its end is read.
     ///
+    /// Does not wait for the program, so that ``kill(within:)`` afterwards reaches its process group.
+    ///
     /// - Parameters:
     ///   - keepsInput: whether the program's input stays open after `input`.
+    ///   - outlivesProgram: whether the output of other processes, which the program left running, still counts after
+    ///     the program's end.
     ///   - room: returns unused memory for the next part of the output.
     ///   - hasEnough: called with the length of each part that was read.
     package func exchange<Failure: Error>(
-        _ input: UnsafeRawBufferPointer, keepsInput: Bool = false, until deadline: Deadline,
-        room: () throws(Failure) -> UnsafeMutableRawBufferPointer, hasEnough: (Int) throws(Failure) -> Bool
+        _ input: UnsafeRawBufferPointer, keepsInput: Bool = false, outlivesProgram: Bool = false,
+        until deadline: Deadline, room: () throws(Failure) -> UnsafeMutableRawBufferPointer,
+        hasEnough: (Int) throws(Failure) -> Bool
     ) throws(Failure) -> ExchangeEnd {
         var unsent = input
         written = 0
         while true {
             if unsent.isEmpty, !keepsInput { closeInput() }
-            guard wait(for: program.output, unsent.isEmpty ? -1 : program.input, until: deadline) else { return .late }
+            let end = outlivesProgram ? -1 : program.end
+            guard wait(for: program.output, unsent.isEmpty ? -1 : program.input, end, until: deadline) else {
+                return .late
+            }
             if !unsent.isEmpty { send(&unsent) }
             // Check for the program's end before reading, so that all of its output is already in the pipe.
-            let isOver = checkEnd()
-            var count = 0
-            repeat {
-                let bytes = try room()
-                count = read(program.output, bytes.baseAddress, bytes.count)
-                if count == 0 || count < 0 && errno != EINTR && errno != EAGAIN { return .outputEnded }
-                if count > 0, try hasEnough(count) { return .enough }
-            } while count > 0
-            if isOver { return .outputEnded }
+            let isOver = !outlivesProgram && (hasEnded || tokenkeep_program_has_ended(program.process) != 0)
+            if let end = try readOutput(room, hasEnough) ?? (isOver ? .outputEnded : nil) {
+                // A program that closed its output may still wait for the end of its input.
+                if !keepsInput { closeInput() }
+                return end
+            }
         }
+    }
+
+    /// Reads all output that is in the pipe. Returns nil if more may follow.
+    private func readOutput<Failure: Error>(
+        _ room: () throws(Failure) -> UnsafeMutableRawBufferPointer, _ hasEnough: (Int) throws(Failure) -> Bool
+    ) throws(Failure) -> ExchangeEnd? {
+        var count = 0
+        repeat {
+            let bytes = try room()
+            count = read(program.output, bytes.baseAddress, bytes.count)
+            if count == 0 || count < 0 && errno != EINTR && errno != EAGAIN { return .outputEnded }
+            if count > 0, try hasEnough(count) { return .enough }
+        } while count > 0
+        return nil
     }
 
     /// Sends the next part of the input. If the program has stopped reading, its output is still read.
@@ -110,12 +160,13 @@ package final class RunningProgram {
         }
     }
 
-    /// Waits for output, for room in the input, or for the program's end. Returns false after the deadline.
-    private func wait(for output: Int32, _ input: Int32, until deadline: Deadline) -> Bool {
+    /// Waits for output, for room in the input, or for the program's end, each unless its descriptor is -1. Returns
+    /// false after the deadline.
+    private func wait(for output: Int32, _ input: Int32, _ end: Int32, until deadline: Deadline) -> Bool {
         var waits = [
             pollfd(fd: output, events: Int16(POLLIN), revents: 0),
             pollfd(fd: input, events: Int16(POLLOUT), revents: 0),
-            pollfd(fd: program.end, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: end, events: Int16(POLLIN), revents: 0),
         ]
         var left = Int32(clamping: deadline.remainingMilliseconds)
         guard left > 0 else { return false }
@@ -144,14 +195,16 @@ package final class RunningProgram {
     /// Waits for the program's end. Returns false after the deadline.
     package func waitForEnd(until deadline: Deadline) -> Bool {
         while !checkEnd() {
-            guard wait(for: -1, -1, until: deadline) else { return checkEnd() }
+            guard wait(for: -1, -1, program.end, until: deadline) else { return checkEnd() }
         }
         return true
     }
 
     /// Waits for the program's end as long as it takes.
     package func waitForEnd() {
-        while !waitForEnd(until: Deadline(milliseconds: .max)) {}
+        // The system may have no descriptor for the end, and checks at intervals would wake a program that runs for days.
+        var end = siginfo_t()
+        while !checkEnd(), waitid(P_PID, id_t(program.process), &end, WEXITED | WNOWAIT) == 0 || errno == EINTR {}
     }
 
     /// Closes this process's ends of the program's input and output.

@@ -71,7 +71,8 @@ package struct ProgramRun {
         options.errors = showsErrors ? TOKENKEEP_INHERITED : TOKENKEEP_NOTHING
         (options.keeps_input_reader, options.has_own_group) = (1, 1)
         do throws(RunningProgram.StartFailure) {
-            return try RunningProgram(words, environment: ProgramRun.environment(adding: variables), options)
+            return try RunningProgram(
+                words, changes: variables, without: ["TOKENKEEP_PASSWORD_FILE", "TOKENKEEP_KEYS_FD"], options)
         } catch {
             throw TokenKeepError(
                 .unavailable, "the command cannot be started: \(Terminal.describe(errno: error.number))")
@@ -106,21 +107,6 @@ package struct ProgramRun {
             }
         }
         return left < program.written
-    }
-
-    /// This program's environment with `variables` added or replaced, and without the variables that open the vault.
-    private static func environment(adding variables: [String]) -> [String] {
-        var result = variables
-        let names =
-            variables.map { $0.prefix { $0 != "=" } + "=" } + ["TOKENKEEP_PASSWORD_FILE=", "TOKENKEEP_KEYS_FD="]
-        var entry = environ
-        while let text = entry.pointee {
-            if let text = String(validatingCString: text), !names.contains(where: { text.hasPrefix($0) }) {
-                result.append(text)
-            }
-            entry += 1
-        }
-        return result
     }
 
     private static let late = TokenKeepError(.timedOut, "the command did not end in time and was killed")

@@ -34,8 +34,6 @@ def test_a_change_during_an_election_is_sent_again(place, server):
     etcd, desk, laptop = place.etcd(), place.device("desk", server), place.device("laptop", server)
     desk.init(etcd)
     laptop.join(desk)
-    laptop.sign_in(server)
-    laptop.fleet("run", "--once")
     refused = []
 
     def elect(_, path, is_answered):
@@ -47,11 +45,13 @@ def test_a_change_during_an_election_is_sent_again(place, server):
     relay = Relay(etcd, elect)
     desk.use(relay.url)
     for is_made in (False, True):
+        laptop.sign_in(server)
+        laptop.fleet("run", "--once")
         desk.fleet(*ORDER)
         assert refused
         refused.clear()
-    laptop.fleet("run", "--once")
-    assert laptop.state() == ("signed-out", "remote")
+        laptop.fleet("run", "--once")
+        assert laptop.state() == ("signed-out", "remote")
     relay.close()
 
 

@@ -14,21 +14,10 @@ import Testing
         (options.input, options.output) = (TOKENKEEP_PIPE, TOKENKEEP_PIPE)
         configure(&options)
         let program = try RunningProgram(["/bin/sh", "-c", script], options)
-        var bytes = [UInt8](repeating: 0, count: 65_536)
-        var count = 0
-        let end = bytes.withUnsafeMutableBytes { bytes in
-            Array(input.utf8).withUnsafeBytes { input in
-                program.exchange(input, until: .patient) {
-                    UnsafeMutableRawBufferPointer(rebasing: bytes[count...])
-                } hasEnough: { length in
-                    count += length
-                    return false
-                }
-            }
-        }
+        let (end, text) = read(program, input, outlivesProgram: false)
         #expect(end == .outputEnded)
         #expect(program.waitForEnd(until: .patient))
-        return (String(decoding: bytes[..<count], as: UTF8.self), program)
+        return (text, program)
     }
 
     @Test func aProgramAnswersItsInput() throws {
@@ -60,9 +49,58 @@ import Testing
         #expect(try output(of: script) { $0.is_apart = 1 }.text == "/\nclosed\n")
     }
 
+    /// Starts a shell that ends at once and leaves a process running, which answers at the end of its input.
+    private func abandoned() throws -> RunningProgram {
+        var options = tokenkeep_start_options()
+        (options.input, options.output, options.has_own_group) = (TOKENKEEP_PIPE, TOKENKEEP_PIPE, 1)
+        let script = "exec 3<&0; (cat <&3; echo answer) & exit 0"
+        let program = try RunningProgram(["/bin/sh", "-c", script], options)
+        #expect(read(program, "", keepsInput: true, outlivesProgram: false).end == .outputEnded)
+        return program
+    }
+
+    private func read(
+        _ program: RunningProgram, _ input: String, keepsInput: Bool = false, outlivesProgram: Bool = true
+    ) -> (end: RunningProgram.ExchangeEnd, text: String) {
+        var bytes = [UInt8](repeating: 0, count: 65_536)
+        var count = 0
+        let end = bytes.withUnsafeMutableBytes { bytes in
+            Array(input.utf8).withUnsafeBytes { input in
+                program.exchange(
+                    input, keepsInput: keepsInput, outlivesProgram: outlivesProgram, until: .patient
+                ) {
+                    UnsafeMutableRawBufferPointer(rebasing: bytes[count...])
+                } hasEnough: { length in
+                    count += length
+                    return false
+                }
+            }
+        }
+        return (end, String(decoding: bytes[..<count], as: UTF8.self))
+    }
+
+    @Test func aProcessThatAProgramLeftRunningMayAnswer() throws {
+        let program = try abandoned()
+        #expect(read(program, "for ") == (.outputEnded, "for answer\n"))
+        #expect(program.waitForEnd(until: .patient))
+    }
+
+    @Test func theProcessGroupOfAProgramThatHasEndedIsKilled() throws {
+        let program = try abandoned()
+        #expect(program.kill())
+        #expect(read(program, "", keepsInput: true) == (.outputEnded, ""))
+    }
+
+    @Test func aProgramThatClosedItsOutputSeesTheEndOfItsInput() throws {
+        let (text, program) = try output(
+            of: "exec >&-; cat >/dev/null; exit 3", input: String(repeating: "x", count: 200_000))
+        #expect(text.isEmpty && program.exitCode == 3)
+    }
+
     @Test func aProgramHasTheDefaultSignals() throws {
         let ignored = "sed -n 's/^SigIgn:.*\\(.\\{8\\}\\)$/\\1/p; s/^SigBlk:.*\\(.\\{8\\}\\)$/\\1/p' /proc/self/status"
-        #expect(try output(of: ignored).text == "00000000\n00000000\n")
+        let text = try output(of: ignored).text
+        #expect(text == "00000000\n00000000\n")
     }
 
     @Test func aKilledProgramHasEnded() throws {

@@ -216,7 +216,7 @@ typedef struct tokenkeep_start_options {
     int has_own_group;
     int has_own_session;
     int is_apart; /* in the directory /, without descriptors but its streams and death pipe, 63 */
-    int keeps_ignored_signals; /* except SIGPIPE */
+    int keeps_ignored_signals; /* except SIGPIPE and SIGCHLD */
     int death_signal;          /* which the program gets when the starting thread ends; 0 for none */
     int ties_group;            /* whether its own group is killed when this process ends, by the death pipe */
     const struct rlimit *descriptor_limit; /* NULL for the caller's */
@@ -239,6 +239,10 @@ int tokenkeep_program_start(char *const arguments[], char *const environment[],
 
 /* Closes the descriptors of a program. Other processes of its group may live on after its end. */
 void tokenkeep_program_let_go(const tokenkeep_program *program);
+
+/* Whether a program has ended, without a wait for it: its process and group numbers stay its own. Also 1 if
+ * other code has waited for its end. */
+int tokenkeep_program_has_ended(pid_t process);
 
 /* Kills a program with its group, unless other code has waited for its end. */
 void tokenkeep_program_kill(pid_t process);

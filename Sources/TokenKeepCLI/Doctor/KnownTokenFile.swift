@@ -55,7 +55,8 @@ extension KnownTokenFile {
             KnownTokenFile("CONFIG/git/credentials", inGit, moves: fromGit, kept: "git:"),
             KnownTokenFile("~/.netrc", orAt: "NETRC", .netrc, moves: gitOfNetrc, comesFirst: true),
             KnownTokenFile("~/.authinfo", .netrc, moves: fromNetrc),
-            KnownTokenFile("~/.docker/config.json", orIn: "DOCKER_CONFIG", inDocker, moves: fromDocker, kept: "docker:"),
+            KnownTokenFile(
+                "~/.docker/config.json", orIn: "DOCKER_CONFIG", inDocker, moves: fromDocker, kept: "docker:"),
             KnownTokenFile(
                 "RUNTIME/containers/auth.json", orAt: "REGISTRY_AUTH_FILE", inDocker, moves: fromPodman,
                 kept: "docker:"),
@@ -68,7 +69,8 @@ extension KnownTokenFile {
             ),
             KnownTokenFile(
                 "~/.cargo/credentials", orIn: "CARGO_HOME", ["token=", "secret-key="], moves: cargo, kept: "cargo:"),
-            KnownTokenFile("~/.npmrc", orAt: "NPM_CONFIG_USERCONFIG", ["_authToken=", "_password=", "_auth="], moves: npm),
+            KnownTokenFile(
+                "~/.npmrc", orAt: "NPM_CONFIG_USERCONFIG", ["_authToken=", "_password=", "_auth="], moves: npm),
             KnownTokenFile("~/.yarnrc.yml", ["npmAuthToken:", "npmAuthIdent:"], moves: npm),
             KnownTokenFile(
                 "~/.pypirc", ["password=", "password:"], moves: "keyring set https://upload.pypi.org/legacy/ __token__"),
@@ -96,7 +98,8 @@ extension KnownTokenFile {
             "~/.aws/credentials", orAt: "AWS_SHARED_CREDENTIALS_FILE",
             ["aws_secret_access_key=", "aws_session_token="],
             moves: "tokenkeep save aws:PROFILE KEY-ID", kept: "aws:"),
-        KnownTokenFile("~/.aws/sso/cache/*", ["accessToken:", "refreshToken:", "clientSecret:"], moves: "aws sso logout"),
+        KnownTokenFile(
+            "~/.aws/sso/cache/*", ["accessToken:", "refreshToken:", "clientSecret:"], moves: "aws sso logout"),
         KnownTokenFile("~/.aws/cli/cache/*", ["SecretAccessKey:", "SessionToken:"], moves: "rm -r ~/.aws/cli/cache"),
         KnownTokenFile(
             "~/.aws/login/cache/*", orIn: "AWS_LOGIN_CACHE_DIRECTORY", ["refreshToken:", "secretAccessKey:"],
@@ -124,7 +127,8 @@ extension KnownTokenFile {
         KnownTokenFile(
             "~/.kube/config", orIn: "KUBECONFIG", ["client-key-data:"],
             moves: "'KUBE-KEY'", kept: "kubernetes:"),
-        KnownTokenFile("~/.kube/cache/oidc-login/*", ["id_token:", "refresh_token:"], moves: "kubectl oidc-login clean"),
+        KnownTokenFile(
+            "~/.kube/cache/oidc-login/*", ["id_token:", "refresh_token:"], moves: "kubectl oidc-login clean"),
         KnownTokenFile(
             "~/.terraform.d/credentials.tfrc.json", ["token:"], moves: "terraform logout HOST", kept: "terraform:"),
         KnownTokenFile(
@@ -168,7 +172,8 @@ extension KnownTokenFile {
         KnownTokenFile(
             "~/.pgpass", orAt: "PGPASSFILE", .lines,
             moves: "tokenkeep run --env PGPASSWORD=tokenkeep://postgresql/NAME -- psql"),
-        KnownTokenFile("~/.my.cnf", ["password="], moves: "tokenkeep run --env MYSQL_PWD=tokenkeep://mysql/NAME -- mysql"),
+        KnownTokenFile(
+            "~/.my.cnf", ["password="], moves: "tokenkeep run --env MYSQL_PWD=tokenkeep://mysql/NAME -- mysql"),
         KnownTokenFile("~/.msmtprc", ["password "], moves: "tokenkeep save smtp NAME"),
     ]
 

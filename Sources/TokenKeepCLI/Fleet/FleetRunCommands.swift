@@ -28,7 +28,7 @@ struct FleetRunCommand: ParsableCommand {
     var options: FleetOptions
 
     func run() throws {
-        // The programs that this process starts need these dispositions. If they are set here, no start has to change them.
+        // A program that does not read its input must not end this process, and the kernel must keep its exit code.
         signal(SIGPIPE, SIG_IGN)
         signal(SIGCHLD, SIG_DFL)
         let sessionOptions = try server.options(options.storeOptions, isForMany: true)

@@ -20,7 +20,7 @@ enum SecretServiceProgram {
                 .unsupported, "tokenkeep-secret-service is not installed beside this program",
                 hint: "install the package tokenkeep-secret-service, or build with libsystemd and libgcrypt")
         }
-        if let bus = busVariable { setenv(bus.name, bus.address, 0) }
+        if let bus = busVariable { setenv(bus.name, bus.address, 1) }
         let error = ProgramExecution.replaceProcess(program, [program] + arguments)
         return TokenKeepError(.unavailable, "\(program) cannot be run: \(Terminal.describe(errno: error))")
     }

@@ -105,7 +105,8 @@ package final class EtcdRegistry: Registry {
     private static let electionPause: UInt32 = 1000
 
     /// Sends a request to the endpoints in turn until a registry answers. If every endpoint refuses, one of them because
-    /// the cluster is electing a leader, the request is sent once more to each: every request may be repeated.
+    /// the cluster is electing a leader, the request is sent once more to each: every request may be repeated. The
+    /// renewal of a lease is not, because its errors have the status 200.
     private func sendToAny<Value>(
         _ path: String, _ body: SecretBytes?, _ limit: UInt32, _ read: (WireValue) -> Value?
     ) throws(RegistryFailure) -> Answer<Value> {

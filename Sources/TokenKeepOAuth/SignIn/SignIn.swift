@@ -92,7 +92,8 @@ package enum SignIn {
         _ grant: TokenGrant, at server: SignInServer, _ options: SignInOptions, until deadline: Deadline
     ) throws(TokenKeepError) -> SignedIn {
         if let fault = grant.fault { throw fault }
-        let claims = try IDTokenCheck.claims(of: grant.tokens.idToken, server, nonce: grant.nonce, now: grant.serverTime)
+        let claims = try IDTokenCheck.claims(
+            of: grant.tokens.idToken, server, nonce: grant.nonce, now: grant.serverTime)
         let person =
             if let claims { SignedInPerson(server.accountClaims, claims.unverified) } else {
                 Userinfo.person(of: grant.tokens.accessToken, at: server, until: deadline)

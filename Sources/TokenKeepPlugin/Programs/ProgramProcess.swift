@@ -43,8 +43,10 @@ final class ProgramProcess {
         (saidNothing, tookRequest) = (true, false)
         let unread = try WipingBuffer(capacity: 4096)
         var total = 0
-        let end = try program.exchange(request.buffer.bytes, keepsInput: true, until: deadline) {
-            () throws(TokenKeepError) in
+        // A program may be a shell's script whose last process answers after the shell has ended.
+        let end = try program.exchange(
+            request.buffer.bytes, keepsInput: true, outlivesProgram: true, until: deadline
+        ) { () throws(TokenKeepError) in
             try unread.room(for: 16 * 1024)
         } hasEnough: { (count) throws(TokenKeepError) in
             saidNothing = false

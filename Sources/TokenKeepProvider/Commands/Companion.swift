@@ -16,20 +16,13 @@ struct Companion {
     /// - Parameter variables: environment variables to set, in addition to the present ones.
     /// - Throws: a ``CompanionFailure`` with the errno if the program cannot be started.
     init(_ arguments: [String], _ variables: [String: String] = [:]) throws(CompanionFailure) {
-        var all: [String] = []
-        var place = environ
-        while let entry = place.pointee {
-            let text = String(cString: entry)
-            let name = String(text.prefix { $0 != "=" })
-            if variables[name] == nil { all.append(text) }
-            place += 1
-        }
-        all += variables.map { "\($0.key)=\($0.value)" }
+        // The kernel keeps no exit code for a process that was started with an ignored SIGCHLD.
+        signal(SIGCHLD, SIG_DFL)
         var options = tokenkeep_start_options()
         (options.searches_path, options.keeps_ignored_signals) = (1, 1)
         options.death_signal = SIGKILL
         do throws(RunningProgram.StartFailure) {
-            program = try RunningProgram(arguments, environment: all, options)
+            program = try RunningProgram(arguments, changes: variables.map { "\($0.key)=\($0.value)" }, options)
         } catch {
             throw CompanionFailure(program: arguments.first ?? "", code: error.number)
         }
