@@ -99,8 +99,9 @@ import Testing
 
     @Test func aProgramHasTheDefaultSignals() throws {
         let ignored = "sed -n 's/^SigIgn:.*\\(.\\{8\\}\\)$/\\1/p; s/^SigBlk:.*\\(.\\{8\\}\\)$/\\1/p' /proc/self/status"
-        let text = try output(of: ignored).text
-        #expect(text == "00000000\n00000000\n")
+        // The C library keeps signal 32 for itself: it can be ignored by who started the tests, and not be set.
+        let masks = try output(of: ignored).text.split(separator: "\n").map { UInt32($0, radix: 16).map { $0 << 1 } }
+        #expect(masks == [0, 0])
     }
 
     @Test func aKilledProgramHasEnded() throws {
